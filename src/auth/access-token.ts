@@ -72,9 +72,9 @@ export function createAccessTokens(
       if (token.length > tokenLengthMax) throw new CredentialRefused(unknown);
       const digest = createHash('sha256').update(token).digest('base64');
       const nowSeconds = Math.floor(now / 1000);
-      const known = verified.get(digest);
-      if (known !== undefined && known.expiresAt > nowSeconds - toleranceSeconds) {
-        return known.grant;
+      const cached = verified.get(digest);
+      if (cached !== undefined && cached.expiresAt > nowSeconds - toleranceSeconds) {
+        return cached.grant;
       }
       const key = (header: { kid?: string }): KeyObject => {
         const { publicKey, kid } = keys();

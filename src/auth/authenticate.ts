@@ -237,8 +237,8 @@ const parsedScopes = new Map<
 
 /** Caches the parsed scopes of a key while their text is unchanged. */
 function scopesOf({ id, scopes: text }: apiKeys.StoredApiKey): readonly string[] {
-  const known = parsedScopes.get(id);
-  if (known?.text === text) return known.scopes;
+  const cached = parsedScopes.get(id);
+  if (cached?.text === text) return cached.scopes;
   const scopes = JSON.parse(text) as string[];
   if (parsedScopes.size === parsedScopesMax) parsedScopes.clear();
   parsedScopes.set(id, { text, scopes });
@@ -258,10 +258,10 @@ async function byClientSecret(
 ): Promise<Principal> {
   const db = deps.database.readable;
   const clients = clientCandidates(decodeBasic(encoded));
-  const found = await Promise.all(clients.map((client) => findClient(deps, db, client)));
-  const account = found.find(({ isProved: isVerified }) => isVerified)?.account;
+  const candidates = await Promise.all(clients.map((client) => findClient(deps, db, client)));
+  const account = candidates.find(({ isProved: isVerified }) => isVerified)?.account;
   if (account === undefined) {
-    const named = found.find((one) => one.account !== undefined)?.account;
+    const named = candidates.find((one) => one.account !== undefined)?.account;
     const wrong = { ...wrongSecret, tsgId: named?.tsg_id ?? null, subjectId: named?.id ?? null };
     const { clientId } = clients[0]!;
     // Only wrong secrets are counted and slowed, so nobody can lock out somebody else.

@@ -2,9 +2,9 @@
 
 /** Null when the cookie is absent or sent twice, as it is unclear which value applies. */
 export function readCookie(header: string, name: string): string | null {
-  const found = header
+  const matches = header
     .split(';')
     .map((part) => part.trim())
     .filter((part) => part.startsWith(`${name}=`));
-  return found.length === 1 ? found[0]!.slice(name.length + 1) : null;
+  return matches.length === 1 ? matches[0]!.slice(name.length + 1) : null;
 }

@@ -25,8 +25,8 @@ export async function ensureDataKey(
   organisationId: string,
 ): Promise<Buffer> {
   for (;;) {
-    const found = await findDataKey(db, masterKeys, organisationId);
-    if (found !== null) return found;
+    const dataKey = await findDataKey(db, masterKeys, organisationId);
+    if (dataKey !== null) return dataKey;
     // Read on each attempt: if a rotation has begun meanwhile, the insert had no effect.
     const inUse = (await dataKeys.find(db, dataKeys.deploymentId))!.master_key_id;
     const wrapped_key = masterKeys.wrap(inUse, randomBytes(keyBytes), organisationId);

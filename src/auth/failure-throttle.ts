@@ -19,9 +19,9 @@ const namesMax = 10_000;
 export function createFailureThrottle(): FailureThrottle {
   const counts = new Map<string, { startedAt: number; failures: number }>();
   const record = (name: string, now: number): boolean => {
-    const known = counts.get(name);
-    const current = known !== undefined && now - known.startedAt < windowMs;
-    const count = current ? known : { startedAt: now, failures: 0 };
+    const previous = counts.get(name);
+    const current = previous !== undefined && now - previous.startedAt < windowMs;
+    const count = current ? previous : { startedAt: now, failures: 0 };
     count.failures += 1;
     // Deleting first moves the name to the end, so the front of the map is the oldest.
     counts.delete(name);

@@ -25,8 +25,8 @@ export function createFreshCache<T>(bounds: {
     entries.set(key, { at: now, value: loading });
     if (entries.size > bounds.entriesMax) entries.delete(entries.keys().next().value!);
     loading.then(
-      (found) => {
-        if (found === undefined) forget(key, loading);
+      (loaded) => {
+        if (loaded === undefined) forget(key, loading);
       },
       () => forget(key, loading),
     );
@@ -34,10 +34,10 @@ export function createFreshCache<T>(bounds: {
   };
   return {
     get: (key, now, read) => {
-      const known = entries.get(key);
-      const age = known === undefined ? -1 : now - known.at;
+      const cached = entries.get(key);
+      const age = cached === undefined ? -1 : now - cached.at;
       // After the clock was set back every entry counts as stale, so none lives longer.
-      if (known !== undefined && age >= 0 && age < bounds.freshForMs) return known.value;
+      if (cached !== undefined && age >= 0 && age < bounds.freshForMs) return cached.value;
       return load(key, now, read());
     },
   };

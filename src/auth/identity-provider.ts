@@ -164,7 +164,7 @@ export class IdentityProvider implements AsyncDisposable {
     if (!isLogout || nonce !== undefined) throw new SignInRefused('this is not a logout token');
     if (typeof sid === 'string') return { sessionHash: digest(issuer, sid) };
     if (typeof sub === 'string') return { subjectHash: digest(issuer, sub) };
-    throw new SignInRefused('the logout token names nobody');
+    throw new SignInRefused('the logout token contains neither a session nor a subject');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

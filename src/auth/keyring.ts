@@ -126,8 +126,8 @@ export function createKeyring(
       sealers.get(organisationId) ??
       keep(organisationId, await ensureDataKey(db, masterKeys, organisationId)),
     unsealerOf: async (organisationId) => {
-      const known = sealers.get(organisationId);
-      if (known !== undefined) return known;
+      const cached = sealers.get(organisationId);
+      if (cached !== undefined) return cached;
       const dataKey = await findDataKey(readable, masterKeys, organisationId);
       return dataKey === null ? nothingSealed : keep(organisationId, dataKey);
     },

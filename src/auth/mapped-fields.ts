@@ -74,7 +74,7 @@ function placeOf(row: SecretReferenceWithWorkspaces, unsealer: Unsealer): Secret
   };
 }
 
-/** `key`, `configurations.custom_headers.X-Key`, or the name of a configuration by itself. */
+/** `key`, `configurations.custom_headers.X-Key`, or just the name of a configuration. */
 function pathOf(target: string): string[] {
   const [first = '', ...rest] = target.split('.');
   const path = first === 'configurations' && rest.length > 0 ? rest : [first, ...rest];

@@ -35,11 +35,11 @@ export interface MasterKeys {
 const bytesMin = 32;
 
 export function createMasterKeys(settings: MasterKeySettings): MasterKeys {
-  const known = new Map<string, SealingKey>();
+  const keysById = new Map<string, SealingKey>();
   const learn = ({ current, previous }: MasterKeySettings): string => {
     const [first] = [current, ...previous].map((secret) => {
       const key = wrappingKey(secret.reveal());
-      known.set(key.id, key);
+      keysById.set(key.id, key);
       return key.id;
     });
     return first!;
@@ -54,13 +54,13 @@ export function createMasterKeys(settings: MasterKeySettings): MasterKeys {
     }
   };
   const faultOf = (id: string): MissingMasterKey | null => {
-    if (!known.has(id)) learnAgain();
-    return known.has(id) ? null : new MissingMasterKey(id, [...known.keys()]);
+    if (!keysById.has(id)) learnAgain();
+    return keysById.has(id) ? null : new MissingMasterKey(id, [...keysById.keys()]);
   };
   const keyOf = (id: string): SealingKey => {
     const fault = faultOf(id);
     if (fault !== null) throw fault;
-    return known.get(id)!;
+    return keysById.get(id)!;
   };
   return {
     currentId,

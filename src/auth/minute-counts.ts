@@ -75,8 +75,8 @@ export class MinuteCounts {
   ): void {
     const counts = this.#countsOf(organisationId ?? '', organisationId === null ? tsgId : null);
     counts.count += 1;
-    const known = counts.each.get(name);
-    if (known !== undefined) known.count += 1;
+    const existing = counts.each.get(name);
+    if (existing !== undefined) existing.count += 1;
     else if (counts.each.size < this.#options.eachMax) {
       counts.each.set(name, { details: describe(), count: 1 });
     }
@@ -128,8 +128,8 @@ export class MinuteCounts {
       own.since = Math.min(own.since, counts.since);
       own.count += counts.count;
       for (const [of, one] of counts.each) {
-        const known = own.each.get(of);
-        if (known !== undefined) known.count += one.count;
+        const existing = own.each.get(of);
+        if (existing !== undefined) existing.count += one.count;
         else if (own.each.size < this.#options.eachMax) own.each.set(of, one);
       }
     }
@@ -157,8 +157,8 @@ export class MinuteCounts {
 
   #countsOf(organisationId: string, tsgId: string | null): Counts {
     const name = tsgId ?? organisationId;
-    const known = this.#counts.get(name);
-    if (known !== undefined) return known;
+    const existing = this.#counts.get(name);
+    if (existing !== undefined) return existing;
     const isTooMany = this.#counts.size >= organisationsMax && name !== '';
     if (isTooMany) return this.#countsOf('', null);
     const since = this.#options.now();

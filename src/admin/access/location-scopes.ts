@@ -21,7 +21,7 @@ export interface LocationScopes {
    */
   readonly visible: (
     caller: Principal,
-    wanted: ResourceLocation | 'all',
+    requested: ResourceLocation | 'all',
   ) => ResourceLocation | undefined;
 }
 
@@ -34,10 +34,10 @@ export function createLocationScopes(
     either: (action) => [scopeOf('organisation', action), scopeOf('workspace', action)],
     require: (caller, { workspace_id: workspaceId }, action) =>
       authorise(caller, scopeOf(workspaceId === null ? 'organisation' : 'workspace', action)),
-    visible: (caller, wanted) => {
-      if (wanted !== 'all') {
-        authorise(caller, scopeOf(wanted, 'list'));
-        return wanted;
+    visible: (caller, requested) => {
+      if (requested !== 'all') {
+        authorise(caller, scopeOf(requested, 'list'));
+        return requested;
       }
       const seen = (['organisation', 'workspace'] as const).filter((type) =>
         grantsScope(caller.scopes, scopeOf(type, 'list')),

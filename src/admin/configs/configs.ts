@@ -176,8 +176,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
   const page = toPage(query);
-  const found = await configs.list(db, caller.organisationId, filter, page, configListColumns);
-  return listReply(found.rows.values().map(configToListItem), found.total);
+  const stored = await configs.list(db, caller.organisationId, filter, page, configListColumns);
+  return listReply(stored.rows.values().map(configToListItem), stored.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -189,8 +189,8 @@ async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeo
   const db = deps.database.readable;
   const row = await find(db, request);
   const page = toPage(request.query);
-  const found = await configs.listVersions(db, row.organisation_id, row.id, page);
-  return listReply(versionRecords(row, found.rows), found.total);
+  const stored = await configs.listVersions(db, row.organisation_id, row.id, page);
+  return listReply(versionRecords(row, stored.rows), stored.total);
 }
 
 async function* versionRecords(

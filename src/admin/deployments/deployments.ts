@@ -160,8 +160,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
         ? await idsOf(db, caller.organisationId, query.workspace_slug)
         : [workspace.id],
   };
-  const found = await gatewayDeployments.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.map(deploymentToItem), found.total);
+  const stored = await gatewayDeployments.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(stored.rows.map(deploymentToItem), stored.total);
 }
 
 /** Slugs of unknown workspaces match deployments that serve all workspaces. */

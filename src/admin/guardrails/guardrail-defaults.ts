@@ -69,12 +69,12 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   const db = deps.database.readable;
   const stored = await organisationDefaults.find(db, caller.organisationId);
   const ids = guardrailFields.flatMap((side) => idsOf(stored, side));
-  const known = new Map(
+  const rowsById = new Map(
     (await guardrails.listByIds(db, caller.organisationId, ids)).map((row) => [row.id, row]),
   );
   const named = (side: Side) =>
     idsOf(stored, side).flatMap((id) => {
-      const row = known.get(id);
+      const row = rowsById.get(id);
       return row === undefined ? [] : [{ id, slug: row.slug }];
     });
   const record = {

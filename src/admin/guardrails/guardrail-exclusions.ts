@@ -168,8 +168,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
-  const found = await guardrailExclusions.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.values().map(guardrailExclusionToRecord), found.total);
+  const stored = await guardrailExclusions.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(stored.rows.values().map(guardrailExclusionToRecord), stored.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {

@@ -149,16 +149,16 @@ async function put(deps: AdminDeps, request: PutRequest) {
     const servers = await findServers(tx, request.caller, guardrail, [reference], () => []);
     const server = servers.get(reference)!;
     const content = readMappingContent(body);
-    const wanted = [{ server, content, path: [capabilityField(body)] }];
-    rejectFaults(await capabilityFaults(tx, request.caller, wanted));
-    const known = await mappingOf(tx, guardrail, server);
-    if (request.ifMatch !== null) requireVersion(request, known?.version ?? 0);
-    if (known === undefined) {
+    const requested = [{ server, content, path: [capabilityField(body)] }];
+    rejectFaults(await capabilityFaults(tx, request.caller, requested));
+    const current = await mappingOf(tx, guardrail, server);
+    if (request.ifMatch !== null) requireVersion(request, current?.version ?? 0);
+    if (current === undefined) {
       const id = await add(tx, deps, request, guardrail, server, content, body.managed_by);
       return { map_id: id };
     }
-    await renew(tx, deps, request, guardrail, known, content, body.managed_by);
-    return { map_id: known.id };
+    await renew(tx, deps, request, guardrail, current, content, body.managed_by);
+    return { map_id: current.id };
   });
 }
 
@@ -193,24 +193,24 @@ async function sync(deps: AdminDeps, request: SyncRequest) {
       'mcp_servers',
       name,
     ]);
-    const wanted = entries.map(([name, entry]) => ({
+    const requested = entries.map(([name, entry]) => ({
       server: servers.get(name)!,
       content: readMappingContent(entry),
       path: ['mcp_servers', name, capabilityField(entry)],
     }));
-    rejectFaults(await capabilityFaults(tx, caller, wanted));
+    rejectFaults(await capabilityFaults(tx, caller, requested));
     const stored = await guardrailMappings.listByGuardrail(tx, caller.organisationId, guardrail.id);
-    const known = new Map(stored.map((row) => [row.mcp_server_id, row]));
+    const current = new Map(stored.map((row) => [row.mcp_server_id, row]));
     const counts = { added: 0, updated: 0, removed: 0 };
-    for (const { server, content } of wanted) {
-      const row = known.get(server.id);
-      known.delete(server.id);
+    for (const { server, content } of requested) {
+      const row = current.get(server.id);
+      current.delete(server.id);
       if (row === undefined) {
         await add(tx, deps, request, guardrail, server, content);
         counts.added += 1;
       } else if (await renew(tx, deps, request, guardrail, row, content)) counts.updated += 1;
     }
-    for (const row of known.values()) {
+    for (const row of current.values()) {
       await drop(tx, deps, request, guardrail, row);
       counts.removed += 1;
     }
@@ -243,7 +243,7 @@ async function findServers(
   const byName = new Map(rows.flatMap((row) => [[row.id, row] as const, [row.slug, row] as const]));
   const faults: Fault[] = [];
   const taken = new Set<string>();
-  const found = names.map((name) => {
+  const servers = names.map((name) => {
     const row = byName.get(name) ?? byName.get(name.toLowerCase());
     const visible = caller.workspaceId === null || row?.workspace_id === caller.workspaceId;
     if (row === undefined || !visible) {
@@ -257,7 +257,7 @@ async function findServers(
     return [name, row] as const;
   });
   rejectFaults(faults);
-  return new Map(found);
+  return new Map(servers);
 }
 
 function capabilityField(put: GuardrailMappingPut): string {
@@ -270,16 +270,16 @@ function capabilityField(put: GuardrailMappingPut): string {
 async function capabilityFaults(
   tx: Db,
   caller: Principal,
-  wanted: readonly {
+  requested: readonly {
     readonly server: mcpServers.StoredMcpServer;
     readonly content: MappingContent;
     readonly path: readonly string[];
   }[],
 ): Promise<Fault[]> {
-  const ids = [...new Set(wanted.flatMap(({ content }) => content.capabilityIds))];
+  const ids = [...new Set(requested.flatMap(({ content }) => content.capabilityIds))];
   const rows = await mcpCapabilities.listByIds(tx, caller.organisationId, ids);
   const integrationOf = new Map(rows.map((row) => [row.id, row.mcp_integration_id]));
-  return wanted.flatMap(({ server, content, path }) =>
+  return requested.flatMap(({ server, content, path }) =>
     content.capabilityIds.flatMap((id, at) =>
       integrationOf.get(id) === server.mcp_integration_id
         ? []

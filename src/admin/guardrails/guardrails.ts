@@ -176,14 +176,14 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id, type: guardrailScopes.visible(caller, 'all') };
   const page = toPage(query);
-  const found = await guardrails.list(
+  const stored = await guardrails.list(
     db,
     caller.organisationId,
     filter,
     page,
     guardrailListColumns,
   );
-  return listReply(found.rows.values().map(guardrailToListItem), found.total);
+  return listReply(stored.rows.values().map(guardrailToListItem), stored.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {

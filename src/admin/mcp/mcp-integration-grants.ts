@@ -35,7 +35,7 @@ export async function writeMcpGrants(
     });
   const [opened, closed] = [idsThatBecome(true), idsThatBecome(false)];
   const named = new Set(sent.map(({ workspaceId }) => workspaceId));
-  const left = isWhole ? stored.filter((row) => !named.has(row.workspace_id)) : [];
+  const removed = isWhole ? stored.filter((row) => !named.has(row.workspace_id)) : [];
   await grants.insertMany(
     tx,
     added.map(({ workspaceId, enabled }) => ({
@@ -50,7 +50,7 @@ export async function writeMcpGrants(
   );
   await grants.updateEnabled(tx, organisationId, opened, { enabled: 1, last_updated_at: now });
   await grants.updateEnabled(tx, organisationId, closed, { enabled: 0, last_updated_at: now });
-  const gone = left.map((row) => row.id);
-  await grants.deleteByIds(tx, organisationId, gone);
-  return added.length + opened.length + closed.length + gone.length > 0;
+  const removedIds = removed.map((row) => row.id);
+  await grants.deleteByIds(tx, organisationId, removedIds);
+  return added.length + opened.length + closed.length + removedIds.length > 0;
 }

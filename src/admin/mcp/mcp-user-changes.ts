@@ -41,9 +41,9 @@ export async function writeUserAccess(
     const row = storedBy.get(userId);
     return row === undefined || (row.enabled !== 0) !== enabled;
   });
-  const left = isWhole ? stored.filter((row) => !named.has(row.user_id)) : [];
+  const removed = isWhole ? stored.filter((row) => !named.has(row.user_id)) : [];
   await serverUsers.upsertMany(tx, organisationId, id, changed, now);
-  const gone = left.map((row) => row.user_id);
-  await serverUsers.deleteMany(tx, organisationId, id, gone);
-  return changed.length + gone.length > 0;
+  const removedIds = removed.map((row) => row.user_id);
+  await serverUsers.deleteMany(tx, organisationId, id, removedIds);
+  return changed.length + removedIds.length > 0;
 }

@@ -57,9 +57,9 @@ export async function changeScimGroup(
     const before = await lockGroup(tx, request);
     const { row } = before;
     const state = next(before);
-    const was = new Set(before.members);
+    const previous = new Set(before.members);
     const renamed = state.displayName !== row.name || state.externalId !== row.external_id;
-    const regrouped = was.symmetricDifference(state.members).size > 0;
+    const regrouped = previous.symmetricDifference(state.members).size > 0;
     if (!renamed && !regrouped) return before;
     const columns = {
       name: state.displayName,
@@ -69,7 +69,7 @@ export async function changeScimGroup(
     await refusingTaken(scimGroups.update(tx, row, columns));
     const fields = [...(renamed ? ['name'] : []), ...(regrouped ? ['members'] : [])];
     await auditGroup(tx, deps, request, 'update', row.id, { fields });
-    await regroup(tx, deps, request, row, was, state.members);
+    await regroup(tx, deps, request, row, previous, state.members);
     const changed = { ...row, ...columns, version: row.version + 1 };
     return { row: changed, members: [...state.members].toSorted() };
   });
@@ -105,22 +105,22 @@ async function regroup(
   deps: AdminDeps,
   author: Author,
   group: scimGroups.StoredScimGroup,
-  was: ReadonlySet<string>,
-  is: ReadonlySet<string>,
+  previous: ReadonlySet<string>,
+  current: ReadonlySet<string>,
 ): Promise<void> {
   const { organisation_id: organisationId } = group;
-  const [come, gone] = [is.difference(was), was.difference(is)];
-  for (const id of [...come].toSorted()) {
+  const [added, removed] = [current.difference(previous), previous.difference(current)];
+  for (const id of [...added].toSorted()) {
     if ((await users.findByIdForShare(tx, organisationId, id)) !== undefined) continue;
     throw validationError({
       path: ['members'],
       message: `contains somebody who is not a user of the organisation: ${id}`,
     });
   }
-  await scimGroups.removeMembers(tx, group, [...gone]);
-  await scimGroups.addMembers(tx, group, [...come]);
+  await scimGroups.removeMembers(tx, group, [...removed]);
+  await scimGroups.addMembers(tx, group, [...added]);
   const mappings = await scimMappings.listByGroup(tx, organisationId, group.id);
-  for (const userId of [...come, ...gone].toSorted()) {
+  for (const userId of [...added, ...removed].toSorted()) {
     for (const { workspace_id } of mappings)
       await settleMembership(tx, deps, author, userId, workspace_id);
   }

@@ -20,7 +20,7 @@ import { applyGroups } from './sign-in-groups.ts';
 
 type Settings = SignIn['settings'];
 
-interface Coming {
+interface SignInContext {
   readonly organisation: StoredOrganisation;
   readonly identity: ProvenIdentity;
   readonly request: Pick<Author, 'requestId' | 'now'>;
@@ -30,9 +30,9 @@ interface Coming {
 export async function openUserSession(
   deps: AdminDeps,
   settings: Settings,
-  coming: Coming,
+  signIn: SignInContext,
 ): Promise<string> {
-  const admit = () => deps.database.transaction((tx) => enter(tx, deps, settings, coming));
+  const admit = () => deps.database.transaction((tx) => openSessionIn(tx, deps, settings, signIn));
   try {
     return await admit();
   } catch (error) {
@@ -50,12 +50,12 @@ export async function openUserSession(
   }
 }
 
-async function enter(tx: Db, deps: AdminDeps, settings: Settings, coming: Coming): Promise<string> {
-  const { organisation, identity, request } = coming;
+async function openSessionIn(tx: Db, deps: AdminDeps, settings: Settings, signIn: SignInContext): Promise<string> {
+  const { organisation, identity, request } = signIn;
   const role = claimedRole(settings, identity);
-  const user = await findOrMake(tx, deps, settings, coming, role);
+  const user = await findOrCreateUser(tx, deps, settings, signIn, role);
   if (user.status !== 'active') throw new ApiError('forbidden', 'Your user is not active');
-  const author = authorOf(coming, user);
+  const author = authorOf(signIn, user);
   if (role !== null && user.role !== 'owner' && user.role !== role) {
     await users.update(tx, user, { role, last_updated_at: request.now });
     await auditUser(tx, deps, author, user.id, 'update', { role });
@@ -99,14 +99,14 @@ function claimedRole({ roles }: Settings, { claims }: ProvenIdentity): AssignedR
  * The user bound to this account. At the first sign-in it is the user with the same address, the user of an
  * invite to it, or, if the provider alone decides, a new user. Locked until the transaction ends.
  */
-async function findOrMake(
+async function findOrCreateUser(
   tx: Db,
   deps: AdminDeps,
   settings: Settings,
-  coming: Coming,
+  signIn: SignInContext,
   role: AssignedRole | null,
 ): Promise<users.StoredUser> {
-  const { organisation, identity, request } = coming;
+  const { organisation, identity, request } = signIn;
   const { subjectHash, verifiedEmail: email } = identity;
   const bound = await userIdentities.findUserId(tx, organisation.id, subjectHash);
   const boundUser = bound && (await users.findByIdForUpdate(tx, organisation.id, bound));
@@ -120,7 +120,7 @@ async function findOrMake(
   const invite = await userInvites.findOpenForUpdate(tx, organisation.id, key, request.now);
   const user =
     (await users.findByEmailKeyForUpdate(tx, organisation.id, key)) ??
-    (await make(tx, deps, settings, coming, { email, role, invite }));
+    (await createUser(tx, deps, settings, signIn, { email, role, invite }));
   await userIdentities.insert(tx, {
     organisation_id: organisation.id,
     user_id: user.id,
@@ -136,14 +136,14 @@ interface Newcomer {
   readonly invite: userInvites.StoredInvite | undefined;
 }
 
-async function make(
+async function createUser(
   tx: Db,
   deps: AdminDeps,
   settings: Settings,
-  coming: Coming,
+  signIn: SignInContext,
   { email, role, invite }: Newcomer,
 ): Promise<users.StoredUser> {
-  const { organisation, identity, request } = coming;
+  const { organisation, identity, request } = signIn;
   const { now } = request;
   const isWelcome = settings.provisions && settings.tsgId === organisation.tsg_id;
   if (invite === undefined && !isWelcome) {
@@ -166,14 +166,14 @@ async function make(
     last_updated_at: now,
   };
   await users.insert(tx, user);
-  const author = authorOf(coming, user);
+  const author = authorOf(signIn, user);
   await auditUser(tx, deps, author, user.id, 'create', {});
   if (invite !== undefined) await acceptInvite(tx, deps, author, invite, user);
   return user;
 }
 
 /** The user is the author of the changes that follow from signing in. */
-function authorOf({ organisation, request }: Coming, user: users.StoredUser): Author {
+function authorOf({ organisation, request }: SignInContext, user: users.StoredUser): Author {
   const caller: Principal = {
     kind: 'user',
     id: user.id,

@@ -19,13 +19,13 @@ export async function applyGroups(
   const { organisationId } = author.caller;
   const named = await scimGroups.listByNames(tx, organisationId, names.slice(0, namesMax));
   const held = await scimGroups.listMembers(tx, organisationId, { userId });
-  const was = new Set(held.map(({ group_id }) => group_id));
-  const is = new Set(named.map(({ id }) => id));
-  const [come, gone] = [is.difference(was), was.difference(is)];
-  for (const id of [...come, ...gone].toSorted()) {
+  const previous = new Set(held.map(({ group_id }) => group_id));
+  const current = new Set(named.map(({ id }) => id));
+  const [added, removed] = [current.difference(previous), previous.difference(current)];
+  for (const id of [...added, ...removed].toSorted()) {
     const group = await scimGroups.findForUpdate(tx, organisationId, 'id', id);
     if (group === undefined) continue;
-    if (come.has(id)) await scimGroups.addMembers(tx, group, [userId]);
+    if (added.has(id)) await scimGroups.addMembers(tx, group, [userId]);
     else await scimGroups.removeMembers(tx, group, [userId]);
     for (const { workspace_id } of await scimMappings.listByGroup(tx, organisationId, id)) {
       await settleMembership(tx, deps, author, userId, workspace_id);

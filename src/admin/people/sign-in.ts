@@ -112,8 +112,8 @@ async function finish(deps: AdminDeps, request: SignInRequest<z.infer<typeof Fin
   );
   const organisation = await organisations.findByTsgId(deps.database.readable, tsgId);
   if (organisation === undefined) throw new ApiError('forbidden', 'There is no such organisation');
-  const coming = { organisation, identity, request };
-  const cookie = await openUserSession(deps, signIn.settings, coming).catch((error: unknown) => {
+  const signInContext = { organisation, identity, request };
+  const cookie = await openUserSession(deps, signIn.settings, signInContext).catch((error: unknown) => {
     if (error instanceof ApiError && error.kind === 'forbidden') {
       refuse(deps, request, tsgId, 'not_accepted');
     }

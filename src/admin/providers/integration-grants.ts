@@ -81,9 +81,9 @@ export async function writeIntegrationGrants(
   }
   if (!writing.isWhole) return isChanged;
   const named = new Set(grants.map(({ workspaceId }) => workspaceId));
-  const left = stored.filter((row) => !named.has(row.workspace_id));
-  for (const row of left) await removeGrant(tx, row);
-  return isChanged || left.length > 0;
+  const removed = stored.filter((row) => !named.has(row.workspace_id));
+  for (const row of removed) await removeGrant(tx, row);
+  return isChanged || removed.length > 0;
 }
 
 /** Deletes the grant of a workspace with its budget. */

@@ -216,8 +216,8 @@ async function forget(
       const message = `are models of the catalogue, which can be disabled but not deleted: ${fixed.join(', ')}`;
       throw validationError({ path: ['models'], message });
     }
-    const left = readModels(row).filter(({ slug }) => !slugs.includes(slug));
-    return { models: rewriteDocument(row.models, left.length === 0 ? null : left) };
+    const remaining = readModels(row).filter(({ slug }) => !slugs.includes(slug));
+    return { models: rewriteDocument(row.models, remaining.length === 0 ? null : remaining) };
   });
   return {};
 }

@@ -115,12 +115,12 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const type = integrationScopes.visible(caller, query.type);
   const filter = { workspaceId: workspace?.id, type };
-  const found = await integrations.list(db, organisationId, filter, toPage(query));
-  const counts = await integrationWorkspaces.countEnabled(db, organisationId, found.ids);
+  const stored = await integrations.list(db, organisationId, filter, toPage(query));
+  const counts = await integrationWorkspaces.countEnabled(db, organisationId, stored.ids);
   const form = serviceForm(request);
   return listReply(
-    mapItems(found.rows, (row) => integrationToItem(row, counts.get(row.id) ?? 0, form)),
-    found.total,
+    mapItems(stored.rows, (row) => integrationToItem(row, counts.get(row.id) ?? 0, form)),
+    stored.total,
   );
 }
 

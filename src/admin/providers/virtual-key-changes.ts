@@ -105,18 +105,18 @@ async function changeAccount(
   const merged = sent === undefined ? undefined : { ...stored, ...sent };
   const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
   const mappings = await resolveSecretMappings(tx, integration, body.secret_mappings);
-  const wanted = {
+  const newColumns = {
     ...keyColumns(sealer, integration.id, body.key, integration),
     configurations: rewriteDocument(integration.configurations, configurations),
     secret_mappings: rewriteDocument(integration.secret_mappings, mappings),
   };
-  const columns = Object.keys(wanted) as (keyof typeof wanted)[];
+  const columns = Object.keys(newColumns) as (keyof typeof newColumns)[];
   const fields = columns.filter(
-    (column) => wanted[column] !== undefined && wanted[column] !== integration[column],
+    (column) => newColumns[column] !== undefined && newColumns[column] !== integration[column],
   );
   if (fields.length === 0) return [];
   const { organisation_id: organisationId, id } = integration;
-  await integrations.update(tx, organisationId, id, { ...wanted, last_updated_at: now });
+  await integrations.update(tx, organisationId, id, { ...newColumns, last_updated_at: now });
   const changes = { fields, with_provider: true };
   await recordIntegration(tx, deps, request, { action: 'update', integration, changes });
   return fields;

@@ -63,7 +63,7 @@ function lostMessage(
   held: syncLeases.SyncLeaseRow | undefined,
   caller: Principal,
 ): string {
-  const lost = `The lease of owner "${owner}" is not yours any more`;
+  const lost = `The lease of owner "${owner}" is no longer yours`;
   const isOthers = held !== undefined && held.run_id !== '' && held.principal_id === caller.id;
   return isOthers ? `${lost}: ${heldBy(held)}` : lost;
 }

@@ -163,8 +163,8 @@ function authAfter(
   // Secrets stored for one address must not be sent to another.
   const all = faults.length > 0 ? faults : retainedAuthSecretFaults(stored, merged, isUnchanged);
   rejectFaults(prefixFaults(['auth_config'], all));
-  const given = Object.entries(merged).filter(([name, value]) => value !== stored[name]);
-  return { ...merged, ...sealed(sealer, row.id, Object.fromEntries(given), stored) };
+  const changedFields = Object.entries(merged).filter(([name, value]) => value !== stored[name]);
+  return { ...merged, ...sealed(sealer, row.id, Object.fromEntries(changedFields), stored) };
 }
 
 function sealed(

@@ -111,8 +111,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     search: query.search === '' ? undefined : query.search,
     usableIn: workspace?.id,
   };
-  const found = await secretReferences.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.map(secretReferenceToItem), found.total);
+  const stored = await secretReferences.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(stored.rows.map(secretReferenceToItem), stored.total);
 }
 
 /** A caller that is bound to a workspace or names one finds only references that it may use. */

@@ -64,21 +64,21 @@ export async function addListedMembers(
     requireGrantableRole(author.caller, 'workspace', role, ['users', at, 'role']);
   }
   const faults: Fault[] = [];
-  const known = new Map<string, users.StoredUser>();
+  const usersById = new Map<string, users.StoredUser>();
   // Locked in the order of ids, so that concurrent requests for the same users cannot deadlock.
   for (const { id } of members.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
     const user = await users.findByIdForShare(tx, workspace.organisation_id, id);
-    if (user !== undefined) known.set(id, user);
+    if (user !== undefined) usersById.set(id, user);
   }
   for (const [at, { id }] of members.entries()) {
-    if (known.has(id)) continue;
+    if (usersById.has(id)) continue;
     faults.push({ path: ['users', at, 'id'], message: 'is not a user of the organisation' });
   }
   rejectFaults(faults);
   for (const { id, role } of members) {
     await addMember(tx, deps, author, {
       workspace,
-      user: known.get(id)!,
+      user: usersById.get(id)!,
       role,
       source: 'manual',
     });

@@ -40,7 +40,7 @@ export function toWorkspaceUser({ user, ...row }: MemberWithUser): z.infer<typeo
   };
 }
 
-/** Rights of single people beside their role, and settings of theirs, do not exist. */
+/** `scopes` and `settings` are always empty, because members have only a role. */
 export function toMember(member: MemberWithUser): z.infer<typeof WorkspaceMember> {
   return {
     ...toWorkspaceUser(member),

@@ -18,10 +18,10 @@ export class EventLoopTurns {
   readonly #waiting = new Set<() => void>();
 
   /**
-   * @param tell called after `take` returned false, in a turn of its own
+   * @param resume called after `take` returned false, in a turn of its own
    * @param isMidway whether a second piece completes the first, as a body completes its headers
    */
-  share(tell: () => void, isMidway: () => boolean): TurnShare {
+  share(resume: () => void, isMidway: () => boolean): TurnShare {
     let turn = -1;
     let pieces = 0;
     return {
@@ -30,7 +30,7 @@ export class EventLoopTurns {
         pieces = turn === current ? pieces + 1 : 1;
         turn = current;
         if (pieces === 1 || (pieces === 2 && isMidway())) return true;
-        this.#queue(tell);
+        this.#queue(resume);
         return false;
       },
     };
@@ -47,22 +47,22 @@ export class EventLoopTurns {
     return this.#current;
   }
 
-  #queue(tell: () => void): void {
-    this.#waiting.add(tell);
+  #queue(resume: () => void): void {
+    this.#waiting.add(resume);
     if (this.#isRunning) return;
     this.#isRunning = true;
-    setImmediate(this.#tellNext);
+    setImmediate(this.#resumeNext);
   }
 
-  readonly #tellNext = (): void => {
-    const [tell] = this.#waiting;
-    if (tell === undefined) {
+  readonly #resumeNext = (): void => {
+    const [resume] = this.#waiting;
+    if (resume === undefined) {
       this.#isRunning = false;
       return;
     }
-    this.#waiting.delete(tell);
+    this.#waiting.delete(resume);
     this.#current += 1;
-    setImmediate(this.#tellNext);
-    tell();
+    setImmediate(this.#resumeNext);
+    resume();
   };
 }

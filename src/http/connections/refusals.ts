@@ -7,7 +7,7 @@ import type { RefusedBytes } from './refused-bytes.ts';
 /** Responds to bytes that are not HTTP, reports them and closes the connection. */
 export function refuseMalformed(
   connections: Connections,
-  tell: (refused: RefusedBytes) => void,
+  report: (refused: RefusedBytes) => void,
   error: NodeJS.ErrnoException,
   stream: Duplex,
 ): void {
@@ -21,9 +21,9 @@ export function refuseMalformed(
       : error.code === 'HPE_HEADER_OVERFLOW'
         ? ([431, 'Request Header Fields Too Large'] as const)
         : ([400, 'Bad Request'] as const);
-  tell({ status, code: error.code });
-  const fault = { ...errorBody(new ApiError('invalid', reason)), status_code: status };
-  connections.refuse(stream, renderRawResponse(`${status} ${reason}`, [], JSON.stringify(fault)));
+  report({ status, code: error.code });
+  const body = { ...errorBody(new ApiError('invalid', reason)), status_code: status };
+  connections.refuse(stream, renderRawResponse(`${status} ${reason}`, [], JSON.stringify(body)));
 }
 
 /** Responds 405 to a CONNECT request and returns that status. */

@@ -112,8 +112,8 @@ function createValueReader(
   if (mount === 'v1' || bodyType === 'form') {
     return (value) => parseWithoutNulls(schema, value, lenient, route);
   }
-  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
-  const ignored = ignoredFields.filter((field) => !known.includes(field));
+  const knownFields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const ignored = ignoredFields.filter((field) => !knownFields.includes(field));
   // Created on first use: most processes serve only a few of their routes.
   let closed: z.ZodType | undefined;
   return (value) => {

@@ -237,8 +237,8 @@ class ComponentSchemas {
     const text = JSON.stringify(original);
     const isSmall = text.length < sharedFromChars && !text.includes('"$ref":"#');
     if (isSmall) return original;
-    const known = this.#references.get(text);
-    if (known !== undefined) return known;
+    const existing = this.#references.get(text);
+    if (existing !== undefined) return existing;
     const name = `${operation}_${use.io}`;
     const reference = { $ref: `#/components/schemas/${name}` };
     this.#references.set(text, reference);

@@ -153,9 +153,9 @@ export async function pageOfGroups(
   order?: FigureOrder,
 ) {
   const page = pageByNumber(cut, 'current_page');
-  const sought = { by: [key], order: order ?? ('requests' as const), ...page };
-  const rows = await questions.sum(sought);
+  const sumsRequest = { by: [key], order: order ?? ('requests' as const), ...page };
+  const rows = await questions.sum(sumsRequest);
   const isLast = rows.length < page.limit && (rows.length > 0 || page.offset === 0);
-  const total = isLast ? sought.offset + rows.length : await questions.count(sought);
+  const total = isLast ? sumsRequest.offset + rows.length : await questions.count(sumsRequest);
   return { rows, total };
 }
