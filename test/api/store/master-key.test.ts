@@ -70,7 +70,7 @@ async function withReplica<T>(keys: Keys, work: (app: App, url: string) => Promi
   await using app = await createApp(settings, {
     clock: server.clock,
     readSharedTime: async () => now(),
-    startJobs: false,
+    components: ['admin', 'gateway'],
     log: createLog({ level: 'error' }),
   });
   return await work(app, (await app.listen()).adminUrl!);

@@ -1,4 +1,7 @@
-/** Knows one credential of every kind that a caller of the gateway may show, good and bad, of two organisations, and every way to show it. */
+/**
+ * Provides one credential of every kind for the gateway, valid and invalid, of two organisations,
+ * and every way to send it.
+ */
 import { createHmac } from 'node:crypto';
 import { exportSPKI, importJWK } from 'jose';
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
@@ -15,14 +18,14 @@ export interface OfferedCaller {
   readonly name: string;
   readonly value: string;
   readonly isToken: boolean;
-  /** The code by which it is refused, or what it may do. */
+  /** The error code with which it is rejected, or its scopes. */
   readonly worth: string | { readonly scopes: readonly string[] };
 }
 
 const offeredIssuer = 'https://issuer.example.com';
 const offeredAudience = 'gatewright';
 
-/** The issuer may speak for everybody, the stranger for an organisation that is not there. */
+/** Trusts the issuer for all organisations, and the other one for an unknown organisation. */
 export function tokenSettings(
   issuer: TokenIssuer,
   stranger: TokenIssuer,
@@ -39,7 +42,7 @@ export function tokenSettings(
   };
 }
 
-/** What a key that is refused is refused with. */
+/** Error codes for ended keys. */
 const codesOfEnded: Readonly<Record<string, string>> = {
   'key that is past its end': 'api_key_expired',
   'key that is marked as expired': 'api_key_expired',
@@ -93,7 +96,7 @@ export async function offeredCallers(
   ];
 }
 
-/** Of an organisation and workspaces. */
+/** Ids of an organisation and its workspaces. */
 interface Places {
   readonly other: string;
   readonly one: string;
@@ -159,14 +162,14 @@ async function offeredJwts(
   ];
 }
 
-/** A value as it is shown. */
+/** A value as it is sent. */
 export interface PresentedCredential {
   readonly headers: Readonly<Record<string, string>>;
-  /** Behind the path. */
+  /** The query string behind the path. */
   readonly query: string;
 }
 
-/** Ways to show a value, beside another that is good where there are two. */
+/** Ways to send a value, beside another valid value where there are two. */
 export const waysToShow: Readonly<
   Record<string, (value: string, other: string) => PresentedCredential>
 > = {
@@ -193,7 +196,10 @@ const headersOf = (headers: Record<string, string>): PresentedCredential => ({
 });
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-/** What counts as the credential of a request, as docs/reference/inference.md has it (Keys); null for none. */
+/**
+ * Returns the effective credential of a request as defined in docs/reference/inference.md (Keys),
+ * or null.
+ */
 export function presentedValue({ headers }: PresentedCredential): string | null {
   const bearer = /^bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
   return headers['x-gateway-api-key'] ?? bearer ?? headers['x-api-key'] ?? null;

@@ -1,22 +1,22 @@
-/** Knows what a test says of a credential that is offered: how it is sent, as what it counts, and what it may. */
+/** Describes a credential that a test sends: its headers, its kind and its grants. */
 import type { CredentialKind } from '../../../src/http/routes/route.ts';
 import { allScopes } from '../../../src/model/people/scopes.ts';
 
 export interface OfferedCredential {
   readonly name: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** As what a route has to accept it for it to count. */
+  /** The kind that a route must accept. */
   readonly kind: CredentialKind;
-  /** Null for one that is good for nothing any more, or never was. */
+  /** Null for a credential that is not or no longer valid. */
   readonly grants: Grants | null;
 }
 
 export interface Grants {
   readonly scopes: readonly string[];
   readonly organisation: 'own' | 'other';
-  /** Null where it is bound to none. */
+  /** Null when it is bound to none. */
   readonly workspaceId: string | null;
-  /** Of somebody whom a workspace may hold back from more than scopes say. */
+  /** Whether it belongs to a member, whom a workspace can restrict beyond the scopes. */
   readonly isOfMember: boolean;
 }
 

@@ -1,4 +1,7 @@
-/** Knows one credential of every kind, good and bad, of two organisations and two workspaces. */
+/**
+ * Provides one credential of every kind, valid and invalid, of two organisations and two
+ * workspaces.
+ */
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
 import { scopesOfMember } from '../../../src/model/people/scopes.ts';
 import { bootstrapTenant } from '../../../src/store/bootstrap.ts';
@@ -15,7 +18,7 @@ import {
 import { offeredKeys } from './offered-keys.ts';
 import { offeredTokens } from './offered-tokens.ts';
 
-/** Needs a server on which people are signed in. */
+/** Requires a server with sign-in enabled. */
 export async function offeredCredentials(server: TestServer): Promise<OfferedCredential[]> {
   const workspaceIds = [await addWorkspace(server), await addWorkspace(server)] as const;
   const memberId = await addUser(server);
@@ -101,7 +104,7 @@ async function sessionsOf(
   ];
 }
 
-/** Of the superuser, the key and the owner of another organisation. */
+/** Credentials of the superuser, the key and the owner of another organisation. */
 async function foreignOnes(server: TestServer): Promise<OfferedCredential[]> {
   const { app, url, clock, database } = server;
   const { keyring } = app;
@@ -131,7 +134,7 @@ async function foreignOnes(server: TestServer): Promise<OfferedCredential[]> {
   ];
 }
 
-/** What nobody can say which of them counts. */
+/** Headers with two credentials, which is ambiguous. */
 export function doubled(server: TestServer, token: string): Readonly<Record<string, string>>[] {
   const key = asKey(server.organisationApiKey);
   return [

@@ -1,4 +1,4 @@
-/** Knows one API key of every kind, good and ended, and every way to send it. */
+/** Provides one API key of every kind, valid and ended, and every way to send it. */
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
 import { allScopes } from '../../../src/model/people/scopes.ts';
 import { insertCounter } from '../rows/usage-rows.ts';
@@ -17,7 +17,7 @@ interface NewKey {
   readonly key: string;
 }
 
-/** `memberId` is of a member of the first workspace. */
+/** `memberId` is a member of the first workspace. */
 export async function offeredKeys(
   server: TestServer,
   workspaceIds: readonly [string, string],
@@ -78,7 +78,7 @@ async function addKey(server: TestServer, type: string, more: object = {}): Prom
   return made;
 }
 
-/** Values that were good, by what became of them. */
+/** Formerly valid values, by the reason why they ended. */
 async function endedKeys(server: TestServer): Promise<Record<string, string>> {
   const { database, clock } = server;
   const now = clock.now();

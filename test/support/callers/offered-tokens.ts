@@ -1,4 +1,4 @@
-/** Knows one access token of every kind, good and bad. */
+/** Provides one access token of every kind, valid and invalid. */
 import { createPrivateKey, randomUUID } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose';
 import { createAccessTokens } from '../../../src/auth/access-token.ts';
@@ -57,7 +57,7 @@ export async function offeredTokens(
   ];
 }
 
-/** What tokens are compared with at each request. */
+/** Assigns the roles against which tokens are checked at each request. */
 async function grantRoles(
   { database, tsgId, clock }: TestServer,
   name: string,
@@ -76,11 +76,11 @@ async function grantRoles(
   await grant(reader, null);
   await grant(scopeless, null);
   for (const id of workspaceIds) await grant('superuser', id);
-  // What the server knew of the account before.
+  // The server cached the account earlier.
   clock.advance(2_000);
 }
 
-/** Signed with the right key, or as though, but not as we sign them. */
+/** Tokens with a valid or forged signature that differ from issued tokens. */
 async function forgedTokens(
   { app: { keyring } }: TestServer,
   good: string,

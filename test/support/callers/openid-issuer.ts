@@ -1,4 +1,6 @@
-/** Knows how a test gets an identity provider: the real oidc-provider, at which whoever is chosen signs in at once. */
+/**
+ * Starts an identity provider: the real oidc-provider, which signs in the selected account at once.
+ */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -8,19 +10,19 @@ export interface OpenIdIssuer extends AsyncDisposable {
   readonly url: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Of the client of that name with a key: what only it has, as settings take it. */
+  /** The signing key of the client that authenticates with a key, in the form of the settings. */
   readonly keyClient: { readonly id: string; readonly jwks: string };
-  /** Of the client that shows its secret in a header. */
+  /** The client that sends its secret in a header. */
   readonly basicClient: { readonly id: string; readonly secret: string };
-  /** What it says of each account, by subject. */
+  /** Claims of each account, by subject. */
   readonly accounts: Map<string, Record<string, unknown>>;
-  /** Whether each trade of a code came with a header that says who asks. */
+  /** For each code exchange, whether the client authenticated in a header. */
   readonly tradedByHeader: boolean[];
-  /** Who signs in next. */
+  /** The account that signs in next. */
   subject: string;
-  /** In place of the provider, for one that is ill. */
+  /** Answers in place of the provider, to simulate a failure. */
   answer: RequestListener | null;
-  /** A token as the provider signs them. */
+  /** Signs a token like the provider. */
   sign(claims: Record<string, unknown>, type: string): Promise<string>;
 }
 
@@ -28,7 +30,7 @@ const clientId = 'gatewright';
 const clientSecret = 'secret-of-the-client-canary';
 const basicClient = { id: 'gatewright-basic', secret: 'pass:word with %' };
 
-/** @param redirectUri where it sends people back */
+/** @param redirectUri the callback URL of the server */
 export async function startOpenIdIssuer(redirectUri: string): Promise<OpenIdIssuer> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const key = { ...(await exportJWK(privateKey)), kid: 'one', alg: 'RS256', use: 'sig' };
@@ -77,7 +79,7 @@ function createProvider(
   url: string,
   of: {
     readonly key: object;
-    /** Of the client that signs. */
+    /** The public key of the client that signs. */
     readonly publicKey: object;
     readonly redirectUri: string;
     readonly accounts: ReadonlyMap<string, Record<string, unknown>>;

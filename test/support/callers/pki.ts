@@ -1,4 +1,4 @@
-/** Knows how to make certificates for tests: authorities, names and any dates, with openssl. */
+/** Creates certificates for tests with openssl: authorities, names and any dates. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ export interface IssuedCertificate {
 
 interface IssueOptions {
   readonly name: string;
-  /** `DNS:localhost,IP:127.0.0.1` */
+  /** For example `DNS:localhost,IP:127.0.0.1`. */
   readonly altNames?: string;
   /** Days from now, negative for the past. */
   readonly fromDays?: number;
@@ -33,7 +33,7 @@ export interface Pki extends Disposable {
 
 const dayMs = 86_400_000;
 
-/** A folder of certificates, gone when disposed. */
+/** Creates a folder for certificates, which is deleted on disposal. */
 export function createPki(): Pki {
   const directory = mkdtempSync(join(tmpdir(), 'gatewright-pki-'));
   return {
@@ -142,7 +142,7 @@ function request(directory: string, commonName: string, fileName: string) {
   return { keyPath, requestPath };
 }
 
-/** `openssl ca` is the one subcommand that takes any dates. */
+/** `openssl ca` is the only subcommand that accepts arbitrary dates. */
 function sign(configPath: string, options: string[]): void {
   openssl(['ca', '-config', configPath, '-batch', '-notext', ...options]);
 }

@@ -1,18 +1,20 @@
-/** Knows how a test gets an issuer of tokens: real keys, published by a real HTTP server, and tokens signed with them. */
+/**
+ * Starts a token issuer: real keys, published by a real HTTP server, and tokens signed with them.
+ */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { sendJson, startUpstream, type TestUpstream } from '../upstream/upstream.ts';
 
 export interface TokenIssuer extends AsyncDisposable {
-  /** Of its key set. */
+  /** The URL of its key set. */
   readonly url: string;
   readonly host: string;
-  /** How often its keys were asked for. */
+  /** Number of requests for its keys. */
   readonly fetches: () => number;
-  /** What it publishes from now on. */
+  /** The keys that it publishes. */
   readonly published: JWK[];
-  /** In place of the keys; null for none. */
+  /** Answers in place of the keys, unless it is null. */
   answer: TestUpstream['script'] | null;
-  /** A new key pair, published under this name. */
+  /** Creates and publishes a key pair under this name. */
   addKey(kid: string, algorithm?: string): Promise<SigningKey>;
 }
 

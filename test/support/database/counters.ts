@@ -1,10 +1,10 @@
-/** Knows a database with a table of two counters, for tests of what connections do. */
+/** Creates a database with a table of two counters, for tests of connections. */
 import { sql } from 'kysely';
 import { afterEach, beforeEach } from 'vitest';
 import type { Db } from '../../../src/store/connection/db.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
-/** To be called once in a file; `take` is given the database before each test. */
+/** Call it once in a file; `take` receives the database before each test. */
 export function eachWithCounters(take: (test: TestDatabase) => void): void {
   let test: TestDatabase;
   beforeEach(async () => {

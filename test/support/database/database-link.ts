@@ -1,23 +1,32 @@
-/** Knows how the way from a server to its database fails: a TCP link that can be cut, or carry nothing. */
+/**
+ * Simulates network failures between a server and its database: a TCP link that can be cut or
+ * frozen.
+ */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { DatabaseSettings } from '../../../src/settings.ts';
 
 export interface DatabaseLink extends AsyncDisposable {
-  /** The same database by way of the link. */
+  /** Returns settings that reach the database through the link. */
   lead(real: DatabaseSettings): Promise<DatabaseSettings>;
-  /** As {@link lead}, for one that will be frozen: to connect and a statement take no longer than by default. */
+  /**
+   * Like {@link lead}, for a link that will be frozen: uses the default timeouts for connections
+   * and statements.
+   */
   leadHasty(real: DatabaseSettings): Promise<DatabaseSettings>;
-  /** Breaks every connection and refuses new ones, as a server that was killed. */
+  /** Breaks every connection and refuses new ones, like a killed server. */
   cut(): void;
-  /** Breaks the connection that carries the next COMMIT, once the server has carried it out. */
+  /** Breaks the connection that carries the next COMMIT, after the server has executed it. */
   loseNextCommit(): void;
-  /** Keeps connections open, and takes new ones, but carries nothing, as a server that hangs. */
+  /** Keeps connections open and accepts new ones, but forwards nothing, like a hanging server. */
   freeze(): void;
-  /** Ends either; what waited in a frozen link is carried. */
+  /** Ends a cut or freeze; data queued in a frozen link are forwarded. */
   mend(): void;
 }
 
-/** Whether bytes are a COMMIT and nothing else: MySQL, unlike MariaDB, is sent attributes before the text. */
+/**
+ * Returns whether the bytes are exactly a COMMIT. MySQL, unlike MariaDB, receives attributes before
+ * the text.
+ */
 function isCommit(bytes: Buffer): boolean {
   const headerBytes = 4;
   const attributesMax = 2;
@@ -41,13 +50,13 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
     socket.on('data', (chunk: Buffer) => {
       if (!losesCommit || !isCommit(chunk)) return;
       losesCommit = false;
-      // What is piped no more flows no more, until it is told to.
+      // A socket that is no longer piped pauses until it is resumed.
       onward
         .unpipe(socket)
         .once('data', () => socket.destroy())
         .resume();
     });
-    // Nobody reads yet: with the first reader it would flow before it is carried.
+    // Nobody reads yet: with the first reader it would flow before it is forwarded.
     socket.pause();
     for (const end of line) {
       end

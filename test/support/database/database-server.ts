@@ -1,4 +1,6 @@
-/** Knows the one database server all tests of a run share: in memory, fast, gone with the run. */
+/**
+ * Starts the database server that all tests of a run share: in memory, fast, deleted after the run.
+ */
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -22,17 +24,20 @@ import { Secret } from '../../../src/secret.ts';
 import type { KeyspacePool } from '../../engines/keyspaces.ts';
 import { isRunning } from '../server/process.ts';
 
-/** How tests reach the server; plain data, because it travels to the test workers. */
+/** The connection of tests to the server. Plain data, because it is passed to the test workers. */
 export interface TestDatabaseServer {
   readonly host: '127.0.0.1';
   readonly port: number;
   readonly user: string;
   readonly password: string;
-  /** Of a sharded engine, on which `CREATE DATABASE` makes nothing: what tests take instead. */
+  /**
+   * The keyspaces of a sharded engine, which tests take because `CREATE DATABASE` creates nothing
+   * there.
+   */
   readonly keyspaces?: KeyspacePool;
 }
 
-/** Where a server is unpacked when the machine has none; kept between runs. */
+/** The folder for a downloaded server when the machine has none; kept between runs. */
 export const softwareDirectory = resolve(import.meta.dirname, '../../../.cache/database-server');
 
 const directoryPrefix = 'gatewright-test-';
@@ -45,22 +50,22 @@ const fastFlags = [
   '--innodb-fast-shutdown=2',
   '--skip-log-bin',
   '--performance-schema=OFF',
-  // Every table is made and dropped again for nearly every file of tests, and half of that time went
-  // into a file and statistics for each.
+  // Nearly every test file creates and drops all tables, and half of that time was spent on a file
+  // and statistics for each table.
   '--innodb-file-per-table=OFF',
   '--innodb-stats-persistent=OFF',
-  // What it grows by is written out at once.
+  // File growth is written at once.
   '--innodb-autoextend-increment=8',
   '--key-buffer-size=1M',
   '--max-connections=500',
-  // Every test file connects at once, and who is turned away asks again only a second later.
+  // Every test file connects at the same time, and a rejected client retries only after a second.
   '--back-log=1000',
 ];
 const mariadbFlags = ['--innodb-flush-method=nosync', '--sync-frm=OFF'];
 
 /**
- * The server of TEST_DATABASE_URL (`mysql://user:password@127.0.0.1:port`, a user who may do
- * everything), so that the suites can run against another make of server; null when it is unset.
+ * Returns the server of TEST_DATABASE_URL (`mysql://user:password@127.0.0.1:port`, with an
+ * unrestricted user), which runs the suites against another engine. Null when it is unset.
  */
 export function externalDatabaseServer(
   url: string | undefined,
@@ -80,10 +85,16 @@ export function externalDatabaseServer(
 }
 
 const turnPollMs = 200;
-/** What a run has written at most, with the servers of their own that some tests have; doubled. */
+/**
+ * Twice the bytes that a run has written at most, including servers that tests start for
+ * themselves.
+ */
 const roomBytes = 1024 ** 3;
 
-/** Memory where there is enough of it, as containers have 64 MB unless told otherwise; else a folder on disk. */
+/**
+ * Memory when there is enough of it, otherwise a folder on disk. Containers have 64 MB of shared
+ * memory by default.
+ */
 export function folderOfData(memory = '/dev/shm'): string {
   try {
     accessSync(memory, constants.W_OK);
@@ -94,7 +105,7 @@ export function folderOfData(memory = '/dev/shm'): string {
   }
 }
 
-/** Of suites that begin at once in a fresh clone one fetches it, and the others wait for that. */
+/** When several suites start in a fresh clone, one downloads the server and the others wait. */
 async function chooseTestServer(): Promise<DatabaseServerBinary> {
   mkdirSync(dirname(softwareDirectory), { recursive: true });
   for (;;) {
@@ -109,10 +120,7 @@ async function chooseTestServer(): Promise<DatabaseServerBinary> {
   }
 }
 
-/**
- * `extraFlags` and `parent`, the folder under which the server keeps its data, are for tests that need
- * a server of their own.
- */
+/** `extraFlags` and `parent`, the folder for the data, are for tests that need their own server. */
 export async function startTestDatabaseServer(
   extraFlags: readonly string[] = [],
   parent = folderOfData(),
@@ -120,7 +128,7 @@ export async function startTestDatabaseServer(
   server: TestDatabaseServer;
   pid: number;
   socketPath: string;
-  /** Ends it as `kill -9` does, and starts it again on the same data and port. */
+  /** Kills the server like `kill -9`, and starts it again on the same data and port. */
   killAndStart: () => Promise<void>;
   stop: () => Promise<void>;
 }> {
@@ -167,7 +175,9 @@ export async function startTestDatabaseServer(
   };
 }
 
-/** What runs that were killed left in memory; a folder bears the process id of its run. */
+/**
+ * Deletes the data of killed runs from memory; each folder name contains the process id of its run.
+ */
 function removeAbandoned(memory: string): void {
   for (const name of readdirSync(memory)) {
     const pid = name.startsWith(directoryPrefix) ? name.slice(directoryPrefix.length) : '';
@@ -176,7 +186,9 @@ function removeAbandoned(memory: string): void {
   }
 }
 
-/** The server cannot choose a port itself; another process may take the one found, so try again. */
+/**
+ * Retries with another port, because the server cannot choose one and another process may take it.
+ */
 async function startOnFreePort(
   start: (port: number) => Promise<ServerProcess>,
 ): Promise<{ port: number; process: ServerProcess }> {

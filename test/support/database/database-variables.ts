@@ -1,4 +1,7 @@
-/** Knows how a process that a test starts is told its database, and the test's patience with it. */
+/**
+ * Builds the environment variables that give a child process its database and the timeouts of
+ * tests.
+ */
 import type { DatabaseSettings } from '../../../src/settings.ts';
 
 export function databaseVariables(database: DatabaseSettings): Record<string, string> {

@@ -1,4 +1,4 @@
-/** Knows how a test gets a database of its own: real, migrated, dropped at the end. */
+/** Creates a database for a test: real, migrated, dropped at the end. */
 import { inject } from 'vitest';
 import type { DatabaseSettings } from '../../../src/settings.ts';
 import { type Database, openDatabase } from '../../../src/store/connection/db.ts';
@@ -11,16 +11,16 @@ import {
 } from './empty-database.ts';
 
 export interface TestDatabase extends AsyncDisposable {
-  /** Reaches it over loopback TCP, as `DB_*` variables can say it. */
+  /** Connects over loopback TCP, which `DB_*` variables can express. */
   readonly settings: DatabaseSettings;
   readonly database: Database;
 }
 
 /**
- * A fresh database as every migration leaves it: copied, because to run them for each file costs more
- * than most files. Whatever a test has done with it, races above all,
- * must leave every rule between tables kept: its disposal looks, and throws what is broken, unless
- * the test is there to break some.
+ * Creates a fresh database with the migrated schema. The schema is copied, because running the
+ * migrations for each file takes longer than most files.
+ * Disposal verifies the consistency between tables and throws when a rule is broken, unless the
+ * test breaks rules deliberately.
  */
 export async function createTestDatabase({ breaksRules = false } = {}): Promise<TestDatabase> {
   const migrated = await createMigratedDatabase();
@@ -55,12 +55,15 @@ async function requireConsistency(database: Database): Promise<void> {
     throw new Error(`rows break rules between tables: ${reported.join('; ')}`);
 }
 
-/** A fresh database without tables, for tests of the migrations themselves. */
+/** Creates a database without tables, for tests of the migrations. */
 export function createEmptyDatabase(): Promise<EmptyDatabase> {
   return createDatabaseOn(inject('databaseServer'));
 }
 
-/** Under which names information_schema tells the tables: a sharded engine keeps the global ones apart. */
+/**
+ * Schema names of the tables in information_schema; a sharded engine has the global tables in
+ * another one.
+ */
 export function schemaNames({ name }: DatabaseSettings): readonly string[] {
   return inject('databaseServer').keyspaces === undefined ? [name] : [name, `${name}_global`];
 }

@@ -1,4 +1,4 @@
-/** Knows how a database without tables comes to be on a test's server, and goes. */
+/** Creates and drops databases without tables on the test server. */
 import { randomBytes } from 'node:crypto';
 import { createConnection } from 'mysql2/promise';
 import { Secret } from '../../../src/secret.ts';
@@ -20,7 +20,7 @@ export async function createDatabaseOn(server: TestDatabaseServer): Promise<Empt
   };
 }
 
-/** One of a sharded engine's, which comes back to the others with its disposal. */
+/** Takes a keyspace of a sharded engine, which disposal returns to the pool. */
 export async function takeDatabase(
   server: TestDatabaseServer,
   kind: 'empty' | 'migrated',
@@ -38,7 +38,7 @@ function settingsOf(server: TestDatabaseServer, name: string): DatabaseSettings 
     password: new Secret(server.password, 'test'),
     name,
     poolSize: 5,
-    // A crowd of a test on a busy machine is no outage, and neither is a server that takes its time.
+    // Many connections and slow responses on a busy machine are no outage.
     poolWaitSeconds: 300,
     statementSeconds: 300,
     connectTimeoutSeconds: 20,
@@ -46,7 +46,7 @@ function settingsOf(server: TestDatabaseServer, name: string): DatabaseSettings 
   };
 }
 
-/** Runs statements, divided by `;`, in one go. */
+/** Runs several statements, separated by `;`. */
 export async function administer(server: TestDatabaseServer, statements: string): Promise<void> {
   const { host, port, user, password } = server;
   const account = { host, port, user, password };

@@ -1,4 +1,4 @@
-/** Knows what the migrations make, as statements that make it again at once. */
+/** Reads the migrated schema as statements that recreate it at once. */
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { createLog } from '../../../src/log.ts';
 import { migrate } from '../../../src/store/migrations/migrate.ts';

@@ -1,4 +1,4 @@
-/** Knows what each test of migrations has of its own: an empty database, and a folder of migrations to run on it. */
+/** Provides each migration test with an empty database and a folder of migrations. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export interface OwnMigrations {
 
 export const log = createLog({ level: 'silent' });
 
-/** To be called once in a file; `take` is given them before each test. */
+/** Call it once in a file; `take` receives both before each test. */
 export function eachOnMigrations(take: (own: OwnMigrations) => void) {
   let own: OwnMigrations;
   beforeEach(async () => {

@@ -1,10 +1,13 @@
-/** Knows how a test gets a disk that is soon full. */
+/** Mounts a small disk that tests can fill. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A file system of so many megabytes, or null, said aloud, where this user may not mount one. */
+/**
+ * Mounts a file system of this many megabytes. Returns null and logs the reason when this user may
+ * not mount.
+ */
 export function mountSmallDisk(megabytes: number): string | null {
   const path = mkdtempSync(join(tmpdir(), 'gatewright-disk-'));
   const options = `size=${megabytes}m`;
@@ -18,7 +21,9 @@ export function mountSmallDisk(megabytes: number): string | null {
   }
 }
 
-/** A process that is just ending may still hold a file of it: the disk goes when that does. */
+/**
+ * A process that is ending may still have a file open: the disk is released when the process ends.
+ */
 export function unmountSmallDisk(path: string): void {
   execFileSync('umount', ['--lazy', path]);
   rmSync(path, { recursive: true });

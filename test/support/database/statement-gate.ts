@@ -1,16 +1,22 @@
-/** Knows how a test stops a process at one statement: a TCP link to its database that lets go on only what the test says. */
+/**
+ * Stops a process at one statement: a TCP link to its database that forwards only what the test
+ * permits.
+ */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { DatabaseSettings } from '../../../src/settings.ts';
 
-/** `lose`: it is carried out, and its answer never comes. */
+/** `lose`: the statement is executed, and its response is never forwarded. */
 type Fate = 'pass' | 'hold' | 'lose';
 
 export interface StatementGate extends AsyncDisposable {
-  /** The same database by way of the link. */
+  /** Settings that reach the database through the link. */
   readonly settings: DatabaseSettings;
 }
 
-/** Connections that are held carry nothing more. `before` are the statements of the same connection. */
+/**
+ * Held connections forward nothing more. `before` contains the earlier statements of the same
+ * connection.
+ */
 export async function startStatementGate(
   real: DatabaseSettings,
   fateOf: (statement: string, before: readonly string[]) => Fate,
@@ -20,7 +26,7 @@ export async function startStatementGate(
     const onward = connect(real.port, real.host);
     const before: string[] = [];
     onward.pipe(socket);
-    // A statement of a few kilobytes comes as a whole, and the next one after its answer.
+    // A statement of a few kilobytes arrives in one piece, and the next one after its response.
     socket.on('data', (bytes: Buffer) => {
       const statement = bytes.toString('latin1');
       const fate = fateOf(statement, before);

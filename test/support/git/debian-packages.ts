@@ -1,13 +1,15 @@
-/** Knows how programs of Debian come into a folder: unpacked, not installed, so that nothing of the machine changes. */
+/**
+ * Unpacks Debian packages into a folder without installing them, so that the machine does not
+ * change.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
- * Unpacks what `packages` hold into the new folder `target`, whole or not at all; `complete` may change
- * the folder before it is there.
- *
- * @throws what apt-get says, where a package cannot be downloaded
+ * Unpacks `packages` into the new folder `target`, completely or not at all. `complete` may change
+ * the folder before it appears at its path.
+ * @throws Error with the output of apt-get when a package cannot be downloaded
  */
 export function unpackDebianPackages(
   packages: readonly string[],

@@ -1,4 +1,6 @@
-/** Knows how tests get real Git repositories behind real https: git's own server program, a certificate, a token. */
+/**
+ * Serves real Git repositories over https: the server program of Git, a certificate and a token.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,8 +14,8 @@ import { createPki } from '../callers/pki.ts';
 interface GitRepository {
   readonly url: string;
   /**
-   * Commits the files (path to content, or to mode and content) and nothing else, on top of the branch
-   * or, by force, in place of all that it held; the commit's id.
+   * Commits the files (path to content, or to mode and content) and nothing else; returns the
+   * commit id. The commit follows the branch, or replaces it with `force`.
    */
   commit(branch: string, files: Record<string, string | TreeFile>, how?: 'force'): string;
   /** Runs git on the bare repository. */
@@ -27,15 +29,15 @@ interface TreeFile {
 
 export interface GitServer extends AsyncDisposable {
   readonly caFile: string;
-  /** `METHOD path` of every request, and whether it carried credentials. */
+  /** `METHOD path` of every request, and its credentials. */
   readonly requests: { readonly line: string; readonly authorization: string | undefined }[];
-  /** When set, requests need it as password. */
+  /** The required password, when set. */
   token: string | undefined;
-  /** When set, every request is sent there. */
+  /** When set, every request is redirected there. */
   redirectTo: string | undefined;
-  /** When true, requests are taken and never answered. */
+  /** When true, requests are accepted and never answered. */
   silent: boolean;
-  /** When true, what is fetched is begun and never ends. */
+  /** When true, a fetch starts and never ends. */
   stallsPacks: boolean;
   repository(name: string): GitRepository;
 }
@@ -52,11 +54,11 @@ const author = {
 interface Certificate {
   readonly cert: string;
   readonly key: string;
-  /** Of who issued it. */
+  /** The certificate of the issuer. */
   readonly authority: string;
 }
 
-/** For all servers of a file of tests, because to make one takes six processes. */
+/** Shared by all servers of a test file, because creating one takes six processes. */
 let certificate: Certificate | undefined;
 
 function issueCertificate(): Certificate {
@@ -106,7 +108,7 @@ export async function startGitServer(): Promise<GitServer> {
   return server;
 }
 
-/** Nobody's work, so none of it need survive the machine. */
+/** Disables fsync: the repositories need not survive a crash of the machine. */
 const configuration = `
 [core]
 \tfsync = none
@@ -156,7 +158,7 @@ function holds(authorization: string | undefined, token: string): boolean {
   return credentials.toString().split(':')[1] === token;
 }
 
-/** Runs git-http-backend as the CGI program that it is. */
+/** Runs git-http-backend as a CGI program. */
 function serve(
   root: string,
   request: IncomingMessage,

@@ -1,4 +1,4 @@
-/** Knows how tests sign: throw-away GPG and SSH keys, and commits and tags signed by git itself. */
+/** Signs commits and tags with git and temporary GPG and SSH keys. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import type { GitServer } from './git-server.ts';
 
 type Repository = ReturnType<GitServer['repository']>;
 
-/** Who signs, for git: its settings. */
+/** The git settings of a signer. */
 export interface Signer {
   readonly settings: readonly string[];
   readonly fingerprint: string;
@@ -19,7 +19,7 @@ export interface SshSigner extends Signer {
   readonly keyFile: string;
 }
 
-/** Whether gpg is installed; said aloud where it is not. */
+/** Returns whether gpg is installed, and logs when it is not. */
 export function hasGpg(): boolean {
   const { error } = spawnSync('gpg', ['--version'], { stdio: 'ignore' });
   if (error === undefined) return true;
@@ -37,7 +37,7 @@ export class SigningRoom implements Disposable {
     mkdirSync(this.#gpgHome, { mode: 0o700 });
   }
 
-  /** Writes a file; its path. */
+  /** Writes a file; returns its path. */
   file(text: string): string {
     this.#made += 1;
     const path = join(this.folder, `file-${this.#made}`);
@@ -55,7 +55,10 @@ export class SigningRoom implements Disposable {
     return { settings, fingerprint, publicKey, keyFile };
   }
 
-  /** @param at when the key is made and signs (as gpg's faked time); it lives for a day */
+  /**
+   * @param at the time of the key and its signatures (gpg's faked time); the key is valid for one
+   * day
+   */
   gpg(user: string, at?: string): Signer {
     this.#made += 1;
     this.#hasAgent = true;
@@ -76,7 +79,7 @@ export class SigningRoom implements Disposable {
     return this.run('gpg', ['--homedir', this.#gpgHome, '--armor', '--export', signer.fingerprint]);
   }
 
-  /** Revokes a key where it is exported from. */
+  /** Revokes a key in the home that exports it. */
   revokeGpg({ fingerprint }: Signer): void {
     const file = join(this.#gpgHome, 'openpgp-revocs.d', `${fingerprint}.rev`);
     const certificate = readFileSync(file, 'utf8').replace(':-----BEGIN', '-----BEGIN');
@@ -94,7 +97,7 @@ export class SigningRoom implements Disposable {
   }
 }
 
-/** Signs what a branch holds as a commit of its own on top of it; its id. */
+/** Signs the contents of a branch as a new commit on top of it; returns the commit id. */
 export function signCommit(repository: Repository, branch: string, signer: Signer): string {
   const tip = `refs/heads/${branch}`;
   const words = ['commit-tree', '-S', `${tip}^{tree}`, '-p', tip, '-m', 'signed'];

@@ -1,4 +1,4 @@
-/** Knows how tests get Git repositories behind a real sshd, which runs git-shell and nothing else. */
+/** Serves Git repositories through a real sshd, which runs git-shell and nothing else. */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,27 +8,27 @@ import { eventually } from '../server/eventually.ts';
 
 export interface SshServer extends AsyncDisposable {
   readonly port: number;
-  /** Private key that is let in. */
+  /** The authorised private key. */
   readonly keyFile: string;
   /** `ssh-ed25519 AAAA…` of the host, and its fingerprint. */
   readonly hostKey: { readonly publicKey: string; readonly fingerprint: string };
-  /** A file below the folder of this server. */
+  /** The path of a file in the folder of this server. */
   path(name: string): string;
   /** `ssh://user@127.0.0.1:port/path` of a new repository with one manifest. */
   repository(name: string): string;
-  /** Starts anew on the same port with another key of the host. */
+  /** Restarts on the same port with another host key. */
   changeHostKey(): Promise<void>;
 }
 
 const program = '/usr/sbin/sshd';
 
-/** Why no such server can be had here; null where one can. */
+/** Returns why sshd cannot run here; null when it can. */
 export function missingSshd(): string | null {
   if (existsSync(program)) return null;
   return `${program} is not installed. On Debian: apt install openssh-server`;
 }
 
-/** Where it listens, and the words before a command that make it run there. */
+/** The address, and the command prefix that runs git in that network. */
 interface SshPlace {
   readonly address: string;
   readonly enter: readonly string[];
@@ -38,7 +38,7 @@ export async function startSshServer(
   place: SshPlace = { address: '127.0.0.1', enter: [] },
 ): Promise<SshServer> {
   const folder = mkdtempSync(join(tmpdir(), 'gw-ssh-'));
-  // sshd asks for it, also where it is told to stay in front.
+  // sshd requires it, even when it stays in the foreground.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
   const port = await freePort();
   const path = (name: string): string => join(folder, name);
@@ -109,7 +109,7 @@ async function run(
   };
   child.once('error', over);
   child.once('exit', (code, signal) => over(new Error(`sshd ended (${code ?? signal})`)));
-  // Also when it is stopped, which nobody waits for here.
+  // Also after a stop, which nobody awaits here.
   end.promise.catch(() => undefined);
   const answers = eventually(() => {
     if (isOver) return;

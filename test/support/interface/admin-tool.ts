@@ -1,18 +1,18 @@
-/** Knows how a test drives the admin tool of others: an unmodified program that offers the Admin API over MCP. */
+/** Runs a third-party admin tool: an unmodified program that offers the Admin API over MCP. */
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
 export interface AdminTool extends AsyncDisposable {
-  /** Names of all that it offers. */
+  /** Names of all its tools. */
   readonly offered: readonly string[];
-  /** Names of what was used. */
+  /** Names of the tools that were called. */
   readonly used: ReadonlySet<string>;
-  /** What a tool answers; throws what it complains of. */
+  /** Calls a tool and returns its result; throws its error. */
   use(name: string, given?: Record<string, unknown>): Promise<ReturnType<typeof JSON.parse>>;
 }
 
-/** With nothing but an API key and the address of v1. */
+/** Starts it with only an API key and the v1 URL. */
 export async function startAdminTool(url: string, apiKey: string): Promise<AdminTool> {
   const program = fileURLToPath(import.meta.resolve('portkey-admin-mcp'));
   const env = {

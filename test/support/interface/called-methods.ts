@@ -1,24 +1,24 @@
-/** Knows which methods of a client a test has called. */
+/** Records which methods of a client a test has called. */
 
 type Part = Record<string, unknown>;
 
 export class CalledMethods<T extends object> {
-  /** The client as it is, but for its calls being noted. */
+  /** The client, with its calls recorded. */
   readonly client: T;
   readonly #known: string[] = [];
   readonly #called = new Set<string>();
 
-  /** What hangs on `client`, and on that, is watched too where `isPart` says so. */
+  /** Objects below `client` are recorded as well where `isPart` returns true. */
   constructor(client: T, isPart: (value: object) => boolean) {
     this.client = this.#watch(client as Part, isPart) as T;
   }
 
-  /** What has never been called, for example `configs.create`, in the order of the alphabet. */
+  /** Methods that were never called, for example `configs.create`, in alphabetical order. */
   missed(): string[] {
     return this.#known.filter((name) => !this.#called.has(name)).sort();
   }
 
-  /** By breadth, so that a part that others hold too has its shortest name. */
+  /** Breadth-first, so that a shared object gets its shortest name. */
   #watch(client: Part, isPart: (value: object) => boolean): Part {
     const root = Object.create(client) as Part;
     const watchedOf = new Map<object, Part>([[client, root]]);

@@ -1,19 +1,22 @@
-/** Knows every request that a client of a provider can be made to send, by going through its methods. */
+/** Lists every request that a provider's client can send, by calling each of its methods. */
 
 type Part = Record<string, unknown>;
 type Method = (...given: unknown[]) => unknown;
 
 export interface ClientRequest {
-  /** `fineTuning.jobs.retrieve`. */
+  /** For example `fineTuning.jobs.retrieve`. */
   readonly name: string;
   readonly method: string;
-  /** With `{…}` in place of each id; null where nothing is sent. */
+  /** With `{…}` in place of each id; null when nothing is sent. */
   readonly path: string | null;
 }
 
 type Fetch = (url: unknown, init: { readonly method?: string }) => Promise<Response>;
 
-/** Sends nothing: `open` makes a client with this `fetch`. Methods that `skips` knows are not called. */
+/**
+ * Sends nothing: `open` creates a client with this `fetch`. Methods for which `skips` returns true
+ * are not called.
+ */
 export async function clientRequests(
   open: (fetch: Fetch) => object,
   skips: (name: string) => boolean,
@@ -37,7 +40,7 @@ export async function clientRequests(
   return requests;
 }
 
-/** Of all resources that hang on the client, and on those. */
+/** Methods of all resources below the client. */
 function methodsOf(client: Part) {
   const found: { readonly name: string; readonly part: Part; readonly method: Method }[] = [];
   const seen = new Set<unknown>([client]);
@@ -59,7 +62,7 @@ function methodsOf(client: Part) {
   return found;
 }
 
-/** Ids as texts that are told apart, and parameters that have whatever they are asked for. */
+/** Unique texts as ids, and parameters that have any property. */
 function argumentsOf(method: Method): unknown[] {
   const head = /\(([^)]*)\)?/.exec(method.toString().split('{', 1)[0]!)![1]!;
   return head.split(',').flatMap((word) => {

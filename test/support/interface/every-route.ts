@@ -1,4 +1,7 @@
-/** Knows every route of the Admin API as the server has it, for tests and benchmarks that must miss none. */
+/**
+ * Lists every route of the Admin API as the server registers it, for tests and benchmarks that must
+ * cover all.
+ */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { adminRoutes } from '../../../src/admin/index.ts';
@@ -12,7 +15,7 @@ import { openDatabase } from '../../../src/store/connection/db.ts';
 import { auditTrail } from '../../../src/store/logs/audit-log.ts';
 import { StoredBlobs } from '../../../src/store/stored-blobs.ts';
 
-/** The registry as the server has it; nothing of the dependencies is used before a request comes. */
+/** The route registry of the server; its dependencies are not used before a request arrives. */
 export function everyRoute(): MountedRoute<Principal>[] {
   const sealerOf = async (id: string) => createSealer(sealingKey(Buffer.alloc(32), 'seal'), id);
   const keyring: Keyring = {
@@ -50,12 +53,12 @@ const unused = {
   outbound: { request: () => Promise.reject(new Error('nothing is asked')) },
 };
 
-/** A path with every parameter filled: one of the allowed words, an example, else an id that nobody has. */
+/** A path with every parameter filled: an allowed word, an example, or an unknown id. */
 export function pathOf(mounted: MountedRoute<Principal>): string {
   return filledPath(mounted).path;
 }
 
-/** As {@link pathOf}, and what it says of each parameter. */
+/** Like {@link pathOf}, with the value of each parameter. */
 export function filledPath({ route, pattern }: MountedRoute<Principal>): {
   readonly path: string;
   readonly params: Record<string, string>;

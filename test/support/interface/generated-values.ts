@@ -1,13 +1,16 @@
-/** Knows how values are drawn from a schema of the interface description: those that are right, and those that are wrong in one known place. */
+/**
+ * Generates values from a schema of the OpenAPI document: valid ones, and ones with a known fault
+ * in one place.
+ */
 import fc from 'fast-check';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** A value that a schema refuses, and the way to where it does. */
+/** A value that a schema rejects, and the path of the fault. */
 export interface Wrong {
   readonly path: readonly (string | number)[];
   readonly fault: string;
-  /** In place of what is there; undefined takes it away. */
+  /** The replacement; undefined removes the member. */
   readonly value: unknown;
 }
 
@@ -41,13 +44,13 @@ export class DrawnValues {
     return this.resolve(this.#shared[$ref.split('/').at(-1)!]!);
   }
 
-  /** Fields of an object that may be said; those that nothing may be said of are left out. */
+  /** Fields of an object, without those that accept no value. */
   fieldsOf(schema: Schema): readonly (readonly [string, Schema])[] {
     const { properties = {} } = this.resolve(schema) as { properties?: Record<string, Schema> };
     return Object.entries(properties).filter(([, one]) => !isNever(one));
   }
 
-  /** Right values. */
+  /** Generates valid values. */
   right(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
     const known = depth === 0 ? this.#known.get(schema) : undefined;
     const made = known ?? this.#right(this.resolve(schema), depth);
@@ -111,7 +114,7 @@ export class DrawnValues {
     return fc.dictionary(names as fc.Arbitrary<string>, values, { maxKeys: itemsMax });
   }
 
-  /** What is wrong in one place, for every place that is reached without a choice. */
+  /** Faults for every place that is reached without alternatives. */
   wrongs(schema: Schema, path: Wrong['path'] = []): Wrong[] {
     const resolved = this.resolve(schema);
     const own = path.length === 0 ? [] : wrongsAt(resolved, path);
@@ -150,7 +153,7 @@ interface ObjectSchema {
 const isNever = ({ not }: Schema): boolean =>
   typeof not === 'object' && not !== null && Object.keys(not).length === 0;
 
-/** Null where a schema leaves no choice. */
+/** Null when a schema has no alternatives. */
 function optionsOf(schema: Schema): readonly Schema[] | null {
   const { anyOf, oneOf, type } = schema;
   if (Array.isArray(type)) return type.map((one: unknown) => ({ ...schema, type: one }));
@@ -158,7 +161,7 @@ function optionsOf(schema: Schema): readonly Schema[] | null {
   return options?.filter((one) => !isNever(one)) ?? null;
 }
 
-/** The one form of a value, but for null; null where there are several. */
+/** The only alternative beside null; null when there are several. */
 function onlyOption(schema: Schema): Schema | null {
   const options = optionsOf(schema)?.filter(({ type }) => type !== 'null');
   if (options === undefined) return schema;
@@ -190,7 +193,7 @@ function drawnText({ format, pattern, minLength = 0, maxLength = charactersMax }
   return known.filter((text) => [...text].length >= min && [...text].length <= Number(maxLength));
 }
 
-/** What looks ahead is taken for what it lets through. */
+/** Lookaheads are replaced by what they accept. */
 function matching(pattern: string): fc.Arbitrary<string> {
   const expression = new RegExp(pattern, 'u');
   return fc
@@ -206,7 +209,7 @@ function boundsOf({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Sche
   return { min: Math.max(min, -(2 ** 31)), max: Math.min(max, 2 ** 31 - 1) };
 }
 
-/** With two places behind the point. */
+/** With two decimals. */
 function drawnNumber(schema: Schema): fc.Arbitrary<number> {
   const { min, max } = boundsOf(schema);
   const cents = fc.integer({ min: Math.ceil(min * 100), max: Math.min(max * 100, 2 ** 31 - 1) });
@@ -221,7 +224,10 @@ const samples: Readonly<Record<string, unknown>> = {
   array: [[]],
 };
 
-/** Of values of one form what each word of its schema refuses; of others what no form takes. */
+/**
+ * For a value with one type, faults for each keyword of its schema; otherwise a value that no
+ * alternative accepts.
+ */
 function wrongsAt(schema: Schema, path: Wrong['path']): Wrong[] {
   const types = typesOf(schema);
   if (types === null) return [];
@@ -250,7 +256,7 @@ function beyondBounds(schema: Schema, wrong: (fault: string, value: unknown) => 
   return found;
 }
 
-/** Null where anything may be said. */
+/** Null when any type is accepted. */
 function typesOf(schema: Schema): ReadonlySet<string> | null {
   const options = optionsOf(schema);
   if (options !== null) {
@@ -264,7 +270,7 @@ function typesOf(schema: Schema): ReadonlySet<string> | null {
   return typeof schema.type === 'string' ? new Set([schema.type]) : null;
 }
 
-/** A copy of `body` with the value at its path; what leads there is made where it is missing. */
+/** A copy of `body` with the value at its path; missing parents are created. */
 export function withWrong(body: unknown, { path: [key, ...rest], value }: Wrong): unknown {
   const next = (held: unknown) =>
     rest.length === 0 ? value : withWrong(held, { path: rest, value, fault: '' });

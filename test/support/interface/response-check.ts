@@ -1,19 +1,22 @@
-/** Knows whether an answer is what the interface description says, and which of the answers told have been seen. */
+/**
+ * Validates responses against the OpenAPI document, and records which documented responses have
+ * occurred.
+ */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { TestResponse } from '../server/server.ts';
 
 export interface Operation {
   readonly method: string;
-  /** As the document writes it: `/v2/configs/{configId}`. */
+  /** As in the document: `/v2/configs/{configId}`. */
   readonly path: string;
-  /** Those with a description of their own. */
+  /** Statuses with their own description. */
   readonly statuses: readonly string[];
   readonly takesBody: boolean;
   readonly headers: readonly string[];
-  /** What a query may say, by name. */
+  /** Schemas of the query parameters, by name. */
   readonly queries: Readonly<Record<string, Schema>>;
-  /** Of a body of JSON. */
+  /** The schema of a JSON body. */
   readonly schema: Schema | undefined;
 }
 
@@ -38,10 +41,10 @@ interface Document {
 
 export class Description {
   readonly operations: readonly Operation[];
-  /** Those that others refer to. */
+  /** Schemas that others reference. */
   readonly schemas: Readonly<Record<string, Schema>>;
   readonly #unseen: Set<string>;
-  /** Most of the time went into code that is run once or twice: each schema is compiled once, as it comes. */
+  /** Compiling was most of the cost, so each schema is compiled once, on first use. */
   readonly #ajv = new Ajv2020({
     strict: false,
     allErrors: true,
@@ -74,7 +77,7 @@ export class Description {
     );
   }
 
-  /** What is wrong with an answer of the operation; empty when it is as told. */
+  /** Returns the faults of a response of the operation. */
   faults(operation: Pick<Operation, 'method' | 'path'>, { status, body }: TestResponse): string[] {
     const name = nameOf(operation);
     const response = this.#responses.get(name)?.[status];
@@ -87,7 +90,7 @@ export class Description {
     return [`${name} ${status}: ${this.#ajv.errorsText(validate.errors)} in ${describeBody(body)}`];
   }
 
-  /** Answers that are told and that no call of {@link faults} has met: `GET /livez 500`. */
+  /** Documented responses that no call of {@link faults} has received: `GET /livez 500`. */
   unseen(): string[] {
     return [...this.#unseen];
   }
@@ -101,7 +104,10 @@ export class Description {
   }
 }
 
-/** Each on one of the mounts that it hangs on, as they have one handler; another by another number. */
+/**
+ * Each operation on one of its mounts, because all mounts share a handler; `which` selects the
+ * mount.
+ */
 export function onOneMount(operations: readonly Operation[], which: number): Operation[] {
   const mounts = Object.groupBy(operations, ({ method, path }) =>
     nameOf({ method, path: path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '') }),

@@ -1,4 +1,7 @@
-/** Knows a right request for every operation of the interface description, and asks each of a real server. */
+/**
+ * Builds a valid request for every operation of the OpenAPI document, and sends it to a real
+ * server.
+ */
 import { randomUUID } from 'node:crypto';
 import { insertCounter } from '../rows/usage-rows.ts';
 import { addUser } from '../server/people.ts';
@@ -17,7 +20,7 @@ const isOwnSession = ({ path }: Operation): boolean => path === '/v1/session';
 
 export const isToken = ({ path }: Operation): boolean => path === '/oauth2/access_token';
 
-/** Parameters that are no id of what stands before them. */
+/** Parameters that are not the id of the preceding path segment. */
 const words: Record<string, string> = {
   type: 'workspace',
   subType: 'service',
@@ -33,10 +36,10 @@ const words: Record<string, string> = {
   model: 'gpt-4o',
 };
 
-/** Whose lease is held all the time. */
+/** The owner whose lease is held throughout. */
 const recorder = 'recorder';
 
-/** Every body that makes, and those that change something but its name. */
+/** Every create body, and the updates that change something else than the name. */
 const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/oauth2/access_token': ({ server }) =>
     `grant_type=client_credentials&scope=tsg_id%3A${server.tsgId}`,
@@ -87,7 +90,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     auth_config: { aws_auth_type: 'serviceRole' },
   }),
   '/mcp-integrations': () => ({
-    // Nobody is there to be asked, which is known without asking a network.
+    // An address without a listener, which fails without a network request.
     name: 'one',
     url: 'https://mcp.invalid',
     auth_type: 'none',
@@ -229,7 +232,7 @@ const exported = {
 
 export class RightRequests {
   readonly server: TestServer;
-  /** Of the resources that requests are about, by the part of the path before their parameter. */
+  /** Ids of the created resources, by the path segment before their parameter. */
   readonly ids: Record<string, string> = {};
   readonly #description: Description;
   readonly #token: string;
@@ -237,10 +240,10 @@ export class RightRequests {
 
   #lease: Record<string, string> = {};
   #cookies: Record<string, string> = {};
-  /** Of a link to the file of the export. */
+  /** A link to the file of the export. */
   #link = '';
 
-  /** Hands the faults of every answer to `judge`. */
+  /** Passes the faults of every response to `judge`. */
   constructor(
     server: TestServer,
     description: Description,
@@ -253,7 +256,7 @@ export class RightRequests {
     this.#judge = judge;
   }
 
-  /** Makes one of everything. */
+  /** Creates one of everything. */
   async furnish(): Promise<void> {
     const { ids, server } = this;
     this.#lease = await leaseHeaders(server.request, recorder);
@@ -296,7 +299,7 @@ export class RightRequests {
     await this.#export();
   }
 
-  /** One that is written, and the link to its file. */
+  /** Creates an export that is written, and the link to its file. */
   async #export(): Promise<void> {
     const { ids, server } = this;
     ids.exports = await this.#make('/v2/logs/exports');
@@ -307,14 +310,16 @@ export class RightRequests {
     this.#link = new URL(body.signed_url).search;
   }
 
-  /** A path of another export, which was not started, or is in progress where it is to be cancelled. */
+  /** Returns the path of another export, which is not started, or running for a cancellation. */
   async #placeOfExport(path: string): Promise<string> {
     const place = `/v2/logs/exports/${await this.#make('/v2/logs/exports')}`;
     if (path.endsWith('/cancel')) await this.server.request('POST', `${place}/start`);
     return path.replace(/^.*\/\{\w+\}/, (item) => item.replace(/[^/]+$/, place.split('/').at(-1)!));
   }
 
-  /** A workspace has one, so that each that is made is of another; one is changed once. */
+  /**
+   * A workspace has at most one, so each creation uses another workspace; updates use the same one.
+   */
   async #placeOfExclusion(method: string, found: string): Promise<string> {
     if (method === 'POST') this.ids.excluded = await this.#make('/v2/workspaces');
     if (method !== 'PUT' && method !== 'DELETE') return found;
@@ -322,7 +327,7 @@ export class RightRequests {
     return found.replace(/[^/]+$/, await this.#make(collection));
   }
 
-  /** A path on which the operation finds something; a delete or a rotation something of its own. */
+  /** Returns a path that the operation finds; a delete or rotation gets an object of its own. */
   async place({ method, path }: Operation): Promise<string> {
     const [keys, isRotation] = path.split(/\/\{\w+\}(?=\/rotate$)/);
     if (isRotation !== undefined) return `${keys}/${await this.#make(keys!)}/rotate`;
@@ -332,7 +337,7 @@ export class RightRequests {
     const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
     if (isMapping) await this.#putMapping(path, found);
     if (forgetsModels({ method, path })) await this.#putModel(found);
-    // What is put there twice is no change.
+    // Putting the same value twice is no change.
     const [, put] = /\/(mcp-\w+)\/\{\w+\}\/(?:workspaces|user-access)$/.exec(path) ?? [];
     if (put !== undefined && method === 'PUT') {
       return found.replace(this.ids[put]!, await this.#make(`/v2/${put}`));
@@ -357,7 +362,7 @@ export class RightRequests {
     return `${collection}/${await this.#make(collection)}`;
   }
 
-  /** What makes the request right in every part but its place. */
+  /** Returns the parts of a valid request other than its path. */
   right(one: Operation): RequestParts {
     const { method, path, takesBody } = one;
     const gives = path.includes('/leases/') && method === 'DELETE';
@@ -370,7 +375,7 @@ export class RightRequests {
     };
   }
 
-  /** Asks with the superuser's token, or what `asked.headers` says instead. */
+  /** Sends the request with the superuser's token, or with the given headers. */
   async ask(one: Operation, path: string, requested: RequestParts): Promise<TestResponse> {
     const url = this.server.url + path + (requested.query ?? '');
     const isGuarded = one.statuses.includes('401');
@@ -393,7 +398,7 @@ export class RightRequests {
   }
 
   async #make(collection: string): Promise<string> {
-    // A workspace has one.
+    // A workspace has at most one.
     if (collection.endsWith('/guardrail-exclusions')) {
       this.ids.excluded = await this.#make('/v2/workspaces');
     }
@@ -405,11 +410,11 @@ export class RightRequests {
       this.ids.excluded = await this.#make('/v2/workspaces');
     }
     if (collection === '/iam/v1/scopes') return body.name;
-    // Of a virtual key only the slug is told.
+    // The response of a virtual key contains only its slug.
     return body.id ?? body.feedback_ids?.[0] ?? body.log_ids?.[0] ?? body.data.slug;
   }
 
-  /** Of another user each time, who has no role yet that the request gives, and may be deleted. */
+  /** Another user each time, who does not have the role of the request and may be deleted. */
   async #placeOfUser(found: string): Promise<string> {
     const id = await addUser(this.server, { role: 'admin' });
     if (found.includes('/workspaces/')) await this.#join(id);
@@ -428,12 +433,12 @@ export class RightRequests {
     await this.ask(one, path, { body: { users: [{ id, role: 'admin' }] } });
   }
 
-  /** Another than its body says, because what says what is stored already is no change. */
+  /** Uses another value than the body, because putting the stored value is no change. */
   async #putMapping(path: string, place: string): Promise<void> {
     await this.ask(this.#operation('PUT', path), place, { body: { run_on: ['input'] } });
   }
 
-  /** What is not said of a model cannot be forgotten. */
+  /** A model without overrides has nothing to delete. */
   async #putModel(place: string): Promise<void> {
     const body = { models: [{ slug: 'forgotten', enabled: true }] };
     const path = place.replace(/[0-9a-f-]{36}/, '{integrationId}');
@@ -471,7 +476,7 @@ function forgetsModels({ method, path }: Pick<Operation, 'method' | 'path'>): bo
   return method === 'DELETE' && path.endsWith('/models');
 }
 
-/** A path with its parameters, `idOf` what stands before each. */
+/** A path with its parameters; `idOf` returns the id for the segment before each. */
 export function filled(path: string, idOf: (resource: string) => string): string {
   const named = path.replaceAll(/\{(\w+)\}/g, (braced, name: string) => words[name] ?? braced);
   return named.replaceAll(/([\w-]+)\/\{\w+\}/g, (_, resource: string) => {

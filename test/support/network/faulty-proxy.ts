@@ -1,28 +1,31 @@
-/** Knows how a network fails between a client and a server: a real proxy that cuts, refuses and delays by plan. */
+/**
+ * Simulates network failures between client and server: a real proxy that cuts, rejects and delays
+ * as planned.
+ */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * `cut-before`: the connection breaks before the server sees the request. `cut-after`: the server
- * carries it out and the answer is lost. `dead`: as cut-before, for good. A number answers that
- * status in the server's place.
+ * `cut-before`: the connection breaks before the server receives the request. `cut-after`: the
+ * server executes it and the response is lost. `dead`: like cut-before, permanently. A number is
+ * returned as status in place of the server.
  */
 export type Fate = 'pass' | 'cut-before' | 'cut-after' | 'dead' | number;
 
 export interface FaultyProxy extends AsyncDisposable {
   readonly url: string;
-  /** Requests seen so far. */
+  /** Number of requests so far. */
   readonly seen: number;
 }
 
-/** Whether a request of a client asks only: its answer may be lost, and nothing is otherwise for that. */
+/** Returns whether a request only reads, so that losing its response changes nothing. */
 export function isQuestion(request: string): boolean {
   return /^GET |^POST \S+\/(access_token|key-proofs)$/.test(request);
 }
 
 /**
- * Fates by which the answers to all questions are lost, each once, when `lost` is 0, else that to the
- * request which is the `lost`-th to change something.
+ * Loses the response of every read once when `lost` is 0, otherwise the response of the `lost`-th
+ * write.
  */
 export function losing(lost: number): (index: number, request: string) => Fate {
   const requested = new Map<string, number>();
@@ -35,7 +38,10 @@ export function losing(lost: number): (index: number, request: string) => Fate {
   };
 }
 
-/** `fateOf` is asked for every request, numbered from 1: `POST /v2/configs`; it waits for the answer. */
+/**
+ * Calls `fateOf` for every request, numbered from 1, with for example `POST /v2/configs`, and
+ * awaits the result.
+ */
 export async function startFaultyProxy(
   target: string,
   fateOf: (index: number, request: string) => Fate | Promise<Fate>,

@@ -1,15 +1,18 @@
-/** Knows a forward proxy as companies have them: it alone knows the names ending in .test, all of this machine. */
+/**
+ * Starts a forward proxy as companies have them: only it resolves names ending in .test, all to
+ * this machine.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 
 export interface ForwardProxy extends AsyncDisposable {
   readonly url: string;
-  /** `CONNECT git.test:443`, `GET http://api.test/v2/configs`, in order. */
+  /** For example `CONNECT git.test:443` or `GET http://api.test/v2/configs`, in order. */
   readonly requests: string[];
-  /** When set, requests need it: `user:password`. */
+  /** Required credentials as `user:password`, when set. */
   credentials: string | null;
-  /** When true, requests are taken and never answered. */
+  /** When true, requests are accepted and never answered. */
   silent: boolean;
 }
 

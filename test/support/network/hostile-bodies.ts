@@ -1,4 +1,6 @@
-/** Knows the bodies that cost a server most: of the largest size that is taken, in every shape, at every field. */
+/**
+ * Builds the most expensive request bodies: of the maximum size, in every shape, at every field.
+ */
 import { z } from 'zod';
 import { bodyLimitsOf } from '../../../src/http/input/input.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
@@ -12,14 +14,14 @@ export interface HostileBody {
 type Schema = Record<string, unknown>;
 type Path = readonly string[];
 
-/** Levels of a body at which values are put. */
+/** Levels of a body at which values are placed. */
 const fieldDepthMax = 3;
-/** Just within what the reader takes. */
+/** Slightly below the maximum nesting of the reader. */
 const nesting = 55;
 
 /**
- * Every shape as a route's body and at every field of it, each as large as the route's limits let it be;
- * or at each place one shape, another at the next: `first` tells which the first place has.
+ * Every shape as the body of a route and at every field, as large as the limits of the route
+ * permit. With `first`, one shape for each place in turn, beginning with this one.
  */
 export function hostileBodies(
   route: Pick<Route<never>, 'body' | 'bodyType' | 'bodyLimits'>,
@@ -38,7 +40,7 @@ export function hostileBodies(
   });
 }
 
-/** JSON texts, a little below the limits so that there is room for what surrounds them. */
+/** JSON texts slightly below the limits, to leave room for the surrounding body. */
 function hostileValues({ bytesMax, valuesMax }: BodyLimits): Record<string, string> {
   const values = valuesMax - 50;
   const bytes = bytesMax - 500;
@@ -98,7 +100,7 @@ function fieldsOf(schema: Schema, path: Path): Path[] {
   return found;
 }
 
-/** A body that has nothing but a value at a path; `0` leads into a list of one. */
+/** A body with only one value at a path; `0` is the item of a list with one item. */
 function holding(path: Path, text: string): string {
   return path.reduceRight(
     (inner, key) => (key === '0' ? `[${inner}]` : `{"${key}":${inner}}`),
@@ -106,12 +108,12 @@ function holding(path: Path, text: string): string {
   );
 }
 
-/** A document that is valid, or fails late, and makes the server work as much as its limits allow. */
+/** A document that is valid or fails late, and costs as much as the limits permit. */
 export interface CostlyDocument extends HostileBody {
   readonly path: string;
 }
 
-/** Bodies of `POST` that get as far as the rules beyond the schema. */
+/** Bodies of `POST` that pass the schema and reach the rules behind it. */
 export function costlyDocuments(): CostlyDocument[] {
   return [...costlyConfigs(), ...costlyGuardrails(), ...costlyOthers()].map((document) => ({
     ...document,
@@ -125,12 +127,12 @@ interface GeneratedBody {
   readonly body: unknown;
 }
 
-/** As often as a body of documents has room for, each with so many values. */
+/** Repeats up to the size limit of documents, with this many values each. */
 function times<T>(count: number, make: (at: number) => T): T[] {
   return Array.from({ length: count }, (_, at) => make(at));
 }
 
-/** Patterns that each cost all that one may. */
+/** Patterns with the maximum permitted cost. */
 const costlyPatterns: readonly string[] = [
   '.{980}'.repeat(2),
   `^${times(45, (at) => `${String.fromCharCode(0x4e00 + at)}?`).join('')}$`,

@@ -1,6 +1,6 @@
-/** Knows small texts that readers of JSON, of queries and of paths stumble over. */
+/** Lists small texts that are difficult for parsers of JSON, queries and paths. */
 
-/** In place of one value of a body; the reader takes it as JSON, or says where it does not. */
+/** In place of one value of a body; the reader parses it, or reports the position of the fault. */
 export const hostileValues: Readonly<Record<string, string>> = {
   'a number beyond a double': '1e400',
   'minus zero': '-0',
@@ -62,7 +62,7 @@ export const hostileTypes: readonly Readonly<Record<string, string>>[] = [
   { 'content-encoding': 'identity, gzip' },
 ];
 
-/** Parts of a target, as they stand there. */
+/** Segments of a request target, unescaped. */
 export const hostileParts: readonly string[] = [
   '%00',
   'a%00b',

@@ -1,32 +1,32 @@
-/** Knows how a test sends thousands of requests for little processor time, and bytes that no client would send. */
+/** Sends thousands of requests at little CPU cost, and bytes that no HTTP client would send. */
 import { connect, type Socket } from 'node:net';
 
 export interface RawRequest {
   readonly method: string;
-  /** As it stands in the first line, with its query. */
+  /** The target of the request line, with its query. */
   readonly target: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Goes with its length unless `headers` say how it goes. */
+  /** Sent with its length unless `headers` frame it otherwise. */
   readonly body?: string | Buffer | undefined;
 }
 
 export interface RawAnswer {
   readonly status: number;
-  /** By their names in lower case. */
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** All that tells one answer from another. */
+/** Everything that distinguishes one response from another, as text. */
 export function comparableResponse({ status, headers, body }: RawAnswer): string {
   const { date, 'x-request-id': id, ...stated } = headers;
   return JSON.stringify([status, stated, body, date !== undefined, id !== undefined]);
 }
 
-/** Fewer than a server takes on one, so that it need not end any. */
+/** Below the limit of the server, so that it closes no connection. */
 const requestsPerConnectionMax = 900;
 
-/** Answers come in the order of requests, of which a connection has one under way. */
+/** Responses arrive in the order of requests; each connection has one request at a time. */
 export class RawClient implements Disposable {
   readonly #port: number;
   readonly #host: string;
@@ -43,12 +43,12 @@ export class RawClient implements Disposable {
     if (hostname !== '127.0.0.1') throw new Error(`${hostname} is not this machine`);
   }
 
-  /** Rejects where the connection ends before the answer does. */
+  /** Rejects when the connection ends before the response is complete. */
   async send(request: RawRequest): Promise<RawAnswer> {
     return this.sendBytes(bytesOf(request, this.#host), request.method);
   }
 
-  /** One request, head and body; its answer. */
+  /** Sends one request as bytes, head and body; returns its response. */
   async sendBytes(bytes: Buffer, method = 'GET'): Promise<RawAnswer> {
     const connection = await this.#take();
     try {
@@ -148,7 +148,7 @@ function bytesOf({ method, target, headers = {}, body }: RawRequest, host: strin
   return content === undefined ? head : Buffer.concat([head, content]);
 }
 
-/** Null until all of it is there. */
+/** Null until the response is complete. */
 function readAnswer(text: string, method: string): { answer: RawAnswer; length: number } | null {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) return null;

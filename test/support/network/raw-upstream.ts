@@ -1,13 +1,16 @@
-/** Knows how a test gets a model provider on bare sockets: it sees every request that comes on each, and answers with bytes that no server would send. */
+/**
+ * Starts a model provider on bare sockets, which records every request and answers with arbitrary
+ * bytes.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { chatAnswer } from '../upstream/upstream.ts';
 
 interface RawReached {
-  /** First line and headers, as they came. */
+  /** Request line and headers as received. */
   readonly head: string;
   readonly body: string;
-  /** Resolves when its connection is over. */
+  /** Resolves when its connection has ended. */
   readonly closed: Promise<unknown>;
 }
 
@@ -15,11 +18,11 @@ export interface RawUpstream extends AsyncDisposable {
   /** `http://127.0.0.1:port/v1` */
   readonly url: string;
   readonly host: string;
-  /** In order, whichever connection they came by. */
+  /** In order of arrival over all connections. */
   readonly reached: RawReached[];
-  /** Bytes that stand for the answers to the next requests, the first of them first; then comes the usual one. */
+  /** Bytes of the next responses in order; then the default response. */
   readonly answers: string[];
-  /** Sends these bytes on the connection that was the last to carry a request. */
+  /** Sends these bytes on the connection of the last request. */
   say(bytes: string): void;
 }
 
@@ -62,7 +65,7 @@ export async function startRawUpstream(): Promise<RawUpstream> {
   };
 }
 
-/** As its own length says and no other; null until all of it is there. */
+/** Uses only the declared length; null until the request is complete. */
 function readRequest(text: string): { head: string; body: string; length: number } | null {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) return null;

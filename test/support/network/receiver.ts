@@ -1,4 +1,4 @@
-/** Knows how a test receives what a sync posts to the outside: a real HTTP server that answers as it is told. */
+/** Receives what sync posts to external systems: a real HTTP server with scripted responses. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ interface ReceivedPost {
   readonly raw: string;
 }
 
-/** What is answered: a status, headers and a text, the start of an answer, or never anything. */
+/** A response: a status, headers and a text, a partial response, or none at all. */
 type Reply =
   | 'never'
   | 'endless'
@@ -25,7 +25,7 @@ export interface Receiver extends AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly url: string;
   readonly received: readonly ReceivedPost[];
-  /** Answers of the next requests, one each; 200 once there are none. */
+  /** Responses of the next requests, one each; then 200. */
   readonly replies: Reply[];
 }
 

@@ -1,9 +1,9 @@
-/** Knows what rows of api_keys look like in tests that write them themselves, values and all. */
+/** Builds rows of api_keys for tests that write them directly, including values. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Db } from '../../../src/store/connection/db.ts';
 import type { ApiKeyRow } from '../../../src/store/resources/api-keys.ts';
 
-/** An active key of an organisation of its own, never to expire, save for `fields`. */
+/** An active key of a new organisation that never expires, overridden by `fields`. */
 export function apiKeyRow(fields: Partial<ApiKeyRow> = {}): Omit<ApiKeyRow, 'version'> {
   return {
     id: randomUUID(),
@@ -36,7 +36,7 @@ export function apiKeyRow(fields: Partial<ApiKeyRow> = {}): Omit<ApiKeyRow, 'ver
   } as Omit<ApiKeyRow, 'version'>;
 }
 
-/** Each with a value that nobody knows, as every key has one. */
+/** Inserts keys, each with a value that nobody knows, because every key has one. */
 export async function insertApiKeys(
   db: Db,
   rows: readonly ReturnType<typeof apiKeyRow>[],

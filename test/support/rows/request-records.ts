@@ -1,7 +1,7 @@
-/** Knows a request for a model as the gateway records it, for tests of the log. */
+/** Builds request log records for tests of the log. */
 import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts';
 
-/** A completion that went well, with what else it says. */
+/** A successful completion, overridden by the given fields. */
 export function requestRecord(
   organisationId: string,
   more: Partial<RequestRecord> = {},

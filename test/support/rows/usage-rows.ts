@@ -1,4 +1,4 @@
-/** Knows what budgets, policies and counters look like in tests that write their rows themselves. */
+/** Builds budgets, policies and counters for tests that write their rows directly. */
 import { randomUUID } from 'node:crypto';
 import { idFromBytes, idToBytes } from '../../../src/model/wire/ids.ts';
 import type { Db } from '../../../src/store/connection/db.ts';
@@ -12,7 +12,10 @@ import {
 import { apiKeyRow, insertApiKeys } from './api-key-row.ts';
 import { insertWorkspace } from './workspace-row.ts';
 
-/** A key's weekly budget of 100 dollars, in a window that began at 0 and never ends, save for `fields`. */
+/**
+ * Inserts a key's weekly budget of 100 dollars, in a window that began at 0 and never ends,
+ * overridden by `fields`.
+ */
 export async function insertBudget(
   db: Db,
   organisationId: string,
@@ -49,7 +52,10 @@ async function insertSubject(
   else await insertApiKeys(db, [apiKeyRow({ id, organisation_id, workspace_id })]);
 }
 
-/** A weekly policy over 100 dollars, in a window that began at 0 and never ends, save for `fields`. */
+/**
+ * Inserts a weekly policy over 100 dollars, in a window that began at 0 and never ends, overridden
+ * by `fields`.
+ */
 export async function insertPolicy(
   db: Db,
   organisationId: string,
@@ -81,7 +87,7 @@ export async function insertPolicy(
   return { organisationId, kind: 'policy', id: row.id };
 }
 
-/** A counter as the ledger will make them; yields its id. */
+/** Inserts a counter as the ledger does; returns its id. */
 export async function insertCounter(
   db: Db,
   subject: UsageSubject,
@@ -112,7 +118,7 @@ export async function insertCounter(
   return id;
 }
 
-/** What is counted for a key under budgets, in all windows. */
+/** Units counted for a key under budgets, in all windows. */
 export async function keyUnits(db: Db, keyId: string): Promise<number> {
   const rows = await db
     .selectFrom('usage_counters')
@@ -123,7 +129,7 @@ export async function keyUnits(db: Db, keyId: string): Promise<number> {
   return rows.reduce((sum, row) => sum + Number(row.used_units), 0);
 }
 
-/** What a reset leaves behind of the window before it. */
+/** Inserts the row that a reset leaves of an ended window. */
 export async function endWindow(
   db: Db,
   subject: UsageSubject,
@@ -144,7 +150,7 @@ export async function endWindow(
     .execute();
 }
 
-/** Windows that ended, oldest first, with their ids as text. */
+/** Ended windows, oldest first, with their ids as text. */
 export async function endedWindows(db: Db): Promise<
   {
     subject_kind: CountedKind;

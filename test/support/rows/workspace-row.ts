@@ -1,7 +1,7 @@
-/** Knows what a row of workspaces looks like in tests that write it themselves. */
+/** Builds rows of workspaces for tests that write them directly. */
 import type { Db } from '../../../src/store/connection/db.ts';
 
-/** An active workspace of this id. */
+/** Inserts an active workspace with this id. */
 export async function insertWorkspace(db: Db, organisationId: string, id: string): Promise<void> {
   await db
     .insertInto('workspaces')

@@ -1,4 +1,4 @@
-/** Knows how a test run begins and ends: one database server for all projects that ask for it. */
+/** Starts one database server for all projects of a test run, and stops it at the end. */
 import type { TestProject } from 'vitest/node';
 import {
   externalDatabaseServer,
@@ -10,7 +10,7 @@ import { readMigratedSchema } from '../database/migrated-schema.ts';
 declare module 'vitest' {
   interface ProvidedContext {
     databaseServer: TestDatabaseServer;
-    /** Statements that make, in an empty database, what every migration makes. */
+    /** Statements that create the migrated schema in an empty database. */
     migratedSchema: string;
   }
 }
@@ -24,7 +24,7 @@ interface SharedServer {
   users: number;
 }
 
-/** Each project loads this file anew, so what they share hangs on the process. */
+/** Each project loads this file again, so the shared server is stored on the global object. */
 const shared = globalThis as typeof globalThis & { gatewrightTestServer?: SharedServer };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

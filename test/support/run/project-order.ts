@@ -1,7 +1,10 @@
-/** Knows in which order test files run: those of a project one after another, as they share what a worker has loaded. */
+/**
+ * Orders test files by project, because the files of a project share the modules that a worker has
+ * loaded.
+ */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files of processes begin, because they wait most; what is over soonest ends a run. */
+/** Files that start processes come first, because they mostly wait; the shortest come last. */
 const projects = ['system', 'api', 'unit'];
 
 export class ProjectOrder extends BaseSequencer {

@@ -1,4 +1,4 @@
-/** Knows where properties draw their cases from, unless they say so themselves: the one seed of the run. */
+/** Sets the seed of the run as the default seed of all property tests. */
 import fc from 'fast-check';
 import { seed } from './test-effort.ts';
 

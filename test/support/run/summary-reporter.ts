@@ -1,9 +1,12 @@
-/** Knows what stands at the end of a test run: what failed and how to repeat it, what was skipped and why, and `N passed, N failed`. */
+/**
+ * Prints the end of a test run: failures with the command to repeat them, reasons of skips, and `N
+ * passed, N failed`.
+ */
 import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
 export default class SummaryReporter implements Reporter {
-  /** Who asks for some tests by name knows why the others are skipped. */
+  /** With a name filter, the reasons of skips are omitted. */
   #isFiltered = false;
 
   onInit({ config }: Vitest): void {
@@ -16,7 +19,7 @@ export default class SummaryReporter implements Reporter {
   ): void {
     const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0, pending: 0 };
     for (const module of modules) {
-      // A file that cannot be loaded, or whose hooks fail, holds no failed test to count.
+      // A file that cannot be loaded, or whose hooks fail, contains no failed test to count.
       if (module.errors().length > 0) counts.failed += 1;
       for (const test of module.children.allTests()) counts[test.result().state] += 1;
       for (const suite of module.children.allSuites()) counts.failed += suite.errors().length;
@@ -36,7 +39,7 @@ export default class SummaryReporter implements Reporter {
 
 const ordinaryProjects = ['', 'unit', 'api', 'system'];
 
-/** One command for each file that failed or never ended, valid in a fresh clone too. */
+/** One command for each file that failed or never ended; it also works in a fresh clone. */
 function waysToRepeat(modules: readonly TestModule[]): string[] {
   const commands = modules
     .filter((module) => !hasEndedWell(module))
@@ -48,7 +51,9 @@ function waysToRepeat(modules: readonly TestModule[]): string[] {
   return commands.length === 0 ? [] : ['to repeat what failed:', ...commands, ''];
 }
 
-/** A line for each test, hook or file that failed: of a long run only the end may be kept. */
+/**
+ * One line for each failed test, hook or file, because only the end of a long output may be kept.
+ */
 function failuresOf(module: TestModule): string[] {
   const tests = [...module.children.allTests()].map((test) => ({
     name: test.fullName,
@@ -74,7 +79,7 @@ function hasEndedWell(module: TestModule): boolean {
   return module.state() === 'passed' || module.state() === 'skipped';
 }
 
-/** A line for each outermost suite or test that was skipped; what a suite needed stands in its name. */
+/** One line for each outermost skipped suite or test; the name of a suite says what it requires. */
 function reasonsOfSkips(module: TestModule): string[] {
   const outermost = (tasks: Iterable<TestCase | TestSuite>): (TestCase | TestSuite)[] =>
     [...tasks].flatMap((task) => {

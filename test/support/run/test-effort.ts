@@ -1,6 +1,9 @@
-/** Knows how much is drawn at random in this run, and from where: GATEWRIGHT_TEST_SEED looks elsewhere, GATEWRIGHT_TEST_LONG looks longer. */
+/**
+ * Reads the seed and the effort of random tests: GATEWRIGHT_TEST_SEED sets the seed,
+ * GATEWRIGHT_TEST_LONG tries everything.
+ */
 
 export const seed = Number(process.env.GATEWRIGHT_TEST_SEED ?? 20_261_122);
 
-/** Everything that there is to try, for minutes rather than seconds. */
+/** Whether to try all cases, which takes minutes instead of seconds. */
 export const isLong = process.env.GATEWRIGHT_TEST_LONG === 'ON';

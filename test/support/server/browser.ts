@@ -1,4 +1,4 @@
-/** Knows how a test plays the browser of somebody who signs in: cookies, and one redirect after the other. */
+/** Simulates the browser of a person who signs in: cookies, and one redirect after the other. */
 import { request } from 'undici';
 
 export interface Page {
@@ -11,7 +11,7 @@ export class Browser {
   /** By host and name. */
   readonly cookies = new Map<string, string>();
 
-  /** One step: nothing is followed. */
+  /** One request; redirects are not followed. */
   async get(url: string): Promise<Page> {
     const { host } = new URL(url);
     const cookie = this.header(host);
@@ -26,7 +26,7 @@ export class Browser {
     return { status: answer.statusCode, location, text: await answer.body.text() };
   }
 
-  /** What the browser sends to a host. */
+  /** The cookie header for a host. */
   header(host: string): string {
     return [...this.cookies]
       .filter(([place]) => place.startsWith(`${host} `))

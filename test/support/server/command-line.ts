@@ -1,4 +1,7 @@
-/** Knows how a test runs a command line within its own process: the same way in, without the time of a start. */
+/**
+ * Runs a command line within the test process, through the same entry point without the start-up
+ * time.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -35,7 +38,7 @@ class CollectedOutput extends Writable {
   }
 }
 
-/** Puts credentials for a server where commands that run in `cwd` find them. */
+/** Writes credentials for a server where commands that run in `cwd` find them. */
 export function writeCredentials(cwd: string, server: TestServer, url = server.url): void {
   mkdirSync(join(cwd, '.gatewright'), { recursive: true });
   const { tsgId, clientId, clientSecret } = server;

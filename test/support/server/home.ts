@@ -1,4 +1,4 @@
-/** Knows how a test gets a home of its own. */
+/** Creates a temporary gatewright home for a test. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,10 @@ export interface TestHome extends Disposable {
   readonly remove: (name: string) => void;
 }
 
-/** A folder of its own, mode 0700; on a machine without a server it finds the one of this test run. */
+/**
+ * Creates a folder with mode 0700, which uses the database software of this run on a machine
+ * without one.
+ */
 export function createTestHome(): TestHome {
   const parent = mkdtempSync(join(tmpdir(), 'gatewright-home-'));
   lendSoftware(parent);
@@ -21,7 +24,7 @@ export function createTestHome(): TestHome {
   };
 }
 
-/** Lets `home` use the server of this test run, on a machine without an installed one. */
+/** Links the database software of this run into `home`, on a machine without an installed one. */
 export function lendSoftware(home: string): void {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (existsSync(softwareDirectory)) symlinkSync(softwareDirectory, softwareDirectoryOf(home));

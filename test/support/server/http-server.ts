@@ -1,4 +1,6 @@
-/** Knows how a test gets a bare HTTP server: routes of its own, no database, callers named by their token. */
+/**
+ * Starts a bare HTTP server for a test: its own routes, no database, callers named by their token.
+ */
 
 import { createRefusedBytesReporter } from '../../../src/http/connections/refused-bytes.ts';
 import type { Route } from '../../../src/http/routes/route.ts';

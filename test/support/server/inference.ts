@@ -1,4 +1,6 @@
-/** Knows how tests ask a server for inference: keys, a config that leads to their upstream, and requests. */
+/**
+ * Starts a server for inference tests: keys, a config that leads to a test upstream, and requests.
+ */
 import type { Settings } from '../../../src/settings.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { startUpstream, type TestUpstream } from '../upstream/upstream.ts';
@@ -7,28 +9,30 @@ import { exchange, startTestServer, type TestResponse, type TestServer } from '.
 export interface Inference extends AsyncDisposable {
   readonly server: TestServer;
   readonly upstream: TestUpstream;
-  /** `http://127.0.0.1:port` that is trusted, and where nothing listens. */
+  /** A trusted `http://127.0.0.1:port` without a listener. */
   readonly nowhere: string;
-  /** A new key that may complete, with what else its body says. */
+  /** Creates a key with the completion scope and the given fields. */
   addKey(more?: object): Promise<{ readonly key: string; readonly id: string }>;
-  /** Asks with a key for a chat completion by a config of the upstream, unless that is null. */
+  /**
+   * Requests a chat completion with a config of the upstream, or without a config when it is null.
+   */
   chat(key: string, more?: ChatOptions): Promise<TestResponse>;
 }
 
 interface ChatOptions {
   readonly params?: object;
   readonly config?: object | null;
-  /** Of another gateway than that of the server. */
+  /** The URL of another gateway. */
   readonly url?: string;
   readonly path?: string;
   readonly method?: string;
   readonly headers?: Record<string, string>;
 }
 
-/** Nothing of this machine listens there. */
+/** Nothing on this machine listens there. */
 const nowhere = '127.0.0.1:1';
 
-/** A server whose private upstream is trusted. */
+/** Starts a server that trusts its private upstream. */
 export async function startInference(more: Partial<Settings> = {}): Promise<Inference> {
   const upstream = await startUpstream();
   const trusted = readTrustedHosts(`${upstream.host},${nowhere}`);

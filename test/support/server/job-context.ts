@@ -1,9 +1,12 @@
-/** Knows how a test runs a job by itself, without a scheduler. */
+/** Builds a job context, to run a job without a scheduler. */
 import type { JobContext } from '../../../src/jobs/runner/job.ts';
 import { createLog } from '../../../src/log.ts';
 import type { Database } from '../../../src/store/connection/db.ts';
 
-/** What a run of its own sees at `now`, milliseconds since the epoch; nobody can take it over. */
+/**
+ * The context of a run at `now`, in milliseconds since the epoch; no other replica can take it
+ * over.
+ */
 export function jobContext(
   database: Database,
   now: number,

@@ -1,10 +1,10 @@
-/** Knows how a test gets people into an organisation. */
+/** Adds people to an organisation. */
 import { randomUUID } from 'node:crypto';
 import { emailKey } from '../../../src/model/people/person.ts';
 import * as users from '../../../src/store/people/users.ts';
 import type { TestServer } from './server.ts';
 
-/** A user whom a directory brought in; a plain member save for `fields`. */
+/** Adds a user from a directory, a plain member by default. */
 export async function addUser(
   { database, organisationId, clock }: TestServer,
   fields: Partial<Parameters<typeof users.insert>[1]> = {},
@@ -30,7 +30,7 @@ export async function addUser(
   return id;
 }
 
-/** The owner that the organisation began with. */
+/** The initial owner of the organisation. */
 export async function ownerOf(
   server: Pick<TestServer, 'database' | 'organisationId'>,
 ): Promise<string> {

@@ -1,4 +1,4 @@
-/** Knows the state of another process: whether it is there, and how to freeze it for certain. */
+/** Checks and freezes other processes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -12,7 +12,9 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Stops every thread of a process; a signal alone takes effect a little after it was sent. */
+/**
+ * Stops every thread of a process and waits until that took effect; a signal alone is asynchronous.
+ */
 export async function freeze(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   await eventually(() => expect(new Set(threadStates(pid))).toEqual(new Set(['T'])));

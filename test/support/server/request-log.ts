@@ -1,7 +1,7 @@
-/** Knows how tests wait for the log of requests. */
+/** Waits for the request log. */
 import { eventually } from './eventually.ts';
 
-/** Resolves once a gateway has written all that it has to tell of requests. */
+/** Resolves once a gateway has written all its log entries. */
 export async function logIsWritten({ metricsUrl }: { readonly metricsUrl: string }): Promise<void> {
   await eventually(async () => {
     const text = await (await fetch(`${metricsUrl}/metrics`)).text();

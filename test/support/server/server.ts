@@ -1,4 +1,4 @@
-/** Knows how a test gets a real server: on a database of its own, over HTTP, with a settable clock. */
+/** Starts a real server for a test: with its own database, over HTTP, with a settable clock. */
 import { type Dispatcher, request as send } from 'undici';
 import { type App, openApp } from '../../../src/app.ts';
 import type { ProcessClock } from '../../../src/clock.ts';
@@ -31,25 +31,25 @@ export interface TestServer extends AsyncDisposable {
   readonly database: Database;
   readonly app: App;
   readonly settings: Settings;
-  /** Every line the server has logged. */
+  /** Every line that the server has logged. */
   readonly logLines: readonly string[];
-  /** A fresh access token of the bootstrapped superuser. */
+  /** Returns a fresh access token of the bootstrapped superuser. */
   token(): Promise<string>;
   request(method: string, path: string, options?: TestRequest): Promise<TestResponse>;
 }
 
 interface TestRequest {
-  /** Sent as JSON; a string or buffer is sent as it is. */
+  /** Sent as JSON; a string or buffer is sent unchanged. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
-  /** Which credential of the bootstrapped tenant is sent; `token` when left out. */
+  /** The credential of the bootstrapped tenant; `token` by default. */
   readonly auth?: 'token' | 'key' | 'none';
 }
 
 export interface TestResponse {
   readonly status: number;
   readonly headers: Record<string, string | string[] | undefined>;
-  /** Parsed JSON; text where the answer is not JSON. */
+  /** Parsed JSON; text when the response is not JSON. */
   readonly body: ReturnType<typeof JSON.parse>;
 }
 
@@ -59,11 +59,13 @@ const startOfTests = Date.UTC(2027, 0, 4, 8);
 export interface ServerOverrides {
   readonly settings?: Partial<Settings>;
   readonly log?: Log;
-  /** The time that all replicas share; that of the test's clock when absent. */
+  /** The time that all replicas share; by default that of the test clock. */
   readonly readSharedTime?: () => Promise<number>;
-  /** Puts something between the server and its database: yields where the server shall connect. */
+  /** Places a link between the server and its database; returns the settings for the server. */
   readonly between?: (real: DatabaseSettings) => Promise<DatabaseSettings>;
-  /** Gives the server a reader for while its writer is down (HADR); yields where it is. */
+  /**
+   * Gives the server a reader for the time when its writer is down (HADR); returns its settings.
+   */
   readonly reader?: (real: DatabaseSettings) => DatabaseSettings;
 }
 
@@ -86,7 +88,8 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     log,
     components: ['admin', 'gateway'],
   });
-  // A writer that does not answer in time counts as down where a reader may stand in, and on a busy machine that may be any.
+  // With a reader, a writer that does not respond in time counts as down, which may happen on a
+  // busy machine.
   const done = reader === undefined ? <T>(work: () => Promise<T>) => work() : eventually;
   await done(() => app.connect());
   const tenant = await done(() =>
@@ -136,7 +139,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
   };
 }
 
-/** Settings of a deployment where nothing is set but what has no default. */
+/** Settings of a deployment with defaults only. */
 export function testSettings(): Settings {
   const settings = readSettings(
     { PORT: '0', GATEWRIGHT_METRICS_PORT: '0' },

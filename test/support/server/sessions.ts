@@ -1,4 +1,4 @@
-/** Knows how a test gets somebody who is signed in, without the way by an identity provider. */
+/** Adds signed-in people without an identity provider. */
 
 import { makeSession } from '../../../src/auth/sessions.ts';
 import { newId } from '../../../src/model/wire/ids.ts';
@@ -9,7 +9,7 @@ import type { TestServer } from './server.ts';
 const dayMs = 86_400_000;
 const publicUrl = new URL('https://gateway.example.com');
 
-/** Of a server on which people are signed in, and nobody signs in: its provider is nowhere. */
+/** Settings that enable sign-in with an unreachable identity provider. */
 export const signedInSettings: SignInSettings = {
   issuer: new URL('https://login.invalid'),
   clientId: 'test',
@@ -24,7 +24,7 @@ export const signedInSettings: SignInSettings = {
   idleMs: 365 * dayMs,
 };
 
-/** Headers as the browser of that user sends them, and the id of the session. */
+/** The headers of the user's browser, and the id of the session. */
 export async function addSession(
   { app, organisationId, clock }: Pick<TestServer, 'app' | 'organisationId' | 'clock'>,
   userId: string,

@@ -1,4 +1,4 @@
-/** Knows how a test gets a second tenant on a server, and callers with fewer rights than all. */
+/** Adds a second tenant to a server, and callers with limited rights. */
 import { randomUUID } from 'node:crypto';
 import { createAccessTokens } from '../../../src/auth/access-token.ts';
 import {
@@ -16,7 +16,7 @@ export type Send = (
   options?: { readonly body?: unknown; readonly headers?: Record<string, string> },
 ) => Promise<TestResponse>;
 
-/** Another organisation on the same server, with a superuser of its own. */
+/** Adds an organisation to the same server, with its own superuser. */
 export async function addTenant(
   server: TestServer,
   name = 'other',
@@ -36,7 +36,10 @@ export async function addTenant(
   };
 }
 
-/** Makes an API key with these scopes, bound to the workspace when one is named, and calls with it. */
+/**
+ * Creates an API key with these scopes, bound to the workspace when one is given, and returns its
+ * caller.
+ */
 export async function addKeyCaller(
   server: TestServer,
   scopes: readonly string[],
@@ -51,7 +54,7 @@ export async function addKeyCaller(
   return { id, key, send: senderWith(server, { 'x-gateway-api-key': key }) };
 }
 
-/** Makes another service account of the server's own tenant, with this role on all of it. */
+/** Creates a service account of the server's own tenant, with this role on all of it. */
 export async function addServiceAccount(
   server: TestServer,
   role: string,
@@ -86,13 +89,13 @@ export async function addServiceAccount(
   return { clientId, clientSecret, send };
 }
 
-/** Calls as the server's own service account with a token that is bound to this workspace. */
+/** Calls as the server's own service account, with a token that is bound to this workspace. */
 export async function bindToWorkspace(server: TestServer, workspaceId: string): Promise<Send> {
   const token = await boundToken(server, workspaceId);
   return senderWith(server, { authorization: `Bearer ${token}` });
 }
 
-/** Of the server's own service account, good for this workspace. */
+/** A token of the server's own service account for this workspace. */
 export async function boundToken(server: TestServer, workspaceId: string): Promise<string> {
   const { database, tsgId, clientId } = server;
   const account = await serviceAccounts.findByClientId(database.db, clientId);
@@ -109,7 +112,7 @@ export async function boundToken(server: TestServer, workspaceId: string): Promi
   return createAccessTokens(server.app.keyring).issue(grant, server.clock.now());
 }
 
-/** Of the same form as this id or slug, and nobody's. */
+/** An unknown id or slug of the same form. */
 export function unknownLike(name: string): string {
   if (/^\d{10}$/.test(name)) return '9876543210';
   return name.length === 36 ? randomUUID() : `${name.slice(0, -6)}ffffff`;
@@ -122,7 +125,7 @@ interface AuditEntry {
   readonly changes: Record<string, unknown>;
 }
 
-/** The rows of the audit log about one resource, oldest first, with `changes` parsed. */
+/** Audit rows of one resource, oldest first, with `changes` parsed. */
 export async function listAudit(server: TestServer, resourceId: string): Promise<AuditEntry[]> {
   const rows = await server.database.db
     .selectFrom('audit_log')

@@ -1,4 +1,4 @@
-/** Knows what the fields of a plan document come to: the live spec with them carried out. */
+/** Applies the fields of a plan document to the live spec. */
 import { type KindName, kinds } from '../../../src/model/kinds/kinds.ts';
 import {
   matchesPattern,
@@ -7,7 +7,10 @@ import {
 import type { Spec, SpecJson } from '../../../src/sync/resources/resource-set.ts';
 import { segmentsOf } from '../../../src/sync/resources/spec-paths.ts';
 
-/** What a spec means, by rules written down a second time: what is empty is not there, sets are sorted. */
+/**
+ * Normalises a spec by an independent implementation of the rules: empty values are absent, sets
+ * are sorted.
+ */
 export function meaning(
   kind: KindName,
   value: SpecJson,
@@ -50,7 +53,10 @@ export interface ExpectedField {
   readonly to: SpecJson;
 }
 
-/** The live value with the told fields carried out: `at` leads to it, `wantedAt` to what it becomes. */
+/**
+ * The live value with the reported fields applied: `at` is its path, `wantedAt` the path of the
+ * result.
+ */
 export function patched(
   value: SpecJson | undefined,
   fields: readonly ExpectedField[],
@@ -87,7 +93,7 @@ export function patched(
   return Object.fromEntries(entries);
 }
 
-/** Its path leads into the live value and says nothing of the wanted one. */
+/** Its path exists in the live value only. */
 function isGone({ difference, path, livePath }: ExpectedField): boolean {
   return difference === 'removed' && path === livePath;
 }

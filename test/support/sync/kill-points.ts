@@ -1,4 +1,4 @@
-/** Knows how a test ends a run at every moment between two steps: on files, over the network, in the database. */
+/** Kills a run at every point between two steps: on files, over the network, in the database. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import plainFiles, { constants } from 'node:fs';
 import files from 'node:fs/promises';
@@ -6,17 +6,20 @@ import { syncBuiltinESMExports } from 'node:module';
 import { promisify } from 'node:util';
 import type { Kysely } from 'kysely';
 
-/** One run, which dies as it is about to take a step; a dead run takes none any more, like a killed process. */
+/**
+ * One run, which dies when it is about to take a step; a dead run takes no more steps, like a
+ * killed process.
+ */
 interface Life {
   readonly diesAt: number;
   steps: number;
-  /** Says whether what the run has come to is new, before each step that can be waited for. */
+  /** Returns whether the state of the run is new, before each asynchronous step. */
   readonly look?: () => Promise<boolean>;
-  /** Told of such a step, and of each that cannot be waited for. */
+  /** Called before each step, including synchronous ones. */
   readonly mark?: (step: number) => void;
-  /** Over once no step is under way. */
+  /** Resolves when no step is in progress. */
   turn: Promise<void>;
-  /** Closed when it is over, as the kernel does for a process that ends. */
+  /** File descriptors, closed at the end as the kernel does for a process. */
   readonly opened: Set<number>;
   readonly died: PromiseWithResolvers<'dead'>;
 }
@@ -24,8 +27,8 @@ interface Life {
 const lives = new AsyncLocalStorage<Life>();
 
 /**
- * Carries out a step of the run, which a dead one never does. A run that is looked at takes one such step
- * at a time: what changes under the look would be an error of the look.
+ * Executes a step of the run, unless it is dead. An observed run takes one asynchronous step at a
+ * time, because concurrent changes would falsify the observation.
  */
 async function step<T>(operation: () => Promise<T>): Promise<T> {
   const life = lives.getStore();
@@ -39,7 +42,7 @@ async function step<T>(operation: () => Promise<T>): Promise<T> {
   life.turn = own.promise;
   await before;
   try {
-    // Others may have been taken under the look.
+    // Other steps may have been taken during the observation.
     if (await life.look()) life.mark?.(life.steps + 1);
     await live(life);
     return await operation();
@@ -48,7 +51,7 @@ async function step<T>(operation: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves where the run lives on. */
+/** Resolves while the run is alive. */
 async function live(life: Life): Promise<void> {
   life.steps += 1;
   if (life.steps < life.diesAt) return;
@@ -57,8 +60,8 @@ async function live(life: Life): Promise<void> {
 }
 
 /**
- * A step that is done at once: a dead run, which cannot be held, comes no further than here. `torn` is what
- * a death in the middle of it leaves behind.
+ * A synchronous step: a dead run throws, because it cannot be suspended. `torn` simulates a death
+ * in the middle of the step.
  */
 function stepAtOnce<T>(operation: () => T, torn?: () => void): T {
   const life = lives.getStore();
@@ -78,7 +81,7 @@ function newLife(diesAt: number): Life {
   return { diesAt, steps: 0, turn: Promise.resolve(), opened: new Set(), died };
 }
 
-/** What a run comes to that dies as it takes this step, the first being 1, if it takes so many. */
+/** The result of a run that dies at this step, counted from 1, if it takes that many. */
 export async function endAt<T>(diesAt: number, run: () => Promise<T>): Promise<T | 'dead'> {
   const life = newLife(diesAt);
   try {
@@ -89,8 +92,8 @@ export async function endAt<T>(diesAt: number, run: () => Promise<T>): Promise<T
 }
 
 /**
- * Lets a run come to its end, and yields the steps at which its death leaves what it leaves at no step
- * before, as `look` tells it, which is asked before each that can be waited for; and every other.
+ * Runs to the end and returns the steps at which a death leaves a state that no earlier step left,
+ * according to `look`, together with all synchronous steps.
  */
 export async function stepsOfChange<T>(
   run: () => Promise<T>,
@@ -115,7 +118,7 @@ export async function stepsOfChange<T>(
 type Step = (...words: never[]) => Promise<unknown>;
 type StepAtOnce = (...words: never[]) => unknown;
 
-/** Makes every change of files, in whatever module, a step; yields how things were. */
+/** Turns every change of files, in any module, into a step; disposal restores the functions. */
 export function stepThroughFiles(): Disposable {
   const { mkdir, link, unlink, chmod } = files;
   const { linkSync, renameSync, unlinkSync } = plainFiles;
@@ -150,7 +153,10 @@ export function stepThroughFiles(): Disposable {
 const { openSync, writeSync, closeSync, fsync } = plainFiles;
 const openedFiles = { openSync, writeSync, closeSync, fsync };
 
-/** Files that a run makes: their writes and flushes are steps; a write that is cut short leaves half of its bytes. */
+/**
+ * Files that a run creates: writes and flushes are steps; an interrupted write leaves half of its
+ * bytes.
+ */
 const steppingOpened = {
   openSync: (...words: Parameters<typeof openSync>): number => {
     const life = lives.getStore();
@@ -181,16 +187,19 @@ const steppingOpened = {
   },
 };
 
-/** A database whose statements are steps, and so are their answers. */
+/** A database whose statements and responses are steps. */
 export function steppingDatabase<T>(db: Kysely<T>): Kysely<T> {
   return db.withPlugin({
     transformQuery: ({ node }) => node,
-    // The statement has been carried out; a run that dies here never learns of it.
+    // The statement was executed; a run that dies here never learns of it.
     transformResult: ({ result }) => step(async () => result),
   });
 }
 
-/** A client whose requests are steps, and so are their answers; a lease is renewed when it is time, which is no step. */
+/**
+ * A client whose requests and responses are steps. Lease renewals, which depend on time, are no
+ * steps.
+ */
 export function stepping<T extends { request(request: never): Promise<unknown> }>(client: T): T {
   const send = client.request.bind(client);
   let lease: string | undefined;
@@ -208,7 +217,7 @@ export function stepping<T extends { request(request: never): Promise<unknown> }
   return Object.assign(client, { request });
 }
 
-/** Never resolves for a run that is dead. */
+/** Never resolves for a dead run. */
 async function unlessDead(): Promise<void> {
   const life = lives.getStore();
   if (life !== undefined && life.steps >= life.diesAt) await new Promise(() => undefined);

@@ -1,9 +1,9 @@
-/** Knows how a test writes in the name of an owner: with the lease that the server asks for. */
+/** Acquires leases, so that a test can write on behalf of an owner. */
 import { randomUUID } from 'node:crypto';
 import type { TestServer } from '../server/server.ts';
 import type { Send } from '../server/tenant.ts';
 
-/** Headers that a write for this owner carries; takes the owner's lease with a run of its own. */
+/** Headers for a write of this owner; acquires the owner's lease with a new run. */
 export async function leaseHeaders(
   send: Send,
   owner: string,
@@ -15,7 +15,7 @@ export async function leaseHeaders(
   return { 'gatewright-owner': owner, 'gatewright-fence': String(taken.body.fence) };
 }
 
-/** Leases by sender and owner, each taken once. */
+/** Leases by caller and owner, each acquired once. */
 export function createLeases(): (send: Send, owner: string) => Promise<Record<string, string>> {
   const taken = new Map<Send, Map<string, Promise<Record<string, string>>>>();
   return async (send, owner) => {
@@ -26,7 +26,7 @@ export function createLeases(): (send: Send, owner: string) => Promise<Record<st
   };
 }
 
-/** What the time of a lease would bring about: whoever comes next has it, and a dead run has it not. */
+/** Expires all leases: the next run can acquire them, and a dead run has lost them. */
 export async function endLeases(server: TestServer): Promise<void> {
   await server.database.db.updateTable('sync_leases').set({ expires_at: 0 }).execute();
 }

@@ -1,6 +1,6 @@
-/** Knows how tests make a source of manifests out of text, and read it. */
+/** Creates a source of manifests from text, and reads it. */
 import { Secret } from '../../../src/secret.ts';
-import { type Desired, readDesired } from '../../../src/sync/desired/desired.ts';
+import { type DesiredResult, readDesired } from '../../../src/sync/desired/desired.ts';
 import type { DesiredResource } from '../../../src/sync/resources/resource-set.ts';
 import { originText } from '../../../src/sync/resources/secret-target.ts';
 import type { AgeIdentities } from '../../../src/sync/sops/age-identities.ts';
@@ -18,12 +18,12 @@ export async function readTexts(
   texts: Record<string, string | Buffer>,
   options: {
     environment?: Record<string, string>;
-    /** By the text of their origin: `file:crm/token`. */
+    /** Secret values by their source: `file:crm/token`. */
     stored?: Record<string, string>;
     requireSecrets?: boolean;
     ageIdentities?: AgeIdentities;
   } = {},
-): Promise<Desired> {
+): Promise<DesiredResult> {
   const { environment = {}, stored = {}, requireSecrets = true, ageIdentities } = options;
   return await readDesired(sourceOf(texts), {
     environment: (name) => environment[name],
@@ -36,15 +36,15 @@ export async function readTexts(
   });
 }
 
-/** `file:line:column code`, in the order told. */
-export function placesOf(desired: Desired): string[] {
+/** `file:line:column code`, in the reported order. */
+export function placesOf(desired: DesiredResult): string[] {
   return (desired.faults ?? []).map(
     ({ position: { file, line, column }, code }) => `${file}:${line}:${column} ${code}`,
   );
 }
 
 /** The resources of a source without faults. */
-export function resourcesOf(desired: Desired): readonly DesiredResource[] {
+export function resourcesOf(desired: DesiredResult): readonly DesiredResource[] {
   if (desired.set !== undefined) return desired.set.resources;
   throw new Error(`${placesOf(desired).join('\n')}\n${desired.faults.map((f) => f.message)}`);
 }
@@ -54,7 +54,7 @@ kind: Workspace
 metadata: {name: support}
 `;
 
-/** One manifest of a workspace-less kind or of workspace `support`. */
+/** One manifest of an organisation kind, or of workspace `support`. */
 export function manifest(kind: string, name: string, spec: string, metadata = ''): string {
   const indented = spec
     .trim()

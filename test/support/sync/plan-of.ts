@@ -1,4 +1,4 @@
-/** Knows how a test gets the plan from one spec to another of a resource that its owner applied. */
+/** Plans the change from one spec to another for an applied resource. */
 import type { KindName } from '../../../src/model/kinds/kinds.ts';
 import { makePlan } from '../../../src/sync/plan/plan.ts';
 import type { Plan } from '../../../src/sync/plan/plan-model.ts';
@@ -7,7 +7,7 @@ import { owner, setOf, want } from './sync-model.ts';
 
 const position = { file: 'x.yaml', line: 1, column: 1 };
 
-/** Null is no resource on that side. */
+/** Null means no resource on that side. */
 export function planOf(kind: KindName, live: Spec | null, desired: Spec | null, base = live): Plan {
   const identity: Identity = { kind, workspace: null, name: 'x' };
   const resource: LiveResource = {

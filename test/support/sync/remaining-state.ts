@@ -1,21 +1,24 @@
-/** Knows what a run leaves behind, files and rows, in words that are the same wherever only ids, values and times differ. */
+/**
+ * Describes the files and rows that a run leaves, as text that is equal when only ids, values and
+ * times differ.
+ */
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { sql } from 'kysely';
 import type { TestServer } from '../server/server.ts';
 
 /**
- * The tables by which a run decides what to do with keys. The others hold what does not touch keys,
- * are only added to, or end with a lease, which tests end.
+ * The tables that determine what a run does with keys. Others do not concern keys, are append-only,
+ * or end with a lease, which tests expire.
  */
 const tables = ['api_keys', 'api_key_hashes', 'managed_resources', 'sync_suspensions'];
 
-/** Ids, hashes, values of keys, and masks of those. */
+/** Ids, hashes, key values, and masks of those. */
 const randomWords = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\w/+-]{24,}=*|\w{2}\*+\w{3}/g;
 
 /**
- * Everything about keys that a later run finds in the folders and on the server. Two stories that have
- * come to the same words go on alike, so that it is enough to see one of them to its end.
+ * Everything about keys that a later run finds in the folders and on the server. Two scenarios with
+ * equal text continue alike, so that one of them is enough.
  */
 export async function leftState(server: TestServer, ...folders: string[]): Promise<string> {
   const rows: string[] = [];
@@ -31,7 +34,9 @@ export async function leftState(server: TestServer, ...folders: string[]): Promi
   return withoutChance([...rows, ...files].join('\n'), server.clock.now());
 }
 
-/** Path, mode, names and content of each; a value of a key by its hash, which ties it to its row. */
+/**
+ * Path, mode, names and content of each file; a key value by its hash, which links it to its row.
+ */
 function filesIn(server: TestServer, folder: string, fence: number): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => {
     const path = join(entry.parentPath, entry.name);
@@ -54,13 +59,16 @@ function inWords(_: string, value: unknown): unknown {
   return Buffer.from(value.data as number[]).toString('hex');
 }
 
-/** By all that is not of chance: an order that rests on ids would be another in every story. */
+/** Sorts by everything that is not random, because an order by ids would differ between runs. */
 function inOrder(lines: readonly string[]): string[] {
   const fixed = (line: string): string => line.replace(randomWords, '');
   return lines.toSorted((one, two) => (fixed(one) < fixed(two) ? -1 : 1));
 }
 
-/** Each random word by when it is first met, so that what names what is kept; times from now on, since what is earlier was before the story. */
+/**
+ * Replaces each random word by the order of its first occurrence, and times after `now` by their
+ * distance; earlier times predate the scenario.
+ */
 function withoutChance(text: string, now: number): string {
   const met = new Map<string, string>();
   const fromNow = (time: number): string => (time < now ? 'earlier' : `${time - now} ms`);

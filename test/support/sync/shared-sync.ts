@@ -1,4 +1,4 @@
-/** Knows a server, with a client of sync, that the tests of a file share; nothing of one is left for the next. */
+/** Shares a server and a sync client between the tests of a file, and cleans up after each test. */
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { TestServer } from '../server/server.ts';
@@ -9,7 +9,7 @@ export interface SharedSync {
   readonly sync: SyncSetup;
 }
 
-/** To be called once in a file; `take` is given the two before the first test. */
+/** Call it once in a file; `take` receives both before the first test. */
 export function shareSync(take: (shared: SharedSync) => void): void {
   let shared: SharedSync;
   beforeAll(async () => {

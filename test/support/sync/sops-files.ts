@@ -1,4 +1,4 @@
-/** Knows the files that the real sops has encrypted for tests, and the test keys that open them. */
+/** Lists files that the real sops has encrypted for tests, and the test keys that decrypt them. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Secret } from '../../../src/secret.ts';
@@ -6,7 +6,7 @@ import { AgeIdentities } from '../../../src/sync/sops/age-identities.ts';
 
 const folder = resolve(import.meta.dirname, '../../fixtures/sops');
 
-/** How they were made is written in make.sh beside them. */
+/** The script make.sh beside the files creates them. */
 export function sopsFile(name: string): string {
   return readFileSync(resolve(folder, name), 'utf8');
 }
@@ -20,5 +20,5 @@ export function testIdentity(which: '' | '-hybrid' | '-other'): AgeIdentities {
   return new AgeIdentities(new Secret([identity], 'env:GATEWRIGHT_AGE_KEY'));
 }
 
-/** What every one of them hides. */
+/** The secret in every file. */
 export const canary = 'crm-token-canary';

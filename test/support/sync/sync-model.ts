@@ -1,4 +1,7 @@
-/** Knows how tests of the pure core get wanted resources, and a server in memory that obeys the requests. */
+/**
+ * Builds declared resources for tests of the pure planner, and an in-memory server that executes
+ * requests.
+ */
 
 import { createHmac } from 'node:crypto';
 import { type KindName, kindNames, kinds } from '../../../src/model/kinds/kinds.ts';
@@ -35,11 +38,12 @@ const bodies = new Map(
 );
 const fingerprintKey = Buffer.alloc(32, 1);
 
-export interface DeclaredResource extends Partial<Omit<DesiredResource, 'identity' | 'spec' | 'secrets'>> {
+export interface DeclaredResource
+  extends Partial<Omit<DesiredResource, 'identity' | 'spec' | 'secrets'>> {
   readonly secrets?: Record<string, string>;
 }
 
-/** A wanted resource as the input side makes it: workspace and name stand in the spec, too. */
+/** A declared resource as the input side builds it: its spec also contains workspace and name. */
 export function want(
   kind: KindName,
   path: string,
@@ -105,7 +109,10 @@ export function setOf(
 
 type StoredResource = Snapshot['resources'][number];
 
-/** Keeps what requests say, wire form, and answers snapshots; no rules of its own but references. */
+/**
+ * Stores request bodies in wire form and returns snapshots; its only rule is that references must
+ * exist.
+ */
 export class ModelServer {
   resources: StoredResource[] = [];
   writes = 0;
@@ -142,7 +149,7 @@ export class ModelServer {
     return makePlan(desired, live, { owner: as, takeOwnership, prune, now: 0 });
   }
 
-  /** Carries a plan out one request at a time; `afterEach` sees every state in between. */
+  /** Executes a plan one request at a time; `afterEach` runs after every request. */
   apply(plan: Plan, afterEach: () => void = () => undefined): void {
     const targets = new Map<string, { id: string; slug: string | null }>(plan.live);
     const context: ChangeContext = {
@@ -171,8 +178,13 @@ export class ModelServer {
     }
   }
 
-  /** Puts a resource there that nobody declared. */
-  seed(kind: KindName, name: string, spec: Spec, workspaceId: string | null = null): StoredResource {
+  /** Adds a resource that no manifest declares. */
+  seed(
+    kind: KindName,
+    name: string,
+    spec: Spec,
+    workspaceId: string | null = null,
+  ): StoredResource {
     return this.#store(kind, name, { ...spec, name }, workspaceId, null);
   }
 
@@ -190,7 +202,7 @@ export class ModelServer {
     this.resources = this.resources.filter((stored) => stored.id !== id);
   }
 
-  /** Ids and slugs named by a resource that no longer belong to any. */
+  /** Ids and slugs in references to resources that no longer exist. */
   dangling(): string[] {
     const known = new Set(this.resources.flatMap(({ id, slug }) => [id, slug]));
     return this.resources.flatMap(({ kind, spec, workspace_id: workspaceId }) => {
@@ -208,7 +220,11 @@ export class ModelServer {
     });
   }
 
-  #insert(change: PlannedChange, sent: Record<string, unknown>, context: ChangeContext): StoredResource {
+  #insert(
+    change: PlannedChange,
+    sent: Record<string, unknown>,
+    context: ChangeContext,
+  ): StoredResource {
     const { managed_by: managed, ...body } = structuredClone(sent) as Record<string, SpecJson>;
     const { kind, spec } = { kind: change.identity.kind, spec: change.desired!.spec };
     for (const field of kinds[kind].pathFields) {
@@ -285,7 +301,7 @@ function dropNulls(object: { [key: string]: SpecJson }): { [key: string]: SpecJs
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }
 
-/** Commands as the engine asks for them, of a program that was called by these words. */
+/** Command lines for messages of the engine, for a program that was called with these words. */
 export function commandOf(called: string): CommandLine {
   return (options) =>
     Object.entries(options).reduce(

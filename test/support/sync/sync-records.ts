@@ -1,4 +1,4 @@
-/** Knows what a run of sync tells the server of itself, in its smallest right form. */
+/** Builds minimal valid records of a sync run. */
 import type {
   RevisionBody,
   RevisionChange,

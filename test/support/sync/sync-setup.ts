@@ -1,4 +1,4 @@
-/** Knows how a test syncs YAML with a real server: text in, cycle result out. */
+/** Syncs YAML text with a real server and returns the cycle result. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ export function startSyncServer(): Promise<TestServer> {
 export interface SyncSetup extends AsyncDisposable {
   readonly secretsFolder: string;
   readonly client: AdminClient;
-  /** A client of another owner or address; closed with the set-up. */
+  /** A client with another owner or address, closed with the set-up. */
   openClient(options?: Partial<ClientOptions>): AdminClient;
   cycle(
     files: string | Readonly<Record<string, string>> | DesiredSet,
@@ -106,7 +106,7 @@ export function openSync(server: TestServer): SyncSetup {
   };
 }
 
-/** What a client is to a server that takes no change sets: every change is a request of its own. */
+/** A client that sends every change as a separate request, as for a server without change sets. */
 export function withoutSets(client: AdminClient): AdminClient {
   const send = client.request.bind(client);
   client.request = async (request) => {
@@ -118,7 +118,7 @@ export function withoutSets(client: AdminClient): AdminClient {
   return client;
 }
 
-/** Every kind once, with references of every sort and secrets in and out. */
+/** Every kind once, with all sorts of references and secrets. */
 export const everyKind = `
 apiVersion: gatewright.dev/v1
 kind: Workspace
@@ -199,7 +199,7 @@ spec:
   groupBy: [{key: api_key}]
 `;
 
-/** Kinds of which there is one in its place; they go with {@link everyKind}, whose workspace they name. */
+/** Singleton kinds; used together with {@link everyKind}, whose workspace they name. */
 export const onlyOnes = `---
 apiVersion: gatewright.dev/v1
 kind: Guardrail

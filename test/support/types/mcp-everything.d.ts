@@ -1,8 +1,11 @@
-/** Knows the part that tests use of `@modelcontextprotocol/server-everything`, which comes without types. */
+/**
+ * Declares the part of `@modelcontextprotocol/server-everything` that tests use; the package has no
+ * types.
+ */
 declare module '@modelcontextprotocol/server-everything/dist/server/index.js' {
   import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 
-  /** A server of its own for one session; `cleanup` ends what it does by itself. */
+  /** A new server for one session; `cleanup` stops its timers. */
   export function createServer(): {
     readonly server: McpServer;
     readonly cleanup: (sessionId?: string) => void;

@@ -1,4 +1,4 @@
-/** Knows what tests use of oidc-provider, which brings no types of its own. */
+/** Declares the part of oidc-provider that tests use; the package has no types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 

@@ -1,4 +1,4 @@
-/** Knows the part of s3rver that tests use, which comes without types. */
+/** Declares the part of s3rver that tests use; the package has no types. */
 declare module '@20minutes/s3rver' {
   import type { AddressInfo } from 'node:net';
 

@@ -1,4 +1,4 @@
-/** Knows the part of smtp-server that tests use, which comes without types. */
+/** Declares the part of smtp-server that tests use; the package has no types. */
 declare module 'smtp-server' {
   import type { Readable } from 'node:stream';
 

@@ -1,17 +1,17 @@
-/** Knows a provider that keeps assistants and threads itself, and whose model says what a test wants it to. */
+/** Starts a provider that stores assistants and threads itself, with a scripted model. */
 import { chatAnswer, sendJson, type TestUpstream } from './upstream.ts';
 
 export interface AssistantsProvider {
-  /** What its model was told, a text for each time that it was asked. */
+  /** Texts that its model received, one for each call. */
   readonly received: string[];
-  /** What its model says. */
+  /** The response text of its model. */
   reply: string;
   readonly script: TestUpstream['script'];
 }
 
 type Json = Record<string, unknown>;
 
-/** It is asked for chats, too: what its model hears and says there is the same. */
+/** Chats use the same scripted model. */
 export function startAssistants(): AssistantsProvider {
   const received: string[] = [];
   const threads = new Map<string, Json[]>();

@@ -1,4 +1,7 @@
-/** Knows how a test gets a bucket: of a real S3-compatible server, behind a relay that counts, fails and goes away. */
+/**
+ * Starts a bucket on a real S3-compatible server, behind a relay that records requests and
+ * simulates failures.
+ */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import {
   createServer,
@@ -17,17 +20,17 @@ import { Secret } from '../../../src/secret.ts';
 
 export interface Bucket extends AsyncDisposable {
   readonly place: S3Location;
-  /** The one that it knows. */
+  /** The only access key that it accepts. */
   readonly key: { readonly kind: 'key' } & S3Key;
-  /** `METHOD /path` of what was asked. */
+  /** `METHOD /path` of each request. */
   readonly requests: string[];
-  /** Answers in place of the server where it yields a status, or what a request is refused for (403). */
+  /** Returns a status or an error code (403) to answer in place of the server, or null. */
   interfere: (request: string, headers: IncomingHttpHeaders) => number | string | null;
-  /** Names of the objects that are there. */
+  /** Names of the stored objects. */
   objects(): string[];
 }
 
-/** It judges signatures by the time and the one key that it knows. */
+/** Starts the server, which checks signatures against the time and its one key. */
 export async function startBucket(): Promise<Bucket> {
   const directory = mkdtempSync(join(tmpdir(), 'gatewright-bucket-'));
   const server = new S3rver({
@@ -81,7 +84,7 @@ export async function startBucket(): Promise<Bucket> {
   });
 }
 
-/** With the headers as they came, which are signed. */
+/** Forwards the headers unchanged, because they are signed. */
 function pass(port: number, from: IncomingMessage, to: ServerResponse): void {
   const { method, url, headers } = from;
   const onward = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {

@@ -1,4 +1,4 @@
-/** Knows how a test gets a real MCP server, over streamable HTTP at `/mcp` and over SSE at `/sse`. */
+/** Starts a real MCP server, with streamable HTTP at `/mcp` and SSE at `/sse`. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -18,11 +18,11 @@ export interface McpUpstream extends AsyncDisposable {
   readonly url: string;
   /** Headers of each request, in order. */
   readonly reached: IncomingHttpHeaders[];
-  /** Answers in place of the server; null to let it answer. */
+  /** Answers in place of the server, unless it is null. */
   script: RequestListener | null;
 }
 
-/** The reference server with every feature, a new one for each session. */
+/** Starts the reference server with every feature, a new one for each session. */
 export async function startMcpUpstream(): Promise<McpUpstream> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const streams = new Map<string, SSEServerTransport>();

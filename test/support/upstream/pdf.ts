@@ -1,7 +1,7 @@
-/** Knows how a test makes a PDF: pages of text, as its own content streams say it. */
+/** Creates PDF files from content streams. */
 import { deflateSync } from 'node:zlib';
 
-/** A page for each of the contents: operators such as those of {@link pageText}. */
+/** Creates a page for each content stream, for example of {@link pageText}. */
 export function pdfOf(contents: readonly Buffer[]): Buffer {
   const pages = contents.map((_, n) => `${4 + 2 * n} 0 R`).join(' ');
   const font = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>';

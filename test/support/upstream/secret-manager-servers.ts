@@ -1,4 +1,4 @@
-/** Knows servers that speak as secret managers do: what they were asked, and what they answer to it. */
+/** Starts servers that implement the protocols of secret managers, and records their requests. */
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
@@ -22,7 +22,7 @@ export interface ManagerServer extends AsyncDisposable {
   readonly received: ReceivedRequest[];
 }
 
-/** A server that answers JSON, or a text as it is. */
+/** Starts a server that responds with JSON, or with text unchanged. */
 export async function startManager(
   answer: (received: ReceivedRequest) => Answer,
 ): Promise<ManagerServer> {
@@ -52,15 +52,15 @@ export async function startManager(
   };
 }
 
-/** What a Vault holds: mounts with their versions, and secrets by whole path. */
+/** The content of a Vault: mounts with their versions, and secrets by full path. */
 export interface VaultContent {
   readonly mounts: Readonly<Record<string, '1' | '2'>>;
   readonly secrets: Record<string, Record<string, unknown>>;
-  /** Tokens that are honoured. */
+  /** Accepted tokens. */
   readonly tokens: Set<string>;
-  /** Whether nobody may ask about mounts. */
+  /** Whether nobody may read the mounts. */
   readonly hidesMounts?: boolean;
-  /** Instead of any answer. */
+  /** A status that replaces every response. */
   outage?: number;
 }
 
@@ -92,7 +92,7 @@ function versionOf({ mounts }: VaultContent, mount: string) {
   return mounts[mount] === '2' ? { version: '2' } : null;
 }
 
-/** An AppRole `role` with the secret id `secret-id`. */
+/** Signs in the AppRole `role` with the secret id `secret-id`. */
 function signIn({ tokens }: VaultContent, path: string, body: string): Answer {
   const { role_id, secret_id } = JSON.parse(body) as Record<string, string>;
   const isRight = path === 'auth/approle/login' && role_id === 'role' && secret_id === 'secret-id';
@@ -105,7 +105,7 @@ function signIn({ tokens }: VaultContent, path: string, body: string): Answer {
   };
 }
 
-/** The key that a request to AWS was signed with, once its signature is proven; null where it is wrong. */
+/** Returns the key that signed a request to AWS, or null when the signature is wrong. */
 export function signerOf(
   { method, path, query, headers, body }: ReceivedRequest,
   secrets: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Knows two workspaces that keep things with one account at a provider, and clients of either. */
+/** Creates two workspaces that store objects in one provider account, and clients of both. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
@@ -10,7 +10,7 @@ export interface Tenant {
   readonly key: string;
   readonly keyId: string;
   readonly workspaceId: string;
-  /** As configs name it. */
+  /** The provider name for configs. */
   readonly provider: string;
   readonly client: OpenAI;
 }
@@ -22,9 +22,9 @@ export interface AnthropicTenant {
 
 export interface SharedAccount extends AsyncDisposable {
   readonly inference: Inference;
-  /** A new workspace, whose key asks the account as one of OpenAI, with what else its body says. */
+  /** Creates a workspace whose key uses the account with the OpenAI format. */
   tenant(name: string, more?: object): Promise<Tenant>;
-  /** A new workspace, whose key asks the account as one of Anthropic. */
+  /** Creates a workspace whose key uses the account with the Anthropic format. */
   anthropicTenant(name: string): Promise<AnthropicTenant>;
   ask(
     by: { readonly key: string },
@@ -35,7 +35,7 @@ export interface SharedAccount extends AsyncDisposable {
   ): Promise<TestResponse>;
 }
 
-/** The upstream of the inference is the provider, which has one account. */
+/** The test upstream is the provider with the one account. */
 export async function startSharedAccount(): Promise<SharedAccount> {
   const inference = await startInference();
   const post = async (path: string, body: object) => {
@@ -91,12 +91,12 @@ export async function startSharedAccount(): Promise<SharedAccount> {
 }
 
 export interface Keeper {
-  /** What the account has, by its id. */
+  /** Objects in the account, by id. */
   readonly objects: Map<string, Record<string, unknown>>;
   readonly script: TestUpstream['script'];
 }
 
-/** A provider that keeps whatever is made, and that chats store, say or have run. */
+/** A provider that stores all objects that are created, including those of chats. */
 export function startKeeper(): Keeper {
   const objects: Keeper['objects'] = new Map();
   let made = 0;

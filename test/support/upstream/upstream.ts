@@ -1,4 +1,4 @@
-/** Knows how a test gets a model provider whose answers it scripts, and sees what reached it. */
+/** Starts a model provider with scripted responses, and records its requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -6,10 +6,10 @@ interface ReachedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
-  /** Names and values as they came. */
+  /** Names and values as received. */
   readonly rawHeaders: readonly string[];
   readonly body: Buffer;
-  /** Resolves when the connection of this request has ended, or its answer has. */
+  /** Resolves when the connection or the response of this request has ended. */
   readonly closed: Promise<void>;
 }
 
@@ -18,17 +18,17 @@ type Script = (request: ReachedRequest, response: ServerResponse) => void | Prom
 export interface TestUpstream extends AsyncDisposable {
   /** `http://127.0.0.1:port/v1` */
   readonly url: string;
-  /** `127.0.0.1:port`, as TRUSTED_CUSTOM_HOSTS takes it. */
+  /** `127.0.0.1:port`, in the form of TRUSTED_CUSTOM_HOSTS. */
   readonly host: string;
-  /** Every request that came, in order. */
+  /** Every request, in order. */
   readonly reached: ReachedRequest[];
-  /** What becomes of the requests from now on. */
+  /** Answers all following requests. */
   script: Script;
-  /** The next request that comes. */
+  /** Resolves with the next request. */
   next(): Promise<ReachedRequest>;
 }
 
-/** Answers with this JSON. */
+/** Responds with this JSON. */
 export function sendJson(response: ServerResponse, body: unknown, status = 200): void {
   const bytes = Buffer.from(JSON.stringify(body));
   const headers = { 'content-type': 'application/json', 'content-length': bytes.length };

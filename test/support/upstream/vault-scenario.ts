@@ -1,4 +1,4 @@
-/** Knows one story of a value in a Vault, request by request: what a recording of it is held against. */
+/** Defines a sequence of Vault requests, which is compared with a recording. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Secret } from '../../../src/secret.ts';
@@ -14,7 +14,10 @@ export interface Exchange {
 
 export const recordingFile = resolve(import.meta.dirname, '../../fixtures/vault/delivery.json');
 
-/** Made by a real Vault: test/cluster/key-vault.test.ts compares it with one, and writes it where asked to. */
+/**
+ * Recorded from a real Vault: test/cluster/key-vault.test.ts compares it, and updates it on
+ * request.
+ */
 export function readRecording(): Exchange[] {
   return JSON.parse(readFileSync(recordingFile, 'utf8')) as Exchange[];
 }
@@ -25,7 +28,7 @@ const values = [
   'wire2AaMDwEl0K2kimy6lowie8uweJNc5cNDd0l0LCp',
 ].map((text) => new Secret(text, 'test'));
 
-/** A value is delivered, replaced with the one before kept aside, found, and removed. */
+/** Delivers a value, replaces it while keeping the previous one, finds it, and removes it. */
 export async function tellStory(client: VaultClient): Promise<string[]> {
   const owner = { organisationId: 'acme', owner: 'platform' };
   const paths = [{ mount: 'secret', path: 'recorded' }];

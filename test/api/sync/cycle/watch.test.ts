@@ -3,7 +3,7 @@
  * once.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { soundPart } from '../../../../src/commands/sources/sound-part.ts';
+import { requireValidPart } from '../../../../src/commands/sources/valid-part.ts';
 import { Failure } from '../../../../src/failure.ts';
 import { acquireLease } from '../../../../src/sync/apply/owner-lease.ts';
 import { readSource } from '../../../../src/sync/desired/desired.ts';
@@ -57,7 +57,7 @@ async function soundFrom(text: string, revision: string | null = null): Promise<
   const files = sourceOf({ 'all.yaml': text });
   const repo = revision === null ? '/source' : 'https://git.example/gw.git';
   const source = { ...files, info: { ...files.info, repo, revision } };
-  return soundPart(await readSource(source, { ...secrets, requireSecrets: true }), null);
+  return requireValidPart(await readSource(source, { ...secrets, requireSecrets: true }), null);
 }
 
 interface WatchedSource {

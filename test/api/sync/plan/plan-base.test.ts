@@ -201,7 +201,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
         /--base: .*all.yaml is a file; name its folder, and --workspace where/,
       ],
       [['away', '--base', 'main'], /--base: there is no folder .*away\./],
-      [['/', '--base', 'main'], /--base: \/ lies in no Git working tree/],
+      [['/', '--base', 'main'], /--base: \/ is not in a Git working tree/],
       [['gateway', '--base', 'main', '--out', 'x.plan'], /--base and --out exclude each other/],
       [
         [`file://${encodeURI(tree)}#main:gateway`, '--base', 'nowhere'],
