@@ -70,12 +70,12 @@ const entries: readonly CommandEntry[] = [
   commandEntry(
     'adopt <resources..>',
     'Take ownership of existing resources on the server without changing them',
-    async () => (await import('./changes/hand-over.ts')).adopt,
+    async () => (await import('./changes/hand-over.ts')).adoptCommand,
   ),
   commandEntry(
     'release <resources..>',
     'Give up ownership of resources; they stay on the server, unmanaged',
-    async () => (await import('./changes/hand-over.ts')).release,
+    async () => (await import('./changes/hand-over.ts')).releaseCommand,
   ),
   commandEntry(
     'export <path>',
@@ -85,12 +85,12 @@ const entries: readonly CommandEntry[] = [
   commandEntry(
     'serve',
     'Serve the Admin API and inference from the configured database',
-    async () => (await import('./server/serve.ts')).serve,
+    async () => (await import('./server/serve.ts')).serveCommand,
   ),
   commandEntry(
     'migrate',
     'Migrate the database to the schema of this version',
-    async () => (await import('./server/migrate.ts')).migrate,
+    async () => (await import('./server/migrate.ts')).migrateCommand,
   ),
   commandEntry(
     'bootstrap',

@@ -136,7 +136,7 @@ describe.skipIf(unavailable !== null)(
       const holders = new Set<ClusterLock>();
       for (let round = 0; round < 100; round += 1) {
         await Promise.all(crowd.map((one) => one.confirm()));
-        const held = crowd.filter(({ standbyReason: keptBack }) => keptBack === null);
+        const held = crowd.filter(({ standbyReason }) => standbyReason === null);
         expect(held).toHaveLength(1);
         holders.add(held[0]!);
         // Like an operator who takes the Lease from its holder.

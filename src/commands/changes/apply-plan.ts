@@ -1,4 +1,4 @@
-/** Knows what a saved plan means for the cycle that carries it out: its own terms, and nothing but its changes. */
+/** Configures a cycle that applies exactly the changes of a saved plan. */
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
 import type { CycleOptions } from '../../sync/cycle/cycle-options.ts';
@@ -22,15 +22,15 @@ import {
   planCommand,
 } from '../sources/manifest-options.ts';
 import { namedResources } from '../sources/resource-names.ts';
-import { type WriteOptions, writingCycle } from '../sources/write-options.ts';
+import { type ApplyingOptions, writingCycle } from '../sources/write-options.ts';
 
-export interface GivenOptions extends ManifestOptions, WriteOptions {
+export interface ApplyPlanOptions extends ManifestOptions, ApplyingOptions {
   readonly 'even-if-suspended': boolean;
   readonly 'accept-history': boolean;
 }
 
-/** Said when a plan is made, and part of it. */
-const partsOfPlan = [
+/** Options that are part of a plan and are set when it is created. */
+const planOptionNames = [
   'env',
   'workspace',
   'no-prune',
@@ -39,23 +39,23 @@ const partsOfPlan = [
   'take-ownership',
   'even-if-suspended',
   'accept-history',
-] as const satisfies readonly (keyof GivenOptions)[];
+] as const satisfies readonly (keyof ApplyPlanOptions)[];
 
 /**
- * How the changes of a saved plan are carried out, and no others. Its source is read again, because
- * values of secrets are in no file, at the commit that it was made of.
+ * The cycle options for a saved plan. Its source is read again at the commit of the plan, because the
+ * file contains no secret values.
  *
- * @throws Failure (invalid input) for a plan that is not for these credentials, or not whole; (stale) for one
- *   that has expired
+ * @throws Failure (invalid input) for a plan for other credentials, or a damaged one; (stale) for an
+ *   expired one
  */
 export async function savedCycle(
   saved: SavedPlan,
-  options: GivenOptions,
+  options: ApplyPlanOptions,
   client: AdminClient,
   io: CommandIo,
 ): Promise<Omit<CycleOptions, 'client'>> {
   const [name = ''] = options.paths;
-  refuseParts(options, name);
+  rejectPlanOptions(options, name);
   const { terms, madeAt } = saved.saved;
   const given = {
     ...options,
@@ -80,7 +80,7 @@ export async function savedCycle(
   assertApplicable(saved, here);
   const read = await readSnapshot(client, null, io.signal);
   assertGenuine(saved, read, name);
-  const manifests = await openPlanned(saved, given, io);
+  const manifests = await openPlannedSource(saved, given, io);
   return {
     ...writingCycle('apply', given, manifests, io),
     previous: read,
@@ -88,24 +88,24 @@ export async function savedCycle(
     descent: manifests.descent,
     evenIfSuspended: terms.evenIfSuspended,
     acceptHistory: terms.acceptHistory,
-    readDesired: async () => sameSource(await manifests.read(), saved, here),
-    // What has become due since then is for another plan.
+    readDesired: async () => withPlannedOrigin(await manifests.read(), saved, here),
+    // Changes that became due after the plan was created belong to another plan.
     clock: { now: () => Date.parse(madeAt) },
     assertExpected: (plan, now) => assertUnchanged(saved, { plan, read: now }, here),
   };
 }
 
-function refuseParts(options: GivenOptions, name: string): void {
+function rejectPlanOptions(options: ApplyPlanOptions, name: string): void {
   const isGiven = (value: unknown): boolean =>
     Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
-  const part = partsOfPlan.find((option) => isGiven(options[option]));
+  const part = planOptionNames.find((option) => isGiven(options[option]));
   if (part === undefined) return;
-  const message = `${name} is a saved plan, of which --${part} is a part: give it to plan --out, or leave it out`;
+  const message = `${name} is a saved plan, which already contains --${part}: pass it to plan --out, or remove it`;
   throw new Failure('invalidInput', message);
 }
 
-/** The manifests as they are named; of a ref that has moved on, the commit of the plan. */
-async function openPlanned(
+/** Opens the manifests of the plan, at its commit when the branch has moved on. */
+async function openPlannedSource(
   { source: { sha } }: SavedPlan,
   given: ManifestOptions,
   io: CommandIo,
@@ -117,8 +117,12 @@ async function openPlanned(
   return openManifests({ ...given, paths: [gitLocationAt(location, sha)] }, io);
 }
 
-/** The set as it was planned; what is written of its origin is what the plan says. */
-function sameSource(set: DesiredSet, { source: then }: SavedPlan, here: Circumstances): DesiredSet {
+/** Checks that the source is unchanged, and gives it the origin recorded in the plan. */
+function withPlannedOrigin(
+  set: DesiredSet,
+  { source: then }: SavedPlan,
+  here: Circumstances,
+): DesiredSet {
   const { source } = set;
   if (source.digest === then.digest) return { ...set, source: { ...source, repo: then.repo } };
   const words = [then, { revision: source.revision, digest: source.digest }].map((one) =>

@@ -1,4 +1,4 @@
-/** Knows the command that makes the server match the manifests. */
+/** Defines the `apply` command, which makes the server match the manifests. */
 import { writeFile } from 'node:fs/promises';
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
@@ -13,10 +13,10 @@ import type { AdminClient } from '../../sync/server/client.ts';
 import type { SourceVersion } from '../../sync/source/source-files.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { RunHeap } from '../shared/heap.ts';
-import { flag, outputForm, text, words } from '../shared/option.ts';
+import { outputForm, positionalWords, switchOption, textOption } from '../shared/option.ts';
 import { outputFile } from '../shared/output-file.ts';
 import { Progress } from '../shared/progress.ts';
-import { requireTerminal, confirm } from '../sources/confirm.ts';
+import { confirm, requireTerminal } from '../sources/confirm.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
 import {
   applyCommand,
@@ -27,12 +27,12 @@ import {
   openManifests,
 } from '../sources/manifest-options.ts';
 import { readPlanFile } from '../sources/plan-file.ts';
-import { type WriteOptions, writeOptions, writingCycle } from '../sources/write-options.ts';
+import { type ApplyingOptions, writeOptions, writingCycle } from '../sources/write-options.ts';
 import { readAnnouncements } from '../sync/announcements.ts';
-import { tellingCommit } from '../sync/commit-status-of-run.ts';
+import { withCommitStatuses } from '../sync/commit-status-of-run.ts';
 import { savedCycle } from './apply-plan.ts';
 
-interface ApplyOptions extends ManifestOptions, WriteOptions {
+interface ApplyOptions extends ManifestOptions, ApplyingOptions {
   readonly 'even-if-suspended': boolean;
   readonly 'accept-history': boolean;
   readonly atomic: boolean;
@@ -45,28 +45,33 @@ export const apply: Command<ApplyOptions> = {
   examples: [
     ['gatewright apply ./gateway', 'Show the plan, ask, and apply it'],
     ['gatewright apply ./gateway --yes --report r.json', 'In CI, with a report of every change'],
-    ['gatewright apply ./gateway --yes --no-prune', 'Delete nothing that left the source'],
-    ['gatewright apply ./gateway --yes --allow-deletes 40', 'Release a large prune'],
-    ['gatewright apply ./gateway --delete Workspace/old', 'Release the removal of a workspace'],
-    ['gatewright apply gw.plan --yes', 'What plan --out has saved, if it still holds'],
+    [
+      'gatewright apply ./gateway --yes --no-prune',
+      'Do not delete resources removed from the source',
+    ],
+    ['gatewright apply ./gateway --yes --allow-deletes 40', 'Confirm a large prune'],
+    ['gatewright apply ./gateway --delete Workspace/old', 'Confirm the deletion of a workspace'],
+    ['gatewright apply gw.plan --yes', 'Apply a plan saved by plan --out, if it is still valid'],
   ],
   options: {
     ...manifestOptions,
-    paths: words(
+    paths: positionalWords(
       `${manifestOptions.paths.describe}; or the file of a saved plan`,
       'the current folder',
     ),
     ...writeOptions({
-      noPrune: 'Leave on the server what left the source, instead of deleting it',
-      delete: 'Delete these workspaces, with all in them, and keys in use',
+      noPrune: 'Do not delete resources that were removed from the source',
+      delete: 'Confirm the deletion of these workspaces, with their contents, and of keys in use',
     }),
-    'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
-    'accept-history': flag(
-      'Take a source whose repository, history or environment is not that of before',
+    'even-if-suspended': switchOption('Also apply changes that `gatewright suspend` holds back'),
+    'accept-history': switchOption(
+      'Accept a source with another repository, history or environment than before',
     ),
-    atomic: flag('Make all changes in one transaction of the server, or none'),
-    report: text('FILE', { describe: 'Write what was done to this JSON file' }),
-    'commit-status': flag('Tell the host of a Git source what became of its commit'),
+    atomic: switchOption('Apply all changes in one transaction, or none'),
+    report: textOption('FILE', { describe: 'Write a JSON report of the changes to this file' }),
+    'commit-status': switchOption(
+      'Report the result as a commit status to the host of a Git source',
+    ),
     output: outputForm(['text', 'json']),
   },
   run: async (options, io) => {
@@ -75,7 +80,7 @@ export const apply: Command<ApplyOptions> = {
     const reportPath = report === undefined ? null : await outputFile('report', report, io.cwd);
     await using client = openClient(options, io);
     const saved = await readPlanFile(options.paths, io.cwd);
-    const telling = commitTeller(options, saved, client, io);
+    const withCommitStatus = commitStatusRunner(options, saved, client, io);
     using heap = new RunHeap();
     const progress = new Progress(io.stderr, options.output, systemClock);
     const run = async (): Promise<CycleResult> =>
@@ -85,11 +90,11 @@ export const apply: Command<ApplyOptions> = {
           : await savedCycle(saved, options, client, io)),
         client,
         isAtomic: options.atomic,
-        onItem: (_, reached) => progress.tell(reached),
+        onItem: (_, reached) => progress.report(reached),
         ...(options.yes ? {} : { confirm: (plan: Plan) => isMeant(client, plan, io) }),
       }).finally(() => progress.end());
-    const cycle = await telling(run);
-    const result = saved === undefined ? cycle : endedForGood(cycle);
+    const cycle = await withCommitStatus(run);
+    const result = saved === undefined ? cycle : withStaleEnding(cycle);
     if (reportPath !== null) await writeReport(reportPath, cycleDocument(result));
     if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
     else io.stdout.writeParts(textParts(result));
@@ -97,15 +102,15 @@ export const apply: Command<ApplyOptions> = {
   },
 };
 
-type Telling = (run: () => Promise<CycleResult>) => Promise<CycleResult>;
+type RunWithStatus = (run: () => Promise<CycleResult>) => Promise<CycleResult>;
 
-/** @throws Failure (invalid input) where nobody can be told */
-function commitTeller(
+/** @throws Failure (invalid input) for --commit-status without a token */
+function commitStatusRunner(
   options: ApplyOptions,
   saved: SavedPlan | undefined,
   { owner }: AdminClient,
   io: CommandIo,
-): Telling {
+): RunWithStatus {
   if (!options['commit-status']) return (run) => run();
   const settings = readSettings(undefined, { cwd: io.cwd });
   if (settings.sync.commitStatus === undefined) {
@@ -120,11 +125,11 @@ function commitTeller(
     saved === undefined
       ? await openManifests(options, io).newest()
       : { digest: null, revision: saved.source.sha };
-  return (run) => tellingCommit({ announcements, owner, newest, io }, run);
+  return (run) => withCommitStatuses({ announcements, owner, newest, io }, run);
 }
 
-/** What somebody has changed since the plan was saved is no more as planned when it is tried again. */
-function endedForGood(result: CycleResult): CycleResult {
+/** A saved plan is stale, and not retryable, after others have changed its resources. */
+function withStaleEnding(result: CycleResult): CycleResult {
   const isStale = result.report?.items.some(({ status }) => status === 'stale') === true;
   return isStale && result.ending === 'retryable' ? { ...result, ending: 'stale' } : result;
 }

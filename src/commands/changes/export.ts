@@ -1,4 +1,4 @@
-/** Knows the command that writes the server's state down as manifests. */
+/** Defines the `export` command, which writes the resources of the server as manifests. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
@@ -7,7 +7,7 @@ import { type Export, exportManifests } from '../../sync/export/export.ts';
 import { unknownLines } from '../../sync/report/left-alone.ts';
 import { readSnapshot, toLiveSet } from '../../sync/server/live.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { choices, flag, requiredWord, workspaceOption } from '../shared/option.ts';
+import { choices, requiredWord, switchOption, workspaceOption } from '../shared/option.ts';
 import {
   openClient,
   type ServerOptions,
@@ -24,9 +24,9 @@ interface ExportCommandOptions extends ServerOptions {
 
 export const exportCommand: Command<ExportCommandOptions> = {
   examples: [
-    ['gatewright export ./gateway', 'Everything this owner has declared, a file a kind'],
+    ['gatewright export ./gateway', 'All resources of this owner, one file for each kind'],
     ['gatewright export - --kind Config,Guardrail', 'Two kinds, to standard output'],
-    ['gatewright export ./found --unmanaged', 'What was made by hand, ready to be adopted'],
+    ['gatewright export ./found --unmanaged', 'Resources without owner, ready to be adopted'],
   ],
   options: {
     path: requiredWord('Folder for the files, or - for standard output'),
@@ -36,7 +36,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       fallback: 'all',
     }),
     workspace: workspaceOption,
-    unmanaged: flag('What no owner has declared, instead of what this one has'),
+    unmanaged: switchOption('Export resources without owner instead of those of this owner'),
   },
   run: async (options, io) => {
     await using client = openClient(options, io);
@@ -54,14 +54,14 @@ export const exportCommand: Command<ExportCommandOptions> = {
     }
     for (const line of unknownLines(read.unknown ?? [])) io.stderr.write(`${line}\n`);
     for (const id of exported.tooLarge) {
-      io.stderr.write(`left out, larger than a file of a source may be: ${id}\n`);
+      io.stderr.write(`skipped, larger than the maximum file size of a source: ${id}\n`);
     }
     for (const stub of exported.stubs) io.stderr.write(`fill in: ${stub}\n`);
     return 'success';
   },
 };
 
-/** Overwrites nothing. */
+/** Does not overwrite existing files. */
 async function writeFiles(folder: string, { files }: Export, io: CommandIo): Promise<void> {
   for (const { path, text, resources } of files) {
     const file = join(folder, path);

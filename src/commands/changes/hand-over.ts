@@ -1,4 +1,4 @@
-/** Knows the commands that make single resources this owner's, and give them up. */
+/** Defines the `adopt` and `release` commands, which change the ownership of single resources. */
 import {
   adoptResources as adoptThem,
   type HandOverOptions,
@@ -7,7 +7,7 @@ import {
 } from '../../sync/cycle/hand-over.ts';
 import { type Identity, identityKey } from '../../sync/resources/resource-set.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { flag, outputForm } from '../shared/option.ts';
+import { outputForm, switchOption } from '../shared/option.ts';
 import { shellLine } from '../shared/shell-line.ts';
 import {
   holderName,
@@ -27,24 +27,21 @@ interface AdoptOptions extends ReleaseOptions {
   readonly 'take-ownership': boolean;
 }
 
-const evenIfSuspended = flag('Also what `gatewright suspend` holds back');
+const evenIfSuspended = switchOption('Also act on resources that `gatewright suspend` holds back');
 
-export const adopt: Command<AdoptOptions> = {
+export const adoptCommand: Command<AdoptOptions> = {
   examples: [
-    [
-      'gatewright adopt Config/support/routing',
-      'Before its manifest is applied for the first time',
-    ],
+    ['gatewright adopt Config/support/routing', 'Before the first apply of its manifest'],
     [
       'gatewright adopt Workspace/support ApiKey/support/bot --take-ownership',
-      'From another owner',
+      'Take over from another owner',
     ],
   ],
   options: {
     resources: resourceWords(
-      'What to adopt: KIND/NAME or KIND/WORKSPACE/NAME, as manifests name it',
+      'Resources to adopt: KIND/NAME or KIND/WORKSPACE/NAME, as in manifests',
     ),
-    'take-ownership': flag('Take over what belongs to another owner'),
+    'take-ownership': switchOption('Take over resources that belong to another owner'),
     'even-if-suspended': evenIfSuspended,
     output: outputForm(['text', 'json']),
     ...serverOptions,
@@ -52,24 +49,22 @@ export const adopt: Command<AdoptOptions> = {
   run: async (options, io) => {
     const takeOver = options['take-ownership'];
     const done = await handOver(options, io, { verb: 'adopt', takeOver, act: adoptThem });
-    tell(done, options, io, {
+    printOutcomes(done, options, io, {
       verb: 'adopted',
-      already: 'is this owner’s already',
-      next: 'What no manifest declares is kept as it is; declare it, and sync compares it from then on.',
+      already: 'already belongs to this owner',
+      next: 'Resources stay unchanged until a manifest declares them; then sync manages them.',
     });
     return 'success';
   },
 };
 
-export const release: Command<ReleaseOptions> = {
+export const releaseCommand: Command<ReleaseOptions> = {
   examples: [
-    ['gatewright release Config/support/routing', 'After its manifest was taken out of the source'],
+    ['gatewright release Config/support/routing', 'After its manifest was removed from the source'],
     ['gatewright release ApiKey/support/bot ApiKey/support/job -o json', 'Several, for programs'],
   ],
   options: {
-    resources: resourceWords(
-      'What to give up: KIND/NAME or KIND/WORKSPACE/NAME, as it was declared',
-    ),
+    resources: resourceWords('Resources to release: KIND/NAME or KIND/WORKSPACE/NAME, as declared'),
     'even-if-suspended': evenIfSuspended,
     output: outputForm(['text', 'json']),
     ...serverOptions,
@@ -80,10 +75,10 @@ export const release: Command<ReleaseOptions> = {
       takeOver: false,
       act: releaseThem,
     });
-    tell(done, options, io, {
+    printOutcomes(done, options, io, {
       verb: 'released',
-      already: 'was nobody’s already',
-      next: 'A manifest that still declares it is blocked from now on; take it out of the source.',
+      already: 'already had no owner',
+      next: 'Manifests that still declare them are blocked from now on; remove them from the source.',
     });
     return 'success';
   },
@@ -102,7 +97,10 @@ async function handOver(
   const { home, credentials, owner } = options;
   const words = resources.map(identityKey);
   const isEven = options['even-if-suspended'];
-  const again = (more: { 'take-ownership'?: boolean; 'even-if-suspended'?: boolean }): string =>
+  const commandWith = (more: {
+    'take-ownership'?: boolean;
+    'even-if-suspended'?: boolean;
+  }): string =>
     shellLine(io.cwd, given.verb, words, {
       home,
       credentials,
@@ -116,16 +114,16 @@ async function handOver(
     identities: [...new Map(resources.map((one) => [identityKey(one), one])).values()],
     holder: holderName(given.verb),
     takeOver: given.takeOver,
-    takeOverCommand: again({ 'take-ownership': given.verb === 'adopt' }),
+    takeOverCommand: commandWith({ 'take-ownership': given.verb === 'adopt' }),
     evenIfSuspended: isEven,
-    evenIfSuspendedCommand: again({ 'even-if-suspended': true }),
+    evenIfSuspendedCommand: commandWith({ 'even-if-suspended': true }),
     signal: io.signal,
     onWait: (message) => io.stderr.write(`${message}\n`),
     onWarning: (message) => io.stderr.write(`${message}\n`),
   });
 }
 
-function tell(
+function printOutcomes(
   done: readonly HandOverOutcome[],
   { output }: ReleaseOptions,
   io: CommandIo,

@@ -1,4 +1,4 @@
-/** Knows how a plan is held against that of another version of its source, on one state of the server. */
+/** Plans two versions of a source against one state of the server and compares them. */
 import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { readSettings } from '../../settings.ts';
@@ -13,20 +13,20 @@ import { isStandardInput } from '../../sync/source/source.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { locationsOf, type ManifestOptions, openManifests } from '../sources/manifest-options.ts';
 
-/** Of a cycle, what differs between the two plans. */
+/** Plans once; the argument contains what differs between the two plans. */
 export type PlanOnce = (
   source: Pick<CycleOptions, 'readDesired' | 'previous' | 'acceptHistory'>,
 ) => Promise<CycleResult>;
 
-/** How often both are planned before a server that keeps changing is given up. */
+/** Attempts before giving up on a server that keeps changing. */
 const triesMax = 3;
 
 /**
- * What the manifests would do beyond those at `ref`. Where these cannot be planned, they do nothing, and a
- * warning says so.
+ * The changes of the manifests that those at `ref` do not make. If the version at `ref` cannot be
+ * planned, it counts as empty and a warning is added.
  *
- * @throws Failure (invalid input) for a source that has no such version; (retryable) for a server that is never the
- *   same for both; what planning throws
+ * @throws Failure (invalid input) when the source has no such version; (retryable) when the server
+ *   changes between both plans every time; also the errors of planning
  */
 export async function planBeyond(
   options: ManifestOptions,
@@ -55,7 +55,7 @@ function endingOf({ changes, blocked }: Plan): CycleResult['ending'] {
 }
 
 interface Earlier {
-  /** Null where nothing of it was there. */
+  /** Null when none of the paths existed. */
   readonly read: (() => Promise<DesiredSet>) | null;
   readonly commit: string | null;
 }
@@ -67,7 +67,7 @@ async function planEarlier(
 ): Promise<{ base: CycleResult | null; warning: readonly string[] }> {
   if (read === null) return { base: null, warning: [] };
   try {
-    // What was applied last may well come after it.
+    // The version applied last may be newer than this one.
     return { base: await planOnce({ readDesired: read, acceptHistory: true }), warning: [] };
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'invalidInput') throw error;

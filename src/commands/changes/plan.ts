@@ -1,4 +1,4 @@
-/** Knows the command that shows what an apply would change, and changes nothing. */
+/** Defines the `plan` command, which shows what `apply` would change. */
 import { systemClock } from '../../clock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
@@ -12,7 +12,7 @@ import { readImpacts } from '../../sync/review/impact.ts';
 import { savedPlanText, type Terms } from '../../sync/review/saved-plan.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { choices, duration, flag, outputForm, text } from '../shared/option.ts';
+import { choices, durationOption, outputForm, switchOption, textOption } from '../shared/option.ts';
 import { outputFile } from '../shared/output-file.ts';
 import { shellLine } from '../shared/shell-line.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
@@ -42,44 +42,50 @@ interface PlanOptions extends ManifestOptions, ReleaseOptions {
   readonly 'accept-history': boolean;
 }
 
-/** In which what was reviewed is applied, unless somebody says more. */
+/** Default validity of a saved plan. */
 const validForSeconds = 24 * 3_600;
 
 export const plan: Command<PlanOptions> = {
   examples: [
     ['gatewright plan', 'Compare the manifests of this folder with the server'],
-    ['gatewright plan ./gateway -o markdown', 'The same as a comment for a pull request'],
-    ['gatewright plan ./gateway --base origin/main', 'What this branch adds, drift apart'],
-    ['gatewright plan ./gateway --fail-on delete,replace', 'Exit code 2 for these only'],
-    ['gatewright plan https://git.example.com/gw.git#main:prod -o json', 'A branch, for programs'],
-    ['gatewright plan ./gateway --out gw.plan', 'Save it; gatewright apply gw.plan does just this'],
+    ['gatewright plan ./gateway -o markdown', 'Print the plan as a pull request comment'],
+    [
+      'gatewright plan ./gateway --base origin/main',
+      'Show what this branch changes, without drift',
+    ],
+    ['gatewright plan ./gateway --fail-on delete,replace', 'Exit with 2 for these actions only'],
+    [
+      'gatewright plan https://git.example.com/gw.git#main:prod -o json',
+      'Plan a branch, for programs',
+    ],
+    ['gatewright plan ./gateway --out gw.plan', 'Save the plan for gatewright apply gw.plan'],
   ],
   options: {
     ...manifestOptions,
-    output: outputForm(['text', 'wide', 'json', 'markdown'], 'Form of the plan'),
-    base: text('REF', {
-      describe: 'Show only what the manifests add to those of this branch or commit',
-      fallback: 'all is shown',
+    output: outputForm(['text', 'wide', 'json', 'markdown'], 'Output format of the plan'),
+    base: textOption('REF', {
+      describe: 'Show only changes beyond the manifests of this branch or commit',
+      fallback: 'show all changes',
     }),
     'fail-on': choices(occasions, 'ACTION,..', {
-      describe: `Exit with 2 for these only, of ${occasions.join(', ')}`,
+      describe: `Exit with 2 for these actions only, of ${occasions.join(', ')}`,
       fallback: 'any change',
     }),
-    out: text('FILE', {
-      describe: 'Save the plan to this file, for apply FILE',
-      fallback: 'it is only shown',
+    out: textOption('FILE', {
+      describe: 'Save the plan to this file for `apply FILE`',
+      fallback: 'not saved',
     }),
-    'valid-for': duration(
+    'valid-for': durationOption(
       { min: 60, max: 30 * 24 * 3_600, example: '72h' },
-      { describe: 'How long a saved plan may be applied', fallback: '24h' },
+      { describe: 'Validity of a saved plan', fallback: '24h' },
     ),
     ...releaseOptions({
-      noPrune: 'Leave on the server what left the source, instead of deleting it',
-      delete: 'Delete these workspaces, with all in them, and keys in use',
+      noPrune: 'Do not delete resources that were removed from the source',
+      delete: 'Confirm the deletion of these workspaces, with their contents, and of keys in use',
     }),
-    'even-if-suspended': flag('Plan also what `gatewright suspend` holds back'),
-    'accept-history': flag(
-      'Take a source whose repository, history or environment is not that of before',
+    'even-if-suspended': switchOption('Also plan changes that `gatewright suspend` holds back'),
+    'accept-history': switchOption(
+      'Accept a source with another repository, history or environment than before',
     ),
   },
   conflicts: [['base', 'out']],
@@ -94,7 +100,7 @@ export const plan: Command<PlanOptions> = {
         ...writingCycle('plan', options, manifests, io),
         client,
         act: false,
-        // What is saved, or held against another plan, is made of everything.
+        // A plan that is saved or compared needs all resources.
         looksAtOwnFirst: out === undefined && options.base === undefined,
         evenIfSuspended: options['even-if-suspended'],
         acceptHistory: options['accept-history'],
@@ -126,7 +132,7 @@ function requireSaved({ out, 'valid-for': seconds }: PlanOptions): void {
   throw new Failure('invalidInput', message);
 }
 
-/** What a guard refuses is not saved: who releases it plans it so. */
+/** Saves the plan unless a guard refuses it; planning again with the confirming option saves it. */
 async function save(
   file: string,
   { plan: planned, read, warnings, impacts }: CycleResult & { readonly impacts: Impacts },
@@ -170,7 +176,7 @@ const renderers = {
   markdown: (result: ReportableCycle) => [markdownReport(result)],
 } as const;
 
-/** With `--fail-on`, changes that are not named pass. */
+/** With `--fail-on`, other changes end with success. */
 function endingFor(result: CycleResult, failOn: readonly Occasion[]): Ending {
   if (result.ending !== 'changesPresent' || failOn.length === 0) return result.ending;
   const named = new Set<string>(failOn);

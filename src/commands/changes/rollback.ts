@@ -1,8 +1,8 @@
-/** Knows the command that brings back what an earlier revision had applied, and keeps it so. */
+/** Defines the `rollback` command, which applies an earlier revision again and suspends sync. */
 /*
- * The commit of the revision is read anew from the same repository and planned like any other. What is
- * rolled back is suspended before anything is written, because the daemon would bring the newest commit
- * again; who resumes wants exactly that.
+ * The commit of the revision is read again from the same repository and planned like any other. The
+ * rolled-back scope is suspended before anything is written, because otherwise the daemon would apply
+ * the newest commit again. That happens after `resume`.
  */
 import { type Ending, Failure } from '../../failure.ts';
 import type { SyncRevision } from '../../model/kinds/sync-record.ts';
@@ -18,7 +18,7 @@ import { gitLocationAt } from '../../sync/source/git-location.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { type OptionTable, outputForm } from '../shared/option.ts';
 import { shellLine } from '../shared/shell-line.ts';
-import { requireTerminal, confirm } from '../sources/confirm.ts';
+import { confirm, requireTerminal } from '../sources/confirm.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
 import {
   type ManifestOptions,
@@ -26,23 +26,24 @@ import {
   openClient,
   openManifests,
 } from '../sources/manifest-options.ts';
-import { type WriteOptions, writeOptions, writingCycle } from '../sources/write-options.ts';
+import { type ApplyingOptions, writeOptions, writingCycle } from '../sources/write-options.ts';
 import { requireRevision, revisionWord } from '../status/history.ts';
 import { isOfRollback, refusalAsFailure, resumeLine, rollbackText } from '../status/suspend.ts';
 
-interface RollbackOptions extends Omit<ManifestOptions, 'paths'>, WriteOptions {
+interface RollbackOptions extends Omit<ManifestOptions, 'paths'>, ApplyingOptions {
   readonly revision: number | undefined;
   readonly output: 'text' | 'json';
 }
 
-const { paths: _, ...placeOptions } = manifestOptions;
+const { paths: _, ...locationlessOptions } = manifestOptions;
 
-const options: OptionTable<RollbackOptions> = {
+const optionTable: OptionTable<RollbackOptions> = {
   revision: { ...revisionWord('Number of the revision to go back to'), isRequired: true },
-  ...placeOptions,
+  ...locationlessOptions,
   ...writeOptions({
-    noPrune: 'Leave on the server what that commit does not have, instead of deleting it',
-    delete: 'Delete these workspaces, too, which that commit does not have, with what is in them',
+    noPrune: 'Do not delete resources that the commit does not declare',
+    delete:
+      'Confirm the deletion of these workspaces with their contents, which the commit does not declare',
   }),
   output: outputForm(['text', 'json']),
 };
@@ -50,22 +51,22 @@ const options: OptionTable<RollbackOptions> = {
 export const rollback: Command<RollbackOptions> = {
   examples: [
     ['gatewright rollback 12', 'Show the plan, ask, suspend and apply it'],
-    ['gatewright rollback 12 --yes --workspace support', 'Of one workspace, without asking'],
+    ['gatewright rollback 12 --yes --workspace support', 'Roll back one workspace, without asking'],
   ],
-  options,
-  run: async (asked, io) => {
-    requireTerminal('rollback', asked.yes, io);
-    await using client = openClient(asked, io);
-    const revision = await requireRevision(client, asked.revision!, io);
-    // It is the environment of then that is gone back to.
+  options: optionTable,
+  run: async (options, io) => {
+    requireTerminal('rollback', options.yes, io);
+    await using client = openClient(options, io);
+    const revision = await requireRevision(client, options.revision!, io);
+    // The environment of that revision is used unless --env overrides it.
     const { environment } = readSourceText(revision.source);
-    const given = { ...asked, env: asked.env ?? environment ?? undefined };
+    const given = { ...options, env: options.env ?? environment ?? undefined };
     const location = locationOf(revision, io, given);
     return await new Rollback(client, given, io).run(revision, location);
   },
 };
 
-/** @throws Failure (invalid input) for what is kept nowhere, with what to do instead */
+/** @throws Failure (invalid input) with an alternative when the files of the revision are not available */
 function locationOf(revision: SyncRevision, io: CommandIo, given: RollbackOptions): string {
   const { number, commit } = revision;
   const { repo: source } = readSourceText(revision.source);
@@ -91,7 +92,7 @@ class Rollback {
   readonly #client: AdminClient;
   readonly #options: RollbackOptions;
   readonly #io: CommandIo;
-  /** Those that are suspended; null for the whole owner. */
+  /** The workspaces to suspend; null for the whole owner. */
   readonly #workspaces: readonly (string | null)[];
   #isSuspended = false;
 
@@ -105,10 +106,10 @@ class Rollback {
   async run(revision: SyncRevision, location: string): Promise<Ending> {
     try {
       const result = await this.#reconcile(revision, location);
-      this.#tell(revision, result);
+      this.#print(revision, result);
       return result.ending;
     } catch (error) {
-      if (this.#isSuspended) this.#io.stderr.write(`${this.#goOn()}\n`);
+      if (this.#isSuspended) this.#io.stderr.write(`${this.#resumeText()}\n`);
       throw error;
     }
   }
@@ -120,24 +121,24 @@ class Rollback {
     return await reconcile({
       ...writingCycle('rollback', given, manifests, io),
       client: this.#client,
-      // An earlier commit is meant, and so is a pause that an earlier rollback has made.
+      // Going back to an earlier commit during a suspension by an earlier rollback is intended.
       evenIfSuspended: true,
       acceptHistory: true,
-      command: (more) => this.#again(more),
+      command: (more) => this.#commandWith(more),
       confirm: async (plan) =>
-        (await this.#isMeant(plan, revision)) && (await this.#pause(revision)),
+        (await this.#isConfirmed(plan, revision)) && (await this.#suspend(revision)),
     });
   }
 
-  async #isMeant(plan: Plan, { number, commit }: SyncRevision): Promise<boolean> {
+  async #isConfirmed(plan: Plan, { number, commit }: SyncRevision): Promise<boolean> {
     if (this.#options.yes) return true;
     const question = `Go back to revision ${number} (${commit.slice(0, 12)}), and suspend ${this.#subject()}?`;
     const impacts = await readImpacts(this.#client, plan, this.#io.signal);
     return await confirm(plan, impacts, question, this.#io);
   }
 
-  /** The reason of one that somebody else has made without an end stays: theirs is the better one. */
-  async #pause({ number, commit }: SyncRevision): Promise<true> {
+  /** Keeps the reason of an existing suspension without end that somebody else created. */
+  async #suspend({ number, commit }: SyncRevision): Promise<true> {
     const { suspensions } = await readStanding(this.#client, this.#io.signal);
     for (const workspace of this.#workspaces) {
       const rolled_back_to = { revision: number, commit };
@@ -151,7 +152,7 @@ class Rollback {
     return true;
   }
 
-  #tell({ number, commit }: SyncRevision, result: CycleResult): void {
+  #print({ number, commit }: SyncRevision, result: CycleResult): void {
     const facts = { revision: number, commit, suspended: this.#isSuspended };
     if (this.#options.output === 'json') {
       const resume = this.#isSuspended ? this.#resumeLines() : [];
@@ -160,15 +161,17 @@ class Rollback {
     }
     this.#io.stdout.writeParts(textParts(result));
     const { changes } = result.plan;
-    if (this.#isSuspended) this.#io.stdout.write(`\n${this.#goOn()}\n`);
+    if (this.#isSuspended) this.#io.stdout.write(`\n${this.#resumeText()}\n`);
     else if (changes.length === 0 && result.refusal === null) {
-      this.#io.stdout.write(`The server is as revision ${number} says; nothing was suspended.\n`);
+      this.#io.stdout.write(
+        `The server already matches revision ${number}; nothing was suspended.\n`,
+      );
     }
   }
 
-  #goOn(): string {
+  #resumeText(): string {
     const lines = this.#resumeLines().map((line) => `  ${line}`);
-    return `${this.#subject()} is suspended, so that this stays. To sync the newest commit again:\n${lines.join('\n')}`;
+    return `${this.#subject()} is suspended so that the rollback stays in place. To sync the newest commit again:\n${lines.join('\n')}`;
   }
 
   #resumeLines(): string[] {
@@ -181,8 +184,8 @@ class Rollback {
     return workspace.length === 0 ? owner : `${owner}, workspace ${workspace.join(', ')}`;
   }
 
-  /** This command with what releases the rest. */
-  #again(more: Readonly<Record<string, string | true>>): string {
+  /** This command with options that confirm held-back changes. */
+  #commandWith(more: Readonly<Record<string, string | true>>): string {
     const given = this.#options;
     const { home, credentials, owner, env, yes } = given;
     const workspace = given.workspace.length === 0 ? undefined : given.workspace;

@@ -1,4 +1,4 @@
-/** Knows the `explain` command: what a kind or a field of a manifest means, and what it takes. */
+/** Defines the `explain` command, which describes a kind or a field of manifests. */
 import { dump } from 'js-yaml';
 import { Failure } from '../../failure.ts';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
@@ -47,7 +47,7 @@ function listKinds(output: ExplainOptions['output'], io: CommandIo): 'success' {
   return 'success';
 }
 
-/** Of any case, as it is typed often. */
+/** Finds a kind case-insensitively. */
 function kindOf(word: string): KindName {
   const found = kindNames.find((name) => name.toLowerCase() === word.toLowerCase());
   if (found !== undefined) return found;
@@ -64,10 +64,12 @@ function textOf(kind: KindName, explanation: Explanation): string {
     ...(change === null ? [] : [['required', explanation.required ? 'yes' : 'no']]),
     ...(change === null ? [] : [['change', change]]),
     ...(explanation.clearedByNull ? [['null', 'clears it']] : []),
-    ...(explanation.secret ? [['secret', 'write-only: compared by fingerprint, never shown']] : []),
+    ...(explanation.secret
+      ? [['secret', 'write-only: compared by fingerprint, never printed']]
+      : []),
   ];
   const isKind = field === kind;
-  const shown = isKind
+  const exampleText = isKind
     ? newManifest(kind, { name: undefined, workspace: undefined, alone: true })
     : dump({ [field.split('.').at(-1)!]: example }, { lineWidth: 100, noRefs: true });
   const rows = fields.map(({ name, type: fieldType, required, meaning: says }) => [
@@ -78,7 +80,7 @@ function textOf(kind: KindName, explanation: Explanation): string {
   return [
     `${field}\n  ${meaning}\n`,
     ...(isKind ? [] : [formatTable(facts.map(([name, fact]) => [`  ${name}`, fact!]))]),
-    `example\n${shown.replaceAll(/^(?=.)/gm, '  ')}`,
+    `example\n${exampleText.replaceAll(/^(?=.)/gm, '  ')}`,
     ...(rows.length === 0
       ? []
       : [`fields${isKind ? ' of spec' : ''} (* is required)\n${formatTable(rows)}`]),

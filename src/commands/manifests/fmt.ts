@@ -1,4 +1,4 @@
-/** Knows the `fmt` command: manifests in one spelling, file by file, without a change of what they say. */
+/** Defines the `fmt` command, which formats manifests without changing their meaning. */
 import { randomUUID } from 'node:crypto';
 import { chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { isStandardInput, readSources } from '../../sync/source/source.ts';
 import type { SourceFiles } from '../../sync/source/source-files.ts';
 import { oneLine } from '../../terminal-text.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { flag, words } from '../shared/option.ts';
+import { positionalWords, switchOption } from '../shared/option.ts';
 import { formatFaults } from '../sources/fault-text.ts';
 
 interface FmtOptions {
@@ -19,13 +19,13 @@ interface FmtOptions {
 
 export const fmt: Command<FmtOptions> = {
   examples: [
-    ['gatewright fmt', 'All manifests in the current folder and below'],
+    ['gatewright fmt', 'Format all manifests in the current folder and below'],
     ['gatewright fmt --check gateway', 'Name what would change; exit code 2 if anything would'],
     ['gatewright export - | gatewright fmt -', 'From standard input to standard output'],
   ],
   options: {
-    paths: words('Folders, files, or - for standard input', 'the current folder'),
-    check: flag('Write nothing; name the files that would change'),
+    paths: positionalWords('Folders, files, or - for standard input', 'the current folder'),
+    check: switchOption('Write nothing; list the files that would change'),
   },
   run: async ({ paths, check }, io) => {
     const locations = paths.length === 0 ? ['.'] : paths;
@@ -57,9 +57,9 @@ async function formatAll(
   let changed = 0;
   for (const file of files) {
     io.signal.throwIfAborted();
-    const shown = `${prefix}${file.path}`;
+    const name = `${prefix}${file.path}`;
     const { text, refusal } = /\.json$/i.test(file.path) ? { refusal: null } : formatFile(file);
-    if (refusal != null) refusals.push(`${oneLine(shown)}: ${refusal}`);
+    if (refusal != null) refusals.push(`${oneLine(name)}: ${refusal}`);
     const isWhole = fromStdin && !check;
     if (isWhole && refusal === null) io.stdout.writeExact(file.content.toString('utf8'));
     if (text === undefined) continue;
@@ -69,8 +69,8 @@ async function formatAll(
     if (!isChanged) continue;
     changed += 1;
     if (fromStdin) continue;
-    if (!check) await replace(resolve(io.cwd, shown), file.content, text);
-    io.stdout.write(`${shown}\n`);
+    if (!check) await replace(resolve(io.cwd, name), file.content, text);
+    io.stdout.write(`${name}\n`);
   }
   if (faults.length > 0) io.stderr.write(formatFaults(faults));
   if (!fromStdin || check) {
@@ -86,7 +86,7 @@ async function formatAll(
   return check && changed > 0 ? 'changesPresent' : 'success';
 }
 
-/** At once or not at all, with the rights that the file had; a link stays one. */
+/** Replaces a file atomically and keeps its mode; a symbolic link stays a link. */
 async function replace(path: string, before: Buffer, text: string): Promise<void> {
   const target = await realpath(path);
   const { mode } = await stat(target);
@@ -94,7 +94,7 @@ async function replace(path: string, before: Buffer, text: string): Promise<void
   try {
     await writeFile(pending, text, { flag: 'wx', mode: 0o600, flush: true });
     await chmod(pending, mode & 0o7777);
-    // Somebody may be at work in an editor.
+    // The file may have been changed in an editor meanwhile.
     if (!before.equals(await readFile(target))) throw new Failure('retryable', movedOn(path));
     await rename(pending, target);
   } catch (error) {

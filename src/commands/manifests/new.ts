@@ -1,10 +1,10 @@
-/** Knows the `new` command: a first manifest of a kind, to be changed by hand. */
+/** Defines the `new` command, which prints a minimal manifest of a kind. */
 import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { type KindName, kindNames, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { newManifest } from '../../sync/authoring/new-manifest.ts';
 import type { Command } from '../shared/command.ts';
-import { flag, optionalWord, requiredChoice, text } from '../shared/option.ts';
+import { optionalWord, requiredChoice, switchOption, textOption } from '../shared/option.ts';
 
 interface NewOptions {
   readonly kind: KindName;
@@ -27,12 +27,12 @@ export const newCommand: Command<NewOptions> = {
   options: {
     kind: requiredChoice(kindNames, `One of ${kindNames.join(', ')}`),
     name: optionalWord('Its metadata.name; example-KIND if none'),
-    workspace: text('NAME', {
+    workspace: textOption('NAME', {
       ...nameForm,
       describe: 'Workspace of the source that it belongs to',
-      fallback: 'none, or one that is made beside it',
+      fallback: 'none, or one that is declared with it',
     }),
-    alone: flag('Leave out the manifests that it refers to'),
+    alone: switchOption('Leave out the manifests that it refers to'),
   },
   run: async ({ kind, name, workspace, alone }, io) => {
     if (name !== undefined && !managedNamePattern.test(name)) {

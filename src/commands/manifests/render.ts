@@ -1,16 +1,21 @@
-/** Knows the `render` command: the manifests of a source as they are in one environment, to be looked at. */
+/** Defines the `render` command, which prints the manifests of a source for one environment. */
 import { renderedList, renderedYaml } from '../../sync/authoring/rendered.ts';
 import { composedManifests } from '../../sync/manifest/composed.ts';
 import { apiVersion } from '../../sync/manifest/document-owner.ts';
 import type { Command } from '../shared/command.ts';
-import { environmentOption, outputForm, words, workspaceOption } from '../shared/option.ts';
+import {
+  environmentOption,
+  outputForm,
+  positionalWords,
+  workspaceOption,
+} from '../shared/option.ts';
 import {
   checkOffline,
   offlineVariables,
   readOffline,
   requireDeclared,
 } from '../sources/offline-source.ts';
-import { faulty } from '../sources/sound-part.ts';
+import { sourceFailure } from '../sources/valid-part.ts';
 
 interface RenderOptions {
   readonly paths: readonly string[];
@@ -21,12 +26,15 @@ interface RenderOptions {
 
 export const render: Command<RenderOptions> = {
   examples: [
-    ['gatewright render examples/2-environments --env prod', 'As they are in one environment'],
+    ['gatewright render examples/2-environments --env prod', 'Render one environment'],
     ['gatewright render gateway --env dev -o json', 'The same as one List, for programs'],
-    ['gatewright render gateway --workspace support', 'What one workspace comes to'],
+    ['gatewright render gateway --workspace support', 'Render one workspace'],
   ],
   options: {
-    paths: words('Folders, files, Git URLs, or - for standard input', 'the current folder'),
+    paths: positionalWords(
+      'Folders, files, Git URLs, or - for standard input',
+      'the current folder',
+    ),
     workspace: workspaceOption,
     env: environmentOption,
     output: outputForm(['yaml', 'json'], 'Form of the manifests'),
@@ -35,7 +43,7 @@ export const render: Command<RenderOptions> = {
     const files = await readOffline(paths, env, io);
     const scope = workspace.length === 0 ? null : new Set(workspace);
     const checked = await checkOffline(files, io.cwd, scope);
-    if (checked.faults.length > 0) throw faulty(checked.faults);
+    if (checked.faults.length > 0) throw sourceFailure(checked.faults);
     requireDeclared(workspace, checked);
     const all = await composedManifests(files, await offlineVariables(files, io.cwd));
     const manifests = all.filter(

@@ -1,11 +1,11 @@
-/** Knows the `schema` command: JSON Schemas by which editors complete and check manifests. */
+/** Defines the `schema` command, which prints JSON Schemas for completion and validation in editors. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { anySchema, kindSchema } from '../../sync/authoring/manifest-schema.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { optionalWordOf, text } from '../shared/option.ts';
+import { optionalWordOf, textOption } from '../shared/option.ts';
 
 interface SchemaOptions {
   readonly kind: KindName | undefined;
@@ -20,7 +20,7 @@ export const schema: Command<SchemaOptions> = {
   ],
   options: {
     kind: optionalWordOf(kindNames, `One of ${kindNames.join(', ')}; any manifest if none`),
-    out: text('DIR', {
+    out: textOption('DIR', {
       describe: 'Folder for a file for each kind and one for any manifest',
       fallback: 'standard output',
     }),

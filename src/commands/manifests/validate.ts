@@ -1,10 +1,15 @@
-/** Knows the `validate` command: reads manifests offline and tells every mistake with its place. */
+/** Defines the `validate` command, which checks manifests offline and reports every fault with its position. */
 import { kindNames } from '../../model/kinds/kinds.ts';
-import type { Checked } from '../../sync/desired/desired.ts';
+import type { CheckedSource } from '../../sync/desired/desired.ts';
 import { leftAloneLines } from '../../sync/report/left-alone.ts';
 import type { SourceFault, SourceFiles } from '../../sync/source/source-files.ts';
 import type { Command } from '../shared/command.ts';
-import { environmentOption, outputForm, words, workspaceOption } from '../shared/option.ts';
+import {
+  environmentOption,
+  outputForm,
+  positionalWords,
+  workspaceOption,
+} from '../shared/option.ts';
 import { formatTable } from '../shared/table.ts';
 import {
   formatFaults,
@@ -26,12 +31,15 @@ interface ValidateOptions {
 export const validate: Command<ValidateOptions> = {
   examples: [
     ['gatewright validate examples/1-quickstart', 'Check a folder and all folders below it'],
-    ['gatewright validate shared team-a/keys.yaml', 'Check several places as one source'],
-    ['kustomize build . | gatewright validate -', 'Check what another program writes'],
+    ['gatewright validate shared team-a/keys.yaml', 'Check several locations as one source'],
+    ['kustomize build . | gatewright validate -', 'Check the output of another program'],
     ['gatewright validate -o github gateway', 'Write annotations for a GitHub workflow'],
   ],
   options: {
-    paths: words('Folders, files, Git URLs, or - for standard input', 'the current folder'),
+    paths: positionalWords(
+      'Folders, files, Git URLs, or - for standard input',
+      'the current folder',
+    ),
     workspace: workspaceOption,
     env: environmentOption,
     output: outputForm(['text', 'json', 'github'], 'Form of the result'),
@@ -46,7 +54,7 @@ export const validate: Command<ValidateOptions> = {
   },
 };
 
-const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) => string>> = {
+const writers: Readonly<Record<Format, (checked: CheckedSource, files: SourceFiles) => string>> = {
   text: ({ faults, kinds, leftAlone, warnings }, { files }) => {
     if (faults.length > 0) return formatFaults(faults);
     const counts = Object.entries(countByKind(kinds));
@@ -81,7 +89,7 @@ function noteDocuments(notes: readonly SourceFault[]) {
   }));
 }
 
-/** Kinds that occur, in the order in which the kinds are documented. */
+/** Counts of the kinds that occur, in the order of the documentation. */
 function countByKind(kinds: readonly string[]): Record<string, number> {
   const counts = kindNames.map((name) => [name, kinds.filter((kind) => kind === name).length]);
   return Object.fromEntries(counts.filter(([, count]) => count !== 0));

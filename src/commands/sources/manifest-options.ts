@@ -11,7 +11,7 @@ import { type DesiredSet, type Identity, identityKey } from '../../sync/resource
 import type { WorkspaceScope } from '../../sync/resources/workspace-scope.ts';
 import { AdminClient } from '../../sync/server/client.ts';
 import type { OpenSinks } from '../../sync/sinks/sink-set.ts';
-import { isStandardInput, openSources } from '../../sync/source/source.ts';
+import { isStandardInput, openCombinedSource } from '../../sync/source/source.ts';
 import type { Descent, Source, SourceVersion } from '../../sync/source/source-files.ts';
 import type { CommandIo } from '../shared/command.ts';
 import {
@@ -24,12 +24,12 @@ import {
   environmentOption,
   homeOption,
   type OptionTable,
-  text,
-  words,
+  positionalWords,
+  textOption,
   workspaceOption,
 } from '../shared/option.ts';
 import { shellLine } from '../shared/shell-line.ts';
-import { faulty, soundPart } from './sound-part.ts';
+import { requireValidPart, sourceFailure } from './valid-part.ts';
 import { valueStoresIn } from './value-stores.ts';
 
 export interface ServerOptions {
@@ -47,11 +47,11 @@ export interface ManifestOptions extends ServerOptions {
 
 /** Options of every command that calls a server. */
 export const serverOptions: OptionTable<ServerOptions> = {
-  credentials: text('FILE', {
+  credentials: textOption('FILE', {
     describe: 'File with the credentials of the server',
     fallback: 'GATEWRIGHT_CREDENTIALS, else credentials.json in the home',
   }),
-  owner: text('NAME', {
+  owner: textOption('NAME', {
     describe: 'Owner name of this installation; every resource has one owner',
     fallback: 'GATEWRIGHT_OWNER, else gatewright',
   }),
@@ -60,9 +60,9 @@ export const serverOptions: OptionTable<ServerOptions> = {
 
 /** Options of every command that also reads manifests. */
 export const manifestOptions: OptionTable<ManifestOptions> = {
-  paths: words('Folders, files, Git URLs, or - for standard input', 'the current folder'),
+  paths: positionalWords('Folders, files, Git URLs, or - for standard input', 'the current folder'),
   ...serverOptions,
-  'secrets-dir': text('DIR', {
+  'secrets-dir': textOption('DIR', {
     describe: 'Folder of key values and valueFrom files',
     fallback: 'GATEWRIGHT_SECRETS_DIR, else secrets in the home',
   }),
@@ -148,7 +148,7 @@ export function openManifests(
   // Opened once, on first use: standard input can be read only once.
   let opened: Source | undefined;
   const open = (): Source => {
-    opened ??= openSources(locations, sourceOptions);
+    opened ??= openCombinedSource(locations, sourceOptions);
     return opened;
   };
   return {
@@ -162,10 +162,11 @@ export function openManifests(
       const found = await open().read();
       onSize?.(found.files.reduce((sum, { content }) => sum + content.length, 0));
       const { set, faults } = await readDesired(found, sources, scope);
-      if (set === undefined) throw faulty(faults);
+      if (set === undefined) throw sourceFailure(faults);
       return set;
     },
-    readValidPart: async () => soundPart(await readSource(await open().read(), sources), scope),
+    readValidPart: async () =>
+      requireValidPart(await readSource(await open().read(), sources), scope),
     descent: async (earlier, commit) => await open().descent?.(earlier, commit),
   };
 }

@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { environmentIn } from '../../settings/reading/environment.ts';
-import { type Checked, checkSource } from '../../sync/desired/desired.ts';
-import type { Environment } from '../../sync/overlay/substitute.ts';
+import { type CheckedSource, checkSource } from '../../sync/desired/desired.ts';
+import type { VariableLookup } from '../../sync/overlay/substitute.ts';
 import type { WorkspaceScope } from '../../sync/resources/workspace-scope.ts';
 import { isGitLocation } from '../../sync/source/git-location.ts';
 import { isStandardInput, readSources } from '../../sync/source/source.ts';
@@ -40,7 +40,7 @@ export async function checkOffline(
   files: SourceFiles,
   cwd: string,
   scope: WorkspaceScope,
-): Promise<Checked> {
+): Promise<CheckedSource> {
   const sources = {
     environment: await offlineVariables(files, cwd),
     readValue: async () => undefined,
@@ -52,7 +52,7 @@ export async function checkOffline(
 /** @throws Failure (invalid input) when the source does not declare a workspace of `--workspace` */
 export function requireDeclared(
   names: readonly string[],
-  { workspaces }: Pick<Checked, 'workspaces'>,
+  { workspaces }: Pick<CheckedSource, 'workspaces'>,
 ): void {
   const missing = names.find((name) => !workspaces.has(name));
   if (missing === undefined) return;
@@ -61,7 +61,10 @@ export function requireDeclared(
 }
 
 /** The variables that manifests may read; most sources use none. */
-export async function offlineVariables({ files }: SourceFiles, cwd: string): Promise<Environment> {
+export async function offlineVariables(
+  { files }: SourceFiles,
+  cwd: string,
+): Promise<VariableLookup> {
   const mention = files.some(
     ({ content }) => content.includes('${') || content.includes('valueFrom'),
   );
@@ -69,7 +72,7 @@ export async function offlineVariables({ files }: SourceFiles, cwd: string): Pro
 }
 
 /** The code is loaded only when a manifest uses a variable. */
-async function openVariables(cwd: string): Promise<Environment> {
+async function openVariables(cwd: string): Promise<VariableLookup> {
   const { manifestVariables } = await import('../../settings/reading/manifest-variables.ts');
   const look = environmentIn(cwd);
   if (look('GATEWRIGHT_SYNC_VARIABLES') === undefined) return manifestVariables(look, []);

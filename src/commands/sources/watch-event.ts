@@ -1,11 +1,11 @@
-/** Knows how what the sync loop tells is said to people and to programs. */
+/** Formats events of the sync loop for people and for programs. */
 
 import { countsByKind } from '../../sync/report/summary.ts';
 import { textReport } from '../../sync/report/text.ts';
 import type { LoopEvent } from '../../sync/status/loop-event.ts';
 import { cycleDocument } from './cycle-document.ts';
 
-/** Whether there is nothing to tell: a cycle or a pass that found all as it should be. */
+/** Whether a cycle or drift check found nothing to report. */
 export function isQuiet(event: LoopEvent): boolean {
   if (event.kind === 'failure') return false;
   if (!event.isNews) return true;
@@ -16,7 +16,7 @@ export function isQuiet(event: LoopEvent): boolean {
   return isIdle && plan.changes.length === 0;
 }
 
-/** Lines for people, at `now` (ms since the epoch); empty when there is nothing to tell. */
+/** Lines for people at `now` (ms since the epoch); empty when there is nothing to report. */
 export function eventText(event: LoopEvent, now: number): string {
   if (isQuiet(event)) return '';
   const time = timeText(now);
@@ -24,8 +24,8 @@ export function eventText(event: LoopEvent, now: number): string {
   if (event.kind === 'drift') {
     const isOver = event.result.plan.changes.length === 0;
     const verdict = isOver
-      ? `the server is as ${event.isVersionHeld ? 'it was applied last' : 'the source says'} again`
-      : 'others changed what was applied; it is told and left alone';
+      ? `the server matches ${event.isVersionHeld ? 'the version applied last' : 'the source'} again`
+      : 'others changed applied resources; the changes are reported and not reverted';
     return `\n${time}  ${verdict}\n${isOver ? '' : textReport(event.result)}`;
   }
   const then =
@@ -41,11 +41,11 @@ export function eventDocument(event: LoopEvent): Record<string, unknown> {
     const { kind, message } = event.failure;
     return { ending: kind, message, retryAt: momentText(event.retryAt) };
   }
-  const told = { ...cycleDocument(event.result), counts: countsByKind(event.result) };
-  return event.kind === 'drift' ? told : { ...told, retryAt: momentText(event.retryAt) };
+  const document = { ...cycleDocument(event.result), counts: countsByKind(event.result) };
+  return event.kind === 'drift' ? document : { ...document, retryAt: momentText(event.retryAt) };
 }
 
-/** Of the local day: `14:03:59`. */
+/** Local time of day: `14:03:59`. */
 export function timeText(at: number): string {
   return new Date(at).toTimeString().slice(0, 8);
 }

@@ -1,4 +1,4 @@
-/** Knows how often a watched source is looked at, by the settings or by what the source is. */
+/** Determines how often a watched source is checked, by the settings or by the kind of source. */
 import type { Settings } from '../../settings.ts';
 import { usualProbeMs, type WatchOptions } from '../../sync/loop/watch.ts';
 

@@ -1,12 +1,12 @@
-/** Knows the options of commands that write once because somebody said so, and what they mean for a cycle. */
+/** Defines the options of commands that write to the server once, and their effect on a cycle. */
 import type { CycleOptions } from '../../sync/cycle/cycle-options.ts';
 import { type Identity, identityKey } from '../../sync/resources/resource-set.ts';
 import type { CommandIo } from '../shared/command.ts';
-import { flag, type OptionTable, wholeNumber } from '../shared/option.ts';
+import { type OptionTable, switchOption, wholeNumberOption } from '../shared/option.ts';
 import { holderName, type OpenedManifests } from './manifest-options.ts';
 import { resourceNames } from './resource-names.ts';
 
-/** What is released, and what is left alone. */
+/** Options that confirm held-back changes. */
 export interface ReleaseOptions {
   readonly 'no-prune': boolean;
   readonly 'allow-deletes': number | undefined;
@@ -14,24 +14,27 @@ export interface ReleaseOptions {
   readonly 'take-ownership': boolean;
 }
 
-export interface WriteOptions extends ReleaseOptions {
+export interface ApplyingOptions extends ReleaseOptions {
   readonly yes: boolean;
 }
 
-/** The sentences in which the commands differ. */
+/** Help texts in which the commands differ. */
 interface Sentences {
   readonly noPrune: string;
   readonly delete: string;
 }
 
-export function writeOptions(says: Sentences): OptionTable<WriteOptions> {
-  return { yes: flag('Do not ask; needed where no terminal is', 'y'), ...releaseOptions(says) };
+export function writeOptions(says: Sentences): OptionTable<ApplyingOptions> {
+  return {
+    yes: switchOption('Do not ask for confirmation; required without a terminal', 'y'),
+    ...releaseOptions(says),
+  };
 }
 
 export function releaseOptions(says: Sentences): OptionTable<ReleaseOptions> {
   return {
-    'no-prune': flag(says.noPrune),
-    'allow-deletes': wholeNumber(
+    'no-prune': switchOption(says.noPrune),
+    'allow-deletes': wholeNumberOption(
       'COUNT',
       { min: 0, max: 1_000_000, example: 12 },
       {
@@ -40,11 +43,13 @@ export function releaseOptions(says: Sentences): OptionTable<ReleaseOptions> {
       },
     ),
     delete: resourceNames(says.delete),
-    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+    'take-ownership': switchOption(
+      'Take over resources that are unmanaged or belong to another owner',
+    ),
   };
 }
 
-/** What of a cycle that writes follows from the options, the manifests and the command's own name. */
+/** The cycle options that follow from the command line, the manifests and the command's name. */
 export function writingCycle(
   name: string,
   given: ReleaseOptions,

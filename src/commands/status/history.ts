@@ -1,4 +1,4 @@
-/** Knows the command that shows what each run of an owner has changed, when, and by which commit. */
+/** Defines the `history` command, which lists the changes of each run of an owner. */
 import { Failure } from '../../failure.ts';
 import {
   type RevisionChange,
@@ -10,10 +10,16 @@ import type { AdminClient } from '../../sync/server/client.ts';
 import { readRevision, readRevisions } from '../../sync/server/sync-records.ts';
 import { oneLine } from '../../terminal-text.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { type Option, optionalWord, outputForm, refused, wholeNumber } from '../shared/option.ts';
+import {
+  type Option,
+  optionalWord,
+  outputForm,
+  refused,
+  wholeNumberOption,
+} from '../shared/option.ts';
 import { formatTable } from '../shared/table.ts';
 import { openClient, type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
-import { shownCommit } from './status-text.ts';
+import { displayCommit } from './status-text.ts';
 import { refusalAsFailure } from './suspend.ts';
 
 interface HistoryOptions extends ServerOptions {
@@ -30,10 +36,13 @@ export const history: Command<HistoryOptions> = {
   options: {
     revision: revisionWord('Number of the revision to show; all of them when left out'),
     number: {
-      ...wholeNumber(
+      ...wholeNumberOption(
         'COUNT',
         { min: 1, max: revisionsMax, example: 10 },
-        { describe: 'How many of the latest', fallback: `${revisionsMax}, as many as are kept` },
+        {
+          describe: 'Number of latest revisions',
+          fallback: `${revisionsMax}, all that are stored`,
+        },
       ),
       letter: 'n',
     },
@@ -50,17 +59,17 @@ export const history: Command<HistoryOptions> = {
   },
 };
 
-/** A number of a revision, as a word of the command line. */
+/** The number of a revision as a positional word. */
 export function revisionWord(describe: string): Option<number | undefined> {
   const read = ([given]: readonly string[], name: string): number | undefined => {
     if (given === undefined) return undefined;
     if (/^[1-9]\d{0,8}$/.test(given)) return Number(given);
-    throw refused(`${name} takes the number of a revision, as \`gatewright history\` shows it`);
+    throw refused(`${name} takes the number of a revision, as listed by \`gatewright history\``);
   };
   return { ...optionalWord(describe), read };
 }
 
-/** @throws Failure (invalid input) that says which revisions there are */
+/** @throws Failure (invalid input) that names the existing revisions */
 export async function requireRevision(
   client: AdminClient,
   number: number,
@@ -69,8 +78,8 @@ export async function requireRevision(
   const found = await refusalAsFailure(readRevision(client, number, io.signal));
   if (found !== null) return found;
   const all = (await requireRevisions(client, io)).map((one) => one.number);
-  const kept = all.length === 0 ? 'it has none' : `there are ${all.at(-1)} to ${all[0]}`;
-  const message = `owner ${client.owner} has no revision ${number} (any more): ${kept}`;
+  const existing = all.length === 0 ? 'it has none' : `there are ${all.at(-1)} to ${all[0]}`;
+  const message = `owner ${client.owner} has no revision ${number} (any more): ${existing}`;
   throw new Failure('invalidInput', message);
 }
 
@@ -99,7 +108,7 @@ async function showAll(client: AdminClient, options: HistoryOptions, io: Command
       ...revisions.map((one) => [
         String(one.number),
         one.finished_at,
-        shownCommit(one.commit, false),
+        displayCommit(one.commit, false),
         String(one.change_count),
         one.ending,
         one.source,
@@ -130,7 +139,7 @@ async function showOne(
     `  changes:   ${change_count}`,
     '',
     ...revision.changes.map(changeLine),
-    ...(more > 0 ? [`and ${more} more, which are counted and not kept`] : []),
+    ...(more > 0 ? [`and ${more} more, which are counted but not stored`] : []),
   ];
   io.stdout.write(`${lines.join('\n')}\n`);
 }
@@ -149,6 +158,6 @@ const symbols: Readonly<Record<RevisionChange['action'], string>> = {
 /** `~ update Config/support/routing: /config/retry/attempts` */
 function changeLine({ action, kind, workspace, name, fields }: RevisionChange): string {
   const id = [kind, ...(workspace === null ? [] : [workspace]), name].join('/');
-  const told = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
-  return oneLine(`${symbols[action]} ${action} ${id}${told}`);
+  const changed = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
+  return oneLine(`${symbols[action]} ${action} ${id}${changed}`);
 }

@@ -1,10 +1,10 @@
-/** Knows the command that shows requests for models as the server has logged them, and goes on as more come. */
+/** Defines the `logs` command, which lists logged model requests and can follow new ones. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../failure.ts';
 import { RequestLogPage, type RequestLogRecord } from '../../model/logs/request-log.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { flag, outputForm, text, wholeNumber } from '../shared/option.ts';
+import { outputForm, switchOption, textOption, wholeNumberOption } from '../shared/option.ts';
 import { formatTable } from '../shared/table.ts';
 import { openClient, type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
 import { refusalAsFailure } from './suspend.ts';
@@ -23,21 +23,21 @@ interface LogsOptions extends Pick<ServerOptions, 'home' | 'credentials'> {
 const numberUsual = 20;
 const numberMax = 1_000;
 const pageSizeMax = 100;
-/** Time between two looks of `--follow`. */
+/** Poll interval of `--follow`. */
 const followMs = 1_000;
-/** Rows come a little later than requests end, those of one process later than those of another. */
+/** Rows are written some time after requests end, with different delays for each process. */
 const lateMs = 30_000;
 
 export const logs: Command<LogsOptions> = {
   examples: [
     ['gatewright logs', 'The latest of the last 24 hours'],
-    ['gatewright logs --follow --status 4xx', 'Those that are refused, as they come'],
+    ['gatewright logs --follow --status 4xx', 'Follow rejected requests'],
     ['gatewright logs --trace order-17 -o json', 'Everything about the requests of one trace'],
   ],
   options: {
-    follow: flag('Go on, and show further requests as they come', 'f'),
+    follow: switchOption('Go on, and show further requests as they come', 'f'),
     number: {
-      ...wholeNumber(
+      ...wholeNumberOption(
         'COUNT',
         { min: 1, max: numberMax, example: 50 },
         { describe: 'How many of the latest', fallback: String(numberUsual) },
@@ -46,7 +46,7 @@ export const logs: Command<LogsOptions> = {
     },
     workspace: filter('NAME', 'Only of this workspace, by slug or id'),
     provider: filter('NAME', 'Only to this provider, as the log names it'),
-    model: filter('NAME', 'Only for this model, as the provider is asked for it'),
+    model: filter('NAME', 'Only this model, by its name at the provider'),
     status: filter('STATUS', 'Only with this status: 429, or 4xx'),
     trace: filter('ID', 'Only of this trace'),
     output: outputForm(['text', 'json', 'wide']),
@@ -63,40 +63,40 @@ export const logs: Command<LogsOptions> = {
 };
 
 function filter(placeholder: string, describe: string) {
-  return text(placeholder, { describe, fallback: 'all' });
+  return textOption(placeholder, { describe, fallback: 'all' });
 }
 
-/** Tells of an absence once, and goes on behind it. */
+/** Polls for new rows; reports an outage once and continues after it. */
 async function follow(
   client: AdminClient,
   options: LogsOptions,
   io: CommandIo,
   latest: readonly RequestLogRecord[],
 ): Promise<void> {
-  const shown = new Map(latest.map((one) => [one.id, Date.parse(one.ended_at)]));
-  // By the time of the server, which nobody else's clock is compared with.
-  let newest = Math.max(0, ...shown.values());
-  let told = '';
+  const printed = new Map(latest.map((one) => [one.id, Date.parse(one.ended_at)]));
+  // Uses only the server's time, independent of the local clock.
+  let newest = Math.max(0, ...printed.values());
+  let reported = '';
   while (!io.signal.aborted) {
     await delay(followMs, undefined, { signal: io.signal }).catch(() => undefined);
     try {
       const found = await read(client, options, io, newest - lateMs);
-      const news = found.filter((one) => !shown.has(one.id));
+      const news = found.filter((one) => !printed.has(one.id));
       show(news, options, io, false);
-      for (const { id, ended_at } of news) shown.set(id, Date.parse(ended_at));
-      newest = Math.max(newest, ...shown.values());
-      for (const [id, endedAt] of shown) if (endedAt < newest - 2 * lateMs) shown.delete(id);
-      told = '';
+      for (const { id, ended_at } of news) printed.set(id, Date.parse(ended_at));
+      newest = Math.max(newest, ...printed.values());
+      for (const [id, endedAt] of printed) if (endedAt < newest - 2 * lateMs) printed.delete(id);
+      reported = '';
     } catch (error) {
       if (io.signal.aborted) return;
       if (!(error instanceof Failure) || error.kind !== 'unreachable') throw error;
-      if (error.message !== told) io.stderr.write(`${error.message}\n`);
-      told = error.message;
+      if (error.message !== reported) io.stderr.write(`${error.message}\n`);
+      reported = error.message;
     }
   }
 }
 
-/** Oldest first: all since a moment (of the last day, where it is none of this age), or as many of the latest as are asked for. */
+/** Oldest first: all rows since a time (at most one day ago), or the given number of latest rows. */
 async function read(
   client: AdminClient,
   options: LogsOptions,
@@ -106,8 +106,8 @@ async function read(
   const wanted = since === null ? (options.number ?? numberUsual) : Number.POSITIVE_INFINITY;
   const { workspace: workspace_id, provider, model, status, trace: trace_id } = options;
   const from = since === null || since < 0 ? undefined : new Date(since).toISOString();
-  const asked = { workspace_id, provider, model, status, trace_id, time_of_generation_min: from };
-  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+  const filters = { workspace_id, provider, model, status, trace_id, time_of_generation_min: from };
+  const given = Object.entries(filters).filter(([, value]) => value !== undefined);
   const found: RequestLogRecord[] = [];
   let cursor: string | null = '';
   while (cursor !== null && found.length < wanted) {
@@ -196,12 +196,12 @@ function wideCells(one: RequestLogRecord): string[] {
   ];
 }
 
-/** Calls that were charged before the one that was answered: who, how it ended, and dollars. */
+/** Earlier charged attempts of a request: target, outcome and dollars. */
 function earlier({ earlier_attempts }: RequestLogRecord): string {
   if (earlier_attempts.length === 0) return none;
-  const told = earlier_attempts.map(({ provider, model, status, cost }) => {
+  const attempts = earlier_attempts.map(({ provider, model, status, cost }) => {
     const who = [provider, model].filter((one) => one !== null).join('/');
     return `${who} ${status} ${cost.toFixed(6)}`;
   });
-  return told.join(', ');
+  return attempts.join(', ');
 }

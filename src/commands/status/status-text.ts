@@ -1,33 +1,33 @@
-/** Knows how the status of owners is set as a table for people, and what needs saying beside it. */
+/** Formats the status of owners as a table with notes. */
 import type { SyncReport, SyncStatus } from '../../model/kinds/sync-record.ts';
 import { readSourceText } from '../../sync/resources/applied-source.ts';
 import { formatTable } from '../shared/table.ts';
 import { suspensionText } from './suspend.ts';
 
-/** How much later than it said a run may be heard of: clocks differ, and looks take time. */
+/** Tolerance for late reports: clocks differ, and checks take time. */
 const silentAfterMs = 60_000;
 
 export interface StatusForm {
-  /** With sources, holders and whole commits. */
+  /** Whether to include sources, holders and full commits. */
   readonly wide: boolean;
   /** The command that ends a suspension. */
   readonly resumeOf: (owner: string, workspace: string | null) => string;
 }
 
-/** Whether the next look of its run is overdue, so that what was told last may be true no more. */
+/** Whether the next check of the run is overdue, so that its last report may be outdated. */
 export function isSilent({ report, as_of }: SyncStatus): boolean {
   if (report === null || report.next_look_at === null) return false;
   return Date.parse(as_of) > Date.parse(report.next_look_at) + silentAfterMs;
 }
 
-/** That its run reads; null for a source that has none. */
+/** The environment that the run reads; null for a source without environments. */
 export function environmentOf({ report, revision }: SyncStatus): string | null {
   const source = report?.source ?? revision?.source;
   return source === undefined ? null : readSourceText(source).environment;
 }
 
-/** As it is now: a suspension counts from its beginning, not from when a run takes note of it. */
-export function shownState(status: SyncStatus, workspace: string | null = null): string {
+/** The current state: a suspension applies from its start, not from when the run notices it. */
+export function displayState(status: SyncStatus, workspace: string | null = null): string {
   const { report, suspensions } = status;
   const own = workspaceOf(report, workspace);
   if (suspensions.some((one) => one.workspace === null || one.workspace === workspace)) {
@@ -38,8 +38,8 @@ export function shownState(status: SyncStatus, workspace: string | null = null):
 }
 
 /**
- * What is applied now, with the number of the revision where a rollback has brought it back: until somebody
- * resumes, it is that and not what the run has told.
+ * The version applied now, with the revision number after a rollback: until the suspension ends, the
+ * rollback has precedence over the report of the run.
  */
 export function appliedNow(
   { report, revision, suspensions }: SyncStatus,
@@ -58,7 +58,7 @@ export function appliedNow(
 /** Ends in a newline. */
 export function statusText(owners: readonly SyncStatus[], form: StatusForm): string {
   if (owners.length === 0) return 'No sync has written to this server yet.\n';
-  const more = form.wide ? ['REVISION', 'TOLD', 'HOLDER', 'SOURCE'] : [];
+  const more = form.wide ? ['REVISION', 'REPORTED', 'HOLDER', 'SOURCE'] : [];
   const hasEnvironments = owners.some((owner) => environmentOf(owner) !== null);
   const columns = ['WORKSPACE', 'STATE', 'SEEN', 'APPLIED', 'DRIFT', 'NEXT LOOK', ...more];
   const head = ['OWNER', ...(hasEnvironments ? ['ENVIRONMENT'] : []), ...columns];
@@ -79,9 +79,9 @@ function ownerRow(status: SyncStatus, { wide }: StatusForm): string[] {
   const { report, revision, lease, as_of, told_at } = status;
   const row = [
     '-',
-    shownState(status),
-    shownCommit(report?.commit_seen, wide),
-    shownApplied(status, null, wide),
+    displayState(status),
+    displayCommit(report?.commit_seen, wide),
+    displayApplied(status, null, wide),
     report === null ? '-' : String(report.drift_count),
     distance(as_of, report?.next_look_at ?? null),
   ];
@@ -92,32 +92,32 @@ function ownerRow(status: SyncStatus, { wide }: StatusForm): string[] {
 }
 
 function workspaceRow(status: SyncStatus, workspace: string, { wide }: StatusForm): string[] {
-  const told = workspaceOf(status.report, workspace);
-  const drift = told === undefined ? '-' : String(told.drift_count);
-  const applied = shownApplied(status, workspace, wide);
+  const entry = workspaceOf(status.report, workspace);
+  const drift = entry === undefined ? '-' : String(entry.drift_count);
+  const applied = displayApplied(status, workspace, wide);
   const more = wide ? ['', '', '', ''] : [];
-  return [workspace, shownState(status, workspace), '', applied, drift, '', ...more];
+  return [workspace, displayState(status, workspace), '', applied, drift, '', ...more];
 }
 
-/** Those that were told of, and those that are suspended although nothing was. */
+/** The reported workspaces, and suspended ones without a report. */
 function workspacesOf({ report, suspensions }: SyncStatus): string[] {
-  const told = [...(report?.workspaces ?? []), ...suspensions].flatMap(
+  const names = [...(report?.workspaces ?? []), ...suspensions].flatMap(
     ({ workspace }) => workspace ?? [],
   );
-  return [...new Set(told)].toSorted();
+  return [...new Set(names)].toSorted();
 }
 
 function workspaceOf(report: SyncReport | null, workspace: string | null) {
   return report?.workspaces.find((one) => one.workspace === workspace);
 }
 
-/** A line for each thing that a person may have to do something about. */
+/** One line for each condition that may need action. */
 function notesOf(status: SyncStatus, { resumeOf }: StatusForm): string[] {
   const { owner, report, suspensions, as_of, told_at } = status;
   const notes: string[] = [];
   if (isSilent(status)) {
-    const told = `nothing was heard since ${distance(as_of, told_at)}, and a look was due`;
-    notes.push(`${told} ${distance(as_of, report!.next_look_at)}: does its daemon run?`);
+    const silence = `the last report was ${distance(as_of, told_at)}, and a check was due`;
+    notes.push(`${silence} ${distance(as_of, report!.next_look_at)}: is the daemon running?`);
   }
   if (report?.error) notes.push(errorText(report.error));
   else if (report?.message) notes.push(report.message);
@@ -127,7 +127,7 @@ function notesOf(status: SyncStatus, { resumeOf }: StatusForm): string[] {
   for (const one of suspensions) {
     notes.push(`${suspensionText(one)}; to resume: ${resumeOf(owner, one.workspace)}`);
   }
-  // What was told may span lines; none of them begins as ours do.
+  // Reports may span lines; continuation lines are indented.
   return notes.map((note) => `${owner}: ${note.replaceAll('\n', '\n  ')}`);
 }
 
@@ -136,15 +136,15 @@ function errorText({ file, line, column, message }: NonNullable<SyncReport['erro
   return place === '' ? message : `${place}: ${message}`;
 }
 
-/** `4f2a01b2c3d4 (revision 12)` of what was rolled back. */
-function shownApplied(status: SyncStatus, workspace: string | null, wide: boolean): string {
+/** `4f2a01b2c3d4`, or `4f2a01b2c3d4 (revision 12)` after a rollback. */
+function displayApplied(status: SyncStatus, workspace: string | null, wide: boolean): string {
   const { commit, revision } = appliedNow(status, workspace);
-  const shown = shownCommit(commit, wide);
-  return revision === null ? shown : `${shown} (revision ${revision})`;
+  const text = displayCommit(commit, wide);
+  return revision === null ? text : `${text} (revision ${revision})`;
 }
 
-/** `4f2a01b2c3d4`, `sha256:4f2a01b2c3d4`; whole when `wide`. */
-export function shownCommit(commit: string | null | undefined, wide: boolean): string {
+/** `4f2a01b2c3d4` or `sha256:4f2a01b2c3d4`; in full length when `wide`. */
+export function displayCommit(commit: string | null | undefined, wide: boolean): string {
   if (commit === null || commit === undefined) return '-';
   return wide ? commit : commit.replace(/^((?:sha256:)?.{12}).*$/s, '$1');
 }

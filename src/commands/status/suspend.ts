@@ -1,4 +1,4 @@
-/** Knows the commands that pause sync, for an owner or one of its workspaces, and let it go on. */
+/** Defines the `suspend` and `resume` commands, which pause sync of an owner or a workspace. */
 import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { reasonMax, SuspensionReason, type SyncSuspension } from '../../model/kinds/sync-record.ts';
@@ -9,7 +9,14 @@ import {
   createSuspension as suspendAt,
 } from '../../sync/server/sync-records.ts';
 import type { Command } from '../shared/command.ts';
-import { duration, type Option, optionalWord, outputForm, quoted, text } from '../shared/option.ts';
+import {
+  durationOption,
+  type Option,
+  optionalWord,
+  outputForm,
+  quoted,
+  textOption,
+} from '../shared/option.ts';
 import { type GivenOptions, shellLine } from '../shared/shell-line.ts';
 import { openClient, type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
 
@@ -29,25 +36,25 @@ const isValid = (given: string): boolean => Timestamp.safeParse(given).success;
 
 export const suspend: Command<SuspendOptions> = {
   examples: [
-    ['gatewright suspend --reason release-freeze', 'Nothing of this owner is written'],
+    ['gatewright suspend --reason release-freeze', 'Pause all writes of this owner'],
     ['gatewright suspend support --for 2h --reason migration', 'One workspace, for two hours'],
     ['gatewright suspend --until 2027-01-04T08:00:00Z --reason holidays', 'Until a moment'],
   ],
   options: {
     workspace: workspaceWord(),
-    reason: text('TEXT', {
-      describe: 'Why, in one line, for whoever finds it',
-      fallback: 'none, so that it must be given',
+    reason: textOption('TEXT', {
+      describe: 'Reason in one line; shown by status',
+      fallback: 'none; required',
     }),
-    for: duration(
+    for: durationOption(
       { min: 1, max: 366 * 86_400, example: '2h' },
       { describe: 'How long, by the clock of the database', fallback: 'until it is resumed' },
     ),
-    until: text('TIME', {
+    until: textOption('TIME', {
       describe: 'Until when, as 2027-01-04T08:00:00Z',
       fallback: 'until it is resumed',
       isValid,
-      expected: 'a moment such as 2027-01-04T08:00:00Z',
+      expected: 'a time such as 2027-01-04T08:00:00Z',
     }),
     output: outputForm(['text', 'json']),
     ...serverOptions,
@@ -67,17 +74,17 @@ export const suspend: Command<SuspendOptions> = {
       ...(until === undefined ? {} : { until }),
       ...(options.for === undefined ? {} : { for_seconds: options.for }),
     };
-    const told = await refusalAsFailure(suspendAt(client, body, io.signal));
+    const suspension = await refusalAsFailure(suspendAt(client, body, io.signal));
     const end = resumeLine(io.cwd, options, workspace);
-    if (options.output === 'json') io.stdout.writeJson({ ...told, resume: end });
-    else io.stdout.write(`${suspensionText(told)}\nTo resume: ${end}\n`);
+    if (options.output === 'json') io.stdout.writeJson({ ...suspension, resume: end });
+    else io.stdout.write(`${suspensionText(suspension)}\nTo resume: ${end}\n`);
     return 'success';
   },
 };
 
 export const resume: Command<ResumeOptions> = {
   examples: [
-    ['gatewright resume', 'That of the whole owner'],
+    ['gatewright resume', 'End the suspension of the whole owner'],
     ['gatewright resume support', 'That of one workspace'],
   ],
   options: { workspace: workspaceWord(), output: outputForm(['text', 'json']), ...serverOptions },
@@ -93,26 +100,33 @@ export const resume: Command<ResumeOptions> = {
 };
 
 /** `owner platform, workspace support is suspended until 2027-…, by ops: migration` */
-export function suspensionText(told: SyncSuspension): string {
-  const { owner, workspace, until, reason, suspended_by: by, rolled_back_to: rollback } = told;
+export function suspensionText(suspension: SyncSuspension): string {
+  const {
+    owner,
+    workspace,
+    until,
+    reason,
+    suspended_by: by,
+    rolled_back_to: rollback,
+  } = suspension;
   const end = until === null ? 'until it is resumed' : `until ${until}`;
-  const more = rollback === null || isOfRollback(told) ? '' : `; ${rollbackText(rollback)}`;
+  const more = rollback === null || isOfRollback(suspension) ? '' : `; ${rollbackText(rollback)}`;
   return `${subjectOf(owner, workspace)} is suspended ${end}, by ${by}: ${reason}${more}`;
 }
 
-/** The reason of a suspension that a rollback has made. */
+/** The reason of a suspension created by a rollback. */
 export function rollbackText({ revision, commit }: Rollback): string {
   return `rolled back to revision ${revision} (commit ${commit.slice(0, 12)})`;
 }
 
-/** Whether a rollback has made a suspension, and nobody has given it another reason. */
+/** Whether a suspension was created by a rollback and still has its reason. */
 export function isOfRollback({ reason, rolled_back_to: rollback }: SyncSuspension): boolean {
   return rollback !== null && reason === rollbackText(rollback);
 }
 
 type Rollback = NonNullable<SyncSuspension['rolled_back_to']>;
 
-/** The command that ends it. */
+/** The command that ends a suspension. */
 export function resumeLine(
   cwd: string,
   { home, credentials, owner }: ServerOptions,
@@ -122,10 +136,10 @@ export function resumeLine(
   return shellLine(cwd, 'resume', workspace === null ? [] : [workspace], given);
 }
 
-/** @throws Failure for what the server refuses: what was asked for is wrong, or may not be done */
-export async function refusalAsFailure<T>(asked: Promise<T>): Promise<T> {
+/** Converts a rejection by the server to a Failure: invalid or forbidden requests. */
+export async function refusalAsFailure<T>(response: Promise<T>): Promise<T> {
   try {
-    return await asked;
+    return await response;
   } catch (error) {
     if (!(error instanceof ApiRefusal)) throw error;
     const kind = error.status === 403 || error.status === 409 ? 'refusedByGuard' : 'invalidInput';
@@ -141,7 +155,7 @@ function subjectOf(owner: string, workspace: string | null): string {
 }
 
 function workspaceWord(): Option<string | undefined> {
-  const word = optionalWord('Workspace as manifests name it; the whole owner when left out');
+  const word = optionalWord('Workspace by its name in manifests; the whole owner by default');
   const read = (given: readonly string[], name: string): string | undefined => {
     const [workspace] = given;
     if (workspace === undefined || managedNamePattern.test(workspace)) return workspace;

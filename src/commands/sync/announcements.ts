@@ -1,4 +1,4 @@
-/** Knows how the settings become what a sync tells others: commit statuses, notifications, or nothing. */
+/** Opens the commit statuses and notifications that the settings configure. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Clock, systemClock } from '../../clock.ts';
@@ -13,15 +13,15 @@ import { gitHostOf, plainFault } from '../../sync/notify/git-host.ts';
 import { Outbox } from '../../sync/notify/outbox.ts';
 import { Post } from '../../sync/notify/post.ts';
 
-/** What is told, and to whom; null for what is not. */
+/** The configured channels; null for unused ones. */
 export interface Announcements {
   readonly commitStatus: (CommitStatusTerms & { readonly ca: string | undefined }) | null;
   readonly notification: NotificationTerms | null;
-  /** By which they are told. */
+  /** Proxies for the deliveries. */
   readonly proxies: Settings['proxies'];
 }
 
-/** @throws Failure (invalid input) naming the setting that is wrong */
+/** @throws Failure (invalid input) naming the invalid setting */
 export function readAnnouncements(
   { sync, proxies, trustedHosts: trusted }: Pick<Settings, 'sync' | 'trustedHosts' | 'proxies'>,
   { owner, locations, cwd }: { owner: string; locations: readonly string[]; cwd: string },
@@ -64,17 +64,17 @@ function readCertificates(path: string): string {
   }
 }
 
-/** What became of a message; `reason` is null where it has arrived. */
+/** Reports a delivery; `reason` is null after a success. */
 export type OnOutcome = (channel: DeliveryChannel, host: string, reason: string | null) => void;
 
-/** Announcer and its ways out. */
+/** An announcer with its delivery channels. */
 export interface OpenAnnouncer extends AsyncDisposable {
   readonly announcer: Announcer;
-  /** Sends what waits, for `waitMs` at most and a little more. */
+  /** Sends pending messages for slightly more than `waitMs` at most. */
   close(waitMs?: number): Promise<void>;
 }
 
-/** Null where nobody is told anything. */
+/** Null when no channel is configured. */
 export function openAnnouncer(
   { commitStatus, notification, proxies }: Announcements,
   terms: {
@@ -123,8 +123,8 @@ export function openAnnouncer(
 
 export function undeliveredText(channel: DeliveryChannel, host: string, reason: string): string {
   if (channel === 'kubernetes-status') {
-    return `the status in Kubernetes cannot be written: ${reason}. It is tried again; the sync goes on`;
+    return `the status in Kubernetes cannot be written: ${reason}. It will be retried; sync continues`;
   }
   const what = channel === 'commit-status' ? 'the status of a commit' : 'a notification';
-  return `${what} was given up: ${host}, ${reason}. The sync goes on`;
+  return `${what} was given up: ${host}, ${reason}. Sync continues`;
 }

@@ -1,4 +1,4 @@
-/** Knows what a daemon has of a cluster where the settings say so: a status that is shown, a lock that is held. */
+/** Opens the status object and the lock of a daemon in a Kubernetes cluster. */
 import { hostname } from 'node:os';
 import { systemClock } from '../../clock.ts';
 import type { Settings } from '../../settings.ts';
@@ -9,13 +9,13 @@ import { openCluster } from '../sources/cluster.ts';
 /** `host` of the cluster; `reason` is null once the status is written. */
 type OnOutcome = (host: string, reason: string | null) => void;
 
-/** Opens each when it is asked to; null where the settings want none. */
+/** Functions that open each part; null for parts that are not configured. */
 export interface ClusterParts {
   readonly openStatus: ((onOutcome: OnOutcome) => ClusterStatus) | null;
   readonly openLock: ((onChange: (isHeld: boolean) => void) => ClusterLock) | null;
 }
 
-/** @throws Failure (invalid input) where there is no cluster to be reached */
+/** @throws Failure (invalid input) when the cluster configuration cannot be used */
 export async function openClusterParts(
   cwd: string,
   { status, lease, ...access }: Settings['sync']['kubernetes'],

@@ -1,4 +1,4 @@
-/** Knows how a single run tells the host of its source what became of the commit, before and after. */
+/** Reports the start and the result of a single run as commit statuses. */
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
 import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
@@ -10,16 +10,16 @@ import { type Announcements, openAnnouncer, undeliveredText } from './announceme
 export interface RunToTell {
   readonly announcements: Announcements;
   readonly owner: string;
-  /** The version that the run is about to read. */
+  /** Returns the version that the run is about to read. */
   readonly newest: () => Promise<SourceVersion>;
   readonly io: Pick<CommandIo, 'stderr'>;
 }
 
-/** How long the end of a run waits for a Git host that is slow or away. */
+/** Maximum time for delivering statuses at the end of a run. */
 const deliveryMsMax = 15_000;
 
-/** What the host says changes nothing of how the run ends; others hear of changes from a daemon. */
-export async function tellingCommit(
+/** Failed deliveries do not affect the result of the run. Notifications are sent by daemons only. */
+export async function withCommitStatuses(
   { announcements, owner, newest, io }: RunToTell,
   run: () => Promise<CycleResult>,
 ): Promise<CycleResult> {

@@ -1,10 +1,10 @@
-/** Knows the daemon: which parts keep the loop company, and how it ends. */
+/** Runs the sync loop as a daemon with listener, leader election and status reports. */
 /*
- * Settings and credentials are read and the listener is open before the loop of sync/loop goes round,
- * until a signal. What is under way at the signal is finished, nothing more is started, the lease is
- * given back, and the end is a success. Nothing is kept in this process that the next one would miss.
+ * Settings and credentials are read and the listener is open before the loop of sync/loop starts. A
+ * signal lets running work finish, starts nothing new, releases the lease, and ends with success. The
+ * process holds no state that its successor would need.
  *
- * Of several daemons of one owner one leads; the others stand by, look at nothing, and follow.
+ * One of several daemons of an owner leads; the others stand by and do not read the source.
  */
 import { systemClock } from '../../clock.ts';
 import { type Ending, Failure } from '../../failure.ts';
@@ -43,7 +43,7 @@ export interface DaemonContext {
   };
 }
 
-/** Runs until the signal. @throws Failure (invalid input) when the listener's port cannot be had */
+/** Runs until the signal. @throws Failure (invalid input) when the port cannot be used */
 export async function runDaemon(context: DaemonContext): Promise<Ending> {
   const { events } = context;
   const { client } = context.loop;
@@ -66,7 +66,8 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   const loop = openLoop({
     ...context.loop,
     reports: {
-      onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
+      onMissing: () =>
+        events.emit('noStatus', {}, 'this server does not store the status of daemons'),
       follower: outside?.announcer,
       onReport: (report) => clusterStatus?.show(report),
     },
@@ -76,9 +77,9 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   tellStart(context, listener);
   await using lock = context.cluster.openLock?.(() => hints.trigger()) ?? null;
   await lock?.confirm();
-  const keptBack = (): string | null => lock?.standbyReason ?? null;
+  const standbyReason = (): string | null => lock?.standbyReason ?? null;
   await using lease = openLease(context, {
-    standbyReason: keptBack,
+    standbyReason,
     onLost: () => loop.forgetReports(),
   });
   const heap = new RestingHeap();
@@ -94,17 +95,17 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
     },
     onEvent: (event, lagMs) => {
       metrics.observe(event, lagMs);
-      events.tellWatch(event);
+      events.emitLoopEvent(event);
     },
   });
   // The reports of the last deliveries are stored before another daemon leads.
   if (outside !== null) await outside.close();
   if (outside !== null) await loop.report();
-  events.tell('stopped', {}, 'stopped');
+  events.emit('stopped', {}, 'stopped');
   return 'success';
 }
 
-/** A way out that does not work is told once, and again after it has worked. */
+/** A failing channel is reported once, and again after a success. */
 function outcomes({ events }: DaemonContext, metrics: SyncMetrics): OnOutcome {
   const failing = new Set<DeliveryChannel>();
   return (channel, host, reason) => {
@@ -112,7 +113,7 @@ function outcomes({ events }: DaemonContext, metrics: SyncMetrics): OnOutcome {
     if (reason === null) failing.delete(channel);
     if (reason === null || failing.has(channel)) return;
     failing.add(channel);
-    events.tell('undelivered', { channel, host, reason }, undeliveredText(channel, host, reason));
+    events.emit('undelivered', { channel, host, reason }, undeliveredText(channel, host, reason));
   };
 }
 
@@ -128,7 +129,7 @@ async function openListener(
 ): Promise<Listener | null> {
   const { host, port, ...rest } = listen;
   if (port === null) return null;
-  // What is no Git source is the business of every hint.
+  // Sources other than Git are checked on every hint.
   const refs = locations.every(isGitLocation)
     ? locations.map((location) => parseGitLocation(location).ref)
     : [];
@@ -146,8 +147,8 @@ async function openListener(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    const message = `Cannot listen on ${host}:${port} (${code}). Set GATEWRIGHT_HOST or \
-GATEWRIGHT_SYNC_PORT otherwise; port 0 (--port 0) selects a free port.`;
+    const message = `Cannot listen on ${host}:${port} (${code}). Change GATEWRIGHT_HOST or \
+GATEWRIGHT_SYNC_PORT; port 0 (--port 0) selects a free port.`;
     throw new Failure('invalidInput', message, { cause: error });
   }
 }
@@ -164,26 +165,23 @@ function tellStart({ locations, loop, events }: DaemonContext, listener: Listene
   };
   const pace = `each ${facts.intervalSeconds} s; drift: ${drift.mode}`;
   const at = listener === null ? '' : `; ${listener.url}/metrics`;
-  events.tell('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}${at}`);
+  events.emit('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}${at}`);
 }
 
 function openLease(
   { loop, events }: DaemonContext,
-  {
-    standbyReason: keptBack,
-    onLost,
-  }: Pick<StandingTerms, 'standbyReason'> & { readonly onLost: () => void },
+  { standbyReason, onLost }: Pick<StandingTerms, 'standbyReason'> & { readonly onLost: () => void },
 ): StandingLease {
   return new StandingLease(loop.client, {
-    standbyReason: keptBack,
+    standbyReason,
     holder: loop.holder,
     takeOver: loop.takeOwnership,
     takeOverCommand: loop.command({ 'take-ownership': true }),
     signal: loop.signal,
     onChange: (leader) => {
-      if (leader === null) return events.tell('leading', {}, 'this daemon leads');
+      if (leader === null) return events.emit('leading', {}, 'this daemon is the leader');
       onLost();
-      events.tell('standby', { leader }, `standing by. ${leader}`);
+      events.emit('standby', { leader }, `standing by: ${leader}`);
     },
   });
 }

@@ -1,11 +1,11 @@
-/** Knows how the daemon tells what happens, on standard output: lines of text, or one JSON object a line. */
+/** Prints the events of the daemon to standard output: lines of text, or one JSON object a line. */
 
 import { textReport } from '../../sync/report/text.ts';
 import type { LoopEvent } from '../../sync/status/loop-event.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { eventDocument, eventText, isQuiet, timeText } from '../sources/watch-event.ts';
 
-/** The names that an event has in `-o json`, beside those of the loop: `cycle`, `drift`, `failure`. */
+/** Event names in `-o json`, in addition to those of the loop: `cycle`, `drift`, `failure`. */
 export type DaemonEvent =
   | 'started'
   | 'leading'
@@ -26,15 +26,15 @@ export class SyncEvents {
     this.#now = now;
   }
 
-  /** Of the daemon itself; `text` is what people read. */
-  tell(event: DaemonEvent, facts: Readonly<Record<string, unknown>>, text: string): void {
+  /** Prints an event of the daemon; `text` is for people. */
+  emit(event: DaemonEvent, facts: Readonly<Record<string, unknown>>, text: string): void {
     const now = this.#now();
     if (this.#form === 'text') this.#io.stdout.write(`${timeText(now)}  ${text}\n`);
     else this.#io.stdout.writeJsonLine({ time: new Date(now).toISOString(), event, ...facts });
   }
 
-  /** Of the loop: the first as it is, afterwards only what is news. */
-  tellWatch(event: LoopEvent): void {
+  /** Prints an event of the loop: always the first, then only events with news. */
+  emitLoopEvent(event: LoopEvent): void {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
     if (!isFirst && isQuiet(event)) return;

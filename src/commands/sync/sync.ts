@@ -1,4 +1,4 @@
-/** Knows the command that keeps a running server equal to its manifests. */
+/** Defines the `sync` command, which keeps a running server in sync with manifests. */
 import { type Ending, Failure } from '../../failure.ts';
 import { driftModes } from '../../settings/variables/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
@@ -9,7 +9,13 @@ import type { AdminClient } from '../../sync/server/client.ts';
 import { gitLocationAt } from '../../sync/source/git-location.ts';
 import { isStandardInput } from '../../sync/source/source.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { duration, flag, optionalChoice, outputForm, port } from '../shared/option.ts';
+import {
+  durationOption,
+  optionalChoiceOption,
+  outputForm,
+  portOption,
+  switchOption,
+} from '../shared/option.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
 import {
   applyCommand,
@@ -24,7 +30,7 @@ import {
 import { watchPace } from '../sources/watch-pace.ts';
 import { readAnnouncements } from './announcements.ts';
 import { openClusterParts } from './cluster-parts.ts';
-import { tellingCommit } from './commit-status-of-run.ts';
+import { withCommitStatuses } from './commit-status-of-run.ts';
 import { type DaemonContext, runDaemon } from './daemon.ts';
 import { SyncEvents } from './sync-events.ts';
 
@@ -45,7 +51,7 @@ export const sync: Command<SyncOptions> = {
     ['gatewright sync https://git.example.com/gw.git#main:prod', 'Follow a folder of a branch'],
     [
       'gatewright sync ./gateway --interval 10s --drift report',
-      'Tell what others change, undo nothing',
+      'Report changes by others without reverting them',
     ],
     [
       'gatewright sync ./gateway --once -o json',
@@ -54,26 +60,28 @@ export const sync: Command<SyncOptions> = {
   ],
   options: {
     ...manifestOptions,
-    once: flag('Stop after one sync, with its exit code'),
-    interval: duration(
+    once: switchOption('Stop after one sync, with its exit code'),
+    interval: durationOption(
       { min: 1, max: 86_400, example: '1m' },
       {
         describe: 'Time between two looks at the source',
         fallback: 'GATEWRIGHT_SYNC_INTERVAL_SECONDS, else 1m for Git, less for what is near',
       },
     ),
-    drift: optionalChoice(driftModes, {
+    drift: optionalChoiceOption(driftModes, {
       describe: 'What becomes of changes that others make on the server',
       fallback: 'GATEWRIGHT_SYNC_DRIFT, else heal',
     }),
-    port: port(8081, {
+    port: portOption(8081, {
       describe: 'Port of /livez, /readyz, /metrics and /webhook; 0 selects a free port',
       fallback: 'GATEWRIGHT_SYNC_PORT, else none is opened',
     }),
-    'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
-    'prune-keys': flag('Also delete API keys and workspaces that left the source'),
-    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
-    output: outputForm(['text', 'json'], 'Form of what is told; json is one event a line'),
+    'no-prune': switchOption('Leave on the server what left the source, instead of deleting it'),
+    'prune-keys': switchOption('Also delete API keys and workspaces that left the source'),
+    'take-ownership': switchOption(
+      'Take over resources that are unmanaged or belong to another owner',
+    ),
+    output: outputForm(['text', 'json'], 'Output format; json prints one event a line'),
   },
   conflicts: [
     ['once', 'interval'],
@@ -133,7 +141,7 @@ async function openContext(
       pruneKeys: options['prune-keys'],
       secretsFolder: manifests.secretsFolder,
       openSinks: manifests.openSinks,
-      command: applyCommand(toldElsewhere(options, client, manifests), io.cwd),
+      command: applyCommand(portableOptions(options, client, manifests), io.cwd),
       holder: holderName('sync'),
       onWait: (message) => io.stderr.write(`${message}\n`),
       signal: io.signal,
@@ -141,7 +149,7 @@ async function openContext(
   };
 }
 
-/** Of one Git repository, which alone has commits. */
+/** Opens one commit of a source that is a single Git repository. */
 function openAt(
   commit: string,
   options: SyncOptions,
@@ -151,8 +159,8 @@ function openAt(
   return openManifests({ ...options, paths: [gitLocationAt(locations[0]!, commit)] }, io);
 }
 
-/** What a release command has to say itself: the server keeps it, for shells that have none of the settings here. */
-function toldElsewhere(
+/** Options that a printed command must contain, because it runs in shells without these settings. */
+function portableOptions(
   options: SyncOptions,
   { owner }: AdminClient,
   { environment }: OpenedManifests,
@@ -167,7 +175,7 @@ async function syncOnce(
 ): Promise<Ending> {
   const { client, newest } = loop;
   const run = { announcements, owner: client.owner, newest, io };
-  const result = await tellingCommit(run, () => openLoop(loop).runOnce());
+  const result = await withCommitStatuses(run, () => openLoop(loop).runOnce());
   if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
   else io.stdout.writeParts(textParts(result));
   return result.ending;

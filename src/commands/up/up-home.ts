@@ -1,4 +1,4 @@
-/** Knows the files that `up` keeps in its home for its tenant: the id and the credentials. */
+/** Reads and writes the tenant id and credentials in the home of `up`. */
 import { randomInt } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import type { App } from '../../app.ts';
 import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state-file.ts';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
-import { bootstrapTenant, type BootstrappedTenant } from '../../store/bootstrap.ts';
+import { type BootstrappedTenant, bootstrapTenant } from '../../store/bootstrap.ts';
 import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import * as managedResources from '../../store/sync/managed-resources.ts';
 import * as syncLeases from '../../store/sync/sync-leases.ts';
@@ -15,36 +15,41 @@ import { Credentials, credentialsPathOf, credentialsText } from '../shared/crede
 export interface TenantContext {
   readonly app: Pick<App, 'database' | 'keyring'>;
   readonly home: string;
-  /** In whose name `up` syncs. */
+  /** Owner of the synced resources. */
   readonly owner: string;
-  /** Where the server listens, without a path. */
+  /** Address of the server without a path. */
   readonly url: string;
-  /** Where inference is, with its `/v1`. */
+  /** Address of inference, ending in `/v1`. */
   readonly inferenceUrl: string;
   readonly apiKeyPrefix: string;
   readonly auditLogs: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Called with one line a step. */
+  /** Called with one line for each step. */
   readonly progress: (line: string) => void;
 }
 
 /**
- * The credentials of the home's tenant, with the addresses of this start. They stay the same as
- * long as the database knows them; where the file was lost or damaged, a new service account is made
- * for the same tenant, because the old secret is nowhere in the clear.
+ * Writes the credentials of the home's tenant with the addresses of this start. They stay the same
+ * while the database accepts them. If the file is lost or damaged, a new service account is created for
+ * the same tenant, because the old secret is stored only as a hash.
  */
 export async function ensureCredentials(context: TenantContext): Promise<void> {
   const path = credentialsPathOf(context.home);
-  const kept = readKept(path, context.progress);
+  const existing = readCredentialsFile(path, context.progress);
   const tenant =
-    kept !== null && (await isKnown(context.app, kept)) ? kept : await makeTenant(context);
+    existing !== null && (await isValid(context.app, existing))
+      ? existing
+      : await createTenant(context);
   writeStateFile(path, credentialsText(context.url, tenant, context.inferenceUrl));
 }
 
-type KeptTenant = Omit<BootstrappedTenant, 'organisationId'>;
+type TenantCredentials = Omit<BootstrappedTenant, 'organisationId'>;
 
-function readKept(path: string, progress: (line: string) => void): KeptTenant | null {
+function readCredentialsFile(
+  path: string,
+  progress: (line: string) => void,
+): TenantCredentials | null {
   const found = inspectStateFile(path, Credentials);
   if (found === null) return null;
   if (found.isDamaged) {
@@ -61,14 +66,17 @@ function readKept(path: string, progress: (line: string) => void): KeptTenant | 
   };
 }
 
-/** False after a change of database, whose tenants are others. */
-async function isKnown(app: TenantContext['app'], credentials: KeptTenant): Promise<boolean> {
+/** False after a change to a database with other tenants. */
+async function isValid(
+  app: TenantContext['app'],
+  credentials: TenantCredentials,
+): Promise<boolean> {
   const account = await serviceAccounts.findByClientId(app.database.db, credentials.clientId);
   const hash = app.keyring.hashCredential(credentials.clientSecret.reveal());
   return account?.secret_hmac.equals(hash) ?? false;
 }
 
-async function makeTenant(context: TenantContext): Promise<KeptTenant> {
+async function createTenant(context: TenantContext): Promise<TenantCredentials> {
   const { app, home, owner, apiKeyPrefix, auditLogs, now } = context;
   const tenant = await bootstrapTenant(app.database, {
     keyring: app.keyring,
@@ -79,7 +87,7 @@ async function makeTenant(context: TenantContext): Promise<KeptTenant> {
     auditLogs,
   });
   const { organisationId, clientId } = tenant;
-  // What the lost credential has declared is this home's own, and nobody else could go on with it.
+  // Resources of the lost credential belong to this home; only it can continue to manage them.
   await app.database.transaction(async (tx) => {
     const account = (await serviceAccounts.findByClientId(tx, clientId))!;
     await syncLeases.updatePrincipal(tx, organisationId, owner, account.id);
@@ -88,7 +96,7 @@ async function makeTenant(context: TenantContext): Promise<KeptTenant> {
   return tenant;
 }
 
-/** Written before the tenant is made, so that a crash between the two does not make a second one. */
+/** Written before the tenant is created, so that a crash in between does not create a second one. */
 function ensureTsgId(home: string): string {
   const path = join(home, 'tsg-id');
   if (!existsSync(path)) {
@@ -98,7 +106,7 @@ function ensureTsgId(home: string): string {
   if (Credentials.shape.tsgId.safeParse(tsgId).success) return tsgId;
   throw new Failure(
     'invalidInput',
-    `${path} does not hold the 10 digits of the tenant's id. Put them back: they are the tsgId of ` +
-      'older credentials of this home, and what the tenant owns cannot be found without them.',
+    `${path} does not contain the 10 digits of the tenant id. Restore them: they are the tsgId of ` +
+      'older credentials of this home, and without them the resources of the tenant cannot be found.',
   );
 }

@@ -1,4 +1,4 @@
-/** Knows how `up` tells what it does: progress, the report of a start, and what happens afterwards. */
+/** Prints the progress and the report of `up`. */
 import type { Ending, Failure } from '../../failure.ts';
 import type { MigrationReport } from '../../store/migrations/migrate.ts';
 import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
@@ -12,22 +12,22 @@ import type { TextOutput } from '../shared/text-output.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
 import type { UpAddresses } from './up-start.ts';
 
-/** What a start came to; holds no secret. */
+/** Result of a start; contains no secrets. */
 export interface StartReport {
   readonly version: string;
   readonly home: string;
   /** The source as the user named it. */
   readonly source: string;
   readonly migration: MigrationReport;
-  /** True when the database is the home's own. */
+  /** Whether the database is the embedded one. */
   readonly embedded: boolean;
   readonly addresses: UpAddresses;
   readonly credentialsPath: string;
   /** Null when logs go to standard error. */
   readonly logPath: string | null;
-  /** Commands to try, as they can be typed. */
+  /** Commands to try. */
   readonly next: readonly string[];
-  /** Of the first sync. */
+  /** Result of the first sync. */
   readonly outcome: SyncOutcome;
 }
 
@@ -39,7 +39,7 @@ export function endingOf({ result, failure }: SyncOutcome): Ending {
   return failure === null ? result.ending : failure.kind;
 }
 
-/** Prints one line a step with the seconds since the start. */
+/** Prints one line for each step with the seconds since the start. */
 export function createProgress(output: Pick<TextOutput, 'write'>): (line: string) => void {
   const startedAt = performance.now();
   return (line) => {
@@ -97,7 +97,7 @@ function syncText({ result, failure }: SyncOutcome): string {
   const counts = countsByKind(result);
   const isClean = endingOf({ result, failure }) === 'success' && result.warnings.length === 0;
   const summary = [summaryLine(result), ...leftAloneLines(result.plan.leftAlone)];
-  const detail = isClean ? `${summary.join('\n')}\n` : textReport(troubleOf(result));
+  const detail = isClean ? `${summary.join('\n')}\n` : textReport(unfinishedPart(result));
   if (counts.length === 0) return detail;
   const columns = ['created', 'changed', 'deleted', 'undone'] as const;
   const used = columns.filter((column) => counts.some((row) => row[column] > 0));
@@ -108,8 +108,8 @@ function syncText({ result, failure }: SyncOutcome): string {
   return `${table}\n${detail}`;
 }
 
-/** At a start the table says what was done; in full only what was not. */
-function troubleOf(result: CycleResult): CycleResult {
+/** Reduces a result to what was not done; the table of the start shows the rest. */
+function unfinishedPart(result: CycleResult): CycleResult {
   const { plan, report } = result;
   if (report === null) return result;
   const undone = new Set(

@@ -1,32 +1,32 @@
-/** Knows the command that takes a folder of manifests to a running, self-hosted control plane. */
+/** Defines the `up` command, which runs database, server and sync of a folder on this machine. */
 /*
- * The life of `up`. One process owns one home; what it starts, it starts in an order in which each
- * part finds what it needs, and stops in the reverse.
+ * Phases of `up`. One process owns one home; it starts its parts in order of their dependencies, and
+ * stops them in reverse.
  *
- *   looked at    the source is there                     nothing was started yet
+ *   source       the source exists                       nothing is started yet
  *   locked       the home is this process's              a kernel lock: it ends with the process
- *   ready        ports are free, the master key is one   nothing was fetched or made yet
- *   database     embedded server up, or the one set      made beside its place and renamed into it
+ *   ready        ports are free, the master key exists   nothing is downloaded or created yet
+ *   database     embedded or configured server is up     created in a temporary folder and renamed
  *   migrated     the schema is this build's              resumable at each statement
- *   serving      master key proved, ports open, jobs on  the key is written before anything needs it
- *   known        credentials.json fits the database      the tenant's id is written before the tenant
- *   syncing      the first cycle, then the loop          as sync/watch.ts tells
- *   stopping     loop, server, database, log, lock       each waits for what it has under way
+ *   serving      master key verified, ports open         the key is written before anything needs it
+ *   credentials  credentials.json fits the database      the tenant id is written before the tenant
+ *   syncing      the first cycle, then the loop          see sync/loop/watch.ts
+ *   stopping     loop, server, database, log, lock       each waits for its running work
  *
- * A wrong source is told before anything is started, because a typing mistake should not cost a
- * database. Once the server listens a wrong source ends nothing: what was applied last stays, the
- * API answers, and the loop tells what to correct.
+ * A wrong source is reported before anything is started, so that a typing error does not create a
+ * database. Once the server listens, a wrong source stops nothing: the last applied state stays, the
+ * API responds, and the loop reports what to correct.
  *
- * What may die, and what holds then. Before `serving` the next start finds each step whole or not
- * begun. Between the tenant and its credentials a start leaves a service account whose secret nobody
- * has; the next one makes another for the same tenant, and nothing that is owned is lost. In the
- * middle of a cycle every change is a transaction of the server and repeats as such; keys follow the
- * protocol of docs/guides/key-delivery.md, Delivery of keys. When this process is killed, so is the embedded server
- * (embedded/leash.ts), which recovers what it had acknowledged. When that server dies first, the loop
- * ends and `up` with it: serving on without a database would only hide it, and who started `up` can
- * start it again. A first signal stops in order, a second one at once.
+ * Crashes. Before `serving`, each step is complete or not begun at the next start. A crash between
+ * tenant and credentials leaves a service account with an unknown secret; the next start creates
+ * another one for the same tenant, and no resource is lost. During a cycle every change is one
+ * transaction of the server and is repeated; keys follow the protocol of
+ * docs/guides/key-delivery.md. When this process is killed, the embedded server is killed too
+ * (embedded/leash.ts) and later recovers all acknowledged writes. When that server ends first, `up`
+ * ends as well, because serving without a database would hide the failure. The first signal stops in
+ * order, the second one at once.
  *
- * `--once` takes the same way up to the first cycle and ends with what came of it.
+ * `--once` runs the same phases up to the first cycle and ends with its result.
  */
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -45,14 +45,20 @@ import type { Source } from '../../sync/source/source-files.ts';
 import type { LoopEvent } from '../../sync/status/loop-event.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
-import { environmentOption, flag, outputForm, port, text } from '../shared/option.ts';
+import {
+  environmentOption,
+  outputForm,
+  portOption,
+  switchOption,
+  textOption,
+} from '../shared/option.ts';
 import { shellLine } from '../shared/shell-line.ts';
 import { holderName, openClient } from '../sources/manifest-options.ts';
-import { soundPart } from '../sources/sound-part.ts';
+import { requireValidPart } from '../sources/valid-part.ts';
 import { valueStoresIn } from '../sources/value-stores.ts';
 import { eventText } from '../sources/watch-event.ts';
 import { watchPace } from '../sources/watch-pace.ts';
-import { assertOpenFiles, readUpSettings } from './up-checks.ts';
+import { readUpSettings, requireOpenFiles } from './up-checks.ts';
 import {
   createProgress,
   endingOf,
@@ -61,7 +67,7 @@ import {
   startDocument,
   startText,
 } from './up-report.ts';
-import { logPathOf, type Started, startDeployment } from './up-start.ts';
+import { type Deployment, logPathOf, startDeployment } from './up-start.ts';
 
 interface Options {
   home: string | undefined;
@@ -76,35 +82,43 @@ interface Options {
 
 export const up: Command<Options> = {
   examples: [
-    ['gatewright up', 'Sync ./gateway, or in a clone examples/1-quickstart, and keep watching it'],
-    ['gatewright up --source ../team/gateway --port 9000', 'Another folder, another port'],
-    ['gatewright up --source https://git.example.com/gw.git#main:prod', 'A folder of a branch'],
-    ['gatewright up --once -o json --port 0', 'In a script: one sync, one JSON document, the end'],
+    ['gatewright up', 'Sync ./gateway, or in a clone examples/1-quickstart, and watch it'],
+    ['gatewright up --source ../team/gateway --port 9000', 'Use another folder and another port'],
+    [
+      'gatewright up --source https://git.example.com/gw.git#main:prod',
+      'Sync a folder of a Git branch',
+    ],
+    ['gatewright up --once -o json --port 0', 'For scripts: sync once and print one JSON document'],
   ],
   options: {
-    home: text('DIR', {
+    home: textOption('DIR', {
       describe: 'Folder of the database, keys and credentials',
       fallback: 'GATEWRIGHT_HOME, else .gatewright',
     }),
-    port: port(8080, {
+    port: portOption(8080, {
       describe: 'Port of the API; 0 selects a free port',
       fallback: 'PORT, else 8080',
     }),
-    source: text('PLACE', {
-      describe: 'Folder of manifests, or Git URL (file:// for one of this machine)',
-      fallback: './gateway, in a clone examples/1-quickstart',
+    source: textOption('PLACE', {
+      describe: 'Folder of manifests, or Git URL (file:// for a local repository)',
+      fallback: './gateway; in a clone examples/1-quickstart',
     }),
     env: environmentOption,
-    once: flag('Stop after the first sync, with its exit code'),
-    output: outputForm(['text', 'json'], 'Form of the report; with json logs go to standard error'),
-    offline: flag('Fetch nothing: a database server must be installed'),
-    'prune-keys': flag('Also delete API keys and workspaces that left the source'),
+    once: switchOption('Stop after the first sync, with its exit code'),
+    output: outputForm(
+      ['text', 'json'],
+      'Format of the report; with json, logs go to standard error',
+    ),
+    offline: switchOption('Do not use the network; requires an installed database server'),
+    'prune-keys': switchOption(
+      'Also delete API keys and workspaces that were removed from the source',
+    ),
   },
   run: async (options, io) => {
-    assertOpenFiles();
+    requireOpenFiles();
     const { settings, home, isMetricsPortFree } = readUpSettings(io.cwd, options);
     const context = openContext({ settings, home, options, io });
-    // What is cloned lies in the home; a folder is looked at before anything is made.
+    // Git sources are cloned into the home; folders are checked before anything is created.
     if (isGitLocation(context.location)) makeHome(home);
     await context.source.newest();
     await using started = await startDeployment(
@@ -124,16 +138,16 @@ export const up: Command<Options> = {
   },
 };
 
-/** What one `up` works with, apart from the parts that run. */
+/** Inputs of one `up`. */
 interface Context {
   readonly home: string;
   readonly options: Options;
   readonly io: CommandIo;
   /** The source as named by the user. */
   readonly location: string;
-  /** The example of a clone, which names the mock upstream. */
+  /** Whether the source is the quickstart of a clone, which uses the mock upstream. */
   readonly isQuickstart: boolean;
-  /** Commands to try beside it. */
+  /** Commands to try while it runs. */
   readonly next: readonly string[];
   readonly source: Source;
   readonly loop: Omit<LoopOptions, 'client'>;
@@ -164,7 +178,7 @@ function openContext(given: {
   const atServer = serverNamed(io.cwd, settings, home, options.home);
   const source = openSource(location, sourceOptions);
   const read = async (from: string): Promise<DesiredSet> =>
-    soundPart(await readSource(await readSources([from], sourceOptions), secrets), null);
+    requireValidPart(await readSource(await readSources([from], sourceOptions), secrets), null);
   return {
     home,
     options,
@@ -189,7 +203,7 @@ function openContext(given: {
       pruneKeys: options['prune-keys'],
       secretsFolder,
       openSinks,
-      // The server keeps it, for shells that have none of the settings here.
+      // The server stores this command; it may run in shells without these settings.
       command: (more) =>
         shellLine(io.cwd, 'apply', [location], { ...atServer, owner, env, ...more }),
       holder: holderName('up'),
@@ -200,7 +214,7 @@ function openContext(given: {
   };
 }
 
-/** What the commands that people run beside `up` have to be told to reach this server and no other. */
+/** Options with which other commands reach this server. */
 function serverNamed(cwd: string, settings: Settings, home: string, given: string | undefined) {
   const isUsual = given === undefined && home === resolve(cwd, settings.home);
   const isElsewhere = settings.sync.credentialsFile !== null;
@@ -214,7 +228,7 @@ function serverOptions(home: string) {
   return { home, credentials: credentialsPathOf(home), owner: undefined };
 }
 
-async function syncOnce(context: Context, started: Started): Promise<Ending> {
+async function syncOnce(context: Context, started: Deployment): Promise<Ending> {
   const { home, io, location, progress } = context;
   await using client = openClient(serverOptions(home), io);
   progress(`syncing ${location}`);
@@ -231,8 +245,8 @@ async function syncOnce(context: Context, started: Started): Promise<Ending> {
   return endingOf(outcome);
 }
 
-/** Runs until the signal; throws `Failure` when the embedded database ends before that. */
-async function syncOn(context: Context, started: Started): Promise<Ending> {
+/** Runs until the signal. @throws Failure when the embedded database ends before that */
+async function syncOn(context: Context, started: Deployment): Promise<Ending> {
   const { home, io, location, progress } = context;
   await using client = openClient(serverOptions(home), io);
   const ended = new AbortController();
@@ -258,10 +272,10 @@ function outcomeOf(event: LoopEvent): SyncOutcome {
     : { result: event.result, failure: null };
 }
 
-/** Below this a database server may have ended for want of room. */
+/** Below this free space, a full disk is the likely reason why a database server ended. */
 const fullDiskMebibytes = 8;
 
-/** A database server that cannot write its log ends itself. */
+/** A database server ends when it cannot write its log. */
 function databaseEnded(home: string, how: string): Failure {
   const free = freeMebibytes(home);
   const way =
@@ -275,7 +289,7 @@ function databaseEnded(home: string, how: string): Failure {
   );
 }
 
-function printStart(context: Context, started: Started, outcome: SyncOutcome): void {
+function printStart(context: Context, started: Deployment, outcome: SyncOutcome): void {
   const { io, home, location, options } = context;
   const report: StartReport = {
     home,
@@ -294,8 +308,8 @@ function printStart(context: Context, started: Started, outcome: SyncOutcome): v
   if (!options.once) io.stderr.write(`\nwatching ${location}; Ctrl-C stops everything\n`);
 }
 
-/** What can be asked of the server; of the quickstart a completion, whose key was delivered. */
-function triesOf({ home, io, isQuickstart }: Context, { addresses }: Started): string[] {
+/** Example requests; with the quickstart, also a completion with the delivered key. */
+function triesOf({ home, io, isQuickstart }: Context, { addresses }: Deployment): string[] {
   const description = `curl ${addresses.adminUrl}/openapi.json`;
   if (!isQuickstart) return [description];
   const key = relative(io.cwd, join(home, 'secrets/support/support-bot.key'));
@@ -306,7 +320,7 @@ function triesOf({ home, io, isQuickstart }: Context, { addresses }: Started): s
   return [completion, description];
 }
 
-/** With `-o json` standard output holds the one document; what follows is for people. */
+/** With `-o json` standard output contains only the document; events go to standard error. */
 function printEvent({ io, options }: Context, event: LoopEvent): void {
   const output = options.output === 'json' ? io.stderr : io.stdout;
   output.write(eventText(event, Date.now()));
@@ -324,7 +338,7 @@ function defaultSource(cwd: string): string {
   if (cloneRoot !== null) return relative(cwd, quickstart(cloneRoot)) || '.';
   throw new Failure(
     'invalidInput',
-    'there is no folder ./gateway to sync. Pass the folder of your manifests, or a Git URL: ' +
+    'the folder ./gateway does not exist. Pass the folder of your manifests, or a Git URL: ' +
       'gatewright up --source DIR',
   );
 }

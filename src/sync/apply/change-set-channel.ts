@@ -20,7 +20,7 @@ interface WaitingChange {
 
 /**
  * Sends the changes of its members together, once every member either waits for a result or has
- * ended. What a member sends after a result goes into the next request.
+ * ended. Requests that a member sends after a result go into the next request.
  */
 export class ChangeSetChannel implements ChangeChannel {
   readonly #context: SetContext;

@@ -34,7 +34,7 @@ export interface KeyDelivery {
   /** Description for people. */
   readonly place: string;
   readonly state: DeliveryState;
-  /** What is wrong and how to resolve it; null when nothing is. */
+  /** The problem and how to resolve it; null when there is none. */
   readonly message: string | null;
 }
 

@@ -21,13 +21,13 @@ import {
   pointerOf,
 } from '../resources/spec-paths.ts';
 
-/** What a reference resolves to when the resource exists. */
+/** The ids to which a reference resolves when the resource exists. */
 export interface Target {
   readonly id: string;
   readonly slug: string | null;
 }
 
-/** What it resolves to while the same change set creates it: the label of that change. */
+/** The label to which it resolves while the same change set creates it: the label of that change. */
 interface Label {
   readonly id: { readonly $ref: string };
   readonly slug: { readonly $ref: string };

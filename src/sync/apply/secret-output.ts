@@ -4,8 +4,8 @@
  */
 /*
  * A key and its file are created in two systems that cannot change together. An order of steps, a
- * single writer, and a proof by the server rather than by file names keep them consistent. What is
- * said of files holds for every sink: in a cluster a pending file is a Secret of its own, for
+ * single writer, and a proof by the server rather than by file names keep them consistent. All of this
+ * holds for every sink: in a cluster a pending file is a Secret of its own, for
  * example. Between sinks a value is written as pending, put in its place and read back before the
  * old copy is removed.
  *
@@ -40,7 +40,7 @@
  *
  * If the response to 3 is lost, the repeated create is refused. The pending value then proves
  * whether the existing key is the run's own. If so, the run continues with 4; if not, it removes
- * its pending file and fails. Of two runs with separate folders, the second finds the key but not
+ * its pending file and fails. With separate folders, the second of two runs finds the key but not
  * the value in its folder, and fails with a message that names file and key. A run that slept
  * through its lease is refused at 3, because the fence is compared in the transaction that creates
  * the key. Two writers never share a pending file, because its name contains the fence.

@@ -1,15 +1,15 @@
-/** Knows what there is to say of a field: meaning, type, bounds, default, what a change does, an example. */
+/** Explains a field: meaning, type, bounds, default, effect of a change, example. */
 import { Failure } from '../../failure.ts';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import { didYouMean } from '../../suggest.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { toSnakeCase } from '../resources/spec-shape.ts';
-import { boundsOf, exampleOf, typeOf } from './field-facts.ts';
+import { boundsOf, exampleOf, typeText } from './field-facts.ts';
 import { type JsonSchema, takesNull } from './json-schema.ts';
 import { kindSchema } from './manifest-schema.ts';
 
-/** What a field is, in words. */
+/** The description of a field. */
 export interface Explanation {
   /** `ApiKey.spec.usageLimits.creditLimit` */
   readonly field: string;
@@ -18,12 +18,12 @@ export interface Explanation {
   readonly bounds: string | null;
   readonly default: unknown;
   readonly required: boolean;
-  /** What another value, and what null, does to the resource. */
+  /** The effect of a changed value, and of null, on the resource. */
   readonly change: 'in place' | 'replaces the resource' | null;
   readonly clearedByNull: boolean;
   readonly secret: boolean;
   readonly example: unknown;
-  /** What may stand below it; of a kind, in its spec. */
+  /** Fields below it; for a kind, those of its spec. */
   readonly fields: readonly ExplainedField[];
 }
 
@@ -34,7 +34,7 @@ interface ExplainedField {
   readonly meaning: string;
 }
 
-/** @param path below the manifest, or below its spec, in either spelling */
+/** @param path below the manifest or below its spec, in either spelling */
 export async function explain(kind: KindName, path: readonly string[]): Promise<Explanation> {
   const root = await kindSchema(kind);
   const definitions = (root.definitions ?? {}) as Readonly<Record<string, JsonSchema>>;
@@ -58,7 +58,7 @@ export async function explain(kind: KindName, path: readonly string[]): Promise<
   return explanationOf(kind, keys, at, reader, isRequired);
 }
 
-/** That of a resource which must be there, behind the conditions for others. */
+/** Returns the spec schema of a present resource, behind the conditions for others. */
 function specOf({ properties, else: other }: JsonSchema): JsonSchema {
   const { spec } = (properties ?? {}) as { readonly spec?: JsonSchema };
   return other === undefined ? spec! : specOf(other as JsonSchema);
@@ -81,8 +81,8 @@ function explanationOf(
   const inSpec = top === 'spec' && below.length > 0;
   return {
     field: [kind, ...keys].join('.'),
-    meaning: String(schema.description ?? 'Taken as it is, in a spelling of its own.'),
-    type: typeOf(schema, reader.resolve),
+    meaning: String(schema.description ?? 'Taken unchanged, in its own spelling.'),
+    type: typeText(schema, reader.resolve),
     bounds: boundsOf(schema),
     default: schema.default ?? null,
     required: isRequired,
@@ -92,7 +92,7 @@ function explanationOf(
     example: keys.length === 0 ? null : exampleOf(schema, reader.resolve),
     fields: fields.map(({ name, schema: field, isRequired: required }) => ({
       name,
-      type: typeOf(field, reader.resolve),
+      type: typeText(field, reader.resolve),
       required,
       meaning: String(field.description ?? ''),
     })),
@@ -116,7 +116,7 @@ interface FoundField {
   readonly isRequired: boolean;
 }
 
-/** Looks through alternatives, lists and references for the fields of a map. */
+/** Finds the fields of a map through alternatives, lists and references. */
 class SchemaReader {
   readonly #definitions: Readonly<Record<string, JsonSchema>>;
 
@@ -151,7 +151,7 @@ class SchemaReader {
     return fields.find(({ name }) => toSnakeCase(name) === toSnakeCase(word));
   }
 
-  /** A key of a map whose keys are the user's own, or one that is known and not usually written. */
+  /** A key of a map with user-defined keys, or a known one that is not usually written. */
   anyKey(schema: JsonSchema, word: string): FoundField | undefined {
     for (const { properties, additionalProperties } of this.#mapsIn(schema)) {
       const own = (properties ?? {}) as Readonly<Record<string, JsonSchema>>;

@@ -1,4 +1,4 @@
-/** Knows how the type, the bounds and an example of a field are told from its JSON Schema. */
+/** Describes the type, the bounds and an example of a field from its JSON Schema. */
 import { isWholeVariable, type JsonSchema } from './json-schema.ts';
 
 type Resolve = (schema: JsonSchema) => JsonSchema;
@@ -11,39 +11,42 @@ const typeNames: Readonly<Record<string, string>> = {
   object: 'map',
 };
 
-/** `list of whole number`, `one of cost, tokens`; a variable, which any value may be, is not named. */
-export function typeOf(given: JsonSchema, resolve: Resolve): string {
+/**
+ * `list of whole number`, `one of cost, tokens`; variables, which every value may be, are not
+ * mentioned.
+ */
+export function typeText(given: JsonSchema, resolve: Resolve): string {
   const schema = resolve(given);
   const { type, enum: words, const: word, anyOf, allOf, items, properties } = schema;
   if (word !== undefined) return String(word);
   if (Array.isArray(words)) return `one of ${words.join(', ')}`;
   if (Array.isArray(anyOf)) {
-    const types = real(anyOf).map((one) => typeOf(one, resolve));
+    const types = real(anyOf).map((one) => typeText(one, resolve));
     return [...new Set(types)].join(', or ');
   }
-  if (Array.isArray(allOf) && type === undefined) return typeOf(allOf[0] as JsonSchema, resolve);
+  if (Array.isArray(allOf) && type === undefined) return typeText(allOf[0] as JsonSchema, resolve);
   const isOther = isWholeVariable(schema);
   const names = [type].flat().filter((name) => name !== 'null' && !(isOther && name === 'string'));
   const [name] = names as string[];
   if (name === 'array') {
-    return items === undefined ? 'list' : `list of ${typeOf(items as JsonSchema, resolve)}`;
+    return items === undefined ? 'list' : `list of ${typeText(items as JsonSchema, resolve)}`;
   }
   const { additionalProperties: others } = schema;
   const isRecord = properties === undefined && typeof others === 'object' && others !== null;
   if (name === 'object' && isRecord && Object.keys(others).length > 0) {
-    return `map of ${typeOf(others as JsonSchema, resolve)}`;
+    return `map of ${typeText(others as JsonSchema, resolve)}`;
   }
   return name === undefined ? 'anything' : (typeNames[name] ?? name);
 }
 
-/** Alternatives that are neither null nor the variable that any value may be. */
+/** Returns the alternatives except null and variables. */
 function real(alternatives: readonly JsonSchema[]): JsonSchema[] {
   return alternatives.filter(
     (one) => one.type !== 'null' && !(one.type === 'string' && isWholeVariable(one)),
   );
 }
 
-/** `1 to 365`, `at most 255 characters`; null where there are none. */
+/** `1 to 365`, `at most 255 characters`; null without bounds. */
 export function boundsOf(schema: JsonSchema): string | null {
   const alternatives = Array.isArray(schema.anyOf) ? real(schema.anyOf) : [];
   if (alternatives.length === 1) return boundsOf(alternatives[0]!);
@@ -63,7 +66,7 @@ function range(min: unknown, max: unknown, unit: string): string | null {
   return `${min} to ${max}${unit}`;
 }
 
-/** A value that the field takes; of a map, what must be there, else its first field. */
+/** Returns a valid value; for a map its required fields, else its first one. */
 export function exampleOf(given: JsonSchema, resolve: Resolve): unknown {
   const schema = resolve(given);
   const { examples, default: fallback, enum: words, const: word, anyOf, allOf, items } = schema;
@@ -88,8 +91,8 @@ function mapExample(schema: JsonSchema, resolve: Resolve): Record<string, unknow
   const allOf = (schema.allOf ?? []) as readonly { readonly anyOf?: readonly JsonSchema[] }[];
   const oneOf = allOf.flatMap(({ anyOf }) => (anyOf?.[0]?.required ?? []) as string[]);
   const needed = [...((schema.required ?? []) as string[]), ...oneOf];
-  const shown = needed.length > 0 ? needed : Object.keys(properties).slice(0, 1);
-  const own = shown.map((key) => [key, exampleOf(properties[key]!, resolve)] as const);
+  const named = needed.length > 0 ? needed : Object.keys(properties).slice(0, 1);
+  const own = named.map((key) => [key, exampleOf(properties[key]!, resolve)] as const);
   const { additionalProperties: others } = schema;
   if (own.length > 0 || typeof others !== 'object' || others === null) {
     return Object.fromEntries(own);

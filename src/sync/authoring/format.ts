@@ -1,4 +1,4 @@
-/** Knows the one spelling of manifests: keys in camelCase, the envelope in order, two spaces, comments kept. */
+/** Formats manifests: keys in camelCase, the envelope in order, two spaces, comments preserved. */
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Document,
@@ -16,27 +16,27 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
-import { isForeign, isForeignHeading } from '../manifest/document-owner.ts';
+import { isForeignDocument, isForeignHeading } from '../manifest/document-owner.ts';
 import { isEncryptedFile } from '../manifest/encrypted-files.ts';
-import { metadataKeys } from '../manifest/metadata.ts';
+import { metadataKeys } from '../manifest/manifest-metadata.ts';
 import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
 import type { SourceFile } from '../source/source-files.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';
 
-/** What became of a file: its text in the one spelling, or why it is left as it is. */
-export type Formatted =
+/** The formatted text of a file, or why it is left unchanged. */
+export type FormatResult =
   | { readonly text: string; readonly refusal?: undefined }
   | { readonly text?: undefined; readonly refusal: string | null };
 
 const envelopeOrder = ['apiVersion', 'kind', 'patch', 'metadata', 'spec', 'items', 'state'];
 
 /**
- * The text of a file in the one spelling. What it says is compared before and after, value by value and
- * comment by comment, so that a file is never changed in meaning.
+ * Formats a file. Values and comments are compared before and after, so that the meaning never
+ * changes.
  *
  * @returns a refusal of null for files of other programs
  */
-export function formatFile(file: SourceFile): Formatted {
+export function formatFile(file: SourceFile): FormatResult {
   const before = readDocuments(file, isForeignHeading);
   const [fault] = before.faults;
   if (fault !== undefined) {
@@ -44,30 +44,32 @@ export function formatFile(file: SourceFile): Formatted {
     return { refusal: `${line}:${column}: ${fault.message}` };
   }
   if (before.documents.some(({ value }) => holdsForeign(value))) return { refusal: null };
-  // Sops counts values in their order, and knows them by the names of their keys.
+  // The MAC of sops depends on the order of values and the names of keys.
   if (isEncryptedFile(before.documents)) return { refusal: null };
   if (before.documents.length === 0) return { refusal: null };
   const original = file.content.toString('utf8').replace(/^\uFEFF/, '');
   const text = written(original);
-  if (text === null) return unkept;
+  if (text === null) return lossyResult;
   const after = readDocuments({ path: file.path, content: Buffer.from(text) }, isForeignHeading);
-  const isKept =
+  const isPreserved =
     after.faults.length === 0 &&
     written(text) === text &&
     isDeepStrictEqual(meaningOf(before.documents), meaningOf(after.documents)) &&
     isDeepStrictEqual(commentsOf(original), commentsOf(text));
-  return isKept ? { text } : unkept;
+  return isPreserved ? { text } : lossyResult;
 }
 
-const unkept: Formatted = { refusal: 'it holds what would not be kept; format it by hand' };
+const lossyResult: FormatResult = {
+  refusal: 'formatting would lose part of it; format it by hand',
+};
 
-/** A list of manifests may call itself one of Kubernetes. */
+/** A list of manifests may use the version of a Kubernetes List. */
 function holdsForeign(value: unknown): boolean {
   const isList = isRecord(value) && value.kind === 'List' && Array.isArray(value.items);
-  return isList ? (value.items as unknown[]).some(isForeign) : isForeign(value);
+  return isList ? (value.items as unknown[]).some(isForeignDocument) : isForeignDocument(value);
 }
 
-/** Null for what this reader of YAML takes for another thing than that of manifests. */
+/** Returns null when this YAML library reads the text differently from the manifest reader. */
 function written(original: string): string | null {
   const parsed = parseAllDocuments(original, { version: '1.2', schema: 'core' });
   const documents = 'empty' in parsed ? [] : parsed;
@@ -96,7 +98,7 @@ function arrange(contents: Node | null, original: string): void {
   } else {
     const spec = contents.get('spec');
     const known = kindNames.find((name) => name === kind);
-    // Keys of a patch may be names of entries, which have one spelling only.
+    // Keys of a patch may be names of list entries, which have one spelling only.
     if (known !== undefined && isMap(spec) && !contents.has('patch')) respell(spec, known);
   }
   order(contents, envelopeOrder, true);
@@ -105,8 +107,8 @@ function arrange(contents: Node | null, original: string): void {
 }
 
 /**
- * A comment below a list whose dashes stand under the key is about the next key, which it is as far
- * from the margin as; the library takes it for the end of the list.
+ * A comment below a list whose dashes are under the key, with the indentation of the key, belongs
+ * to the next key; the library attaches it to the list.
  */
 function moveComments(map: YAMLMap, original: string): void {
   for (const [at, { key, value }] of map.items.entries()) {
@@ -136,7 +138,7 @@ function isUnder(key: unknown, list: YAMLSeq, original: string): boolean {
   return list.flow !== true && column(keyStart) === column(listStart);
 }
 
-/** What is in brackets over several lines is written without them, rather than in one long line. */
+/** Multi-line flow collections become block style instead of one long line. */
 function openLongFlows(node: YAMLMap | YAMLSeq, original: string): void {
   const [start = 0, end = 0] = node.range ?? [];
   if (original.slice(start, end).includes('\n') && node.items.length > 0) node.flow = false;
@@ -146,7 +148,10 @@ function openLongFlows(node: YAMLMap | YAMLSeq, original: string): void {
   }
 }
 
-/** Folded text (`>`), whose lines are the writer's own: each is left out, and put back as it was. */
+/**
+ * Folded texts (`>`), whose line breaks belong to the author: each is taken out and put back
+ * unchanged.
+ */
 class FoldedTexts {
   readonly #original: string;
   readonly #texts = new Map<string, string>();
@@ -174,7 +179,7 @@ class FoldedTexts {
     });
   }
 
-  /** One that says its indentation, or keeps the lines at its end, is left to the library. */
+  /** Texts with an indentation indicator or kept trailing lines are left to the library. */
   #take(node: Scalar): void {
     const [start = 0, end = 0] = node.range ?? [];
     const [head = '', ...lines] = this.#original.slice(start, end).trimEnd().split(/\r?\n/);
@@ -191,7 +196,7 @@ class FoldedTexts {
 
 const placeholder = /\bfolded-\d+-of-\d+\b/g;
 
-/** Known keys first, in this order; others follow as they stood. */
+/** Known keys first, in this order; others follow in their order. */
 function order(map: YAMLMap, keys: readonly string[], isWhole = false): void {
   const rank = ({ key }: Pair): number => {
     const at = keys.indexOf(String(isScalar(key) ? key.value : key));
@@ -201,12 +206,15 @@ function order(map: YAMLMap, keys: readonly string[], isWhole = false): void {
   map.items.sort((one, two) => rank(one) - rank(two));
   const now = map.items[0]?.key as Node | undefined;
   if (first === undefined || now === undefined || first === now) return;
-  // An empty line before the first key has nothing to part it from.
+  // An empty line before the first key separates nothing.
   if (now.spaceBefore === true) now.spaceBefore = false;
   if (isWhole) keepHead(map, first);
 }
 
-/** What stands above the last empty line, or alone, is about the document and stays at its head. */
+/**
+ * The comment above the last empty line, or standing alone, belongs to the document and stays at
+ * its head.
+ */
 function keepHead(map: YAMLMap, first: Node): void {
   const comment = [map.commentBefore, first.commentBefore]
     .filter((text) => text != null)
@@ -217,7 +225,7 @@ function keepHead(map: YAMLMap, first: Node): void {
   first.commentBefore = cut < 0 ? null : comment.slice(cut + 2);
 }
 
-/** A key keeps its spelling where the other one stands beside it, which `validate` refuses. */
+/** A key keeps its spelling when the other spelling is present too, which `validate` rejects. */
 function respell(spec: YAMLMap, kind: KindName): void {
   walkKeys(spec, shapeOf(kind), (map, pair, shape) => {
     const { key } = pair;
@@ -225,7 +233,7 @@ function respell(spec: YAMLMap, kind: KindName): void {
     const usual = usualSpelling(key.value, shape);
     if (usual !== key.value && !map.has(usual)) {
       key.value = usual;
-      // The text that was read would be written again.
+      // Otherwise the library would write the original text again.
       delete key.source;
     }
   });
@@ -249,14 +257,20 @@ function walkKeys(
   }
 }
 
-/** camelCase where the way back is sure; what is taken as it is, and what is in a list of references, stays. */
+/**
+ * camelCase where the conversion is reversible; verbatim parts and keys in lists of references
+ * stay.
+ */
 function usualSpelling(key: string, shape: Shape): string {
   if (shape.opaque) return key;
   const camel = toCamelCase(key);
   return toSnakeCase(camel) === key ? camel : key;
 }
 
-/** The values of the documents with keys in one spelling; two files that say the same are equal in it. */
+/**
+ * Returns the values of the documents with keys in one spelling; equal for files with the same
+ * meaning.
+ */
 function meaningOf(documents: readonly { readonly value: unknown }[]): unknown {
   return documents.map(({ value }) => ofManifest(value));
 }
@@ -286,7 +300,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** In no order, because they go with what they stand at. */
+/** Sorted, because comments move with their nodes. */
 function commentsOf(text: string): string[] {
   const tokens = [...new Lexer().lex(text)];
   return tokens

@@ -1,52 +1,52 @@
-/** Knows the parts that the JSON Schemas of manifests are made of: variables in values, names, alternatives. */
+/** Builds the common parts of manifest JSON Schemas: variables in values, names, alternatives. */
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** A value that is one variable and nothing else takes the type that its field needs. */
+/** A value that is exactly one variable takes the type that its field needs. */
 const wholeVariable = String.raw`^\$\{[^}]*\}$`;
-/** Whether text passes as a variable only. */
+/** Returns whether text passes only as a variable. */
 export function isWholeVariable({ pattern }: JsonSchema): boolean {
   return pattern === wholeVariable;
 }
 
-/** Text with a variable in it may come to anything. */
+/** Text with a variable in it may become anything. */
 export const anyVariable = String.raw`\$\{`;
 
 /**
- * The same schema, which a text that is a variable passes too. Keywords of JSON Schema judge one type
- * each, so that the form of the text says nothing about a number beside it.
+ * Returns the schema extended to accept a variable. JSON Schema keywords apply to one type each, so
+ * the pattern of the text does not affect a number.
  */
 export function orVariable(schema: JsonSchema): JsonSchema {
   const { type, enum: words, const: word, pattern, format, ...rest } = schema;
   const { description, default: fallback, examples, ...judging } = rest;
   const notes = { ...(description === undefined ? {} : { description }) };
-  const shown = {
+  const annotations = {
     ...notes,
     ...(fallback === undefined ? {} : { default: fallback }),
     ...(examples === undefined ? {} : { examples }),
   };
   if (words !== undefined || word !== undefined) {
     const named = words ?? [word];
-    return { ...shown, anyOf: [{ enum: named }, { type: 'string', pattern: wholeVariable }] };
+    return { ...annotations, anyOf: [{ enum: named }, { type: 'string', pattern: wholeVariable }] };
   }
   if (type === 'string') {
-    if (typeof pattern !== 'string') return { ...shown, type, ...judging };
+    if (typeof pattern !== 'string') return { ...annotations, type, ...judging };
     const patternErrorMessage =
       formWords.get(format) ?? 'This text does not have the form of the field.';
     const form = { pattern: `(?:${pattern})|${anyVariable}`, patternErrorMessage };
-    return { ...shown, type, ...judging, ...form };
+    return { ...annotations, type, ...judging, ...form };
   }
-  return { ...shown, ...judging, type: [type, 'string'].flat(), pattern: wholeVariable };
+  return { ...annotations, ...judging, type: [type, 'string'].flat(), pattern: wholeVariable };
 }
 
-/** Said by editors, which would show the pattern itself. */
+/** Messages for editors, which would otherwise show the pattern. */
 const formWords: ReadonlyMap<unknown, string> = new Map([
   ['date-time', 'Must be a date-time with Z or an offset, such as 2030-01-01T00:00:00Z.'],
   ['email', 'Must be an e-mail address.'],
   ['uuid', 'Must be a UUID.'],
 ]);
 
-/** Whether a schema is of a single value: text, number, yes or no. */
+/** Returns whether a schema describes a single value: text, number, boolean. */
 export function isScalar({ type, enum: words, const: word }: JsonSchema): boolean {
   if (words !== undefined || word !== undefined) return true;
   return [type].flat().some((name) => scalarTypes.has(name));
@@ -54,7 +54,7 @@ export function isScalar({ type, enum: words, const: word }: JsonSchema): boolea
 
 const scalarTypes: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
 
-/** The same schema, which null passes too. */
+/** Returns the schema extended to accept null. */
 export function orNull(schema: JsonSchema): JsonSchema {
   if (takesNull(schema)) return schema;
   if (typeof schema.type === 'string' || Array.isArray(schema.type)) {
@@ -72,7 +72,7 @@ export function takesNull({ type, anyOf }: JsonSchema): boolean {
 
 const nothing: JsonSchema = { type: 'null' };
 
-/** A map with these keys and no others. */
+/** A map with exactly these keys. */
 export function closedMap(
   properties: Readonly<Record<string, JsonSchema>>,
   required: readonly string[] = [],
@@ -85,8 +85,12 @@ export function closedMap(
   };
 }
 
-/** What holds of a value that passes `condition`, and of one that does not. */
-export function choice(condition: JsonSchema, then: JsonSchema, other?: JsonSchema): JsonSchema {
+/** Applies one schema to values that pass `condition`, and another to the rest. */
+export function conditionalSchema(
+  condition: JsonSchema,
+  then: JsonSchema,
+  other?: JsonSchema,
+): JsonSchema {
   const branches = { if: condition, ...(other === undefined ? {} : { else: other }) };
   return Object.assign(branches, Object.fromEntries([['then', then]]));
 }

@@ -1,21 +1,23 @@
-/** Knows what each kind is for, and the least that a manifest of it says. */
+/** Describes each kind and its minimal manifest. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 
-/** A reference in a minimal spec, by the key that it stands under. */
+/** A reference in a minimal spec, by its key. */
 interface NeededReference {
   readonly field: string;
   readonly kind: KindName;
-  /** Where the field is a list: the key under which the one item of it names the other. */
+  /** For a list: the key in its item that names the other resource. */
   readonly itemField?: string;
-  /** What the other must say to be referred to from here. */
+  /** Fields that the referenced resource needs. */
   readonly spec?: Readonly<Record<string, unknown>>;
 }
 
 export interface KindNote {
   readonly meaning: string;
-  /** Whether the least of it is in a workspace, where it need not be. */
+  /** Whether the minimal manifest has a workspace although it is optional. */
   readonly isUsuallyPlaced: boolean;
-  /** The least that `validate` takes, and what nearly everyone wants; references are apart. */
+  /**
+   * The minimum that `validate` accepts plus what nearly everyone wants; references are separate.
+   */
   readonly spec: Readonly<Record<string, unknown>>;
   readonly references: readonly NeededReference[];
 }
@@ -26,11 +28,11 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
   Workspace: {
     ...none,
     meaning: 'A team with its own keys, configs and budget.',
-    spec: { description: 'What the workspace is for' },
+    spec: { description: 'Purpose of the workspace' },
   },
   Guardrail: {
     ...none,
-    meaning: 'Checks on requests to models or on calls of MCP tools, and what follows from them.',
+    meaning: 'Checks on model requests and responses or on MCP tool calls, and their consequences.',
     spec: {
       checks: [{ id: 'default.contains', parameters: { words: ['secret'], operator: 'none' } }],
       actions: { deny: true },
@@ -38,17 +40,17 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
   },
   Config: {
     ...none,
-    meaning: 'A routing document: which provider answers, retries, caching, guardrails.',
+    meaning: 'A routing document: providers, retries, caching, guardrails.',
     spec: { config: { retry: { attempts: 3 } } },
   },
   ApiKey: {
     ...none,
-    meaning: 'A key that services or people call the gateway with.',
+    meaning: 'A key with which services or people call the gateway.',
     spec: { scopes: ['completions.write'] },
   },
   SecretReference: {
     ...none,
-    meaning: 'Where a value lies in a secret manager, and how the gateway signs in there.',
+    meaning: 'A value in a secret manager, and how the gateway authenticates there.',
     spec: {
       managerType: 'hashicorp_vault',
       authConfig: {
@@ -80,7 +82,7 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     ],
   },
   UsageLimitPolicy: {
-    meaning: 'A budget for the requests that some conditions hold of, counted apart by group.',
+    meaning: 'A budget for the requests that match its conditions, counted by group.',
     isUsuallyPlaced: true,
     spec: {
       conditions: [{ key: 'model', value: '*' }],
@@ -92,7 +94,7 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     references: [],
   },
   RateLimitPolicy: {
-    meaning: 'How often requests that some conditions hold of may be made, counted apart by group.',
+    meaning: 'A rate limit for the requests that match its conditions, counted by group.',
     isUsuallyPlaced: true,
     spec: {
       conditions: [{ key: 'model', value: '*' }],
@@ -116,7 +118,7 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
   },
   PromptLabel: {
     ...none,
-    meaning: 'A name that versions of prompts bear, such as the stage that they are for.',
+    meaning: 'A label for prompt versions, such as a stage.',
     spec: {},
   },
   PromptCollection: {
@@ -138,24 +140,24 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
   },
   OrganisationDefaults: {
     ...none,
-    meaning: 'What holds in every workspace: guardrails, and what no export of the log may hold.',
+    meaning: 'Defaults of every workspace: guardrails, and fields excluded from log exports.',
     spec: { exportSettings: { deniedFields: ['response'] } },
   },
   GuardrailExclusion: {
-    meaning: 'Lets a workspace go without the guardrails of the organisation.',
+    meaning: 'Exempts a workspace from the guardrails of the organisation.',
     isUsuallyPlaced: true,
     spec: { outputGuardrails: true },
     references: [],
   },
   WorkspaceGuardrails: {
-    meaning: 'The guardrails that hold on every request of a workspace.',
+    meaning: 'The guardrails for every request of a workspace.',
     isUsuallyPlaced: true,
     spec: {},
     references: [{ field: 'inputGuardrails', kind: 'Guardrail', itemField: 'guardrailRef' }],
   },
   Deployment: {
     ...none,
-    meaning: 'A gateway that the organisation runs: where it answers, and for whom.',
+    meaning: 'A gateway that the organisation runs: its address, and whom it serves.',
     spec: { authSettings: { gatewayBaseUrl: 'https://gateway.example.com' } },
   },
   ScimMapping: {

@@ -1,22 +1,22 @@
-/** Knows the JSON Schemas of whole manifests: of one kind, of an External, of any document. */
+/** Builds the JSON Schemas of whole manifests: of one kind, of an External, of any document. */
 import { managedNamePattern } from '../../managed-name.ts';
 import { type KindName, kindNames, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
-import { annotations } from '../manifest/metadata.ts';
-import { choice, closedMap, type JsonSchema, orNull } from './json-schema.ts';
+import { annotations } from '../manifest/manifest-metadata.ts';
+import { closedMap, conditionalSchema, type JsonSchema, orNull } from './json-schema.ts';
 import { kindNotes } from './kind-notes.ts';
 import { sharedSchemas, specSchema } from './spec-schema.ts';
 
-/** What editors know best. */
+/** The draft with the best editor support. */
 const draft = { $schema: 'http://json-schema.org/draft-07/schema#' };
 
-/** Of manifests of one kind. */
+/** The schema of manifests of one kind. */
 export async function kindSchema(kind: KindName): Promise<JsonSchema> {
   const definitions = kind === 'Config' ? { definitions: sharedSchemas() } : {};
   return { ...draft, ...(await manifestOf(kind)), ...definitions };
 }
 
-/** Of any document of a source: every kind, External, List and Defaults. */
+/** The schema of any document of a source: every kind, External, List and Defaults. */
 export async function anySchema(): Promise<JsonSchema> {
   const definitions: Record<string, JsonSchema> = {};
   for (const kind of kindNames) definitions[kind] = await manifestOf(kind);
@@ -35,7 +35,7 @@ export async function anySchema(): Promise<JsonSchema> {
     },
     allOf: names.map((kind) => {
       const isOfKind = { properties: { kind: { const: kind } }, required: ['kind'] };
-      return choice(isOfKind, { $ref: `#/definitions/${kind}` });
+      return conditionalSchema(isOfKind, { $ref: `#/definitions/${kind}` });
     }),
     definitions: { ...definitions, ...sharedSchemas() },
   };
@@ -63,10 +63,10 @@ async function manifestOf(kind: KindName): Promise<JsonSchema> {
       },
       ['apiVersion', 'kind', 'metadata'],
     ),
-    ...choice(
+    ...conditionalSchema(
       { required: ['patch'] },
       { properties: { spec: { type: 'object' } } },
-      choice(
+      conditionalSchema(
         { properties: { state: { const: 'absent' } }, required: ['state'] },
         { properties: { spec: { type: ['object', 'null'] } } },
         {
@@ -86,15 +86,15 @@ function envelope(kind: string): Record<string, JsonSchema> {
   };
 }
 
-/** Sops writes it where it encrypts a manifest. */
+/** Written by sops when it encrypts a manifest. */
 const sops: JsonSchema = {
-  description: 'What sops wrote of the encrypted values; never edited by hand.',
+  description: 'Metadata of sops about the encrypted values; never edited by hand.',
   type: 'object',
   required: ['mac'],
   doNotSuggest: true,
 };
 
-/** What it says beside that is judged in the manifest that it goes into. */
+/** Everything else in it is checked in the manifest that it changes. */
 const patch: JsonSchema = {
   description: 'Goes into the manifest of this kind and name, in one environment.',
   const: true,
@@ -116,11 +116,11 @@ function metadata(workspaced: 'none' | 'required' | 'optional', isOnlyOne = fals
   ]);
   const known = [...annotations.keys()].map((key) => key.slice(annotationGroup.length));
   return {
-    description: 'Who the resource is, and how it is kept.',
+    description: 'Identity and lifecycle of the resource.',
     ...closedMap(
       {
         name: isOnlyOne
-          ? { description: 'There is one, which is called so.', const: singletonName }
+          ? { description: 'There is exactly one, with this name.', const: singletonName }
           : name('Name of the resource in this source; also its spec.name when that is left out.'),
         workspace:
           workspaced === 'none'
@@ -134,12 +134,12 @@ function metadata(workspaced: 'none' | 'required' | 'optional', isOnlyOne = fals
           additionalProperties: { type: 'string' },
         }),
         previousNames: {
-          description: 'Former names: a resource of one of them is renamed, not made again.',
+          description: 'Previous names: a resource with one of them is renamed, not recreated.',
           type: 'array',
           items: { type: 'string', pattern: namePattern },
         },
         ignoreFields: {
-          description: 'Paths of fields that other tools own: what the server has stays.',
+          description: 'Paths of fields that other tools own: the value on the server stays.',
           type: 'array',
           items: { type: 'string' },
           examples: [['spec.rateLimits']],
@@ -150,7 +150,7 @@ function metadata(workspaced: 'none' | 'required' | 'optional', isOnlyOne = fals
           default: false,
         },
         annotations: orNull({
-          description: 'Wishes to gatewright and to other tools.',
+          description: 'Instructions for gatewright and other tools.',
           type: 'object',
           properties: Object.fromEntries(ours),
           patternProperties: { [`^gatewright\\.dev/(?!(?:${known.join('|')})$)`]: false },
@@ -165,7 +165,7 @@ const annotationGroup = 'gatewright.dev/';
 
 const external: JsonSchema = {
   title: 'External',
-  description: 'Something on the server that is only pointed at.',
+  description: 'A resource on the server that is only referred to.',
   ...closedMap(
     {
       ...envelope('External'),
@@ -178,7 +178,7 @@ const external: JsonSchema = {
             slug: { description: 'Its slug.', type: 'string', minLength: 1 },
             id: { description: 'Its id.', type: 'string', minLength: 1 },
             name: {
-              description: 'Its name on the server, which no other one of its workspace has.',
+              description: 'Its name on the server, unique in its workspace.',
               type: 'string',
               minLength: 1,
             },
@@ -195,7 +195,7 @@ const external: JsonSchema = {
 
 const defaults: JsonSchema = {
   title: 'Defaults',
-  description: 'What stands under every manifest of a kind in this folder and below.',
+  description: 'Defaults for every manifest of a kind in this folder and below.',
   ...closedMap(
     {
       ...envelope('Defaults'),

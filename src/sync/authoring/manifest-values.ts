@@ -1,4 +1,7 @@
-/** Knows the JSON Schemas of what stands in a manifest and in no body: references, secrets, places of keys. */
+/**
+ * Builds the JSON Schemas of fields that only manifests have: references, secrets, key
+ * destinations.
+ */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { placeForms } from '../manifest/place-forms.ts';
 import { anyVariable, closedMap, type JsonSchema, orNull, orVariable } from './json-schema.ts';
@@ -21,11 +24,11 @@ export function referenceName(
 const prefix = { type: 'string', description: 'Put before the value, such as "Bearer ".' };
 const optional = {
   type: 'boolean',
-  description: 'Where it is not set, the value that the server has stays.',
+  description: 'If it is not set, the value on the server stays.',
   default: false,
 };
 
-/** The places outside of the server, save files and variables. */
+/** The external places, except files and variables. */
 const remotePlaces = Object.entries(placeForms).map(([name, { meaning, isWritable, fields }]) => {
   const properties = Object.entries(fields).map(([field, one]) => [
     field,
@@ -41,7 +44,7 @@ const remotePlaces = Object.entries(placeForms).map(([name, { meaning, isWritabl
   return { name, isWritable, schema: { description: meaning, ...map } };
 });
 
-/** A map that has one of the forms, and with it what goes with each. */
+/** A map with exactly one of the forms, and the fields of each. */
 function oneForm(
   forms: Readonly<Record<string, JsonSchema>>,
   more: Readonly<Record<string, JsonSchema>> = {},
@@ -51,24 +54,24 @@ function oneForm(
 }
 
 const valueFrom: JsonSchema = {
-  description: 'Where the value is read from when it is needed.',
+  description: 'Origin from which the value is read when needed.',
   ...oneForm(
     {
       env: {
         type: 'string',
         description:
-          'Variable that holds the value; manifests may read those that begin with GW_VAR_.',
+          'Variable with the value; manifests may read those whose names start with GW_VAR_.',
         pattern: `^[A-Za-z_][A-Za-z0-9_]*$|${anyVariable}`,
         examples: ['GW_VAR_TOKEN'],
       },
-      file: { type: 'string', description: 'File in the secrets folder that holds the value.' },
+      file: { type: 'string', description: 'File in the secrets folder with the value.' },
       ...Object.fromEntries(remotePlaces.map(({ name, schema }) => [name, schema])),
     },
     { prefix, optional },
   ),
 };
 
-/** A write-only value: from elsewhere, or text that is no credential. */
+/** A write-only value: from an origin, or text that is not a credential. */
 export function secretValue(description: string): JsonSchema {
   return {
     ...(description === '' ? {} : { description }),
@@ -96,7 +99,7 @@ const keyFile = closedMap(
 );
 
 const target: JsonSchema = {
-  description: 'Where the value of a new key goes; the server tells it once.',
+  description: 'Destination of the value of a new key; the server returns it once.',
   ...oneForm({
     file: { description: 'A file of the secrets folder.', ...keyFile },
     ...Object.fromEntries(
@@ -115,7 +118,7 @@ const rotation: JsonSchema = {
       examples: ['30d'],
     },
     overlap: {
-      description: 'How long the value before stays good; less than the period.',
+      description: 'How long the previous value stays valid; less than the period.',
       type: 'string',
       pattern: String.raw`^[1-9]\d{0,5}[mhd]$|\$\{`,
       default: '30m',
@@ -133,7 +136,10 @@ const rotation: JsonSchema = {
   }),
 };
 
-/** What the spec of an ApiKey has beside the body of the API, in both spellings, and what goes with it. */
+/**
+ * Fields of an ApiKey spec that the API body does not have, in both spellings, and their
+ * dependencies.
+ */
 export const keyFields: Readonly<Record<string, JsonSchema>> = {
   secretOutput: target,
   secret_output: { ...target, doNotSuggest: true },

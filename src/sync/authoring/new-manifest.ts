@@ -1,19 +1,21 @@
-/** Knows the first manifest of a kind: the least that validates, with what it refers to beside it. */
+/** Generates the first manifest of a kind: the minimum that validates, with what it refers to. */
 import { dump } from 'js-yaml';
 import { type KindName, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { kindNotes } from './kind-notes.ts';
 
 export interface NewManifest {
-  /** One after the kind when left out. */
+  /** Derived from the kind when absent. */
   readonly name: string | undefined;
-  /** Of a workspace that the source declares; where none is named and one is needed, it is made. */
+  /**
+   * A workspace that the source declares; when one is needed and none is named, it is generated.
+   */
   readonly workspace: string | undefined;
-  /** Without what it refers to. */
+  /** Without the resources that it refers to. */
   readonly alone: boolean;
 }
 
-/** YAML of one document, after those that it refers to, as `validate` wants them to be there. */
+/** Returns the YAML of a document, after those that it refers to, so that `validate` accepts it. */
 export function newManifest(kind: KindName, { name, workspace, alone }: NewManifest): string {
   const { isUsuallyPlaced } = kindNotes[kind];
   const place = workspace ?? (isUsuallyPlaced ? madeWorkspace : undefined);
@@ -33,7 +35,7 @@ interface Document {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** What a resource refers to stands in its workspace, or in the one that is made where it needs one. */
+/** Referenced resources are in the same workspace, or in a generated one if they need one. */
 function documentsOf(
   kind: KindName,
   name: string,
@@ -73,7 +75,7 @@ function documentOf(
   return Object.assign({ apiVersion, kind }, { metadata, spec: whole });
 }
 
-/** `example-api-key`, or what the only one must be called. */
+/** `example-api-key`, or the fixed name of a singleton. */
 function nameOf(kind: KindName): string {
   if (kinds[kind].isSingleton === true) return singletonName;
   return `example${kind.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -1,11 +1,11 @@
-/** Knows how composed manifests are written down: as YAML with the place of all that others have put in, or as JSON. */
+/** Formats composed manifests as YAML with the positions of composed values, or as JSON. */
 import { Document, isMap, isScalar, isSeq } from 'yaml';
 import { oneLine } from '../../terminal-text.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { substituteAnnotation } from '../manifest/metadata.ts';
+import { substituteAnnotation } from '../manifest/manifest-metadata.ts';
 import { placeText } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import type { Place } from '../yaml/place.ts';
+import type { SourcePlace } from '../yaml/source-place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 
 /** One document each. */
@@ -30,7 +30,7 @@ export function renderedList(
   return { apiVersion, kind: 'List', items: manifests.map(documentOf) };
 }
 
-/** What it says for whoever reads it next: there, variables are put into all of it. */
+/** Formats a manifest for its next reader, who substitutes variables in all of it. */
 function documentOf({ document }: Manifest): Readonly<Record<string, unknown>> {
   const whole = withoutSealed(document) as Record<string, unknown>;
   const inOrder = ['apiVersion', 'kind', 'metadata', 'spec', 'state'].flatMap((key) =>
@@ -46,7 +46,9 @@ function metadataOf(whole: Readonly<Record<string, unknown>>): unknown {
   return Object.keys(others).length > 0 ? { ...metadata, annotations: others } : metadata;
 }
 
-/** What is encrypted has no other form; what stands for it is refused wherever a value is wanted. */
+/**
+ * An encrypted value has no other form; this placeholder is rejected wherever a value is needed.
+ */
 function withoutSealed(value: unknown): unknown {
   if (value instanceof SealedValue) return { valueFrom: { encrypted: true } };
   if (Array.isArray(value)) return value.map(withoutSealed);
@@ -54,8 +56,8 @@ function withoutSealed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutSealed(item)]));
 }
 
-/** Says behind every single value in which another place has a part what that is. */
-function annotate(node: unknown, place: Place, segments: Segments): void {
+/** Adds to every composed single value a comment with its related position. */
+function annotate(node: unknown, place: SourcePlace, segments: Segments): void {
   if (!place.isComposed) return;
   if (isMap(node)) {
     for (const { key, value } of node.items) {

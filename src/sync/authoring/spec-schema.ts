@@ -1,4 +1,4 @@
-/** Knows how the schema of a kind's body reads as a JSON Schema of its spec, as manifests spell it. */
+/** Converts the schema of a kind's body to a JSON Schema of its spec in manifest spelling. */
 import { z } from 'zod';
 import { Level } from '../../model/configs/config-document.ts';
 import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
@@ -7,17 +7,17 @@ import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec
 import { isScalar, type JsonSchema, orNull, orVariable, takesNull } from './json-schema.ts';
 import { keyDependencies, keyFields, referenceName, secretValue } from './manifest-values.ts';
 
-/** What the envelope says already, so that a spec need not, or may say nothing of by null. */
+/** Fields that the envelope implies, which a spec may omit or set to null. */
 function isImplied(kind: KindName, field: string): boolean {
   return field === 'name' || (kind === 'ApiKey' && ['type', 'sub_type'].includes(field));
 }
 
-/** @returns the schema and whether a manifest of this kind cannot do without a spec */
+/** @returns the schema, and whether a manifest of this kind needs a spec */
 export async function specSchema(kind: KindName): Promise<JsonSchema> {
   return new SpecSchema(kind, true).write(jsonSchemaOf(await loadSpecSchema(kind)));
 }
 
-/** What schemas of specs refer to: a level of a routing document, which holds others. */
+/** Definitions shared by schemas of specs: a level of a routing document, which is recursive. */
 export function sharedSchemas(): Readonly<Record<string, JsonSchema>> {
   const { $schema: _, properties, ...rest } = jsonSchemaOf(Level);
   const { targets, ...others } = properties as Record<string, JsonSchema>;
@@ -44,7 +44,7 @@ function jsonSchemaOf(schema: z.ZodType): JsonSchema {
 
 class SpecSchema {
   readonly #kind: KindName;
-  /** Whether a value that is one variable takes the type of its field: not in documents. */
+  /** Whether a value that is one variable takes the type of its field; not in documents. */
   readonly #isTyped: boolean;
 
   constructor(kind: KindName, isTyped: boolean) {
@@ -66,7 +66,7 @@ class SpecSchema {
     };
   }
 
-  /** A document that is taken as it is. */
+  /** A document that is taken unchanged. */
   writeDocument(document: JsonSchema): JsonSchema {
     return this.#map(document, shapeOf('Config').child('config'), 1);
   }
@@ -140,7 +140,7 @@ class SpecSchema {
         });
         spell(fields, spellings(toSnakeCase(manifestField), depth), name);
       }
-      // Beside a reference by name, the id of one server is nothing to suggest.
+      // Next to a reference by name, a server's id is not worth suggesting.
       spell(fields, keys, value, references.length > 0 && field !== 'value');
       const all = [...referring, ...keys];
       if (required.includes(field) || all.length > 1) {
@@ -150,13 +150,13 @@ class SpecSchema {
     return { properties: fields, ...countRules(oneOfThese) };
   }
 
-  /** What a change of the field does, beside what it means. */
+  /** Adds the effect of a change to the description of a field. */
   #noted(field: string, schema: JsonSchema, depth: number): JsonSchema {
     const { immutable, sets } = kinds[this.#kind];
     if (depth > 0) return schema;
     const notes = [
       ...(immutable.includes(field) ? ['Fixed: another value replaces the resource.'] : []),
-      ...(sets.includes(field) ? ['Order means nothing.'] : []),
+      ...(sets.includes(field) ? ['The order has no meaning.'] : []),
     ];
     const description = [schema.description ?? '', ...notes].join(' ').trim();
     return description === '' ? schema : { ...schema, description };
@@ -174,14 +174,17 @@ function notesOf({ description }: JsonSchema): { readonly description?: string }
   return typeof description === 'string' ? { description } : {};
 }
 
-/** `credit_limit` in both spellings, the usual one first. The API has names of its own at the top. */
+/**
+ * Returns `credit_limit` in both spellings, the usual one first. At the top the API has names of
+ * its own.
+ */
 function spellings(field: string, depth: number): string[] {
   if (depth === 0 && field !== field.toLowerCase()) return [field];
   const camel = toCamelCase(field);
   return camel !== field && toSnakeCase(camel) === field ? [camel, field] : [field];
 }
 
-/** Editors offer the usual spelling alone. */
+/** Editors suggest only the usual spelling. */
 function spell(
   written: Record<string, JsonSchema>,
   [usual, other]: readonly string[],
@@ -192,7 +195,7 @@ function spell(
   if (other !== undefined) written[other] = { ...schema, doNotSuggest: true };
 }
 
-/** One of several keys has to be there, or may be (`''` stands for none), and never two of them. */
+/** Requires one of several keys, or allows none (`''`), and never two of them. */
 function countRules(groups: readonly (readonly string[])[]): JsonSchema {
   const required = groups.flatMap((keys) => (keys.length === 1 ? keys : []));
   const needed = groups

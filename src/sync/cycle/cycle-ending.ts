@@ -5,12 +5,12 @@ import type { Refusal } from '../plan/guards.ts';
 import type { DraftChange, Plan } from '../plan/plan-model.ts';
 
 /** Returns how many changes a plan would write. */
-export function writes(plan: Plan): number {
-  return writeCount(plan.changes);
+export function countWrites(plan: Plan): number {
+  return countWriting(plan.changes);
 }
 
 /** Returns how many of the changes write something; `retain` does not. */
-export function writeCount(changes: Iterable<DraftChange>): number {
+export function countWriting(changes: Iterable<DraftChange>): number {
   let count = 0;
   for (const { action } of changes) if (action !== 'retain') count += 1;
   return count;
@@ -24,7 +24,7 @@ export function onlyRestores(changes: Iterable<DraftChange>): boolean {
 
 export function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
   const isHeld = refusal !== null || plan.blocked.length > 0;
-  const changes = writes(plan) > 0 ? 'changesPresent' : 'success';
+  const changes = countWrites(plan) > 0 ? 'changesPresent' : 'success';
   return withFaults(isHeld ? 'refusedByGuard' : changes, plan);
 }
 

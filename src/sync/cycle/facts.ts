@@ -10,7 +10,7 @@ import type { DesiredSet } from '../resources/resource-set.ts';
 import { type KeysInUse, readKeysInUse } from '../server/key-uses.ts';
 import { ownSnapshot, readSnapshot, type SnapshotRead, toLiveSet } from '../server/live.ts';
 import { readRevisions, readStanding } from '../server/sync-records.ts';
-import { onlyRestores, writeCount } from './cycle-ending.ts';
+import { countWriting, onlyRestores } from './cycle-ending.ts';
 import type { CycleOptions } from './cycle-options.ts';
 import { findHistoryRefusal } from './history-guard.ts';
 
@@ -51,7 +51,7 @@ export async function gatherFacts(
     if (keysInUse.size > 0) draft = blockedDraft(comparison, { keysInUse });
   }
   const facts = { read, comparison, keysInUse };
-  if (!readsStanding || writeCount(draft.changes.values()) === 0) {
+  if (!readsStanding || countWriting(draft.changes.values()) === 0) {
     return { ...facts, suspensions, lastRevision: null, historyRefusal: null };
   }
   const standing = await readStanding(client, signal);
@@ -92,7 +92,7 @@ async function readAndCompare(
     const read = await readSnapshot(client, previous, signal, query);
     const comparison = compare(read);
     const { changes, blocked } = blockedDraft(comparison, {});
-    if (writeCount(changes.values()) + blocked.size === 0) return { read, comparison };
+    if (countWriting(changes.values()) + blocked.size === 0) return { read, comparison };
   }
   // Resources of other owners may be referred to, use what is deleted, or occupy a name.
   const read = await readSnapshot(client, previous, signal);

@@ -19,7 +19,7 @@ import type { LiveResource } from '../resources/resource-set.ts';
 import type { SnapshotRead } from '../server/live.ts';
 import { FolderSink } from '../sinks/folder-sink.ts';
 import { ownerTag, SinkSet } from '../sinks/sink-set.ts';
-import { endingOfPlan, withDeliveries, writes } from './cycle-ending.ts';
+import { countWrites, endingOfPlan, withDeliveries } from './cycle-ending.ts';
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
 import type { CycleFacts } from './facts.ts';
 
@@ -33,7 +33,7 @@ export interface GuardedPlan {
 export interface JudgedPlan {
   /** The result of the cycle if nothing is carried out. */
   readonly result: CycleResult;
-  /** What the plan leaves undone or loses, with the commands that go on. */
+  /** Changes that the plan leaves undone and values that it loses, with the next commands. */
   readonly advice: readonly string[];
   readonly keys: readonly SurveyedKey[];
   readonly lastRevision: SyncRevision | null;
@@ -49,7 +49,7 @@ export function makeGuardedPlan(options: CycleOptions, facts: CycleFacts): Guard
 
 function refusalOf(plan: Plan, { snapshot }: SnapshotRead, options: CycleOptions): Refusal | null {
   const guard = findPruneRefusal(plan, options) ?? null;
-  const isAtomicWrite = options.isAtomic === true && writes(plan) > 0;
+  const isAtomicWrite = options.isAtomic === true && countWrites(plan) > 0;
   return guard ?? (isAtomicWrite ? findAtomicRefusal(plan, snapshot.changes_max) : null);
 }
 

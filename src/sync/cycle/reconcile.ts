@@ -10,7 +10,7 @@ import { acquireLease } from '../apply/owner-lease.ts';
 import type { DesiredSet } from '../resources/resource-set.ts';
 import type { SnapshotRead } from '../server/live.ts';
 import { carryOut } from './carry-out.ts';
-import { writes } from './cycle-ending.ts';
+import { countWrites } from './cycle-ending.ts';
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
 import { gatherFacts } from './facts.ts';
 import { type JudgedPlan, judgePlan, makeGuardedPlan, openCycleSinks } from './judge-plan.ts';
@@ -31,7 +31,7 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const guarded = makeGuardedPlan(options, facts);
   // Not awaited, so that this plan can be freed while the one under the lease is made.
   const isPreliminary = act && confirm === undefined && guarded.refusal === null;
-  if (isPreliminary && writes(guarded.plan) > 0) {
+  if (isPreliminary && countWrites(guarded.plan) > 0) {
     return underLease(options, desired, facts.read, null);
   }
   const first = await judgePlan(options, facts, guarded);
@@ -83,7 +83,7 @@ async function isIdle(
   options: CycleOptions,
   { result: { plan, read }, keys }: JudgedPlan,
 ): Promise<boolean> {
-  if (writes(plan) > 0 || keys.some(needsSettling)) return false;
+  if (countWrites(plan) > 0 || keys.some(needsSettling)) return false;
   return (await openCycleSinks(options, read).listLeaving()).found.length === 0;
 }
 

@@ -1,4 +1,4 @@
-/** Knows how manifests become one set: each identity once, every reference leading somewhere. */
+/** Combines all manifests into one desired set with unique identities and resolved references. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import {
   notAManifest,
@@ -10,8 +10,8 @@ import { isForeignHeading } from '../manifest/document-owner.ts';
 import { sopsFault } from '../manifest/encrypted-files.ts';
 import { mayHideLayers, readLayers } from '../manifest/layer-documents.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { Environment } from '../overlay/substitute.ts';
-import { isValuesFile } from '../overlay/values.ts';
+import { isValuesFile } from '../overlay/environment-values.ts';
+import type { VariableLookup } from '../overlay/substitute.ts';
 import {
   type DesiredResource,
   type DesiredSet,
@@ -43,41 +43,40 @@ import { FileCensus } from './file-census.ts';
 import { Identities } from './identities.ts';
 import { refuseSharedValues } from './shared-values.ts';
 
-export type Desired =
+export type DesiredResult =
   | { readonly set: DesiredSet; readonly faults?: undefined }
   | { readonly set?: undefined; readonly faults: readonly SourceFault[] };
 
-/** A source as far as it is right. */
+/** A source with its valid part. */
 export interface ReadSource {
   /** Every resource without a fault of its own; `faults` are those of the whole source. */
   readonly set: DesiredSet & { readonly faults: readonly HeldFault[] };
-  /** References of it that may lead to what could not be read: no faults of their own. */
+  /** References that may lead to something unreadable; not faults by themselves. */
   readonly waiting: readonly HeldFault[];
 }
 
-/** What is known of a source once it has been checked, when it is not to be applied. */
-export interface Checked {
-  /** In the order of their places; none when the source can be applied. */
+/** The result of checking a source that is not applied. */
+export interface CheckedSource {
+  /** By position; empty when the source can be applied. */
   readonly faults: readonly SourceFault[];
-  /** Of each resource of the scope whose spec has no fault of its own. */
+  /** The kind of each resource in the scope whose spec has no fault. */
   readonly kinds: readonly KindName[];
-  /** Of every such resource; null stands for the organisation's. */
+  /** Workspaces of these resources; null stands for the organisation. */
   readonly workspaces: ReadonlySet<string | null>;
   readonly leftAlone: LeftAlone;
   readonly warnings: readonly SourceNote[];
 }
 
 /**
- * Reads and checks everything in a source as far as that goes without a server, the free-form parts
- * of specs as the server would. All faults are found in one pass and come in the order of their
- * places; resources come in the order of their identities, so that neither files nor documents nor
- * keys matter by their order. Of a scope only the faults in it count.
+ * Reads and checks a source as far as possible without a server, including the free-form parts of
+ * specs. One pass finds all faults and returns them by position. Resources are ordered by identity,
+ * so the order of files, documents and keys does not matter. With a scope only its faults count.
  */
 export async function readDesired(
   files: SourceFiles,
   sources: SecretSources,
   scope: WorkspaceScope = null,
-): Promise<Desired> {
+): Promise<DesiredResult> {
   const { set, waiting } = await readSource(files, sources);
   const within = (held: readonly HeldFault[]): SourceFault[] =>
     held.filter((fault) => concerns(fault, scope)).map(({ fault }) => fault);
@@ -86,7 +85,7 @@ export async function readDesired(
   return faults.length > 0 ? { faults } : { set };
 }
 
-/** As {@link readDesired}, of a source of which the rest is applied where something is wrong. */
+/** Like {@link readDesired}, for a source whose valid part is applied despite faults. */
 export async function readSource(files: SourceFiles, sources: SecretSources): Promise<ReadSource> {
   const resources: DesiredResource[] = [];
   const references: Identity[][] = [];
@@ -123,12 +122,15 @@ export async function readSource(files: SourceFiles, sources: SecretSources): Pr
   return { set: { resources: inOrder(resources), ...found }, waiting };
 }
 
-/** As {@link readDesired}, and forgets each spec once it is checked, which a large source needs. */
+/**
+ * Like {@link readDesired}, but drops each spec after checking it, to limit the memory for large
+ * sources.
+ */
 export async function checkSource(
   files: SourceFiles,
   sources: SecretSources,
   scope: WorkspaceScope = null,
-): Promise<Checked> {
+): Promise<CheckedSource> {
   const reader = new Reader(files, sources);
   const declarations = await reader.run();
   for (const declaration of declarations) reader.resolve(declaration);
@@ -147,17 +149,17 @@ type OnSpec = (declaration: Declaration, manifest: Manifest, canonical: Canonica
 
 class Reader {
   readonly externals: ExternalResource[] = [];
-  /** Of the source as a whole, in the order of their places. */
+  /** Warnings about the source as a whole, by position. */
   warnings: readonly SourceNote[] = [];
   readonly #files: SourceFiles;
-  readonly #environment: Environment;
+  readonly #environment: VariableLookup;
   readonly #judge: SpecJudge;
   readonly #identities: Identities;
   readonly #declarations: Declaration[] = [];
   readonly #log = new FaultLog();
   readonly #waiting = new FaultLog();
   readonly #census = new FileCensus();
-  /** Something could not be identified: what seems missing may be there. */
+  /** Something could not be identified, so what seems missing may exist. */
   #incomplete: boolean;
 
   constructor(files: SourceFiles, sources: SecretSources) {
@@ -173,9 +175,9 @@ class Reader {
   }
 
   /**
-   * Resources with faults of their own are left out; references are not followed yet.
+   * Leaves out resources with faults of their own; references are not resolved yet.
    *
-   * @param onSpec is handed each resource with its spec, which is not kept otherwise
+   * @param onSpec receives each resource with its spec, which is not stored otherwise
    */
   async run(onSpec?: OnSpec): Promise<readonly Declaration[]> {
     const { files } = this.#files;
@@ -189,7 +191,7 @@ class Reader {
       if (isValuesFile(file)) this.#census.take(file, [], true);
       else await this.#readFile({ ...context, file }, onSpec);
     }
-    // What is patched may stand in what could not be read.
+    // The target of a patch may be in an unreadable file.
     if (!this.#incomplete) {
       this.warnings = context.layers.unreached();
       for (const fault of context.layers.unmatched()) this.#log.reportOf(fault, reachOfLayers);
@@ -207,7 +209,7 @@ class Reader {
     const { documents, fault } = await this.#judge.encryptedFiles.unseal(file, written);
     this.#incomplete ||= faults.length > 0;
     const foreign: Position[] = [];
-    /** Faults that say nothing of where they belong: to what else stands in the file. */
+    /** Faults without a workspace of their own affect everything else in the file. */
     const unplaced = [...faults];
     const inFile: (string | null)[] = [];
     let isHeld = faults.length > 0;
@@ -241,7 +243,7 @@ class Reader {
     for (const fault of unplaced) this.#log.reportOf(fault, reach);
   }
 
-  /** In the order of their places. */
+  /** Ordered by position. */
   get faults(): HeldFault[] {
     return this.#log.held.toSorted((one, two) => byPlace(one.fault, two.fault));
   }
@@ -260,7 +262,7 @@ class Reader {
 
   #takeManifest(manifest: Manifest, onSpec: OnSpec | undefined): void {
     const { kind, workspace, name } = manifest;
-    // Of two with one name either may have been meant to have another.
+    // Either of two resources with the same name may have been meant to have another.
     const within = manifestWorkspaces(manifest);
     this.#log.about(within, true);
     if (kind === 'External') {
@@ -280,11 +282,11 @@ class Reader {
     onSpec?.(declaration, manifest, canonical);
   }
 
-  /** What the references of a resource lead to; the faults of those that lead nowhere are added. */
+  /** Returns the referenced identities, and reports references that lead nowhere. */
   resolve(declaration: Declaration): Identity[] {
     const within = workspacesIn(declaration);
     const { workspace } = declaration.identity;
-    // A workspace that is not there may be a slip: the resource is meant for another then.
+    // An undeclared workspace may be a typing error; the resource is then meant for another one.
     const isLost = workspace !== null && !this.#identities.hasWorkspace(workspace);
     this.#log.about(within, isLost);
     this.#waiting.about(within, false);
@@ -292,7 +294,7 @@ class Reader {
   }
 }
 
-/** A workspace counts by its former names, too: what is in it may still be there under one of them. */
+/** A workspace also counts under its previous names, because the server may still use one. */
 function workspacesIn({
   identity,
   previousNames,

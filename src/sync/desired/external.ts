@@ -1,4 +1,4 @@
-/** Knows `kind: External`: a resource of someone else's, looked up on the server by slug, id or name. */
+/** Reads `kind: External`: a resource of another owner, looked up by slug, id or name. */
 import { kindNames, kinds } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -8,7 +8,7 @@ import type { SourceFault } from '../source/source-files.ts';
 const ways = ['slug', 'id', 'name'] as const;
 const fields = ['kind', ...ways];
 
-/** Undefined when `report` was told why it cannot be used. */
+/** Returns undefined after reporting why it cannot be used. */
 export function readExternal(
   manifest: Manifest,
   report: (fault: SourceFault) => void,
@@ -35,7 +35,10 @@ export function readExternal(
   const [by, ...others] = ways.filter((way) => spec[way] !== undefined);
   const lookup = by === undefined ? undefined : spec[by];
   if (by === undefined || others.length > 0 || typeof lookup !== 'string' || lookup === '') {
-    return refuse(['spec'], 'an External needs one of spec.slug, spec.id and spec.name, as text');
+    return refuse(
+      ['spec'],
+      'an External needs exactly one of spec.slug, spec.id and spec.name, a string',
+    );
   }
   return { identity: { kind, workspace, name }, position: place.start, by, lookup };
 }

@@ -1,11 +1,11 @@
-/** Knows what each fault of a source holds up: the workspaces in which it stands, and whether it may hide more. */
+/** Collects faults with the workspaces that each affects, and whether it may hide more. */
 import { basename } from 'node:path/posix';
 import type { HeldFault } from '../resources/resource-set.ts';
 import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
 
 type Reach = Omit<HeldFault, 'fault'>;
 
-/** Of a fault about a file as a whole, or a part of it that says of nothing what it is. */
+/** Returns the reach of a fault of a whole file, or of a part that does not identify itself. */
 export function reachOfFile(
   path: string,
   workspaces: HeldFault['workspaces'],
@@ -15,16 +15,16 @@ export function reachOfFile(
   return { workspaces, mayHide: true, unread: path, holdsAll };
 }
 
-/** Of what goes into manifests of any workspace. */
+/** The reach of faults in layers, which go into manifests of any workspace. */
 export const reachOfLayers: Reach = { workspaces: [], mayHide: true, unread: null, holdsAll: true };
 
-/** Collects faults while it is said what they are about. */
+/** Collects faults under the reach that is set at the time. */
 export class FaultLog {
   readonly held: HeldFault[] = [];
-  /** Of what is being read. */
+  /** The reach of what is being read. */
   #reach: Reach = { workspaces: [], mayHide: true, unread: null };
 
-  /** What the faults that are reported from here on stand in. */
+  /** Sets the reach of the faults that are reported from now on. */
   about(workspaces: HeldFault['workspaces'], mayHide: boolean): void {
     this.#reach = { workspaces, mayHide, unread: null };
   }

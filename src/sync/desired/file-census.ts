@@ -1,4 +1,6 @@
-/** Knows which files of a source hold manifests, and what in it is another program's. */
+/**
+ * Tracks which files of a source contain manifests, and which documents belong to other programs.
+ */
 
 import type { LeftAlone, Position, SourceInfo } from '../resources/resource-set.ts';
 import { infoOf, type SourceFile, type SourceFiles } from '../source/source-files.ts';
@@ -10,9 +12,9 @@ export class FileCensus {
   readonly #foreignDocuments: string[] = [];
 
   /**
-   * @param foreign where another program's documents stand
-   * @param isHeld whether the file has manifests, as far as can be seen
-   * @returns whether the file was named and has none
+   * @param foreign positions of documents of other programs
+   * @param isHeld whether the file contains manifests, as far as readable
+   * @returns whether the file was named explicitly and contains none
    */
   take(file: SourceFile, foreign: readonly Position[], isHeld: boolean): boolean {
     if (isHeld) {
@@ -34,7 +36,7 @@ export class FileCensus {
     };
   }
 
-  /** What is not ours makes no other version of the source: a plan may be written beside it. */
+  /** Other documents do not change the version of the source: a plan may be written next to it. */
   source({ repo, revision, environment }: SourceInfo): SourceInfo {
     return infoOf(repo, revision, this.#held, environment);
   }

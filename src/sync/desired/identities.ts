@@ -1,4 +1,4 @@
-/** Knows every identity that a source declares, and which of them a reference means. */
+/** Registers the identities that a source declares, and resolves references to them. */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { nearest } from '../../suggest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -6,25 +6,25 @@ import { type Identity, identityKey, type Position, placeText } from '../resourc
 import type { SourceFault } from '../source/source-files.ts';
 import type { Declaration } from '../validation/declaration.ts';
 import type { PendingReference } from '../validation/placeholders.ts';
-import { bindingFault, type ReachFault, reachFault } from './reach.ts';
+import { bindingFault, type ReachFault, reachFault } from './reference-rules.ts';
 
-/** What a reference may lead to. */
+/** The target of a reference. */
 interface Referent {
   readonly key: string;
   readonly identity: Identity;
   readonly place: Manifest['place'];
   readonly absent: boolean;
-  /** Of a Guardrail that is declared. */
+  /** The target of a declared Guardrail. */
   readonly target: unknown;
 }
 
-/** The identities of one source; reports those that stand twice and references that lead nowhere. */
+/** The identities of one source; reports duplicates and unresolved references. */
 export class Identities {
   readonly #referents = new Map<string, Referent>();
   readonly #report: (fault: SourceFault) => void;
   readonly #reportUnread: (fault: SourceFault) => void;
 
-  /** @param reportUnread told of references that may lead to what could not be read */
+  /** @param reportUnread receives references that may lead to something unreadable */
   constructor(report: (fault: SourceFault) => void, reportUnread: (fault: SourceFault) => void) {
     this.#report = report;
     this.#reportUnread = reportUnread;
@@ -34,7 +34,7 @@ export class Identities {
     return this.#find('Workspace', null, name) !== undefined;
   }
 
-  /** Whether the identity is free; a second one is reported at both places. */
+  /** Returns whether the identity is free; reports a duplicate with both positions. */
   claim(identity: Identity, { place, absent, kind, spec }: Manifest): boolean {
     const key = identityKey(identity);
     const holder = this.#referents.get(key);
@@ -50,10 +50,10 @@ export class Identities {
   }
 
   /**
-   * Follows every reference of a resource.
+   * Resolves every reference of a resource.
    *
-   * @param isComplete false: something could not be identified, so what seems missing may be there
-   * @returns what they lead to, once each; those that lead nowhere are reported
+   * @param isComplete false when something could not be identified, so what seems missing may exist
+   * @returns the targets without duplicates; unresolved references are reported
    */
   resolve(declaration: Declaration, isComplete: boolean): Identity[] {
     const found = new Set<Identity>();
@@ -107,13 +107,13 @@ export class Identities {
       const fix = this.#nearName(reference, from) ?? `declare it, or add an External for it`;
       this.#report(place.fault(written, 'dangling-reference', message, fix));
     } else {
-      const message = `${kind} "${text}" is declared in nothing that could be read`;
+      const message = `${kind} "${text}" is not declared in any readable file`;
       this.#reportUnread(place.fault(written, 'unread-reference', message));
     }
     return undefined;
   }
 
-  /** What a written name means, best first: in its own workspace, then at organisation level. */
+  /** Resolves a written name: first in the own workspace, then at organisation level. */
   #referentOf({ kind, text }: PendingReference, from: Identity): Referent | undefined {
     const slash = text.indexOf('/');
     if (kinds[kind].workspaced === 'none') return this.#find(kind, null, text);

@@ -1,11 +1,11 @@
-/** Knows the values that only one resource may have: slugs, places of key values, former names, being the default. */
+/** Reports values that must be unique: slugs, key destinations, previous names, the default. */
 
 import { identityKey, placeText } from '../resources/resource-set.ts';
 import { targetText } from '../resources/secret-target.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { Declaration } from '../validation/declaration.ts';
 
-/** Reports each value that a second resource claims, with the two of them. */
+/** Reports each value that a second resource claims, with both positions. */
 export function refuseSharedValues(
   declarations: readonly Declaration[],
   report: (fault: SourceFault, claimants: readonly Declaration[]) => void,
@@ -26,13 +26,13 @@ export function refuseSharedValues(
     };
     const { kind, workspace } = identity;
     if (typeof slug === 'string') {
-      // That of a provider is one of its workspace, every other one of the organisation.
+      // Provider slugs are unique in their workspace, all others in the organisation.
       const within = kind === 'Provider' ? `${kind} ${workspace}` : kind;
       claim(`slug ${within} ${slug}`, `the slug "${slug}"`, ['spec', 'slug']);
     }
     if (isDefault) {
       const within = `${kind} ${workspace ?? ''}`;
-      claim(`default ${within}`, 'the place of the default', ['spec', 'isDefault']);
+      claim(`default ${within}`, 'the default', ['spec', 'isDefault']);
     }
     if (secretOutput !== null) {
       const target = targetText(secretOutput);

@@ -165,7 +165,7 @@ export function isDefault(kind: KindName, segments: readonly string[], value: Sp
   return [value].flat().join(' and ') === defaultText(kind, segments);
 }
 
-/** What is lost when a resource is deleted and created again, besides the fields in the plan. */
+/** Lists what is lost when a resource is deleted and created again, besides the fields in the plan. */
 const endings: Readonly<Record<KindName, readonly string[]>> = {
   Workspace: ['its id and slug', 'the usage counted for it'],
   Guardrail: ['its id and slug'],

@@ -50,7 +50,7 @@ export interface Difference {
 }
 
 export interface DiffInput extends EqualityTerms {
-  /** What this owner applied last; null when it never did. */
+  /** The spec that this owner applied last; null when it never did. */
   readonly base: Spec | null;
   readonly desired: Spec;
   readonly live: Spec;

@@ -9,7 +9,7 @@ import { StatusReporter, type StatusReporterOptions } from '../status/status-rep
 import { SyncState } from '../status/sync-state.ts';
 import { syncSettled, type WatchOptions, watch } from './watch.ts';
 
-/** What the loop syncs, and on which terms. */
+/** The source, the server and the terms of the loop. */
 export interface LoopOptions
   extends Omit<
     WatchOptions,

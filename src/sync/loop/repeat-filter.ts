@@ -9,7 +9,7 @@ import { Unreachable } from '../server/refusal.ts';
 export class RepeatFilter {
   /** The last failure or drift, as text. */
   #last: string | null = null;
-  /** What the last cycle left undone, as text. */
+  /** The changes that the last cycle left undone, as text. */
   #waiting: string | null = null;
 
   /** Returns whether the failure differs from the last one, and remembers it. */

@@ -24,7 +24,7 @@ export interface CycleWithDrift extends TimedCycle {
  */
 export async function runCycle(
   options: CycleOptions,
-  { mode, repeats: told }: CycleContext,
+  { mode, repeats }: CycleContext,
 ): Promise<CycleWithDrift> {
   const cycle = await timeCycle(options);
   const { plan, refusal } = cycle.result;
@@ -35,7 +35,7 @@ export async function runCycle(
   const result = { ...run.result, refusal, ending: endingWhileHeld(run.result.ending) };
   const about = { ...run, result, wrong: null, isVersionHeld: true };
   if (!isHealing) {
-    const isNews = told.isNewDrift(result.plan.changes);
+    const isNews = repeats.isNewDrift(result.plan.changes);
     return { ...cycle, driftEvent: { kind: 'drift', ...about, isNews } };
   }
   const now = await timeCycle({ ...options, previous: result.read });

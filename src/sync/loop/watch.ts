@@ -319,7 +319,7 @@ function isOnlyDrift(changes: readonly PlannedChange[]): boolean {
 }
 
 /**
- * Returns whether a retry may help. A missing or wrong key file needs a person. What a guard refuses may
+ * Returns whether a retry may help. A missing or wrong key file needs a person. A refused version may
  * be released by a run elsewhere, which sends no notice.
  */
 function canRetry({ ending, report, refusal }: CycleResult): boolean {

@@ -1,6 +1,10 @@
-/** Knows the manifests of a source as they come to be: with values, patches and defaults in them, and variables as written. */
-import type { Environment } from '../overlay/substitute.ts';
-import { isValuesFile } from '../overlay/values.ts';
+/**
+ * Returns the composed manifests of a source: with values, patches and defaults, and variables as
+ * written.
+ */
+
+import { isValuesFile } from '../overlay/environment-values.ts';
+import type { VariableLookup } from '../overlay/substitute.ts';
 import { byCodeUnits, type SourceFiles } from '../source/source-files.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';
 import { readManifests } from './document-manifests.ts';
@@ -10,17 +14,17 @@ import { readLayers } from './layer-documents.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * Every manifest of a source without faults, by kind, workspace and name. Variables stand in their specs as
- * they are written, so that nothing of the process is in there, and what is encrypted stays closed.
+ * Returns every manifest of a valid source, by kind, workspace and name. Variables in specs stay as
+ * written and encrypted values stay closed, so that nothing of the process environment is included.
  *
- * @param environment put into names and the rest of what is no spec
+ * @param environment variables for names and other parts outside specs
  */
 export async function composedManifests(
   { files }: SourceFiles,
-  environment: Environment,
+  environment: VariableLookup,
 ): Promise<Manifest[]> {
   const encryptedFiles = new EncryptedFiles(files, undefined, false);
-  const layers = await readLayers(files, { environment, areKept: true }, encryptedFiles);
+  const layers = await readLayers(files, { environment, leavesVariables: true }, encryptedFiles);
   const manifests: [key: string, Manifest][] = [];
   for (const file of files.filter((one) => !isValuesFile(one))) {
     const { documents: written } = readDocuments(file, isForeignHeading);

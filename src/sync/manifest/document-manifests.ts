@@ -1,33 +1,33 @@
-/** Knows which manifests a document holds, one or a List of them, with all that goes into them. */
+/** Reads the manifests of a document, a single one or a List, with their layers applied. */
 
 import type { Position } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import type { SourceFault, SourceFile } from '../source/source-files.ts';
 import { isMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
-import { DocumentPlace } from '../yaml/place.ts';
+import { DocumentPlace } from '../yaml/source-place.ts';
 import type { YamlDocument } from '../yaml/yaml-document.ts';
-import { apiVersion, isForeign } from './document-owner.ts';
+import { apiVersion, isForeignDocument } from './document-owner.ts';
 import { sealedOutsideSpec } from './encrypted-files.ts';
-import { isLayer, markOf, misplacedLayer, type ReadLayers } from './layer-documents.ts';
+import { folderMarkOf, isLayer, misplacedLayer, type ReadLayers } from './layer-documents.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { withVariables } from './variables.ts';
 
 export interface ReadManifests {
   readonly manifests: readonly Manifest[];
   readonly faults: readonly SourceFault[];
-  /** Something stands here whose identity could not be read: references to it cannot be judged. */
+  /** A part has no readable identity, so references to it cannot be checked. */
   readonly unidentified: boolean;
-  /** It may not be clear to which workspace all of it belongs. */
+  /** The workspace of a part may be unclear. */
   readonly misread: boolean;
-  /** Something stands here that goes into manifests and is none. */
+  /** The document contains layers and no manifests. */
   readonly isLayer: boolean;
-  /** Where another program's documents stand, which are left alone. */
+  /** Positions of documents of other programs, which are left alone. */
   readonly foreign: readonly Position[];
-  /** It holds encrypted values for manifests that name them, and declares nothing. */
+  /** It contains encrypted values for manifests to name, and declares nothing. */
   readonly isStore: boolean;
 }
 
-/** What a document is read with, and the file that it stands in. */
+/** The file of a document and the layers that apply to it. */
 export interface ReadingContext extends Pick<ReadLayers, 'layers' | 'variables'> {
   readonly file: SourceFile;
 }
@@ -40,7 +40,7 @@ export function readManifests(document: YamlDocument, context: ReadingContext): 
   }
   const place = new DocumentPlace(document);
   const isList = isMap(value) && value.kind === 'List';
-  if (isForeign(value) && !(isList && value.apiVersion === 'v1') && !hidesItself(value)) {
+  if (isForeignDocument(value) && !(isList && value.apiVersion === 'v1') && !hidesItself(value)) {
     return isStore(document) ? { ...nothing, isStore: true } : foreignAt(place.start);
   }
   if (isList) {
@@ -60,12 +60,12 @@ const nothing: ReadManifests = {
   isStore: false,
 };
 
-/** Whether what would tell whose a document is has been encrypted. */
+/** Returns whether the fields that would identify the document are encrypted. */
 function hidesItself(value: unknown): boolean {
   return isMap(value) && [value.apiVersion, value.kind].some((it) => it instanceof SealedValue);
 }
 
-/** An encrypted file of values for manifests that name them, which is theirs and declares nothing. */
+/** An encrypted file of values for manifests to name; it declares nothing. */
 function isStore({ value, isEncrypted }: YamlDocument): boolean {
   return isEncrypted === true && isMap(value) && !('apiVersion' in value) && !('kind' in value);
 }
@@ -88,7 +88,7 @@ function readList(
       const fault = inner.fault(['kind'], 'nested-list', 'a List cannot hold another List');
       return { ...nothing, faults: [fault], unidentified: true };
     }
-    if (isMap(item) && isForeign(item) && !hidesItself(item)) return foreignAt(inner.start);
+    if (isMap(item) && isForeignDocument(item) && !hidesItself(item)) return foreignAt(inner.start);
     return readOne(item, document, inner, context);
   });
   const foreign = read.flatMap((one) => one.foreign);
@@ -121,7 +121,7 @@ function readOne(
   }
   const sealed = document.isEncrypted === true ? sealedOutsideSpec(raw) : undefined;
   if (sealed !== undefined) {
-    const message = `${sealed.join('.')} is encrypted, so that nothing tells what this declares`;
+    const message = `${sealed.join('.')} is encrypted, so it is unclear what this declares`;
     const fix =
       "encrypt secret fields only: sops encrypt --encrypted-regex '^(headers|customHeaders)$'";
     const fault = place.fault(sealed, 'sealed-field', message, fix);
@@ -132,7 +132,7 @@ function readOne(
     return { ...nothing, faults: fault === undefined ? [] : [fault], isLayer: true };
   }
   const { isInSpec, faults, ...own } = withVariables(raw, document, place, variables);
-  const composed = layers.isEmpty ? own : layers.compose(own, markOf(file), faults);
+  const composed = layers.isEmpty ? own : layers.compose(own, folderMarkOf(file), faults);
   const valueFaults = faults.length;
   const manifest = readManifest(composed.value, composed.place, faults);
   return {
@@ -146,7 +146,7 @@ function readOne(
   };
 }
 
-/** The workspaces that documents name which say no more of themselves that can be read. */
+/** Returns the workspaces that otherwise unreadable documents name. */
 export function workspacesNamed({ value }: YamlDocument): string[] {
   const all: unknown[] = isMap(value) && Array.isArray(value.items) ? value.items : [value];
   return all.flatMap((one) => {
@@ -159,16 +159,16 @@ export function workspacesNamed({ value }: YamlDocument): string[] {
 
 export function notAManifest(position: Position): SourceFault {
   const fix = `a manifest begins with apiVersion: ${apiVersion}, kind and metadata`;
-  return { position, code: 'not-a-manifest', message: 'this is no manifest', fix };
+  return { position, code: 'not-a-manifest', message: 'this is not a manifest', fix };
 }
 
-/** What Git LFS commits in the place of a file. */
+/** The placeholder that Git LFS commits instead of a file. */
 function isLargeFilePointer(raw: unknown): boolean {
   return typeof raw === 'string' && raw.startsWith('version https://git-lfs.github.com/spec/');
 }
 
 function largeFile(position: Position): SourceFault {
-  const message = 'the file is kept by Git LFS, and only a pointer to it is in the commit';
+  const message = 'the file is stored in Git LFS, and the commit contains only a pointer to it';
   const fix = 'take manifests out of Git LFS: git lfs untrack, git add --renormalize';
   return { position, code: 'large-file-pointer', message, fix };
 }

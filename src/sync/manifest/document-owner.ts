@@ -1,4 +1,4 @@
-/** Knows whose a document is: a manifest, one that was meant to be, or another program's. */
+/** Distinguishes manifests, faulty manifests, and documents of other programs. */
 import { kindNames } from '../../model/kinds/kinds.ts';
 import { nearest } from '../../suggest.ts';
 
@@ -6,16 +6,17 @@ const group = 'gatewright.dev';
 export const apiVersion = `${group}/v1`;
 
 const kindsOfOurs: readonly string[] = [...kindNames, 'External', 'List', 'Defaults'];
-/** Edits by which a group may differ from ours beside a kind of ours: `gateway.dev` is one. */
+/** Maximum edit distance of a mistyped API group; `gateway.dev` is one. */
 const groupDistanceMax = 5;
 
 /**
- * Whether a document is another program's, to be left alone. What may have been meant as a manifest is
- * not: its faults are told, since to leave it alone would count what it declares as removed.
+ * Returns whether a document belongs to another program and is left alone. A probable manifest is
+ * not: its faults are reported, because leaving it alone would count its resources as removed.
  */
-export function isForeign(document: unknown): boolean {
-  if (Array.isArray(document)) return document.every((item) => !isMap(item) || isForeign(item));
-  // Text alone is what is left of a manifest that was cut off, or one without its colons.
+export function isForeignDocument(document: unknown): boolean {
+  if (Array.isArray(document))
+    return document.every((item) => !isMap(item) || isForeignDocument(item));
+  // Plain text may be the rest of a truncated manifest, or one without colons.
   if (!isMap(document)) return false;
   const { apiVersion: version, kind } = document;
   if (typeof version !== 'string') return !isMeant(document);
@@ -23,14 +24,14 @@ export function isForeign(document: unknown): boolean {
   const [name = ''] = version.split('/');
   const isOurKind = typeof kind === 'string' && kindsOfOurs.includes(kind);
   if (name.toLowerCase().includes('gatewright')) return false;
-  // The groups of Kubernetes itself have no name; a kubeconfig is `v1` and `Config`.
+  // Core groups of Kubernetes have no name; a kubeconfig has `v1` and `Config`.
   if (!version.includes('/')) {
     return !isOurKind || (!isMap(document.spec) && !isNamed(document));
   }
   return nearest(name, [group], isOurKind ? groupDistanceMax : undefined) === undefined;
 }
 
-/** Whether what names no version of anything was meant as a manifest. */
+/** Returns whether a document without any version was meant as a manifest. */
 function isMeant(document: Readonly<Record<string, unknown>>): boolean {
   const entries = Object.entries(document);
   if (document.apiVersion === null) return true;
@@ -54,10 +55,13 @@ function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** As {@link isForeign}, of a document of which no more is known; in doubt it is ours. */
+/**
+ * Like {@link isForeignDocument}, for a document of which only the heading is known; when in doubt it is a
+ * manifest.
+ */
 export function isForeignHeading(
   heading: Readonly<Record<string, unknown>>,
   texts: readonly string[],
 ): boolean {
-  return isForeign(heading) && !texts.some((text) => text.includes(group));
+  return isForeignDocument(heading) && !texts.some((text) => text.includes(group));
 }

@@ -1,49 +1,55 @@
-/** Knows the files of a source that sops has encrypted: manifests with closed values, and values that manifests name. */
+/**
+ * Opens the files of a source that sops has encrypted: manifests with closed values, and value
+ * files.
+ */
 import { posix } from 'node:path';
 import { didYouMean } from '../../suggest.ts';
 import { type SopsPlace, sopsText } from '../resources/secret-target.ts';
 import type { AgeIdentities } from '../sops/age-identities.ts';
 import { looksEncrypted } from '../sops/encrypted-value.ts';
-import { metadataKey } from '../sops/leaves.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import { openSopsFile, type PlacedFault, placeOf, type SopsFile } from '../sops/sops-file.ts';
+import { openSopsFile, type PlacedFault, type SopsFile, sealedKey } from '../sops/sops-file.ts';
+import { metadataKey } from '../sops/sops-leaves.ts';
 import { ignoreFileName, type SourceFault, type SourceFile } from '../source/source-files.ts';
 import { isMap } from '../yaml/map-fields.ts';
-import { DocumentPlace } from '../yaml/place.ts';
+import { DocumentPlace } from '../yaml/source-place.ts';
 import { readDocuments, type YamlDocument } from '../yaml/yaml-document.ts';
-import { isForeign, isForeignHeading } from './document-owner.ts';
+import { isForeignDocument, isForeignHeading } from './document-owner.ts';
 import { keysOfPath } from './field-path.ts';
 
-/** What is wrong with what was asked for. */
+/** Why a value cannot be used. */
 export interface SopsRefusal {
   readonly code: string;
   readonly message: string;
   readonly fix: string;
-  /** There is no such file or value, or nothing to open it with. */
+  /** There is no such file or value, or no identity to decrypt it. */
   readonly isUnset?: boolean | undefined;
 }
 
-/** What a file holds for those that name it. */
-interface Opened {
+/** The content of a value file. */
+interface OpenedValueFile {
   readonly value: unknown;
   readonly sops: SopsFile;
 }
 
 export interface UnsealedDocuments {
-  /** Encrypted texts stand in them as {@link SealedValue}. */
+  /** Encrypted texts are {@link SealedValue}. */
   readonly documents: readonly YamlDocument[];
   /** Why nothing of the file may be used. */
   readonly fault: PlacedFault | undefined;
 }
 
-/** The encrypted files of one source. Each is opened once, and only where it is ours or named. */
+/**
+ * The encrypted files of one source. Each is decrypted once, and only if it has manifests or is
+ * named.
+ */
 export class EncryptedFiles {
   readonly #files: ReadonlyMap<string, SourceFile>;
   readonly #identities: AgeIdentities | undefined;
   readonly #mustOpen: boolean;
-  readonly #opened = new Map<string, Opened>();
+  readonly #opened = new Map<string, OpenedValueFile>();
 
-  /** @param mustOpen false for checks without identities at hand */
+  /** @param mustOpen false for checks without identities */
   constructor(
     files: readonly SourceFile[],
     identities: AgeIdentities | undefined,
@@ -54,13 +60,13 @@ export class EncryptedFiles {
     this.#mustOpen = mustOpen;
   }
 
-  /** The documents of a file as manifests see them. */
+  /** Returns the documents of a file in the form that manifests use. */
   async unseal(file: SourceFile, documents: readonly YamlDocument[]): Promise<UnsealedDocuments> {
     const metadata = metadataOf(documents);
     if (metadata === undefined) return { documents, fault: undefined };
-    // What only others read, or only those that name it, is not opened for its own sake.
-    const isAsked = documents.some(({ value }) => isOurs(value));
-    const sops: SopsFile = isAsked ? await this.#open(file, metadata) : { sealed: new Map() };
+    // A file that only others read, or that is only named, is not decrypted here.
+    const isNeeded = documents.some(({ value }) => isOurs(value));
+    const sops: SopsFile = isNeeded ? await this.#open(file, metadata) : { sealed: new Map() };
     return {
       documents: documents.map((document) => ({
         ...document,
@@ -71,7 +77,7 @@ export class EncryptedFiles {
     };
   }
 
-  /** Opens the file of a value, so that it can be read at once. */
+  /** Decrypts the file of a value, so that `read` can return it. */
   async open({ file: name }: SopsPlace, fromFile: string): Promise<void> {
     const path = pathFrom(fromFile, name);
     const file = this.#files.get(path);
@@ -83,7 +89,7 @@ export class EncryptedFiles {
     this.#opened.set(path, { value, sops: await this.#open(file, metadata) });
   }
 
-  /** A value of a file that was opened. */
+  /** Returns a value of a decrypted file. */
   read({ file, key }: SopsPlace, fromFile: string): SealedValue | SopsRefusal {
     const path = pathFrom(fromFile, file);
     const opened = this.#opened.get(path);
@@ -95,11 +101,11 @@ export class EncryptedFiles {
       const message = `${path} cannot be read: ${fault.message}`;
       return { ...fault, message, isUnset: fault.isUnopened };
     }
-    const found = sops.sealed.get(placeOf(0, keys));
+    const found = sops.sealed.get(sealedKey(0, keys));
     return found ?? notFound(value, keys, path);
   }
 
-  /** Where a value comes from, in plans. */
+  /** Formats the origin of a value for plans. */
   originOf({ file, key }: SopsPlace, fromFile: string): string {
     return sopsText(pathFrom(fromFile, file), key);
   }
@@ -126,12 +132,12 @@ export class EncryptedFiles {
   }
 }
 
-/** Whether sops has encrypted a file, by its documents. */
+/** Returns whether sops has encrypted a file. */
 export function isEncryptedFile(documents: readonly YamlDocument[]): boolean {
   return metadataOf(documents) !== undefined;
 }
 
-/** What sops wrote of the whole file, in its first document; undefined where it has not encrypted it. */
+/** Returns the sops metadata in the first document; undefined for a plain file. */
 function metadataOf(documents: readonly YamlDocument[]): unknown {
   const value = documents[0]?.value;
   if (!isMap(value)) return undefined;
@@ -139,24 +145,26 @@ function metadataOf(documents: readonly YamlDocument[]): unknown {
   return isMap(metadata) && 'mac' in metadata ? metadata : undefined;
 }
 
-/** Whether a document is a manifest, or may be one. */
+/** Returns whether a document is a manifest, or may be one. */
 function isOurs(value: unknown): boolean {
   if (!isMap(value)) return false;
   if (value.kind === 'List' && Array.isArray(value.items)) return value.items.some(isOurs);
   const isHidden = [value.apiVersion, value.kind].some(
     (text) => typeof text === 'string' && looksEncrypted(text),
   );
-  return isHidden || !isForeign(value);
+  return isHidden || !isForeignDocument(value);
 }
 
-/** A copy without what sops wrote, in which encrypted values say that they are. */
+/**
+ * Copies a document without sops metadata, with encrypted values replaced by {@link SealedValue}.
+ */
 function unsealed(
   value: unknown,
   sops: SopsFile,
   document: number,
   path: readonly string[],
 ): unknown {
-  if (typeof value === 'string') return sops.sealed.get(placeOf(document, path)) ?? value;
+  if (typeof value === 'string') return sops.sealed.get(sealedKey(document, path)) ?? value;
   if (Array.isArray(value)) {
     return value.map((item, at) => unsealed(item, sops, document, [...path, `${at}`]));
   }
@@ -168,7 +176,7 @@ function unsealed(
   );
 }
 
-/** Where something is encrypted that says what a manifest is. */
+/** Returns the path of an encrypted value in the part that identifies a manifest. */
 export function sealedOutsideSpec(raw: Record<string, unknown>): string[] | undefined {
   const { spec: _, ...envelope } = raw;
   return sealedIn(envelope, []);
@@ -184,7 +192,7 @@ function sealedIn(value: unknown, path: readonly string[]): string[] | undefined
   return undefined;
 }
 
-/** What is wrong with an encrypted file, at its place. */
+/** Returns the fault of an encrypted file, at its position. */
 export function sopsFault(
   { code, message, fix, leaf }: PlacedFault,
   documents: readonly YamlDocument[],
@@ -222,7 +230,7 @@ function notFound(document: unknown, keys: readonly string[], path: string): Sop
   const name = keys.join('.');
   const isMany = typeof value === 'object' && value !== null;
   const message = isMany
-    ? `${name} of ${path} is no single value`
+    ? `${name} of ${path} is not a single value`
     : `${name} of ${path} is not encrypted`;
   const fix = isMany ? 'name a value in it' : 'encrypt it with sops, or write it into the manifest';
   return { code: 'sops-key', message, fix };

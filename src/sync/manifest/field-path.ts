@@ -1,9 +1,9 @@
-/** Knows how a text names a place by its keys: `spec.defaults.team`, `headers["x-team"]`. */
+/** Parses paths in texts, such as `spec.defaults.team` or `headers["x-team"]`. */
 
-/** One key: `.rateLimits`, or `["x-team"]` where a key is no word. */
+/** One key: `.rateLimits`, or `["x-team"]` for a key that is no identifier. */
 const part = /\.?([A-Za-z_$@][\w$@-]*)|\[("(?:[^"\\]|\\.)*")\]/y;
 
-/** Undefined for what is no such path. */
+/** Returns undefined for an invalid path. */
 export function keysOfPath(text: string): string[] | undefined {
   const keys: string[] = [];
   for (let at = 0; at < text.length; at = part.lastIndex) {

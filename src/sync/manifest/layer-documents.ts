@@ -1,39 +1,39 @@
-/** Knows which documents of a source are patches or defaults; they are read before the manifests that they go into. */
+/** Reads patches, values and defaults, before the manifests that they go into. */
 import { basename, dirname } from 'node:path/posix';
 import { kindNames } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
+import { EnvironmentValueSet, isValuesFile } from '../overlay/environment-values.ts';
 import { type FolderMark, Layers } from '../overlay/layers.ts';
 import type { Variables } from '../overlay/substitute.ts';
-import { isValuesFile, Values } from '../overlay/values.ts';
 import type { SourceFault, SourceFile, SourceFiles } from '../source/source-files.ts';
 import { isMap, readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
-import { DocumentPlace } from '../yaml/place.ts';
+import { DocumentPlace } from '../yaml/source-place.ts';
 import { readDocuments, type YamlDocument } from '../yaml/yaml-document.ts';
 import { apiVersion, isForeignHeading } from './document-owner.ts';
 import { type EncryptedFiles, sealedOutsideSpec } from './encrypted-files.ts';
 import { readManifest } from './manifest.ts';
 import { type WithVariables, withVariables } from './variables.ts';
 
-/** What goes into the manifests of a source. */
+/** The layers of a source. */
 export interface ReadLayers {
   readonly layers: Layers;
   readonly variables: Variables;
-  /** Any of them leaves open what every manifest says. */
+  /** Each of these faults leaves open what every manifest contains. */
   readonly faults: readonly SourceFault[];
-  /** False where the values themselves are wrong: manifests that name them cannot be judged. */
+  /** False when the values are invalid; manifests that use them cannot be checked. */
   readonly areValuesKnown: boolean;
 }
 
 const defaultsKind = 'Defaults';
 const defaultsFileName = /^defaults\.(ya?ml|json)$/i;
 
-/** Reads the values and patches of the environment that was chosen, and the defaults of all folders. */
+/** Reads values and patches of the selected environment, and the defaults of all folders. */
 export async function readLayers(
   files: readonly SourceFile[],
   given: Omit<Variables, 'values'>,
   encryptedFiles: EncryptedFiles,
 ): Promise<ReadLayers> {
-  const values = new Values(files);
+  const values = new EnvironmentValueSet(files);
   const areValuesKnown = values.faults.length === 0;
   const reader = new LayerReader({ ...given, values }, encryptedFiles);
   for (const file of areValuesKnown ? files : []) {
@@ -43,23 +43,23 @@ export async function readLayers(
   return { layers: reader.layers, variables: reader.variables, faults, areValuesKnown };
 }
 
-/** Whether a file may hold what goes into the manifests of others. */
+/** Returns whether a file may contain layers. */
 function mayHoldLayers({ path, inEnvironment }: SourceFile): boolean {
   return inEnvironment !== undefined || defaultsFileName.test(basename(path));
 }
 
-/** As {@link mayHoldLayers}, of a file that could not even be read. */
+/** Like {@link mayHoldLayers}, for a file that could not be read. */
 export function mayHideLayers(path: string, { environments = [] }: SourceFiles): boolean {
   const isInside = environments.some((one) => one.isChosen && path.startsWith(one.path));
   return isInside || defaultsFileName.test(basename(path));
 }
 
-/** Whether a document was meant to go into manifests, rightly placed or not. */
+/** Returns whether a document was meant as a layer, in the right place or not. */
 export function isLayer(raw: Readonly<Record<string, unknown>>): boolean {
   return raw.kind === defaultsKind || Object.hasOwn(raw, 'patch');
 }
 
-/** Of a document that {@link isLayer} and stands where none is looked for; else undefined. */
+/** Returns a fault for a layer outside the places where layers are read; else undefined. */
 export function misplacedLayer(
   raw: Readonly<Record<string, unknown>>,
   file: SourceFile,
@@ -75,7 +75,7 @@ export function misplacedLayer(
   return place.fault(['patch'], 'misplaced', 'a patch stands in an environment', fix);
 }
 
-export function markOf({ path, location = 0 }: SourceFile): FolderMark {
+export function folderMarkOf({ path, location = 0 }: SourceFile): FolderMark {
   const folder = dirname(path);
   return { location, folder: folder === '.' ? '' : folder };
 }
@@ -93,7 +93,10 @@ class LayerReader {
     this.#encryptedFiles = encryptedFiles;
   }
 
-  /** Text that is no YAML, and what cannot be decrypted, is told where the file is read for its manifests. */
+  /**
+   * Text that is not YAML, or cannot be decrypted, is reported where the file is read for its
+   * manifests.
+   */
   async readFile(file: SourceFile): Promise<void> {
     const { documents: written } = readDocuments(file, isForeignHeading);
     const { documents, fault } = await this.#encryptedFiles.unseal(file, written);
@@ -114,7 +117,7 @@ class LayerReader {
     if (document.isEncrypted === true && sealedOutsideSpec(raw) !== undefined) return;
     const layer = withVariables(raw, document, place, this.variables);
     if (layer.faults.length > 0) this.faults.push(...layer.faults);
-    else if (raw.kind === defaultsKind) this.#takeDefaults(layer, markOf(file));
+    else if (raw.kind === defaultsKind) this.#takeDefaults(layer, folderMarkOf(file));
     else this.#takePatch(layer);
   }
 
@@ -150,7 +153,7 @@ class LayerReader {
     if (patch !== true) {
       faults.push(place.fault(['patch'], 'wrong-value', 'patch must be true', 'write patch: true'));
     }
-    // What is taken out is no value to be judged.
+    // Null removes a value, so it is not checked.
     readManifest({ ...envelope, metadata: withoutNulls(envelope.metadata) }, place, faults);
     const twin = faults.length > 0 ? undefined : this.layers.addPatch(layer);
     this.faults.push(...faults, ...(twin === undefined ? [] : [twin]));

@@ -1,22 +1,22 @@
-/** Knows the envelope of a manifest: apiVersion, kind, metadata, spec and state. */
+/** Reads the envelope of a manifest: apiVersion, kind, metadata, spec and state. */
 import { type KindName, kindNames, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
 import { readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
-import type { Place } from '../yaml/place.ts';
+import type { SourcePlace } from '../yaml/source-place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 import { apiVersion } from './document-owner.ts';
-import { readMetadata } from './metadata.ts';
+import { readManifestMetadata } from './manifest-metadata.ts';
 
-/** One resource as it stands in the source, its envelope checked, its spec still as written. */
+/** A resource in the source, with a checked envelope and an unchecked spec. */
 export interface Manifest {
-  readonly place: Place;
-  /** All of it as it is composed; what follows is read from it. */
+  readonly place: SourcePlace;
+  /** The complete composed document, from which the following is read. */
   readonly document: Readonly<Record<string, unknown>>;
   readonly kind: KindName | 'External';
   readonly name: string;
   readonly workspace: string | null;
-  /** Variables replaced; {} when there is none. */
+  /** With variables replaced; {} when absent. */
   readonly spec: Readonly<Record<string, unknown>>;
   readonly absent: boolean;
   readonly protected: boolean;
@@ -29,13 +29,13 @@ export interface Manifest {
 const envelopeKeys = ['apiVersion', 'kind', 'metadata', 'spec', 'state'];
 
 /**
- * Reads one manifest and adds what is wrong with its envelope to `faults`.
+ * Reads one manifest and adds the faults of its envelope to `faults`.
  *
- * @returns undefined when it is not clear which resource it is
+ * @returns undefined when the resource cannot be identified
  */
 export function readManifest(
   document: Record<string, unknown>,
-  place: Place,
+  place: SourcePlace,
   faults: SourceFault[],
 ): Manifest | undefined {
   return new Envelope(document, place, faults).read();
@@ -43,10 +43,10 @@ export function readManifest(
 
 class Envelope {
   readonly #document: Record<string, unknown>;
-  readonly #place: Place;
+  readonly #place: SourcePlace;
   readonly #faults: SourceFault[];
 
-  constructor(document: Record<string, unknown>, place: Place, faults: SourceFault[]) {
+  constructor(document: Record<string, unknown>, place: SourcePlace, faults: SourceFault[]) {
     this.#document = document;
     this.#place = place;
     this.#faults = faults;
@@ -58,7 +58,7 @@ class Envelope {
     const kind = this.#readKind();
     const absent = this.#readState();
     const spec = readMap(this.#document, 'spec', [], this.#place, this.#faults);
-    const metadata = readMetadata(this.#document, absent, this.#place, this.#faults);
+    const metadata = readManifestMetadata(this.#document, absent, this.#place, this.#faults);
     const { name, workspace } = metadata;
     if (kind === undefined || name === undefined || workspace === undefined) return undefined;
     if (kind !== 'External') {
@@ -118,7 +118,7 @@ class Envelope {
     }
   }
 
-  /** A second one under another name would be the same on the server. */
+  /** A second one under another name would be the same resource on the server. */
   #checkName(kind: KindName, name: string): void {
     if (kinds[kind].isSingleton !== true || name === singletonName) return;
     const where = kinds[kind].workspaced === 'none' ? 'an organisation' : 'a workspace';
@@ -134,7 +134,7 @@ class Envelope {
   }
 }
 
-/** What looks like a manifest may be another program's all the same. */
+/** A document that looks like a manifest may still belong to another program. */
 function orIgnored(fix: string): string {
   return `${fix}, or name the file in ${ignoreFileName} if it is another program's`;
 }

@@ -1,4 +1,4 @@
-/** Knows the fields by which a manifest names a place outside of the server, save files and variables. */
+/** Defines the fields by which a manifest names a place in Kubernetes, Vault or a sops file. */
 import { didYouMean } from '../../suggest.ts';
 import type { SecretTarget, ValueOrigin } from '../resources/secret-target.ts';
 import { isMap } from '../yaml/map-fields.ts';
@@ -9,14 +9,14 @@ interface PlaceField {
   readonly meaning: string;
   readonly pattern: RegExp;
   readonly lengthMax: number;
-  /** What the text must be, after "must be". */
+  /** Completes "must be". */
   readonly expected: string;
   readonly example: string;
 }
 
 export interface PlaceForm {
   readonly meaning: string;
-  /** Whether a value can be delivered there, too. */
+  /** Whether values can also be delivered there. */
   readonly isWritable: boolean;
   readonly fields: Readonly<Record<string, PlaceField>>;
 }
@@ -72,18 +72,18 @@ const vaultFields = {
 
 const sopsFields = {
   file: {
-    meaning: 'The file, from the folder of the one that names it.',
+    meaning: 'The file, relative to the folder of the manifest.',
     pattern: /^[^\u0000-\u001f]+\.(yaml|yml|json)$/,
     lengthMax: 1_000,
     expected: 'a path to a .yaml, .yml or .json file of the source',
     example: 'secrets.sops.yaml',
   },
   key: {
-    meaning: 'Keys that lead to the value in it, such as crm.token or ["a.b"].',
+    meaning: 'Path of the value in it, such as crm.token or ["a.b"].',
     pattern:
       /^([A-Za-z_$@][\w$@-]*|\["([^"\\]|\\.)+"\])(\.[A-Za-z_$@][\w$@-]*|\["([^"\\]|\\.)+"\])*$/,
     lengthMax: 1_000,
-    expected: 'keys that lead to a value, such as crm.token or ["a.b"]',
+    expected: 'the path of a value, such as crm.token or ["a.b"]',
     example: 'crm.token',
   },
 } as const;
@@ -106,7 +106,7 @@ export const placeForms: Readonly<Record<RemoteForm, PlaceForm>> = {
     fields: vaultFields,
   },
   sops: {
-    meaning: 'A value of a file of this source that sops has encrypted for age.',
+    meaning: 'A value in a file of this source that is encrypted by sops with age.',
     isWritable: false,
     fields: sopsFields,
   },
@@ -117,14 +117,14 @@ export function isRemoteForm(name: string): name is RemoteForm {
 }
 
 export interface FormFault {
-  /** Below the place at hand; the place itself when absent. */
+  /** Relative to the checked value; the value itself when absent. */
   readonly at?: string;
-  /** Begins with the name of the form: `kubernetesSecret.namespace is required`. */
+  /** Starts with the name of the form: `kubernetesSecret.namespace is required`. */
   readonly message: string;
   readonly fix: string;
 }
 
-/** What is wrong with the fields of a place; undefined when it is right. */
+/** Returns the fault in the fields of a place; undefined when they are valid. */
 export function placeFormFault(form: RemoteForm, value: unknown): FormFault | undefined {
   const { fields } = placeForms[form];
   const names = Object.keys(fields);
@@ -145,7 +145,7 @@ export function placeFormFault(form: RemoteForm, value: unknown): FormFault | un
       return {
         at: name,
         message: `${form}.${name} must have at most ${lengthMax} characters`,
-        fix: 'take a shorter one',
+        fix: 'use a shorter one',
       };
     }
   }

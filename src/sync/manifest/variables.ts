@@ -1,21 +1,21 @@
-/** Knows which documents have variables put into them, and where that goes wrong. */
+/** Replaces variables in documents and reports where that fails. */
 
-import { escapedTexts, keepVariables } from '../overlay/kept-variables.ts';
 import type { Layer } from '../overlay/layers.ts';
 import { substitute, type Variables } from '../overlay/substitute.ts';
+import { escapedTexts, substituteValuesOnly } from '../overlay/values-only.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import type { DocumentPlace } from '../yaml/place.ts';
+import type { DocumentPlace } from '../yaml/source-place.ts';
 import type { YamlDocument } from '../yaml/yaml-document.ts';
-import { substitutionDisabled } from './metadata.ts';
+import { substitutionDisabled } from './manifest-metadata.ts';
 
-/** A manifest, a patch or defaults once variables are replaced, with what is wrong with those. */
+/** A manifest, a patch or defaults with variables replaced, and the faults found. */
 export interface WithVariables extends Layer {
   readonly faults: SourceFault[];
-  /** Whether all of them are about values of the spec. */
+  /** Whether all faults are about values of the spec. */
   readonly isInSpec: boolean;
 }
 
-/** @param raw the document, or one item of it where it is a List */
+/** @param raw the document, or one item of a List */
 export function withVariables(
   raw: Record<string, unknown>,
   document: YamlDocument,
@@ -24,7 +24,8 @@ export function withVariables(
 ): WithVariables {
   const isPlain =
     !document.mentionsVariables || isRawName(document.source.path) || substitutionDisabled(raw);
-  if (variables.areKept === true) return withKept(raw, place, variables, isPlain);
+  if (variables.leavesVariables === true)
+    return withVariablesAsWritten(raw, place, variables, isPlain);
   if (isPlain) return { value: raw, place, faults: [], isInSpec: true };
   const { value, faults, ...replaced } = substitute(raw, variables);
   const after = place.after(replaced);
@@ -38,23 +39,26 @@ export function withVariables(
   };
 }
 
-/** The spec as it is written but for values, and the rest as it comes to be: it says what the manifest is. */
-function withKept(
+/**
+ * Returns the spec as written except for values, and the rest with variables replaced, because it
+ * identifies the manifest.
+ */
+function withVariablesAsWritten(
   { spec, ...raw }: Record<string, unknown>,
   place: DocumentPlace,
   variables: Variables,
   isPlain: boolean,
 ): WithVariables {
   const envelope = isPlain ? raw : substitute(raw, variables).value;
-  const kept = keepVariables(spec, ['spec'], variables.values, isPlain);
+  const substituted = substituteValuesOnly(spec, ['spec'], variables.values, isPlain);
   const value = {
     ...(escapedTexts(envelope) as Record<string, unknown>),
-    ...(spec === undefined ? {} : { spec: kept.value }),
+    ...(spec === undefined ? {} : { spec: substituted.value }),
   };
-  return { value, place: place.after(kept), faults: [], isInSpec: true };
+  return { value, place: place.after(substituted), faults: [], isInSpec: true };
 }
 
-/** Files of this name are taken as they are. */
+/** Files with this suffix are taken unchanged. */
 function isRawName(path: string): boolean {
   return /\.raw\.(ya?ml|json)$/i.test(path);
 }

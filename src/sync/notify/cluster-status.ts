@@ -5,7 +5,7 @@
  * The ConfigMap records what was published. Its states are compared with the current ones, Events
  * are created under names derived from its version, and then it is overwritten conditionally on
  * that version. A process that dies in between is followed by one that creates the same Events
- * under the same names. What cannot be written now is written later, only the newest state; nobody
+ * under the same names. A write that fails is repeated later with the newest state only; nobody
  * waits for it.
  */
 import { createHash } from 'node:crypto';

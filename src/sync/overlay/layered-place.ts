@@ -1,29 +1,31 @@
-/** Knows where anything in a manifest stands that is made of two layers, and which other place has a part in it. */
+/**
+ * Finds the position of a value in a manifest composed of two layers, and its related positions.
+ */
 
 import type { Position, RelatedPosition } from '../resources/resource-set.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import { type Place, placeKey } from '../yaml/place.ts';
+import { pathKey, type SourcePlace } from '../yaml/source-place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 import type { Part } from './merge.ts';
 
-/** What the other layer is to the manifest, and the manifest to it. */
+/** The relation of the other layer to the manifest, and the reverse. */
 export interface Relations {
   readonly ofManifest: RelatedPosition['relation'];
   readonly ofLayer: RelatedPosition['relation'];
 }
 
-/** A manifest with a layer over it or under it. */
-export class LayeredPlace implements Place {
+/** A manifest with a layer over or under it. */
+export class LayeredPlace implements SourcePlace {
   readonly isComposed = true;
-  readonly #manifest: Place;
-  readonly #layer: Place;
+  readonly #manifest: SourcePlace;
+  readonly #layer: SourcePlace;
   readonly #relations: Relations;
   readonly #parts: ReadonlyMap<string, Part>;
-  /** Which layer of the parts is the manifest. */
+  /** The layer that is the manifest. */
   readonly #own: Part['layer'];
 
   constructor(
-    { manifest, layer }: { readonly manifest: Place; readonly layer: Place },
+    { manifest, layer }: { readonly manifest: SourcePlace; readonly layer: SourcePlace },
     parts: readonly Part[],
     own: Part['layer'],
     relations: Relations,
@@ -31,7 +33,7 @@ export class LayeredPlace implements Place {
     this.#manifest = manifest;
     this.#layer = layer;
     this.#relations = relations;
-    this.#parts = new Map(parts.map((part) => [placeKey(part.to), part]));
+    this.#parts = new Map(parts.map((part) => [pathKey(part.to), part]));
     this.#own = own;
   }
 
@@ -44,7 +46,8 @@ export class LayeredPlace implements Place {
     const [place, from] = this.#origin(segments);
     const position = place.at(from, part);
     if (place === this.#manifest) return position;
-    // A patch is about something; a default is for a manifest that says nothing there.
+    // A patch relates to the value it changes; a default relates to the manifest without such a
+    // value.
     const other = this.#own === 'lower' ? this.#patched(segments) : this.#manifest.start;
     return withRelated(position, this.#relations.ofLayer, other);
   }
@@ -58,10 +61,10 @@ export class LayeredPlace implements Place {
     return { position: this.at(segments), code, message, fix };
   }
 
-  /** The layer that something comes from, and the keys that lead to it there. */
-  #origin(segments: Segments): readonly [Place, Segments] {
+  /** Returns the layer that a value comes from, and its path there. */
+  #origin(segments: Segments): readonly [SourcePlace, Segments] {
     for (let length = segments.length; length > 0; length -= 1) {
-      const part = this.#parts.get(placeKey(segments.slice(0, length)));
+      const part = this.#parts.get(pathKey(segments.slice(0, length)));
       if (part === undefined) continue;
       const place = part.layer === this.#own ? this.#manifest : this.#layer;
       return [place, [...part.from, ...segments.slice(length)]];
@@ -69,10 +72,10 @@ export class LayeredPlace implements Place {
     return [this.#manifest, segments];
   }
 
-  /** What stands in the manifest where something of the patch has come to stand. */
+  /** Returns the position in the manifest of what a patch replaced. */
   #patched(segments: Segments): Position {
     for (let length = segments.length; length > 0; length -= 1) {
-      const part = this.#parts.get(placeKey(segments.slice(0, length)));
+      const part = this.#parts.get(pathKey(segments.slice(0, length)));
       if (part?.layer !== this.#own) continue;
       return this.#manifest.at([...part.from, ...segments.slice(length)], 'key');
     }
@@ -80,7 +83,7 @@ export class LayeredPlace implements Place {
   }
 }
 
-/** A position of which another one has a part; what that one is related to itself is left out. */
+/** Adds a related position, without the relations of that one. */
 export function withRelated(
   position: Position,
   relation: RelatedPosition['relation'],

@@ -1,18 +1,18 @@
-/** Knows what is laid under the manifests of a folder and over those of an environment: defaults and patches. */
+/** Applies defaults of folders under manifests, and patches of environments over them. */
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { placeText } from '../resources/resource-set.ts';
 import { type Shape, shapeOf } from '../resources/spec-shape.ts';
 import { byPlace, type SourceFault } from '../source/source-files.ts';
 import { isMap } from '../yaml/map-fields.ts';
-import type { Place } from '../yaml/place.ts';
-import { type Budget, putInMebibytesMax } from './budget.ts';
+import type { SourcePlace } from '../yaml/source-place.ts';
 import { LayeredPlace, withRelated } from './layered-place.ts';
-import { type Merged, merge, type Part } from './merge.ts';
+import { type MergeResult, merge, type Part } from './merge.ts';
+import { putInMebibytesMax, type SubstitutionBudget } from './substitution-budget.ts';
 
-/** A document whose variables are replaced, and where it stands. */
+/** A document with variables replaced, and its position. */
 export interface Layer {
   readonly value: Readonly<Record<string, unknown>>;
-  readonly place: Place;
+  readonly place: SourcePlace;
 }
 
 /** A folder of one location. */
@@ -22,28 +22,28 @@ export interface FolderMark {
   readonly folder: string;
 }
 
-/** Everything of a source that goes into manifests and is none itself. */
+/** The layers of a source. */
 export class Layers {
-  /** By the mark of their folder; each kind once. */
+  /** By folder mark and kind. */
   readonly #defaults = new Map<string, Map<KindName, Defaults>>();
-  /** By the envelope of what they patch. */
+  /** By the envelope of the manifest that they patch. */
   readonly #patches = new Map<string, Patch>();
-  readonly #budget: Budget;
+  readonly #budget: SubstitutionBudget;
 
-  constructor(budget: Budget) {
+  constructor(budget: SubstitutionBudget) {
     this.#budget = budget;
   }
 
-  /** Nothing is laid over or under anything. */
+  /** Whether the source has no layers. */
   get isEmpty(): boolean {
     return this.#defaults.size === 0 && this.#patches.size === 0;
   }
 
   /**
-   * Takes the defaults of one kind for a folder and all below it.
+   * Adds the defaults of one kind for a folder and everything below.
    *
-   * @param defaults its spec holds them by kind
-   * @returns the fault of those that stand there a second time
+   * @param defaults spec with the defaults by kind
+   * @returns a fault for a second set of defaults
    */
   addDefaults(mark: FolderMark, kind: KindName, defaults: Layer): SourceFault | undefined {
     const key = markKey(mark);
@@ -58,7 +58,7 @@ export class Layers {
     return { position, code: 'duplicate', message, fix: 'make them one' };
   }
 
-  /** @returns the fault of a second one for the same manifest */
+  /** @returns a fault for a second patch of the same manifest */
   addPatch(patch: Layer): SourceFault | undefined {
     const key = envelopeKey(patch.value);
     const first = this.#patches.get(key);
@@ -70,7 +70,7 @@ export class Layers {
     return patch.place.fault(['metadata', 'name'], 'duplicate', message, 'make them one patch');
   }
 
-  /** A manifest with what goes under and over it; what does not fit is added to `faults`. */
+  /** Composes a manifest with its layers; conflicts are added to `faults`. */
   compose(manifest: Layer, mark: FolderMark, faults: SourceFault[]): Layer {
     const patch = this.#patches.get(envelopeKey(manifest.value));
     const isAbsent = (patch?.value.state ?? manifest.value.state) === 'absent';
@@ -78,19 +78,22 @@ export class Layers {
     return patch === undefined ? onDefaults : patched(onDefaults, patch, faults);
   }
 
-  /** Faults of patches for which there was no manifest, in the order of their places. */
+  /** Returns faults for patches without a manifest, by position. */
   unmatched(): SourceFault[] {
     return [...this.#patches]
       .filter(([, { manifest }]) => manifest === undefined)
       .map(([key, { place }]) => {
-        const message = `${key} is patched and not declared in this source`;
+        const message = `${key} is patched but not declared in this source`;
         const fix = 'correct kind, name or workspace, or remove the patch';
         return place.fault(['metadata', 'name'], 'unmatched-patch', message, fix);
       })
       .toSorted(byPlace);
   }
 
-  /** Defaults that lie under no manifest, in the order of their places: no fault, but hardly what was meant. */
+  /**
+   * Returns remarks for defaults without a manifest, by position: not faults, but probably
+   * mistakes.
+   */
   unreached(): SourceFault[] {
     return [...this.#defaults.values()]
       .flatMap((ofFolder) => [...ofFolder])
@@ -126,12 +129,14 @@ export class Layers {
       value: { ...manifest.value, spec: merged.value },
       place: new LayeredPlace(
         { manifest: manifest.place, layer: defaults.place },
-        ...([merged.parts, 'upper', relations] as const),
+        merged.parts,
+        'upper',
+        relations,
       ),
     };
   }
 
-  /** Those of the nearest folder that has some for the kind. */
+  /** Returns the defaults of the nearest folder that has some for the kind. */
   #defaultsFor(kind: KindName, { location, folder }: FolderMark): Defaults | undefined {
     for (let at = folder; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) {
       const found = this.#defaults.get(markKey({ location, folder: at }))?.get(kind);
@@ -141,13 +146,13 @@ export class Layers {
 }
 
 interface Defaults extends Layer {
-  /** They were laid under a manifest. */
+  /** Whether they apply to a manifest. */
   isReached: boolean;
 }
 
 interface Patch extends Layer {
-  /** What it was laid over. */
-  manifest: Place | undefined;
+  /** The manifest that it patches. */
+  manifest: SourcePlace | undefined;
 }
 
 function patched(manifest: Layer, patch: Patch, faults: SourceFault[]): Layer {
@@ -178,7 +183,11 @@ function patched(manifest: Layer, patch: Patch, faults: SourceFault[]): Layer {
   return { value, place: new LayeredPlace(places, parts, 'lower', relations) };
 }
 
-function misfitFaults({ misfits }: Merged, manifest: Place, patch: Place): SourceFault[] {
+function misfitFaults(
+  { misfits }: MergeResult,
+  manifest: SourcePlace,
+  patch: SourcePlace,
+): SourceFault[] {
   return misfits.map(({ from, to, message, fix }) => ({
     position: withRelated(patch.at(from, 'key'), 'patches', manifest.at(to, 'key')),
     code: 'unmatched-patch',
@@ -187,7 +196,7 @@ function misfitFaults({ misfits }: Merged, manifest: Place, patch: Place): Sourc
   }));
 }
 
-/** By these it is known what a patch is for; they are the manifest's. */
+/** Drops the fields that identify the target of a patch; they belong to the manifest. */
 function withoutIdentity(metadata: unknown): unknown {
   if (!isMap(metadata)) return metadata;
   const { name, workspace, ...others } = metadata;
@@ -198,7 +207,7 @@ function kindOf({ kind }: Layer['value']): KindName | undefined {
   return kindNames.find((name) => name === kind);
 }
 
-/** `ApiKey/support/bot`; of an External it is that word, whatever it stands for. */
+/** Formats `ApiKey/support/bot`; an External has its own word whatever it stands for. */
 function envelopeKey({ kind, metadata }: Layer['value']): string {
   const { workspace = null, name } = isMap(metadata) ? metadata : {};
   return [kind, ...(workspace === null ? [] : [workspace]), name].map(String).join('/');

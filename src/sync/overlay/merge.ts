@@ -1,43 +1,48 @@
-/** Knows how one part of a manifest is laid over another: maps key by key, all else whole. */
+/**
+ * Merges one part of a manifest over another: maps by key, everything else as a whole. Written here
+ * because merge libraries track neither positions nor both key spellings.
+ */
 
 import { type Shape, toSnakeCase } from '../resources/spec-shape.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 
-/** A part of the result that stands elsewhere in the layer it comes from. */
+/** A part of the result at another path than in its layer. */
 export interface Part {
   readonly layer: 'lower' | 'upper';
-  /** Keys that lead to it in the result. */
+  /** Path in the result. */
   readonly to: Segments;
-  /** Keys that lead to it in its layer. */
+  /** Path in its layer. */
   readonly from: Segments;
 }
 
-/** Something in a patch that has nothing to be about. */
+/** A part of a patch without a target. */
 interface Misfit {
-  /** Keys that lead to it in the patch. */
+  /** Path in the patch. */
   readonly from: Segments;
-  /** Keys that lead to what it was meant for, as far as that is there. */
+  /** Path of the intended target, as far as it exists. */
   readonly to: Segments;
   readonly message: string;
   readonly fix?: string;
 }
 
-export interface Merged {
+export interface MergeResult {
   readonly value: unknown;
-  /** What is not said here has the same keys in the result as in both. An inner part outranks an outer one. */
+  /**
+   * Everything else has the same path in the result as in its layer. Inner parts take precedence.
+   */
   readonly parts: readonly Part[];
   readonly misfits: readonly Misfit[];
 }
 
 /**
- * Lays `upper` over `lower`.
+ * Merges `upper` over `lower`.
  *
- * @param at keys that lead to the result and to the upper layer
- * @param lowerAt keys that lead to the lower layer, where those are others
- * @param shape of what stands there; null where keys are taken exactly as written
- * @param isPatch a null takes the field out, and a map names entries where there is a list
+ * @param at path in the result and in the upper layer
+ * @param lowerAt path in the lower layer, where it differs
+ * @param shape of the value; null where keys are taken exactly as written
+ * @param isPatch null removes a field, and a map selects entries of a list by name
  */
 export function merge(
   lower: unknown,
@@ -48,13 +53,13 @@ export function merge(
     shape,
     isPatch,
   }: { at: Segments; lowerAt?: Segments; shape: Shape | null; isPatch: boolean },
-): Merged {
+): MergeResult {
   const merging = new Merging(isPatch);
   const value = merging.lay(lower, upper, { to: at, lower: lowerAt, upper: at, shape });
   return { value, parts: merging.parts, misfits: merging.misfits };
 }
 
-/** Where the merging stands: keys in the result and in both layers. */
+/** The current paths in the result and in both layers. */
 interface Spot {
   readonly to: Segments;
   readonly lower: Segments;
@@ -78,7 +83,7 @@ class Merging {
     if (isMerged && isTree(lower)) return this.#maps(lower, upper, spot);
     if (isMerged && this.#isPatch && Array.isArray(lower)) return this.#entries(lower, upper, spot);
     this.parts.push({ layer: 'upper', to: spot.to, from: spot.upper });
-    // Nothing is below it, so that there is nothing to take out, either.
+    // There is nothing below, so nothing can be removed either.
     return isMerged && this.#isPatch ? this.#maps({}, upper, spot) : upper;
   }
 
@@ -107,14 +112,14 @@ class Merging {
       if (!this.#isPatch || upper[key] !== null) {
         entries.push([key, this.lay(undefined, upper[key], inner)]);
       } else {
-        const message = `there is no ${key} to take out`;
+        const message = `there is no ${key} to remove`;
         this.misfits.push({ from: inner.upper, to: spot.lower, message, fix: 'remove the line' });
       }
     }
     return Object.fromEntries(entries);
   }
 
-  /** Keys of the upper layer by the spelling that both have; the first of two counts. */
+  /** Returns the keys of the upper layer by canonical spelling; the first of two counts. */
   #keysOf(upper: Readonly<Record<string, unknown>>, shape: Shape | null): Map<string, string> {
     const keys = new Map<string, string>();
     for (const key of Object.keys(upper)) {
@@ -124,7 +129,7 @@ class Merging {
     return keys;
   }
 
-  /** A list of which a patch names entries; those that go leave no gap. */
+  /** Merges a list of which a patch names entries; removed entries leave no gap. */
   #entries(
     lower: readonly unknown[],
     upper: Readonly<Record<string, unknown>>,
@@ -158,11 +163,11 @@ class Merging {
     const fix =
       names.length === 0 || count > 1
         ? 'write the whole list'
-        : `entries are ${names.join(', ')}; a list in a patch takes the place of the whole list`;
+        : `entries are ${names.join(', ')}; a list in a patch replaces the whole list`;
     this.misfits.push({ from: [...spot.upper, name], to: spot.lower, message, fix });
   }
 
-  /** What stays as it is, where its place may be another. */
+  /** Records an unchanged value that may have another path now. */
   #keep(spot: Spot, to: string, from: string): void {
     const isSame = to === from && spot.to === spot.lower;
     if (isSame) return;
@@ -181,19 +186,19 @@ function below({ to, lower, upper, shape }: Spot, key: string, own: string, othe
   };
 }
 
-/** Fields may be spelled in two ways; what is free-form is taken as it is written. */
+/** Fields have two spellings; free-form keys are taken as written. */
 function spelling(key: string, shape: Shape | null): string {
   return shape === null || shape.opaque ? key : toSnakeCase(key);
 }
 
 const naming = ['id', 'name', 'key', 'slug', 'type'];
 
-/** A map; what stands encrypted is a single value. */
+/** Returns whether the value is a map; an encrypted value is a single value. */
 function isTree(value: unknown): value is Record<string, unknown> {
   return isMap(value) && !(value instanceof SealedValue);
 }
 
-/** What an entry of a list is called in a patch: the first text that it has of these. */
+/** Returns the name of a list entry in a patch: the first of these fields that is text. */
 function nameOf(entry: unknown): string | undefined {
   if (!isMap(entry)) return undefined;
   const key = naming.find((field) => typeof entry[field] === 'string');

@@ -1,42 +1,45 @@
-/** Knows `${VAR}` and `${values.x}` in manifests: put into values after parsing, so that a value can never become structure. */
+/**
+ * Replaces `${VAR}` and `${values.x}` in manifests after parsing, so that a value never becomes
+ * structure.
+ */
 
 import type { Position } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import { isMap } from '../yaml/map-fields.ts';
-import { placeKey, type Replaced } from '../yaml/place.ts';
+import { pathKey, type VariableReplacements } from '../yaml/source-place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
-import { type Budget, putInMebibytesMax } from './budget.ts';
+import { putInMebibytesMax, type SubstitutionBudget } from './substitution-budget.ts';
 
-/** Why manifests may not read a variable, and what to do. */
+/** Why manifests may not read a variable, and how to resolve it. */
 interface VariableRefusal {
   readonly message: string;
   readonly fix: string;
 }
 
-/** Looks up one environment variable; undefined when it is not set, a refusal when it is none of ours. */
-export type Environment = (name: string) => string | undefined | VariableRefusal;
+/** Looks up an environment variable; undefined when not set, a refusal when it is not permitted. */
+export type VariableLookup = (name: string) => string | undefined | VariableRefusal;
 
-/** The values of the environment that was chosen. */
+/** The values of the selected environment. */
 export interface EnvironmentValues {
-  /** The value at some keys, null and undefined alike standing for none. */
+  /** Returns the value at a path; null and undefined both mean none. */
   look(path: Segments): unknown;
   positionOf(path: Segments): Position;
-  /** What all that is put in has in common. */
-  readonly budget: Budget;
-  /** How a value that is not there comes to be there. */
+  /** Shared by everything that is put in. */
+  readonly budget: SubstitutionBudget;
+  /** Describes how to add a missing value. */
   advice(path: Segments): string;
 }
 
-/** What `${…}` may read. */
+/** The sources of `${…}`. */
 export interface Variables {
-  readonly environment: Environment;
+  readonly environment: VariableLookup;
   readonly values: EnvironmentValues;
-  /** Variables of specs stay as they are written: the values of an environment alone are put in. */
-  readonly areKept?: boolean | undefined;
+  /** Only values of the environment are put in; variables in specs stay as written. */
+  readonly leavesVariables?: boolean | undefined;
 }
 
 interface SubstitutionFault {
-  /** Keys that lead to the value. */
+  /** Path of the value. */
   readonly segments: readonly string[];
   readonly code:
     | 'variable-unset'
@@ -48,18 +51,18 @@ interface SubstitutionFault {
   readonly fix: string;
 }
 
-export interface Substituted extends Replaced {
+export interface SubstitutionResult extends VariableReplacements {
   readonly value: unknown;
   readonly faults: readonly SubstitutionFault[];
 }
 
 /**
- * A copy of a document with each `${VAR}`, `${VAR:-default}` and `${VAR:?message}` in its text
- * values replaced; `$${` stands for a literal `${`. As in a shell, `:-` and `:?` also cover a
- * variable that is set but empty. `${values.x}` is the same of the values of an environment: where it
- * is the whole text, the value comes as it is, a map or a list, too. Keys are left alone.
+ * Returns a copy of a document with each `${VAR}`, `${VAR:-default}` and `${VAR:?message}` in its
+ * texts replaced; `$${` is a literal `${`. As in a shell, `:-` and `:?` also apply to an empty
+ * variable. `${values.x}` reads a value of the environment; as the whole text it may be a map or
+ * list too. Keys stay unchanged.
  */
-export function substitute(document: unknown, variables: Variables): Substituted {
+export function substitute(document: unknown, variables: Variables): SubstitutionResult {
   const substitution = new Substitution(variables);
   const value = substitution.visit(document, []);
   const { whole, values, faults } = substitution;
@@ -69,7 +72,7 @@ export function substitute(document: unknown, variables: Variables): Substituted
 const wholeVariable = /^\$\{[^}]*\}$/;
 /** `values.limits.requests` */
 const valuePath = String.raw`values(?:\.[A-Za-z0-9_-]+)+`;
-/** An escape, a variable or value with its operator and operand, or a `${` that is neither. */
+/** An escape, a variable or value with operator and operand, or an invalid `${`. */
 export const expression = new RegExp(
   String.raw`\$\$\{|\$\{(${valuePath}|[A-Za-z_][A-Za-z0-9_]*)(?:(:-|:\?)([^}]*))?\}|\$\{`,
   'g',
@@ -102,16 +105,16 @@ class Substitution {
     const [, path, operator] = wholeValue.exec(text) ?? [];
     if (path !== undefined) {
       const found = this.#look(path, segments);
-      // Nothing at all and `null` are told apart here alone: null clears a field.
+      // Only here null differs from a missing value: null clears a field.
       const isThere = found !== undefined && (operator === undefined || !isEmpty(found));
       if (isThere) return isMap(found) || Array.isArray(found) ? structuredClone(found) : found;
     }
-    if (wholeVariable.test(text)) this.whole.add(placeKey(segments));
+    if (wholeVariable.test(text)) this.whole.add(pathKey(segments));
     return text.replace(expression, (match, name?: string, operator?: string, operand?: string) => {
       if (match === '$${') return '${';
       if (name !== undefined) return this.#variable(name, operator, operand, segments);
       const fix = `write \${NAME}, or $\${ for a literal \${`;
-      this.#fault(segments, 'variable-syntax', 'this ${ begins no variable', fix);
+      this.#fault(segments, 'variable-syntax', 'this ${ does not start a variable', fix);
       return match;
     });
   }
@@ -130,7 +133,7 @@ class Substitution {
       return '';
     }
     if (typeof found === 'object' && found !== null) {
-      const message = `${name} is a ${Array.isArray(found) ? 'list' : 'map'}, which cannot stand within text`;
+      const message = `${name} is a ${Array.isArray(found) ? 'list' : 'map'}, which cannot be part of a text`;
       this.#fault(segments, 'variable-type', message, `write \${${name}} alone`);
       return '';
     }
@@ -152,22 +155,22 @@ class Substitution {
     const state = found === undefined ? 'not set' : 'empty';
     const isValue = name.includes('.');
     const what = isValue ? `the value ${name}` : `the environment variable ${name}`;
-    const advice = isValue ? this.#variables.values.advice(pathOf(name)) : 'set it';
-    const fix = `${advice}, or give a default: \${${name}:-value}`;
+    const advice = isValue ? this.#variables.values.advice(valuePathOf(name)) : 'set it';
+    const fix = `${advice}, or set a default: \${${name}:-value}`;
     this.#fault(segments, 'variable-unset', `${what} is ${state}${reason}`, fix);
   }
 
   #look(name: string, segments: readonly string[]): unknown {
-    const path = pathOf(name);
+    const path = valuePathOf(name);
     const { values } = this.#variables;
     const found = values.look(path);
     if (found !== undefined && !values.budget.take(found)) {
       const message = `values come to more than ${putInMebibytesMax} MiB in all manifests`;
-      const fix = 'write what is large into one manifest, or read it in fewer places';
+      const fix = 'write large values into one manifest, or use them in fewer places';
       this.#fault(segments, 'variable-size', message, fix);
       return '';
     }
-    const key = placeKey(segments);
+    const key = pathKey(segments);
     if (found !== undefined && !this.values.has(key)) {
       this.values.set(key, (below) => values.positionOf([...path, ...below]));
     }
@@ -189,14 +192,14 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** Keys below `values`. */
-export function pathOf(name: string): string[] {
+export function valuePathOf(name: string): string[] {
   return name.split('.').slice(1);
 }
 
 const integer = /^[-+]?\d+$/;
 const decimal = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 
-/** The text as YAML would read it unquoted, where the schema wants a number or a boolean. */
+/** Converts text as YAML reads it unquoted, where the schema requires a number or a boolean. */
 export function toScalar(text: string): number | boolean | string {
   if (text === 'true' || text === 'false') return text === 'true';
   return integer.test(text) || decimal.test(text) ? Number(text) : text;

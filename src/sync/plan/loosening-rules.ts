@@ -45,7 +45,7 @@ export const joins: Judge = (_, to, { entry }) =>
 /** Switched on. */
 export const turnsOn: Judge = (from, to) => to === true && from !== true;
 
-/** What members of a workspace may see and change; an absent setting means the default. */
+/** Rights of workspace members to see and change things; an absent setting means the default. */
 export const shows: Judge = (from, to, { segments }) => {
   const name = segments.at(-1) as keyof ReturnType<typeof effectiveSettings>;
   const holds = (value: JudgedValue): boolean =>

@@ -60,8 +60,8 @@ export interface OwnershipOptions {
 
 /**
  * Finds the live counterpart of every manifest, by identity and never by content. Resources that
- * this owner declared under the current or a previous name are its own. Those of another owner or
- * of nobody are taken only with `takeOwnership`. Workspaces come first, because identities inside
+ * this owner declared under the current or a previous name are its own. Resources of another owner
+ * or of nobody are taken only with `takeOwnership`. Workspaces come first, because identities inside
  * them depend on theirs.
  */
 export function alignOwnership(

@@ -6,18 +6,18 @@ import type { Impact } from '../plan/impact.ts';
 const namesMax = 50;
 
 /** `reaches 2 configs, 14 API keys; last used 2026-11-21T22:40:00.000Z by ApiKey/support/bot` */
-export function impactText({ reached, lastUse, keysQueried: keysAsked }: Impact): string {
+export function impactText({ reached, lastUse, keysQueried }: Impact): string {
   const all = [...reached].map(([kind, ids]) => `${ids.length} ${wordFor(kind, ids.length)}`);
   const keys = reached.get('ApiKey')?.length ?? 0;
   return [
     `reaches ${all.join(', ')}`,
-    ...(keys === 0 ? [] : [useText(lastUse, keys, keysAsked)]),
+    ...(keys === 0 ? [] : [useText(lastUse, keys, keysQueried)]),
   ].join('; ');
 }
 
-function useText(lastUse: Impact['lastUse'], keys: number, keysAsked: number): string {
-  if (keysAsked === 0) return 'their last use is unknown';
-  const among = keysAsked < keys ? ` (of ${keysAsked} that were queried)` : '';
+function useText(lastUse: Impact['lastUse'], keys: number, keysQueried: number): string {
+  if (keysQueried === 0) return 'their last use is unknown';
+  const among = keysQueried < keys ? ` (of ${keysQueried} that were queried)` : '';
   return `${lastUse === null ? 'never used' : `last used ${lastUse.at} by ${lastUse.by}`}${among}`;
 }
 
@@ -32,7 +32,7 @@ function wordFor(kind: KindName, count: number): string {
 /** Returns null when nothing is affected, or the impact was not determined. */
 export function impactDocument(impact: Impact | undefined): Record<string, unknown> | null {
   if (impact === undefined) return null;
-  const { reached, lastUse, keysQueried: keysAsked } = impact;
+  const { reached, lastUse, keysQueried } = impact;
   const entries = [...reached].map(([kind, ids]) => [
     kind,
     { count: ids.length, names: ids.slice(0, namesMax) },
@@ -41,6 +41,6 @@ export function impactDocument(impact: Impact | undefined): Record<string, unkno
     reached: Object.fromEntries(entries),
     lastUsedAt: lastUse?.at ?? null,
     lastUsedBy: lastUse?.by ?? null,
-    keysAsked,
+    keysAsked: keysQueried,
   };
 }

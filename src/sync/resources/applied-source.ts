@@ -1,9 +1,9 @@
-/** Knows how a source is written down with its environment, in what a server keeps of the runs of sync. */
+/** Formats and parses the text by which sync records name a source and its environment. */
 import type { SourceInfo } from './resource-set.ts';
 
 const sourceMax = 2048;
 
-/** `https://git.example.com/gw.git#main --env prod` */
+/** Formats `https://git.example.com/gw.git#main --env prod`. */
 export function sourceText({
   repo,
   environment,
@@ -12,7 +12,7 @@ export function sourceText({
   return repo.slice(0, sourceMax - suffix.length) + suffix;
 }
 
-/** The way back from {@link sourceText}. */
+/** Parses the text of {@link sourceText}. */
 export function readSourceText(text: string): { repo: string; environment: string | null } {
   const [, repo = text, environment = null] = /^(.*?)(?: --env (\S+))?$/s.exec(text) ?? [];
   return { repo, environment };

@@ -1,14 +1,14 @@
-/** Knows which names and which texts look like those of credentials. */
+/** Recognises names and texts that look like credentials. */
 
 const credentialName =
   /(?:^|[-_])(?:authorization|auth|token|secret|password|passwd|cookie|credential|credentials|apikey|key|session|signature)(?:$|[-_])/i;
 
-/** Whether a header of this name usually carries a credential. */
+/** Returns whether a header of this name usually carries a credential. */
 export function isCredentialName(name: string): boolean {
   return credentialName.test(name.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2'));
 }
 
-/** Beginnings by which well-known credentials are recognised, with enough after them to be real. */
+/** Prefixes of well-known credentials, followed by enough characters to be real. */
 const credentialForms = [
   'sk-(?:ant-|proj-|svcacct-)?[A-Za-z0-9_-]{20,}',
   '(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}',
@@ -28,7 +28,7 @@ const credential = new RegExp(
 /** No credential of the list is shorter. */
 const credentialLengthMin = 15;
 
-/** Whether a text holds something of the form of a well-known credential. */
+/** Returns whether a text contains something in the form of a well-known credential. */
 export function looksLikeCredential(text: string): boolean {
   return text.length >= credentialLengthMin && credential.test(text);
 }
@@ -37,8 +37,8 @@ const secretField =
   /(?:secret|password|passphrase|private_?key|api_?key|access_?key|access_?token|refresh_?token)$/i;
 
 /**
- * Whether a value that no schema calls a secret may be one: what somebody wrote into a document of
- * the server, and must not be read from a plan.
+ * Returns whether a value outside declared secrets may be one: somebody may have written it into a
+ * free-form document, and a plan must not show it.
  */
 export function mayBeCredential(segments: readonly string[], text: string): boolean {
   const name = segments.findLast((key) => !/^\d+$/.test(key)) ?? '';

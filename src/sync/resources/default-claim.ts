@@ -1,7 +1,7 @@
-/** Knows which resources are the default of their place, or are to be. */
+/** Recognises resources that are, or are to be, the default of their workspace. */
 import type { SpecJson } from './resource-set.ts';
 
-/** A config or deployment; no other kind has such a field. */
+/** Applies to configs and deployments; no other kind has such a field. */
 export function claimsDefault(spec: Readonly<Record<string, SpecJson>>): boolean {
   return spec.isDefault === 1 || spec.is_default === true;
 }

@@ -1,4 +1,4 @@
-/** Knows the places outside of the server where a value of a manifest comes from or goes to. */
+/** Defines the external places that a manifest's values come from or are delivered to. */
 
 /** A key of a Secret or a ConfigMap. */
 export interface KubernetesPlace {
@@ -10,26 +10,26 @@ export interface KubernetesPlace {
 /** A key of a secret in a key-value engine of Vault. */
 export interface VaultPlace {
   readonly mount: string;
-  /** Without a slash at either end. */
+  /** Without leading or trailing slash. */
   readonly path: string;
   readonly key: string;
 }
 
-/** `secretOutput`: where the value of a new key goes. */
+/** `secretOutput`: where the value of a new key is delivered. */
 export type SecretTarget =
-  /** Relative to the secrets folder; `mode` are its permissions. */
+  /** Path relative to the secrets folder; `mode` is the file mode. */
   | { readonly sink: 'file'; readonly path: string; readonly mode: number }
   | ({ readonly sink: 'kubernetesSecret' } & KubernetesPlace)
   | ({ readonly sink: 'vault' } & VaultPlace);
 
-/** A value of an encrypted file of the source, by its path from the file that names it. */
+/** A value in an encrypted file of the source, by its path relative to the file that names it. */
 export interface SopsPlace {
   readonly file: string;
-  /** Keys that lead to it: `crm.token`, `["a.b"]`. */
+  /** Path of the value: `crm.token`, `["a.b"]`. */
   readonly key: string;
 }
 
-/** `valueFrom`: where a write-only value is read from when it is needed. */
+/** `valueFrom`: where a write-only value is read from. */
 export type ValueOrigin =
   | { readonly from: 'env'; readonly name: string }
   /** In the secrets folder. */
@@ -38,14 +38,20 @@ export type ValueOrigin =
   | ({ readonly from: 'vault' } & VaultPlace)
   | ({ readonly from: 'sops' } & SopsPlace);
 
-/** Equal for what leads to one place: `file:support/bot.key`, `kubernetesSecret:prod/bot/api-key`. */
+/**
+ * Formats a target; equal texts mean the same place: `file:support/bot.key`,
+ * `kubernetesSecret:prod/bot/api-key`.
+ */
 export function targetText(target: SecretTarget): string {
   if (target.sink === 'file') return `file:${target.path}`;
   if (target.sink === 'vault') return vaultText(target);
   return `${target.sink}:${kubernetesText(target)}`;
 }
 
-/** As the place of the value stands in plans: `env:GW_VAR_TOKEN`, `kubernetesSecret:prod/crm/token`. */
+/**
+ * Formats the origin of a value as plans show it: `env:GW_VAR_TOKEN`,
+ * `kubernetesSecret:prod/crm/token`.
+ */
 export function originText(origin: ValueOrigin): string {
   if (origin.from === 'env') return `env:${origin.name}`;
   if (origin.from === 'file') return `file:${origin.path}`;
@@ -54,14 +60,14 @@ export function originText(origin: ValueOrigin): string {
   return `${origin.from}:${kubernetesText(origin)}`;
 }
 
-/** @param file its path in the source */
+/** @param file path in the source */
 export function sopsText(file: string, key: string): string {
   return `sops:${file}#${key}`;
 }
 
 const forms = /^(env|file|kubernetesSecret|kubernetesConfigMap|vault):(.+)$/s;
 
-/** As `valueFrom` writes the origin of that text; null for what is the text of none. */
+/** Converts the text of an origin to its `valueFrom` form; null for other texts. */
 export function originForm(text: string): Record<string, string | Record<string, string>> | null {
   const [, from, rest] = forms.exec(text) ?? [];
   if (from === undefined || rest === undefined) return null;
@@ -71,12 +77,12 @@ export function originForm(text: string): Record<string, string | Record<string,
   return { [from]: { namespace, name, key } };
 }
 
-/** `vault:secret/support/bot#api-key` */
+/** Formats `vault:secret/support/bot#api-key`. */
 export function vaultText({ mount, path, key }: VaultPlace): string {
   return `vault:${mount}/${path}#${key}`;
 }
 
-/** Of the text that {@link vaultText} makes. */
+/** Parses the text of {@link vaultText}. */
 export function vaultPlaceOf(text: string): VaultPlace {
   const [, mount = '', path = '', key = ''] = /^vault:([^/]+)\/(.+)#(.+)$/s.exec(text) ?? [];
   return { mount, path, key };

@@ -1,4 +1,4 @@
-/** Knows how places in a spec are named: dotted patterns of the kinds table and JSON pointers of a plan. */
+/** Addresses values in a spec by JSON pointers and by the path patterns of the kinds table. */
 import { kindNames } from '../../model/kinds/kinds.ts';
 import { replaceValues } from '../../model/manifests/path-patterns.ts';
 import type { Spec, SpecJson } from './resource-set.ts';
@@ -10,8 +10,8 @@ export function isPlainObject(value: SpecJson | undefined): value is PlainObject
 }
 
 /**
- * `{"$ref": "Config/support/routing"}`: stands for another resource. A document may have a `$ref` of
- * its own (a JSON Schema has): that leads to no kind.
+ * `{"$ref": "Config/support/routing"}` refers to another resource. A document may have a `$ref` of
+ * its own, as a JSON Schema does; that one names no kind.
  */
 export function isReference(value: SpecJson | undefined): value is PlainObject & { $ref: string } {
   if (!isPlainObject(value) || typeof value.$ref !== 'string') return false;
@@ -21,7 +21,7 @@ export function isReference(value: SpecJson | undefined): value is PlainObject &
   return leadsToKind && Object.keys(others).length === 0;
 }
 
-/** `{"$secret": "env:X", "fingerprint": "…"}`: stands for a write-only value. */
+/** `{"$secret": "env:X", "fingerprint": "…"}` stands for a write-only value. */
 export function isSecret(
   value: SpecJson | undefined,
 ): value is PlainObject & { $secret: string; fingerprint: string } {
@@ -33,12 +33,12 @@ export function isSecret(
   );
 }
 
-/** JSON pointer (RFC 6901) of a path: `['a', 'b/c']` is `/a/b~1c`. */
+/** Formats a path as a JSON pointer (RFC 6901): `['a', 'b/c']` is `/a/b~1c`. */
 export function pointerOf(segments: readonly string[]): string {
   return segments.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Keys of a JSON pointer, unescaped. */
+/** Returns the unescaped keys of a JSON pointer. */
 export function segmentsOf(pointer: string): string[] {
   return pointer
     .split('/')
@@ -46,7 +46,7 @@ export function segmentsOf(pointer: string): string[] {
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** The value at a path; undefined where the path leads nowhere. */
+/** Returns the value at a path; undefined when the path does not exist. */
 export function valueAt(holder: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (value, key) =>
@@ -57,7 +57,7 @@ export function valueAt(holder: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** Sets the value at a path whose holder exists. */
+/** Sets the value at a path whose parent exists. */
 export function putAt(
   holder: Record<string, unknown>,
   path: readonly string[],
@@ -68,7 +68,7 @@ export function putAt(
   if (key !== undefined) parent[key] = value;
 }
 
-/** As {@link replaceValues}, of a spec. */
+/** Applies {@link replaceValues} to a spec. */
 export function mapSpec(
   spec: Spec,
   replace: (value: SpecJson, segments: readonly string[]) => SpecJson | undefined,
@@ -76,7 +76,7 @@ export function mapSpec(
   return replaceValues(spec, replace as Parameters<typeof replaceValues>[1]) as Spec;
 }
 
-/** Identity keys of everything a spec refers to, once each. */
+/** Returns the identity keys of all references in a spec, without duplicates. */
 export function referencesIn(spec: Spec): string[] {
   const found = new Set<string>();
   mapSpec(spec, (value) => {

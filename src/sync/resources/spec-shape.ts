@@ -1,23 +1,23 @@
-/** Knows the places of a kind's spec that are special: references, secrets, verbatim subtrees. */
+/** Finds the special paths of a kind's spec: references, secrets, verbatim subtrees. */
 import { type Kind, type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
 
 /**
- * What a place in a spec is, and what lies below it. The patterns of the kinds table are compiled
- * into such nodes once, so that a spec is walked without matching text.
+ * The properties of a path in a spec, and the shapes below it. The patterns of the kinds table are
+ * compiled to such nodes once, so that walking a spec needs no pattern matching.
  */
 export interface Shape {
   readonly opaque: boolean;
-  /** Opaque, with nothing special below: a value to take as it is. */
+  /** Opaque with nothing special below: the value is taken unchanged. */
   readonly verbatim: boolean;
   readonly secret: boolean;
-  /** References whose value stands exactly here. */
+  /** References whose value is exactly at this path. */
   readonly references: readonly ReferenceField[];
-  /** Keys, in either spelling, that stand in a manifest for a reference below this place. */
+  /** Keys, in either spelling, that a manifest uses for a reference below this path. */
   readonly referenceKeys: ReadonlyMap<string, ReferenceField>;
   child(key: string): Shape;
 }
 
-/** The shape of a whole spec of this kind. */
+/** Returns the shape of a whole spec of this kind. */
 export function shapeOf(kind: KindName): Shape {
   let shape = shapes.get(kind);
   if (shape === undefined) {
@@ -31,7 +31,7 @@ const shapes = new Map<KindName, Shape>();
 
 const words = new Map<string, string>();
 
-/** `creditLimit` as the API spells it: `credit_limit`. Other spellings stay as they are. */
+/** Converts `creditLimit` to the API's spelling `credit_limit`; other spellings stay unchanged. */
 export function toSnakeCase(key: string): string {
   let word = words.get(key);
   if (word === undefined) {
@@ -41,10 +41,10 @@ export function toSnakeCase(key: string): string {
   return word;
 }
 
-/** Keys of manifests repeat; those of hostile ones must not fill the memory. */
+/** Manifest keys repeat, so they are cached; the limit protects against hostile sources. */
 const wordsMax = 10_000;
 
-/** `credit_limit` as manifests usually spell it: `creditLimit`. */
+/** Converts `credit_limit` to the usual spelling in manifests, `creditLimit`. */
 export function toCamelCase(key: string): string {
   return key.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -63,7 +63,7 @@ function patternsOf(kind: Kind): Pattern[] {
   return withZeroDepth(patterns);
 }
 
-/** `**` also stands for no key at all: each pattern that begins with it counts without it too. */
+/** `**` also matches no key: each pattern that starts with it also counts without it. */
 function withZeroDepth(patterns: readonly Pattern[]): Pattern[] {
   return patterns.flatMap((pattern) =>
     pattern.parts[0] === '**'
@@ -79,9 +79,9 @@ class PatternShape implements Shape {
   readonly references: readonly ReferenceField[];
   readonly referenceKeys: ReadonlyMap<string, ReferenceField>;
   readonly #patterns: readonly Pattern[];
-  /** Shapes of the keys that a pattern names; undefined until asked for. */
+  /** Shapes of the keys in patterns; undefined until used. */
   readonly #named: Map<string, Shape | undefined>;
-  /** Shape of every other key. */
+  /** The shape of every other key. */
   #otherChild: Shape | undefined;
 
   constructor(patterns: readonly Pattern[], insideOpaque: boolean) {

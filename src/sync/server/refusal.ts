@@ -22,7 +22,7 @@ export class ApiRefusal extends Error {
 /** The server cannot be reached, stays overloaded, or rejects the credentials. */
 export class Unreachable extends Failure {
   override name = 'Unreachable';
-  /** What is unreachable and why, independent of the request. */
+  /** The unreachable server and the reason, independent of the request. */
   readonly reason: string;
 
   constructor(message: string, options: ErrorOptions & { readonly reason: string }) {

@@ -2,7 +2,7 @@
 import { Failure } from '../../failure.ts';
 
 export interface RepeatWriteOptions {
-  /** What is written, for messages. */
+  /** Names the written object in messages. */
   readonly what: string;
   readonly attemptsMax: number;
   /** Returns whether an error means that the response was lost. */

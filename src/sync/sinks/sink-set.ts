@@ -27,7 +27,7 @@ export function ownerTag({ organisationId, owner }: SinkOwner): string {
   return createHash('sha256').update(`${organisationId}\n${owner}`).digest('hex').slice(0, 12);
 }
 
-/** What was found, and why some sinks could not be read. */
+/** The values found, and why some sinks could not be read. */
 export interface Listing<T> {
   readonly found: readonly T[];
   readonly failures: readonly Failure[];

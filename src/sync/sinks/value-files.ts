@@ -19,7 +19,7 @@ export const leavingEnding = '.leaving';
 
 /**
  * Returns every plain file below a folder that contains a well-formed key value, without marks;
- * pending and kept ones last. Of a folder with more than 10,000 entries only the first ones found.
+ * pending and kept ones last. In a folder with more than 10,000 entries it returns only the first ones found.
  */
 export async function findValues(top: string): Promise<ValueFile[]> {
   const found: ValueFile[] = [];

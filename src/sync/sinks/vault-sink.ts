@@ -52,8 +52,8 @@ export class VaultSink implements ValueSink {
       return value === null ? [] : [{ sink: this, place: vaultText(of), value }];
     });
     const found = (await Promise.all(values)).flat();
-    const kept = (await this.#work.list('kept')).map((work) => this.#stored(work));
-    return [...found, ...kept].filter(({ value }) => isWellFormedApiKey(value.reveal()));
+    const aside = (await this.#work.list('kept')).map((work) => this.#stored(work));
+    return [...found, ...aside].filter(({ value }) => isWellFormedApiKey(value.reveal()));
   }
 
   async writePending(

@@ -1,22 +1,22 @@
-/** Knows how the key of an encrypted file is opened with the identities of age that are at hand. */
+/** Decrypts the data key of a sops file with the available age identities. */
 import type { Secret } from '../../secret.ts';
-import type { Metadata, SopsFault } from './metadata.ts';
+import type { SopsFault, SopsMetadata } from './sops-metadata.ts';
 
 const dataKeyBytes = 32;
-const recipientsShown = 5;
+const listedRecipientsMax = 5;
 
-/** Private keys of age, each with the public one that files name. */
+/** Private age keys with their public recipients. */
 export class AgeIdentities {
   readonly #identities: Secret<readonly string[]>;
   #byRecipient: Promise<ReadonlyMap<string, string>> | undefined;
 
-  /** @param identities `AGE-SECRET-KEY-1…`, post-quantum ones too */
+  /** @param identities `AGE-SECRET-KEY-1…`, including post-quantum ones */
   constructor(identities: Secret<readonly string[]>) {
     this.#identities = identities;
   }
 
-  /** The data key of a file, from the first envelope that is meant for one of them. */
-  async openDataKey({ recipients }: Metadata): Promise<Buffer | SopsFault> {
+  /** Returns the data key from the first envelope for one of the identities. */
+  async openDataKey({ recipients }: SopsMetadata): Promise<Buffer | SopsFault> {
     const age = await import('age-encryption');
     let own: ReadonlyMap<string, string>;
     try {
@@ -28,7 +28,7 @@ export class AgeIdentities {
     }
     const mine = recipients.find(({ recipient }) => own.has(recipient));
     if (mine === undefined) {
-      const message = `it is encrypted for ${listOf(recipients.map(({ recipient }) => recipient))}; the identities at hand are those of ${listOf([...own.keys()])}`;
+      const message = `it is encrypted for ${recipientList(recipients.map(({ recipient }) => recipient))}; the identities at hand are those of ${recipientList([...own.keys()])}`;
       const fix =
         'give an identity of one of them in GATEWRIGHT_AGE_KEY_FILE, or add yours with sops updatekeys';
       return { code: 'age-identity', message, fix };
@@ -39,7 +39,7 @@ export class AgeIdentities {
       const key = Buffer.from(await decrypter.decrypt(age.armor.decode(mine.envelope)));
       if (key.length === dataKeyBytes) return key;
     } catch {
-      // Told below: what the library says of it may quote what it read.
+      // The library's error is not passed on, because it may quote what it read.
     }
     const message = `the key that it holds for ${shortened(mine.recipient)} cannot be opened`;
     return { code: 'sops-damaged', message, fix: 'encrypt the file again, or take it from Git' };
@@ -56,11 +56,11 @@ export class AgeIdentities {
   }
 }
 
-/** For whom a file is encrypted, in words. */
-export function listOf(recipients: readonly string[]): string {
-  const shown = recipients.slice(0, recipientsShown).map(shortened);
-  const more = recipients.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+/** Lists the recipients of a file. */
+export function recipientList(recipients: readonly string[]): string {
+  const listed = recipients.slice(0, listedRecipientsMax).map(shortened);
+  const more = recipients.length - listed.length;
+  return listed.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 /** Post-quantum recipients are as long as a page. */

@@ -1,10 +1,10 @@
-/** Knows the form in which sops writes an encrypted value, and opens one. */
+/** Parses and decrypts the encrypted values of sops. */
 import { createDecipheriv } from 'node:crypto';
 
 const form =
   /^ENC\[AES256_GCM,data:([A-Za-z0-9+/]+=*),iv:([A-Za-z0-9+/]+=*),tag:([A-Za-z0-9+/]+=*),type:(str|int|float|bool|bytes|time|comment)\]$/;
 const tagBytes = 16;
-/** What sops writes; earlier ones of it took what is usual. */
+/** Lengths that current and earlier versions of sops write. */
 const ivLengths = [32, 12];
 
 export interface EncryptedValue {
@@ -14,12 +14,12 @@ export interface EncryptedValue {
   readonly type: 'str' | 'int' | 'float' | 'bool' | 'bytes' | 'time' | 'comment';
 }
 
-/** Whether a text was meant as an encrypted value, whole or not. */
+/** Returns whether a text was meant as an encrypted value, complete or not. */
 export function looksEncrypted(text: string): boolean {
   return text.startsWith('ENC[');
 }
 
-/** Undefined for what is none: a tag that is cut would prove little. */
+/** Returns undefined for other texts; a truncated tag would prove little. */
 export function readEncrypted(text: string): EncryptedValue | undefined {
   const [, data = '', iv = '', tag = '', type] = form.exec(text) ?? [];
   if (type === undefined) return undefined;
@@ -34,8 +34,8 @@ export function readEncrypted(text: string): EncryptedValue | undefined {
 }
 
 /**
- * @param boundTo what the value was encrypted for: `crm:token:`, or the date of the last change
- * @returns undefined when key, text or place is another one
+ * @param boundTo the additional data: `crm:token:`, or the date of the last change
+ * @returns undefined when key, text or additional data do not match
  */
 export function openEncrypted(
   { data, iv, tag }: EncryptedValue,

@@ -1,9 +1,9 @@
-/** Knows a value that stands encrypted in the source, opened or not. */
+/** Defines a value that is encrypted in the source, decrypted or not. */
 import type { Secret } from '../../secret.ts';
 
-/** Stands in a document in place of the encrypted text. */
+/** Replaces the encrypted text in a document. */
 export class SealedValue {
-  /** Empty where it could not be opened. */
+  /** Empty if it could not be decrypted. */
   readonly secret: Secret;
   readonly isOpen: boolean;
 

@@ -1,30 +1,32 @@
-/** Knows how a file that sops has encrypted is opened: every value, and the proof that it is whole. */
+/** Decrypts a sops file and verifies its MAC. Written here because sops itself is a Go program. */
 import { isUtf8 } from 'node:buffer';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Secret } from '../../secret.ts';
 import { sopsText } from '../resources/secret-target.ts';
-import { type AgeIdentities, listOf } from './age-identities.ts';
+import { type AgeIdentities, recipientList } from './age-identities.ts';
 import { type EncryptedValue, openEncrypted, readEncrypted } from './encrypted-value.ts';
-import { type Leaf, leavesOf } from './leaves.ts';
-import { type Metadata, readMetadata, type SopsFault } from './metadata.ts';
 import { SealedValue } from './sealed-value.ts';
+import { type SopsLeaf, sopsLeaves } from './sops-leaves.ts';
+import { readSopsMetadata, type SopsFault, type SopsMetadata } from './sops-metadata.ts';
 
-/** A fault of one value has a place; one of the whole file has none. */
+/** A fault of one value has a leaf; one of the whole file has none. */
 export interface PlacedFault extends SopsFault {
-  readonly leaf?: Pick<Leaf, 'document' | 'path'> | undefined;
-  /** Nothing is wrong with the file: there is only no identity to open it with. */
+  readonly leaf?: Pick<SopsLeaf, 'document' | 'path'> | undefined;
+  /** The file is valid; only no identity is available. */
   readonly isUnopened?: boolean | undefined;
 }
 
 export interface SopsFile {
-  /** The encrypted values by {@link placeOf}; comments that sops keeps as items of lists are null. */
+  /**
+   * The encrypted values by {@link sealedKey}; null for comments, which sops stores as list items.
+   */
   readonly sealed: ReadonlyMap<string, SealedValue | null>;
-  /** Why no value of it may be used. */
+  /** Why none of its values may be used. */
   readonly fault?: PlacedFault | undefined;
 }
 
-/** @param path keys and indexes as they stand in the file */
-export function placeOf(document: number, path: readonly string[]): string {
+/** @param path keys and indexes as in the file */
+export function sealedKey(document: number, path: readonly string[]): string {
   return [document, ...path].join('\u0000');
 }
 
@@ -32,19 +34,19 @@ export interface OpenTerms {
   /** Name of the file in the source. */
   readonly path: string;
   readonly text: string;
-  /** What stands under `sops` in its first document. */
+  /** The value of `sops` in its first document. */
   readonly metadata: unknown;
-  /** Undefined where none are at hand. */
+  /** Undefined when none are available. */
   readonly identities: AgeIdentities | undefined;
-  /** False for checks without identities: values then stay closed, and nothing is wrong with that. */
+  /** False for checks without identities: values stay closed, which is not a fault. */
   readonly mustOpen: boolean;
 }
 
-/** Opens a file that can be read as YAML; what is wrong with it comes back. */
+/** Decrypts a valid YAML file; returns faults instead of throwing. */
 export async function openSopsFile(terms: OpenTerms): Promise<SopsFile> {
-  const metadata = readMetadata(terms.metadata);
+  const metadata = readSopsMetadata(terms.metadata);
   if ('message' in metadata) return { sealed: new Map(), fault: metadata };
-  const found = findEncrypted(leavesOf(terms.text), metadata);
+  const found = findEncrypted(sopsLeaves(terms.text), metadata);
   const closed = found.flatMap((one) =>
     one.value === null ? [] : [sealed(one, terms.path, null)],
   );
@@ -59,57 +61,59 @@ export async function openSopsFile(terms: OpenTerms): Promise<SopsFile> {
   return 'message' in values ? { sealed: structure, fault: values } : { sealed: values };
 }
 
-/** A leaf, with what its text is where it is encrypted. */
-interface Found {
-  readonly leaf: Leaf;
+/** A leaf with its parsed encrypted text. */
+interface FoundValue {
+  readonly leaf: SopsLeaf;
   readonly value: EncryptedValue | null;
 }
 
-function findEncrypted(leaves: readonly Leaf[], { isEncrypted }: Metadata): Found[] {
+function findEncrypted(leaves: readonly SopsLeaf[], { isEncrypted }: SopsMetadata): FoundValue[] {
   return leaves.map((leaf) => {
     const isSealed = leaf.isText && isEncrypted(leaf.keys);
     return { leaf, value: isSealed ? (readEncrypted(leaf.text ?? '') ?? null) : null };
   });
 }
 
-/** It has to be encrypted and is not: sops leaves nothing but empty texts and nulls as they are. */
-function isBare({ keys, text }: Leaf, value: unknown, { isEncrypted }: Metadata): boolean {
+/**
+ * A value that should be encrypted and is not; sops leaves only empty texts and nulls unencrypted.
+ */
+function isBare({ keys, text }: SopsLeaf, value: unknown, { isEncrypted }: SopsMetadata): boolean {
   return value === null && text !== null && text !== '' && isEncrypted(keys);
 }
 
-function bareFault({ document, path }: Leaf): PlacedFault {
+function bareFault({ document, path }: SopsLeaf): PlacedFault {
   return {
     code: 'sops-bare',
-    message: `${path.join('.')} is not encrypted as sops would have it`,
-    fix: 'edit the file with sops, which encrypts what is put in',
+    message: `${path.join('.')} is not encrypted, although the rule of the file requires it`,
+    fix: 'edit the file with sops, which encrypts new values',
     leaf: { document, path },
   };
 }
 
-function unopened({ recipients }: Metadata): PlacedFault {
-  const names = listOf(recipients.map(({ recipient }) => recipient));
+function unopened({ recipients }: SopsMetadata): PlacedFault {
+  const names = recipientList(recipients.map(({ recipient }) => recipient));
   return {
     code: 'secret-missing',
-    message: 'no age identity is at hand to open it',
+    message: 'no age identity is available to decrypt it',
     fix: `set GATEWRIGHT_AGE_KEY_FILE to a file with an identity of ${names}`,
     isUnopened: true,
   };
 }
 
 function sealed(
-  { leaf, value }: Found,
+  { leaf, value }: FoundValue,
   path: string,
   text: string | null,
 ): readonly [string, SealedValue | null] {
-  const place = placeOf(leaf.document, leaf.path);
+  const place = sealedKey(leaf.document, leaf.path);
   if (value?.type === 'comment') return [place, null];
   const secret = new Secret(text ?? '', sopsText(path, leaf.path.join('.')));
   return [place, new SealedValue(secret, text !== null)];
 }
 
 function openValues(
-  found: readonly Found[],
-  metadata: Metadata,
+  found: readonly FoundValue[],
+  metadata: SopsMetadata,
   dataKey: Buffer,
   path: string,
 ): ReadonlyMap<string, SealedValue | null> | PlacedFault {
@@ -124,7 +128,7 @@ function openValues(
     }
     const opened = openEncrypted(value, dataKey, `${leaf.keys.join(':')}:`);
     if (opened === undefined) return damagedAt(leaf, 'was changed, or moved from another place');
-    if (!isUtf8(opened)) return damagedAt(leaf, 'is no text in UTF-8');
+    if (!isUtf8(opened)) return damagedAt(leaf, 'is not UTF-8 text');
     if (value.type !== 'comment') proof.update(opened);
     const text = value.type === 'bool' ? opened.toString().toLowerCase() : opened.toString();
     values.set(...sealed(one, path, text));
@@ -132,7 +136,7 @@ function openValues(
   return isProven(proof.digest('hex'), metadata, dataKey) ? values : unproven;
 }
 
-function damagedAt({ document, path }: Leaf, what: string): PlacedFault {
+function damagedAt({ document, path }: SopsLeaf, what: string): PlacedFault {
   return {
     code: 'sops-damaged',
     message: `${path.join('.')} ${what} after it was encrypted`,
@@ -143,12 +147,16 @@ function damagedAt({ document, path }: Leaf, what: string): PlacedFault {
 
 const unproven: PlacedFault = {
   code: 'sops-mac',
-  message: 'its values are not those that were encrypted together: the MAC does not fit',
+  message: 'its values were changed after encryption: the MAC does not match',
   fix: 'find out who changed the file; if the change is right, let sops write the MAC: sops edit --ignore-mac',
 };
 
-function isProven(digest: string, { mac, lastModified }: Metadata, dataKey: Buffer): boolean {
-  const told = openEncrypted(mac, dataKey, lastModified);
+function isProven(digest: string, { mac, lastModified }: SopsMetadata, dataKey: Buffer): boolean {
+  const digestInMac = openEncrypted(mac, dataKey, lastModified);
   const own = Buffer.from(digest.toUpperCase());
-  return told !== undefined && told.length === own.length && timingSafeEqual(told, own);
+  return (
+    digestInMac !== undefined &&
+    digestInMac.length === own.length &&
+    timingSafeEqual(digestInMac, own)
+  );
 }

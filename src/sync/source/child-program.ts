@@ -1,17 +1,17 @@
-/** Knows how a program of the system is run: with fixed surroundings, and never beyond its deadline. */
+/** Runs system programs with a fixed environment and a deadline. */
 import { Failure } from '../../failure.ts';
 
 export interface ChildProgram {
   readonly name: 'git' | 'gpg' | 'ssh-keygen';
-  /** Words of a program that runs it with the arguments that follow; it is run itself when absent. */
+  /** A command that runs the program with the arguments that follow; run directly when absent. */
   readonly through?: readonly string[];
   readonly arguments: readonly string[];
   readonly folder: string;
-  /** All that it sees of the surroundings. */
+  /** The complete environment of the program. */
   readonly environment: Readonly<Record<string, string>>;
   readonly input?: string | Buffer | undefined;
   readonly outputBytesMax: number;
-  /** Said when it writes more than that. */
+  /** Error message when the output exceeds the limit. */
   readonly excess: string;
 }
 
@@ -23,11 +23,11 @@ export interface ChildLimits {
 export interface ChildRun {
   readonly status: number;
   readonly stdout: Buffer;
-  /** Its end, as far as anybody reads it. */
+  /** The end of standard error, as much as is used. */
   readonly stderr: string;
 }
 
-/** Where programs of the system lie, whatever the surroundings say. */
+/** The search path for system programs, independent of the environment. */
 export const searchPath = [
   '/usr/local/sbin',
   '/usr/local/bin',
@@ -41,7 +41,7 @@ export const searchPath = [
 const errorLengthMax = 16 * 1024;
 const killSignal = 'SIGKILL';
 
-/** Who needs a program, and what brings it. */
+/** Why each program is needed, and how to install it. */
 const needs = {
   git: 'and the source is a Git repository. On Debian: apt install git',
   gpg: 'and signatures of GPG keys are to be verified. On Debian: apt install gpg',
@@ -58,8 +58,8 @@ export async function runChild(
   program: ChildProgram,
   { signal, timeoutMs }: ChildLimits,
 ): Promise<ChildRun> {
-  // Loaded here because most runs of this program need no other; by import() the built program would
-  // make Node warn on standard error.
+  // Loaded on demand because most runs start no other program; with import() the built program
+  // would print a Node warning.
   const { spawn } = process.getBuiltinModule('node:child_process');
   signal?.throwIfAborted();
   const [name, ...words] = program.through ?? [program.name];
@@ -80,7 +80,7 @@ export async function runChild(
       try {
         process.kill(-child.pid, killSignal);
       } catch {
-        // The group is gone already.
+        // The process group has already ended.
       }
     };
     const onAbort = (): void => kill(signal?.reason);
@@ -103,7 +103,7 @@ export async function runChild(
       if (cause !== undefined) reject(cause);
       else resolve({ status: status ?? 1, stdout: Buffer.concat(stdout), stderr });
     });
-    // It may end before it has read all of its input.
+    // The program may end before it has read all its input.
     child.stdin.on('error', () => undefined);
     child.stdin.end(program.input ?? '');
   });

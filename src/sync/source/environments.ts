@@ -1,34 +1,34 @@
-/** Knows which folders of a source are environments, and which of them counts. */
+/** Finds the environment folders of a source and selects one. */
 import { Failure } from '../../failure.ts';
 import { didYouMean } from '../../suggest.ts';
 
 const folderName = 'environments';
 
-/** A folder `environments/NAME/` of a location, with all that is below it. */
+/** A folder `environments/NAME/` of a location, with everything below. */
 export interface EnvironmentFolder {
   readonly name: string;
-  /** From the location, with a `/` at the end. */
+  /** Relative to the location, with a trailing `/`. */
   readonly path: string;
   /** Nothing is read of the others. */
   readonly isChosen: boolean;
 }
 
-/** The environments of one location, as they are met. */
+/** The environments of one location, collected while reading. */
 export class EnvironmentFolders {
   readonly #chosen: string | null | undefined;
   readonly #met = new Map<string, EnvironmentFolder>();
 
-  /** @param chosen null for none; undefined where they mean nothing, and all files count alike */
+  /** @param chosen null for none; undefined to treat all files alike */
   constructor(chosen: string | null | undefined) {
     this.#chosen = chosen;
   }
 
-  /** In order. */
+  /** In alphabetical order. */
   get met(): EnvironmentFolder[] {
     return [...this.#met.values()].sort((one, two) => (one.name < two.name ? -1 : 1));
   }
 
-  /** @param path of a file, or of a folder with a `/` at the end, from the location */
+  /** @param path relative to the location; folders have a trailing `/` */
   leavesOut(path: string): boolean {
     const [folder, name, below] = path.split('/', 3);
     if (this.#chosen === undefined || folder !== folderName || below === undefined) return false;
@@ -39,10 +39,11 @@ export class EnvironmentFolders {
 }
 
 /**
- * What stands in an environment is no part of another, and nobody is given the rest alone by mistake.
+ * Requires the selection of an existing environment: the files of one never belong to another, and
+ * files outside are never applied alone by mistake.
  *
  * @param all environments of the source
- * @throws Failure (invalid input) where one has to be chosen and none is, or one that is not there
+ * @throws Failure (invalid input) when a selection is missing, or names no environment
  */
 export function requireEnvironment(
   all: readonly EnvironmentFolder[],
@@ -53,7 +54,7 @@ export function requireEnvironment(
   if (chosen === null ? names.length === 0 : names.includes(chosen)) return;
   const list = names.join(', ');
   if (chosen === null) {
-    const message = `The source has environments (${list}), and none is chosen. Name one with --env or GATEWRIGHT_ENVIRONMENT.`;
+    const message = `The source has environments (${list}), and none is selected. Select one with --env or GATEWRIGHT_ENVIRONMENT.`;
     throw new Failure('invalidInput', message);
   }
   const there = names.length === 0 ? 'It has no environments.' : `It has ${list}.`;

@@ -1,16 +1,17 @@
-/** Knows whether a folder has changed since it was read, without reading it again. */
+/** Detects whether a folder has changed since it was read, without reading it again. */
 /*
- * A look costs nothing while the system tells of no change in any folder that was read, and a `stat` of
- * each file once in {@link fullLookMs}, for what it may not tell: writes into files that are linked from
- * elsewhere, and changes beyond what it can queue. Only what these find is read. What has changed a
- * moment ago is read again in any case, because a later write may leave the same marks.
+ * While the system reports no change in any folder that was read, a look costs nothing. Once in
+ * {@link fullLookMs} every file is checked by `stat`, for changes that may not be reported: writes
+ * through hard links from elsewhere, and events beyond the queue limit. Only changed sources are
+ * read. A file changed a moment ago is read again in any case, because a later write may leave the
+ * same timestamps.
  *
- * All this rests on the clock of this machine and on its telling of changes, so that folders that other
- * machines share are read at each look.
+ * This relies on the clock and the change events of this machine, so folders shared with other
+ * machines are read at each look.
  */
 import { type FSWatcher, realpathSync, type Stats, statfsSync, statSync, watch } from 'node:fs';
 
-/** What a reading came to. */
+/** The result of reading a folder. */
 export interface FolderReading {
   readonly digest: string;
   /** Real paths of the folders that were read. */
@@ -20,17 +21,17 @@ export interface FolderReading {
 }
 
 const fullLookMs = 10_000;
-/** Times of files are kept in steps, of up to this on the file systems below. */
+/** Largest timestamp granularity of the file systems below. */
 const stepMs = 2_000;
-/** The system has a bound on what it watches for a user, which others need, too. */
+/** The system limits watches for each user, and others need them too. */
 const watchedMax = 1_000;
 
-/** Of ext2 to ext4, XFS, Btrfs, tmpfs, overlay, ZFS and F2FS, by the numbers that `statfs` gives them. */
+/** Numbers that `statfs` returns for ext2 to ext4, XFS, Btrfs, tmpfs, overlay, ZFS and F2FS. */
 const localFileSystems: readonly number[] = [
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010,
 ];
 
-interface Known {
+interface KnownState {
   readonly digest: string;
   readonly places: readonly string[];
   readonly marks: string;
@@ -41,14 +42,14 @@ export class FolderLook implements Disposable {
   readonly #read: () => FolderReading;
   readonly #now: () => number;
   #watchers: readonly FSWatcher[] = [];
-  /** Null where nothing of what was read can be relied on. */
-  #known: Known | null = null;
+  /** Null when nothing that was read can be relied on. */
+  #known: KnownState | null = null;
   #isTouched = true;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param place absolute path of a folder or file, which may be a link
-   * @param now milliseconds since the epoch, by the clock that files are dated by
+   * @param place absolute path of a folder or file, possibly a link
+   * @param now ms since the epoch, by the clock of file timestamps
    */
   constructor(place: string, read: () => FolderReading, now: () => number) {
     this.#place = place;
@@ -56,7 +57,7 @@ export class FolderLook implements Disposable {
     this.#now = now;
   }
 
-  /** The digest of what stands there now. Throws what reading it throws. */
+  /** Returns the digest of the current content. Throws what reading throws. */
   digest(): string {
     const now = this.#now();
     const known = this.#known;
@@ -91,12 +92,12 @@ export class FolderLook implements Disposable {
     const isSettled = marks !== null && marks.newestAt < readAt - stepMs;
     if (!isSettled || !this.#watch(folders.length > 0 ? folders : files)) return;
     this.#known = { digest, places: [...folders, ...files], marks: marks.text };
-    // What changed between the reading and the watching shows in the marks.
+    // Changes between reading and watching show in the marks.
     if (marksOf(this.#place, this.#known.places)?.text !== marks.text) this.#known = null;
   }
 
-  /** The link at the place may lead elsewhere from one moment to the next. */
-  #isSamePlace({ marks }: Known): boolean {
+  /** The link at the place may change its target at any time. */
+  #isSamePlace({ marks }: KnownState): boolean {
     try {
       return marks.startsWith(`${realpathSync(this.#place)}\n`);
     } catch {
@@ -104,7 +105,7 @@ export class FolderLook implements Disposable {
     }
   }
 
-  /** False where changes could go unseen. */
+  /** Returns false when changes could go unnoticed. */
   #watch(places: readonly string[]): boolean {
     for (const watcher of this.#watchers) watcher.close();
     this.#watchers = [];
@@ -126,7 +127,9 @@ export class FolderLook implements Disposable {
   }
 }
 
-/** What changes with each of the places, and when the newest of them changed; null when one is gone. */
+/**
+ * Returns the timestamps and sizes of the files, and the newest change; null when a file is gone.
+ */
 function marksOf(
   place: string,
   places: readonly string[],

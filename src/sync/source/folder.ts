@@ -1,4 +1,4 @@
-/** Knows how manifests are read from a folder, a single file or standard input. */
+/** Reads manifests from a folder, a single file or standard input. */
 import {
   closeSync,
   constants,
@@ -36,19 +36,19 @@ import {
   totalBytesMax,
 } from './source-files.ts';
 
-/** Name under which faults in standard input are reported. */
+/** File name in faults of standard input. */
 const stdinName = '<stdin>';
 export const folderDepthMax = 50;
-/** Files and folders of any name, so that a mistaken `/` ends soon. */
+/** Limit of visited files and folders, so that a mistaken `/` ends soon. */
 const namesMax = 200_000;
 
 /**
- * A folder (read with all its subfolders) or one file. Reading is synchronous on purpose: for
- * thousands of small files it costs a fifth of the asynchronous way.
+ * Opens a folder (read with all subfolders) or a file. Reading is synchronous: for thousands of
+ * small files it takes a fifth of the asynchronous time.
  *
  * @param location as the user wrote it, relative to `cwd`
  * @param environment see {@link EnvironmentFolders}
- * @throws Failure 5 when there is no such file or folder, or it cannot be read.
+ * @throws Failure 5 when the file or folder does not exist or cannot be read.
  */
 export function openFolder(
   location: string,
@@ -74,7 +74,10 @@ export function openFolder(
   };
 }
 
-/** Standard input, read once; `newest` never changes after that. Aborting `signal` ends the wait for more. */
+/**
+ * Opens standard input, which is read once; `newest` never changes afterwards. Aborting `signal`
+ * ends the wait for input.
+ */
 export function openStdin(stdin: Readable, signal: AbortSignal | undefined): Source {
   let reading: Promise<SourceFiles> | undefined;
   const read = (): Promise<SourceFiles> => {
@@ -120,7 +123,7 @@ function readFolder(
 ): SourceFiles {
   const rules = new IgnoreRules();
   const environments = new EnvironmentFolders(environment);
-  const found: Found = {
+  const found: FolderContents = {
     files: [],
     faults: [],
     rules,
@@ -154,15 +157,15 @@ function readFolder(
   };
 }
 
-/** A bare repository is a folder without manifests, which would count as a source that declares nothing. */
+/** A bare repository is a folder without manifests, which would count as an empty source. */
 function refuseBareRepository(root: string, location: string): void {
   if (!['HEAD', 'objects', 'refs'].every((name) => existsSync(join(root, name)))) return;
   const message = `${oneLine(location)} is a Git repository without files; name it as file://${oneLine(root)}#branch`;
   throw new Failure('invalidInput', message);
 }
 
-/** The one file that a location names. */
-function readNamed(found: Found, target: string, location: string): void {
+/** Reads the one file that a location names. */
+function readNamed(found: FolderContents, target: string, location: string): void {
   found.places.files.push(target);
   const read = readBounded(target);
   if (typeof read === 'string') {
@@ -172,19 +175,19 @@ function readNamed(found: Found, target: string, location: string): void {
   take(found, read, basename(resolve(location)), true);
 }
 
-interface Found {
+interface FolderContents {
   readonly files: SourceFile[];
   readonly faults: SourceFault[];
   readonly rules: IgnoreRules;
   readonly environments: EnvironmentFolders;
   bytes: number;
-  /** Entries of folders that were looked at. */
+  /** Number of visited folder entries. */
   names: number;
   readonly places: Places;
 }
 
 interface Folder {
-  /** Real path of the source; nothing outside it is read. */
+  /** Real path of the source; nothing outside is read. */
   readonly root: string;
   readonly directory: string;
   /** Path from the root with a trailing `/`, or ''. */
@@ -192,7 +195,7 @@ interface Folder {
   readonly depth: number;
 }
 
-function walk(found: Found, folder: Folder): void {
+function walk(found: FolderContents, folder: Folder): void {
   found.places.folders.push(folder.directory);
   const entries = readdirSync(folder.directory, { withFileTypes: true });
   found.names += entries.length;
@@ -212,11 +215,13 @@ function walk(found: Found, folder: Folder): void {
   }
 }
 
-function addRules(found: Found, folder: Folder): void {
+function addRules(found: FolderContents, folder: Folder): void {
   const path = `${folder.prefix}${ignoreFileName}`;
   const target = resolveLink(join(folder.directory, ignoreFileName));
   if (target !== undefined) found.places.files.push(target);
-  const read = target?.startsWith(folder.root + sep) ? readBounded(target) : 'a link to elsewhere';
+  const read = target?.startsWith(folder.root + sep)
+    ? readBounded(target)
+    : 'a link to another folder';
   if (Buffer.isBuffer(read)) {
     const { rules, faults } = parseIgnoreFile(path, read);
     found.faults.push(...faults);
@@ -226,7 +231,7 @@ function addRules(found: Found, folder: Folder): void {
   }
 }
 
-function descend(found: Found, folder: Folder, path: string): void {
+function descend(found: FolderContents, folder: Folder, path: string): void {
   if (folder.depth >= folderDepthMax) {
     found.faults.push(tooDeep(path));
     return;
@@ -234,8 +239,8 @@ function descend(found: Found, folder: Folder, path: string): void {
   walk(found, { ...folder, prefix: `${path}/`, depth: folder.depth + 1 });
 }
 
-/** A link to a file inside the root is followed (mounted ConfigMaps are made of them), others refused. */
-function followLink(found: Found, folder: Folder, entry: Dirent, path: string): void {
+/** Follows a link to a file inside the root, as mounted ConfigMaps use them; rejects others. */
+function followLink(found: FolderContents, folder: Folder, entry: Dirent, path: string): void {
   const target = resolveLink(join(folder.directory, entry.name));
   const isManifest = isManifestName(entry.name);
   const inside = target?.startsWith(folder.root + sep) ?? false;
@@ -261,14 +266,19 @@ function resolveLink(path: string): string | undefined {
   }
 }
 
-function readInto(found: Found, target: string, path: string): void {
+function readInto(found: FolderContents, target: string, path: string): void {
   found.places.files.push(target);
   const read = readBounded(target);
   if (typeof read !== 'string') take(found, read, path, false);
   else found.faults.push(fileFault(path, 'file-type', notRead(read), 'replace it by a plain file'));
 }
 
-function take(found: Found, content: Buffer | undefined, path: string, isNamed: boolean): void {
+function take(
+  found: FolderContents,
+  content: Buffer | undefined,
+  path: string,
+  isNamed: boolean,
+): void {
   if (content === undefined) {
     found.faults.push(tooLarge(path));
     return;
@@ -278,12 +288,12 @@ function take(found: Found, content: Buffer | undefined, path: string, isNamed: 
   refuseExcess(found.files.length, found.bytes);
 }
 
-/** One byte more than a file may have, for all reads in turn. */
+/** Buffer of one byte more than the file size limit, reused by all reads. */
 let room: Buffer | undefined;
 
 /**
- * The content of a file; undefined when it is too large, also where it grows while it is read, and
- * in words what it is when it is no file at all. Never waits for a pipe or a device.
+ * Returns the content of a file; undefined when it is too large, even if it grows while being read;
+ * a description when it is not a file. Never waits for a pipe or a device.
  */
 function readBounded(path: string): Buffer | undefined | string {
   room ??= Buffer.allocUnsafeSlow(fileBytesMax + 1);
@@ -304,7 +314,7 @@ function readBounded(path: string): Buffer | undefined | string {
   }
 }
 
-/** What is no plain file, in words. */
+/** Describes what is not a plain file. */
 function typeOf(facts: Stats): string | undefined {
   if (facts.isFile()) return undefined;
   if (facts.isFIFO()) return 'a named pipe';
@@ -317,11 +327,11 @@ function notRead(what: string | undefined): string {
 }
 
 function tooManyNames(): Failure {
-  const message = `The source holds more than ${namesMax} files and folders. Name a smaller folder.`;
+  const message = `The source contains more than ${namesMax} files and folders. Name a smaller folder.`;
   return new Failure('invalidInput', message);
 }
 
-/** @throws Failure 5 when a source holds more than its limits allow. */
+/** @throws Failure 5 when a source exceeds its limits. */
 export function refuseExcess(files: number, bytes: number): void {
   if (files <= filesMax && bytes <= totalBytesMax) return;
   const limit = `${filesMax} files and ${totalBytesMax / 1024 / 1024} MiB in all`;
@@ -361,6 +371,6 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'No such file or folder'],
   ['EACCES', 'No permission to read'],
   ['EPERM', 'No permission to read'],
-  ['ELOOP', 'The symbolic links lead in a circle'],
+  ['ELOOP', 'The symbolic links form a loop'],
   ['ENAMETOOLONG', 'The name is too long'],
 ]);

@@ -1,4 +1,4 @@
-/** Knows a repository of our own in the cache: what is fetched into it, and how it is read without fetching. */
+/** Manages a bare repository in the cache: fetching into it, and reading it without fetching. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
@@ -8,16 +8,16 @@ import { removeOld } from './git-leftovers.ts';
 const setUpBytesMax = 1024 * 1024;
 const listBytesMax = 1024 * 1024;
 export class BareRepository {
-  /** What is fetched into. */
+  /** The repository that is fetched into. */
   readonly directory: string;
   /**
-   * Empty repository through which the objects are read. It knows no remote, so git reports what was
-   * left out as missing instead of fetching it after all.
+   * An empty repository through which the objects are read. It has no remote, so git reports
+   * missing objects instead of fetching them.
    */
   readonly #reader: string;
   readonly #options: GitOptions;
 
-  /** @param name of the folder below the cache directory */
+  /** @param name of the folder in the cache directory */
   constructor(name: string, options: GitOptions) {
     this.#options = options;
     this.directory = join(options.cacheDirectory, name);
@@ -25,8 +25,8 @@ export class BareRepository {
   }
 
   /**
-   * Makes ready to fetch: makes what is missing, and removes what a git that was killed has left. None
-   * outlives its deadline, so a lock or half a pack that is older by far is nobody's.
+   * Creates what is missing, and removes what a killed git has left. Every git has a deadline, so
+   * locks and partial packs that are far older have no owner.
    */
   async create(): Promise<void> {
     await this.#init(this.directory);
@@ -34,7 +34,10 @@ export class BareRepository {
     removeOld(this.directory, 2 * this.#options.timeoutMs);
   }
 
-  /** What each of the names stands for: `commit`, `tree`, `blob`, `tag`, or something else if it is not here. */
+  /**
+   * Returns the type of each name: `commit`, `tree`, `blob`, `tag`, or another text if it is
+   * missing.
+   */
   async typesOf(names: readonly string[]): Promise<string[]> {
     const input = names.map((name) => `${name}\n`).join('');
     const words = ['cat-file', '--batch-check=%(objecttype)'];
@@ -48,7 +51,7 @@ export class BareRepository {
     return runGit({ ...command, repository: this.#reader, objects, speaks: 'none' }, this.#options);
   }
 
-  /** As {@link run}, where it matters which commits have parents that were not fetched. */
+  /** Like {@link run}, where it matters which parents were not fetched. */
   runInside(command: Omit<GitCommand, 'repository' | 'objects' | 'speaks'>): Promise<GitRun> {
     return runGit({ ...command, repository: this.directory, speaks: 'none' }, this.#options);
   }
@@ -60,7 +63,10 @@ export class BareRepository {
     return new Set(text.split('\n').filter((line) => line !== ''));
   }
 
-  /** Made beside its place and put there whole, so that neither a death nor another run leaves half of one. */
+  /**
+   * Created next to its place and renamed, so that neither a crash nor another run leaves it
+   * incomplete.
+   */
   async #init(repository: string): Promise<void> {
     if (existsSync(repository)) return;
     mkdirSync(this.#options.cacheDirectory, { recursive: true, mode: 0o700 });
@@ -70,7 +76,7 @@ export class BareRepository {
       renameSync(draft, repository);
     } catch (error) {
       rmSync(draft, { recursive: true, force: true });
-      // Another run has made it meanwhile.
+      // Another run has created it meanwhile.
       if (!existsSync(repository)) throw error;
     }
   }

@@ -1,4 +1,4 @@
-/** Knows how git is run: nothing of the surroundings reaches it, and it never outlives its deadline. */
+/** Runs git isolated from the user's environment, with a deadline. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
@@ -8,37 +8,37 @@ import { type ChildRun, runChild, searchPath } from './child-program.ts';
 import { removeCutOff, removeLocksSince } from './git-leftovers.ts';
 import type { SignatureRules, Signers } from './git-signers.ts';
 
-/** How a repository is reached; whatever is absent is not used. */
+/** How a repository is accessed; absent settings are not used. */
 export interface GitAccess {
   /** Password or token for https. */
   readonly token?: Secret | undefined;
-  /** User name that goes with the token. */
+  /** User name for the token. */
   readonly username?: string | undefined;
-  /** File of certificates (PEM) to trust for https instead of the system's. */
+  /** CA certificates (PEM) to trust for https instead of the system's. */
   readonly caFile?: string | undefined;
-  /** Private key for ssh; the agent and the user's own keys when absent. */
+  /** Private key for ssh; the agent and the user's keys when absent. */
   readonly sshKeyFile?: string | undefined;
   readonly knownHostsFile?: string | undefined;
   /** Socket of a running ssh-agent. */
   readonly sshAgentSocket?: string | undefined;
-  /** By which https is spoken; none when absent. */
+  /** Proxies for https; none when absent. */
   readonly proxies?: Proxies | null | undefined;
-  /** What must be signed, and by whom; nothing need be when absent. */
+  /** Required signatures and permitted signers; none when absent. */
   readonly signatures?: SignatureRules | undefined;
 }
 
 export interface GitOptions {
-  /** Folder of this program; git's home and helper script lie in it. */
+  /** Folder of this program, which contains git's home and helper script. */
   readonly cacheDirectory: string;
   readonly access: GitAccess;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs: number;
-  /** Most that a file may hold which git writes; a fetch writes one. */
+  /** Size limit of files that git writes; a fetch writes one. */
   readonly fetchBytesMax: number;
 }
 
 export interface GitRun extends ChildRun {
-  /** Last lines, printable. */
+  /** Last lines of the output, printable. */
   readonly message: string;
 }
 
@@ -48,13 +48,13 @@ export interface GitCommand {
   /** Folder of the objects to read instead of the repository's own. */
   readonly objects?: string;
   readonly input?: string;
-  /** Of a command that verifies. */
+  /** For a command that verifies signatures. */
   readonly signers?: Signers;
-  /** Have ssh tell which key the host offers. */
+  /** Makes ssh print the key that the host offers. */
   readonly tellsHostKey?: boolean;
-  /** It fetches, and what it writes is bounded. */
+  /** It fetches, and the size of written files is limited. */
   readonly writesFiles?: boolean;
-  /** What may be spoken to reach another repository. */
+  /** Protocols that may be used to reach another repository. */
   readonly speaks: 'https:ssh' | 'file' | 'none';
   readonly outputBytesMax: number;
 }
@@ -63,7 +63,7 @@ const messageLengthMax = 600;
 const excess =
   'The repository holds more files than can be read. Name a folder of it: URL#ref:folder';
 
-/** Settings that take from git whatever could run other programs or lead elsewhere. */
+/** Settings that prevent git from running other programs or following other configuration. */
 const safeguards = [
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
@@ -76,7 +76,7 @@ const safeguards = [
   'credential.helper=',
   'submodule.recurse=false',
   'gc.autoDetach=false',
-  // One file for all that is fetched, and none of its contents held in memory whole.
+  // One pack file for a fetch, with large blobs streamed.
   'fetch.unpackLimit=1',
   'core.bigFileThreshold=2m',
   'http.lowSpeedLimit=1',
@@ -84,7 +84,7 @@ const safeguards = [
 ];
 
 /**
- * Runs git with fixed surroundings. Resolves with any exit status.
+ * Runs git in a fixed environment. Resolves with any exit status.
  *
  * @throws Failure 6 when git is not installed or its deadline passes, 5 when it writes more than
  *   `outputBytesMax`; the signal's reason when aborted.
@@ -115,7 +115,7 @@ export async function runGit(command: GitCommand, options: GitOptions): Promise<
   }
 }
 
-/** The bound is told in blocks of 512 bytes. */
+/** The limit is in blocks of 512 bytes. */
 const bounded = 'ulimit -f "$0" && exec git "$@"';
 
 function tooLargeToFetch({ fetchBytesMax }: GitOptions): Failure {
@@ -138,7 +138,7 @@ function environmentOf(
   const environment: Record<string, string> = {
     PATH: searchPath,
     HOME: home,
-    // The cache may lie within a working tree, whose settings are not for us.
+    // The cache may be inside a working tree, whose settings must not apply.
     GIT_CEILING_DIRECTORIES: resolve(cacheDirectory),
     LC_ALL: 'C.UTF-8',
     GIT_ALLOW_PROTOCOL: command.speaks,
@@ -166,14 +166,14 @@ function environmentOf(
   return environment;
 }
 
-/** As libcurl reads it, which is what speaks https for git. */
+/** In the form of libcurl, which git uses for https. */
 function proxyEnvironment(proxies: GitAccess['proxies']): Record<string, string> {
   if (proxies?.https === undefined) return {};
   const exempt = ['localhost', '127.0.0.1', '::1', ...proxies.exempt];
   return { https_proxy: proxies.https.reveal().href, no_proxy: exempt.join(',') };
 }
 
-/** git hands the text to a shell, so paths are quoted for one. */
+/** git passes the text to a shell, so paths are quoted. */
 function sshCommand({ sshKeyFile, knownHostsFile }: GitAccess, isTalkative: boolean): string {
   const level = isTalkative ? 'DEBUG1' : 'INFO';
   const settings = ['BatchMode=yes', 'StrictHostKeyChecking=yes', 'ConnectTimeout=15'];
@@ -187,20 +187,20 @@ function sshCommand({ sshKeyFile, knownHostsFile }: GitAccess, isTalkative: bool
   return parts.join(' ');
 }
 
-/** ssh takes several files apart at blanks, and fills in what a percent sign stands for. */
+/** ssh splits lists of files at blanks and expands percent signs. */
 function fileSetting(name: string, file: string): string {
   const path = resolve(file).replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('%', '%%');
   return quotedForShell(`${name}="${path}"`);
 }
 
-/** A word as a POSIX shell takes it. */
+/** Quotes a word for a POSIX shell. */
 export function quotedForShell(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 const askpassName = 'askpass.sh';
-/** Answers git's two questions from the environment of this one command; holds no secret itself. */
+/** Answers git's two prompts from the environment of this command; contains no secret itself. */
 const askpassScript = `#!/bin/sh
 case "$1" in
   Username*) printf '%s\\n' "$GATEWRIGHT_GIT_USERNAME" ;;
@@ -208,7 +208,7 @@ case "$1" in
 esac
 `;
 
-/** An empty home for git, with the script that answers for its password prompts. */
+/** Creates an empty home for git, with the script that answers its password prompts. */
 function prepareHome(cacheDirectory: string): string {
   const home = join(cacheDirectory, 'git-home');
   mkdirSync(home, { recursive: true, mode: 0o700 });

@@ -1,41 +1,41 @@
-/** Knows the commits and tags of a repository without any of their files: they are judged before a file is fetched. */
+/** Fetches commits and tags without files, so that they are verified before any file is fetched. */
 import { Failure } from '../../failure.ts';
 import { BareRepository } from './git-bare-repository.ts';
 import type { GitOptions, GitRun } from './git-command.ts';
-import { assertCommit, type GitRemote, type Resolved } from './git-remote.ts';
+import { assertCommit, type GitRemote, type ResolvedRef } from './git-remote.ts';
 import type { Signers } from './git-signers.ts';
 import { type Descent, descentCommitsMax } from './source-files.ts';
 
-/** A commit or tag, and what git says of its signature. */
+/** A commit or tag, and git's output about its signature. */
 export interface SignedObject {
   readonly kind: 'commit' | 'tag';
-  /** As it was written: headers, an empty line, and the message; a tag ends with its signature. */
+  /** The raw object: headers, an empty line, and the message; a tag ends with its signature. */
   readonly text: string;
   readonly run: GitRun;
 }
 
-/** How far back a look goes, in commits; further where the one before has not told enough. */
+/** Depths of the fetches, in commits; the next is used when the one before was not enough. */
 const depths = [64, 1024, descentCommitsMax];
 const judgedRef = 'refs/gatewright/judged';
-/** Of a commit or tag; git's own are some hundred bytes, and a message may be long. */
+/** Limit of a commit or tag; usual ones have some hundred bytes, but a message may be long. */
 const objectBytesMax = 4 * 1024 * 1024;
 
 export class GitHistory {
   readonly #remote: GitRemote;
   readonly #repository: BareRepository;
 
-  /** @param name of the folder below the cache directory; one for each URL and ref */
+  /** @param name of the folder in the cache directory; one for each URL and ref */
   constructor(remote: GitRemote, name: string, options: GitOptions) {
     this.#remote = remote;
     this.#repository = new BareRepository(`${name}-history.git`, options);
   }
 
   /**
-   * Makes sure that a commit, and the tag that led to it, are here: without trees and files.
+   * Ensures that a commit, and the tag that led to it, are present, without trees and files.
    *
-   * @throws Failure (retryable) when the ref has moved on meanwhile
+   * @throws Failure (retryable) when the ref has moved meanwhile
    */
-  async fetch({ name, commit, tag }: Resolved): Promise<void> {
+  async fetch({ name, commit, tag }: ResolvedRef): Promise<void> {
     await this.#repository.create();
     const wanted = tag === null ? [commit] : [tag, commit];
     if (await this.#has(wanted)) return;
@@ -45,7 +45,7 @@ export class GitHistory {
     throw new Failure('retryable', `${this.#remote.url} changed while it was read; try again`);
   }
 
-  /** Has git verify the signature of a commit or tag that is here. */
+  /** Lets git verify the signature of a present commit or tag. */
   async verify(kind: 'commit' | 'tag', id: string, signers: Signers): Promise<SignedObject> {
     const bounds = { outputBytesMax: objectBytesMax };
     const run = await this.#repository.run({
@@ -53,15 +53,15 @@ export class GitHistory {
       signers,
       ...bounds,
     });
-    const shown = await this.#repository.run({ arguments: ['cat-file', kind, id], ...bounds });
-    return { kind, text: shown.stdout.toString('utf8'), run };
+    const object = await this.#repository.run({ arguments: ['cat-file', kind, id], ...bounds });
+    return { kind, text: object.stdout.toString('utf8'), run };
   }
 
   /**
-   * Whether a commit that is here comes after an earlier one. Commits are fetched from the newest on,
-   * in three steps, until the earlier one is found, or all of them are here and it is not.
+   * Returns whether a present commit descends from an earlier one. Fetches commits from the newest
+   * on, in three steps, until the earlier one is found or the history is complete.
    */
-  async descent(earlier: string, resolved: Resolved): Promise<Descent> {
+  async descent(earlier: string, resolved: ResolvedRef): Promise<Descent> {
     const { name, commit } = resolved;
     if (earlier === commit) return 'descendant';
     await this.fetch(resolved);
@@ -81,7 +81,7 @@ export class GitHistory {
     return status === 0;
   }
 
-  /** Whether no commit that leads to this one was left out. */
+  /** Returns whether the history of the commit is complete. */
   async #isWhole(commit: string): Promise<boolean> {
     const words = ['rev-list', '--max-parents=0', commit];
     const run = await this.#repository.runInside({
@@ -93,7 +93,7 @@ export class GitHistory {
     return run.status === 0 && roots.every((root) => !cut.has(root));
   }
 
-  /** @param depth how far to go back */
+  /** @param depth in commits */
   async #fetch(name: string, depth: number): Promise<void> {
     const words = [
       'fetch',

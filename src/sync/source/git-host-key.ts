@@ -1,4 +1,4 @@
-/** Knows what is wrong with the host key that a Git server offers over ssh, and what to run about it. */
+/** Explains a rejected ssh host key, with the commands that resolve it. */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { oneLine } from '../../terminal-text.ts';
 import { runChild, searchPath } from './child-program.ts';
 import { type GitOptions, quotedForShell, runGit } from './git-command.ts';
 
-/** One key under which a host is known. */
+/** A key by which a host is known. */
 interface KnownKey {
   /** `ED25519 SHA256:…` */
   readonly key: string;
@@ -16,17 +16,17 @@ interface KnownKey {
 }
 
 const outputBytesMax = 1024 * 1024;
-const excess = 'The files of known hosts hold more of this host than can be read.';
+const excess = 'The files of known hosts contain more keys of this host than can be read.';
 const systemFile = '/etc/ssh/ssh_known_hosts';
 
-/** Whether git's message says that ssh did not take the key of the host. */
+/** Returns whether git's message says that ssh rejected the host key. */
 export function isHostKeyRefused(message: string): boolean {
   return /host key verification failed/i.test(message);
 }
 
 /**
- * Asks the host once more, to tell which key it offers, and the files of known hosts, which are known
- * of it: none is an unknown host, others a changed one.
+ * Queries the offered key of the host and the known ones: without known keys the host is new,
+ * otherwise its key has changed.
  *
  * @throws as `runGit`
  */
@@ -57,13 +57,13 @@ export async function hostKeyFailure(url: string, options: GitOptions): Promise<
 }
 
 interface Facts {
-  /** As it stands in known_hosts: `git.example.com`, `[git.example.com]:2222`. */
+  /** As in known_hosts: `git.example.com`, `[git.example.com]:2222`. */
   readonly name: string;
-  /** As ssh calls it: `ssh-ed25519`. */
+  /** As ssh names it: `ssh-ed25519`. */
   readonly form: string;
   readonly offered: string;
   readonly known: readonly KnownKey[];
-  /** Where a key is to be added. */
+  /** The file to which a key is added. */
   readonly file: string;
 }
 
@@ -73,12 +73,12 @@ function text(url: string, { name, form, offered, known, file }: Facts): string 
   const lines = [
     isNew
       ? `Cannot read ${url}: the host ${name} is unknown.`
-      : `Cannot read ${url}: the key of the host ${name} has CHANGED. Somebody may stand in between, or the host was set up anew.`,
+      : `Cannot read ${url}: the key of the host ${name} has CHANGED. Somebody may be intercepting the connection, or the host was reinstalled.`,
     `  offered now:  ${typeOf(form).toUpperCase()} ${offered}`,
-    ...shownKeys(known, file),
+    ...keyLines(known, file),
     isNew
-      ? '  If whoever runs the host says that the offered one is theirs:'
-      : '  Only if whoever runs the host says that the offered one is theirs:',
+      ? '  If the operator of the host confirms the offered key:'
+      : '  Only if the operator of the host confirms the offered key:',
     ...[...new Set(known.map((key) => key.file))].map(
       (place) => `    ssh-keygen -R ${quotedForShell(name)} -f ${quotedForShell(place)}`,
     ),
@@ -89,13 +89,13 @@ function text(url: string, { name, form, offered, known, file }: Facts): string 
 
 function revokedText(url: string, { name, form, offered, known, file }: Facts): string {
   return [
-    `Cannot read ${url}: the key that the host ${name} offers is marked as revoked. Do not go on with it; ask whoever runs the host.`,
+    `Cannot read ${url}: the key that the host ${name} offers is marked as revoked. Do not continue; ask the operator of the host.`,
     `  offered now:  ${typeOf(form).toUpperCase()} ${offered}`,
-    ...shownKeys(known, file),
+    ...keyLines(known, file),
   ].join('\n');
 }
 
-function shownKeys(known: readonly KnownKey[], file: string): string[] {
+function keyLines(known: readonly KnownKey[], file: string): string[] {
   if (known.length === 0) return [`  known:        none in ${file}`];
   return known.map(({ key, file, line }) => `  known:        ${key} (${file}:${line})`);
 }
@@ -107,13 +107,13 @@ function scanLine(name: string, form: string, file: string): string {
   return `${[...words, quotedForShell(bracketed ?? name)].join(' ')} >> ${quotedForShell(file)}`;
 }
 
-/** As ssh-keyscan calls it. */
+/** As ssh-keyscan names it. */
 function typeOf(form: string): string {
   if (form.startsWith('ecdsa')) return 'ecdsa';
   return form === 'ssh-ed25519' ? 'ed25519' : 'rsa';
 }
 
-/** The name that ssh looks a host up by, which its own configuration may have changed. */
+/** Returns the name by which ssh looks up the host, which its configuration may have changed. */
 function nameFrom(stderr: string): string | undefined {
   const words = /host key is known for (\S+) and|Host key for (\S+) has changed/i.exec(stderr);
   const name = words?.[1] ?? words?.[2];

@@ -1,8 +1,8 @@
-/** Knows what a git that was killed leaves in a repository, and when it is nobody's any more. */
+/** Removes what a killed git leaves in a repository, when it has no owner any more. */
 import { existsSync, readdirSync, rmSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What git locks while it fetches. */
+/** Files that git locks during a fetch. */
 const locked = [
   'shallow',
   'config',
@@ -11,28 +11,28 @@ const locked = [
   'refs/gatewright/judged',
 ];
 
-/** git writes in blocks; the last one may be missing whole. */
+/** git writes in blocks; the last one may be missing completely. */
 const blockBytesMax = 64 * 1024;
 
-/** Removes what is older than any git that may still run. */
+/** Removes files that are older than any running git can be. */
 export function removeOld(repository: string, ageMsMax: number): void {
   const all = [...locksIn(repository), ...unfinishedPacksIn(repository)];
   removeWhere(all, ({ mtimeMs }) => Date.now() - mtimeMs > ageMsMax);
 }
 
 /**
- * Removes the locks of a git that has just been killed. It may have been that of another which began
- * meanwhile: then the other fails, and is tried again.
+ * Removes the locks of a git that was just killed. They may belong to another git that started
+ * meanwhile; that one then fails and is retried.
  *
- * @param startedAt of the git that was killed, ms since the epoch
+ * @param startedAt start of the killed git, ms since the epoch
  */
 export function removeLocksSince(repository: string, startedAt: number): void {
   removeWhere(locksIn(repository), ({ mtimeMs }) => mtimeMs >= startedAt - 1);
 }
 
 /**
- * Removes packs that were cut off at a bound, and tells whether there were any: git dies of it, and
- * does not say so each time.
+ * Removes packs that were truncated at the size limit, and returns whether there were any: git
+ * fails then, but does not always say why.
  */
 export function removeCutOff(repository: string, bytesMax: number): boolean {
   const packs = unfinishedPacksIn(repository);

@@ -1,15 +1,15 @@
-/** Knows how a Git source is named, and which names are refused before git ever sees them. */
+/** Parses Git locations, and rejects dangerous ones before git receives them. */
 import { Failure } from '../../failure.ts';
 
-/** `https://host/repo.git#ref:path`, taken apart. */
+/** The parts of `https://host/repo.git#ref:path`. */
 export interface GitLocation {
   /** Without ref, path and credentials. */
   readonly url: string;
-  /** `file` is a repository of this machine, bare or not, of which the commits are read. */
+  /** `file` is a local repository, bare or not; its commits are read. */
   readonly protocol: 'https' | 'ssh' | 'file';
-  /** Branch, tag or commit id; null for the branch that the server calls its default. */
+  /** Branch, tag or commit id; null for the server's default branch. */
   readonly ref: string | null;
-  /** Folder inside the repository, without slashes around it; '' for all of it. */
+  /** Folder in the repository without surrounding slashes; '' for all of it. */
   readonly path: string;
 }
 
@@ -18,13 +18,15 @@ const form =
 const host = String.raw`(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?`;
 const httpsUrl = new RegExp(`^https://${host}/[A-Za-z0-9_.~%/+-]+$`);
 const sshUrl = new RegExp(`^ssh://(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?${host}/[A-Za-z0-9_.~/+-]+$`);
-/** As `file://$PWD` gives it, so that spaces may stand in it; `%23` is a `#`. */
+/** In the form of `file://$PWD`, which may contain spaces; `%23` is a `#`. */
 const fileUrl = /^file:\/\/\/./;
 /** `git@host:team/repo.git` */
 const scpLike =
   /^([A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*):([A-Za-z0-9_.~][A-Za-z0-9_.~/+-]*)$/;
 
-/** Whether a `--source` means Git and not a folder: it has a scheme, or the form `user@host:path`. */
+/**
+ * Returns whether a source is Git and not a folder: it has a scheme, or the form `user@host:path`.
+ */
 export function isGitLocation(location: string): boolean {
   const [address = ''] = location.split('#');
   return (
@@ -32,7 +34,7 @@ export function isGitLocation(location: string): boolean {
   );
 }
 
-/** @throws Failure 5 with what is wrong; a credential in the URL is never repeated in it. */
+/** @throws Failure 5 with the reason; a credential in the URL is never repeated. */
 export function parseGitLocation(location: string): GitLocation {
   const cut = location.indexOf('#');
   const address = cut < 0 ? location : location.slice(0, cut);
@@ -41,18 +43,20 @@ export function parseGitLocation(location: string): GitLocation {
   const ref = colon < 0 ? fragment : fragment.slice(0, colon);
   const path = colon < 0 ? '' : fragment.slice(colon + 1).replace(/^\/+|\/+$/g, '');
   const { url, protocol } = parseAddress(address);
-  if (ref !== '' && !isRef(ref)) throw refused(`"${shown(ref)}" is no branch, tag or commit id`);
-  if (path !== '' && !isPath(path)) throw refused(`"${shown(path)}" is no folder of a repository`);
+  if (ref !== '' && !isRef(ref))
+    throw refused(`"${printable(ref)}" is not a branch, tag or commit id`);
+  if (path !== '' && !isPath(path))
+    throw refused(`"${printable(path)}" is not a folder of a repository`);
   return { url, protocol, ref: ref === '' ? null : ref, path };
 }
 
-/** The location in one line, for messages and for the record of who manages a resource. */
+/** Formats the location on one line, for messages and for resource records. */
 export function describeGit({ url, ref, path }: GitLocation): string {
   const fragment = `${ref ?? ''}${path === '' ? '' : `:${path}`}`;
   return fragment === '' ? url : `${url}#${fragment}`;
 }
 
-/** The same folder of the same repository at another branch, tag or commit. @throws Failure 5 */
+/** Returns the same folder of the repository at another branch, tag or commit. @throws Failure 5 */
 export function gitLocationAt(location: string, ref: string): string {
   return describeGit({ ...parseGitLocation(location), ref });
 }
@@ -64,30 +68,30 @@ function parseAddress(address: string): Pick<GitLocation, 'url' | 'protocol'> {
   if (scheme === 'file') return parseFileUrl(address);
   if (scheme !== 'https' && scheme !== 'ssh') {
     throw refused(
-      `only https, ssh and file are allowed${scheme === undefined ? '' : `, not ${shown(scheme)}`}`,
+      `only https, ssh and file are allowed${scheme === undefined ? '' : `, not ${printable(scheme)}`}`,
     );
   }
   const authority = /^[^/]*\/\/([^/]*)/.exec(address)?.[1] ?? '';
   const hasSecret = scheme === 'https' ? authority.includes('@') : /:[^@]*@/.test(authority);
   if (hasSecret) {
-    throw refused('the URL holds credentials; give a token or key apart from it');
+    throw refused('the URL contains credentials; set a token or key separately');
   }
   const pattern = scheme === 'https' ? httpsUrl : sshUrl;
   if (!pattern.test(address) || /\/\.\.?(?:\/|$)/.test(address)) {
-    throw refused('the URL has a form that is not allowed');
+    throw refused('the form of the URL is not allowed');
   }
   return { url: address, protocol: scheme };
 }
 
 function parseFileUrl(url: string): Pick<GitLocation, 'url' | 'protocol'> {
-  if (!fileUrl.test(url) || pathOf(url) === undefined) {
-    throw refused('after file:// comes a path from the root, as in file:///srv/gateway.git');
+  if (!fileUrl.test(url) || filePathOf(url) === undefined) {
+    throw refused('file:// needs an absolute path, as in file:///srv/gateway.git');
   }
   return { url, protocol: 'file' };
 }
 
-/** The path that a `file` URL names, its `%XX` decoded as git does; undefined where they are none. */
-export function pathOf(url: string): string | undefined {
+/** Returns the path of a `file` URL with `%XX` decoded as git does; undefined when invalid. */
+export function filePathOf(url: string): string | undefined {
   try {
     const path = decodeURIComponent(url.slice('file://'.length));
     return /[\u0000-\u001f\u007f]/.test(path) ? undefined : path;
@@ -96,7 +100,7 @@ export function pathOf(url: string): string | undefined {
   }
 }
 
-/** The rules of git-check-ref-format, and nothing that could be an option. */
+/** The rules of git-check-ref-format, without anything that could be an option. */
 function isRef(ref: string): boolean {
   return (
     /^[A-Za-z0-9][\w./-]{0,200}$/.test(ref) && !/\.\.|\/\/|\/\.|\.lock(?:\/|$)|[./]$/.test(ref)
@@ -118,6 +122,6 @@ function refused(reason: string): Failure {
   );
 }
 
-function shown(text: string): string {
+function printable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 80);
 }

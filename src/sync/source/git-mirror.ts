@@ -1,9 +1,12 @@
-/** Knows the local copy of a repository's objects: how it is filled, listed and read, without a checkout. */
+/**
+ * Manages the local copy of a repository's objects: fetching, listing and reading, without a
+ * checkout.
+ */
 import { Failure } from '../../failure.ts';
 import { refuseExcess, tooLarge } from './folder.ts';
 import { BareRepository } from './git-bare-repository.ts';
 import type { GitOptions, GitRun } from './git-command.ts';
-import { assertCommit, type GitRemote, type Resolved } from './git-remote.ts';
+import { assertCommit, type GitRemote, type ResolvedRef } from './git-remote.ts';
 import {
   byCodeUnits,
   fileBytesMax,
@@ -30,18 +33,18 @@ export class GitMirror {
   /** Fetched without files beyond the size limit. */
   readonly #repository: BareRepository;
 
-  /** @param name of the folder below the cache directory; one for each URL and ref */
+  /** @param name of the folder in the cache directory; one for each URL and ref */
   constructor(remote: GitRemote, name: string, options: GitOptions) {
     this.#remote = remote;
     this.#repository = new BareRepository(`${name}.git`, options);
   }
 
   /**
-   * Makes sure that a commit is here.
+   * Ensures that a commit is present.
    *
-   * @throws Failure (retryable) when the ref has moved on meanwhile
+   * @throws Failure (retryable) when the ref has moved meanwhile
    */
-  async fetch({ name, commit }: Resolved): Promise<void> {
+  async fetch({ name, commit }: ResolvedRef): Promise<void> {
     await this.#repository.create();
     if (await this.#has(name, commit)) return;
     const words = [
@@ -63,14 +66,14 @@ export class GitMirror {
     throw new Failure('retryable', message);
   }
 
-  /** Everything below a folder of a commit; undefined when there is no such folder. */
+  /** Lists everything below a folder of a commit; undefined when the folder does not exist. */
   async list(commit: string, path: string): Promise<Entry[] | undefined> {
     const tree = `${commit}:${path}`;
     const { status, stdout } = await this.#local(['ls-tree', '-r', '-z', '--full-tree', tree]);
     return status === 0 ? parseTree(stdout) : undefined;
   }
 
-  /** Of links in a folder of a commit those that lead to a file of the same commit. */
+  /** Returns those links in a folder of a commit that lead to a file of the same commit. */
   async linksToFiles(
     commit: string,
     folder: string,
@@ -84,7 +87,7 @@ export class GitMirror {
     return new Set(links.filter((_, at) => types[at] === 'blob'));
   }
 
-  /** Reads the files whose size allows it, sizes first, so that a huge one is never loaded. */
+  /** Reads the files within the size limit, sizes first, so that a huge one is never loaded. */
   async read(entries: readonly Entry[], faults: SourceFault[]): Promise<SourceFile[]> {
     if (entries.length === 0) return [];
     const input = entries.map(({ id }) => `${id}\n`).join('');
@@ -140,7 +143,7 @@ function parseTree(listing: Buffer): Entry[] {
     });
 }
 
-/** `<id> blob <size>\n<content>\n` for each entry, in their order. */
+/** `<id> blob <size>\n<content>\n` for each entry, in order. */
 function parseBatch(entries: readonly Entry[], output: Buffer): SourceFile[] {
   let offset = 0;
   return entries.map(({ id, path }) => {
@@ -156,7 +159,7 @@ function parseBatch(entries: readonly Entry[], output: Buffer): SourceFile[] {
   });
 }
 
-/** `<type>\n` for each, or, of a link that leads to nothing in the commit, `<why> <size>\n<text>\n`. */
+/** `<type>\n` for each, or, for a dangling link, `<reason> <size>\n<text>\n`. */
 function parseFollowed(output: Buffer): string[] {
   const found: string[] = [];
   for (let offset = 0; offset < output.length; ) {

@@ -1,4 +1,4 @@
-/** Knows the server of a repository: what its refs stand for now, and what its refusals mean. */
+/** Queries the server of a repository: current commits of refs, and the meaning of its errors. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,22 +6,27 @@ import { Failure } from '../../failure.ts';
 import { nearest } from '../../suggest.ts';
 import { type GitOptions, type GitRun, runGit } from './git-command.ts';
 import { hostKeyFailure, isHostKeyRefused } from './git-host-key.ts';
-import { type GitLocation, pathOf } from './git-location.ts';
+import { filePathOf, type GitLocation } from './git-location.ts';
 
-export interface Resolved {
-  /** What to ask the server for. */
+export interface ResolvedRef {
+  /** The name to ask the server for. */
   readonly name: string;
   readonly commit: string;
-  /** The tag's own object, which may be signed; null for a branch, a commit and a plain tag. */
+  /**
+   * Id of the tag object, which may be signed; null for a branch, a commit or a lightweight tag.
+   */
   readonly tag: string | null;
 }
 
-/** How long a run waits for another that fetches into the same repository, and between its looks. */
+/**
+ * How long a run waits for another one that fetches into the same repository, and its polling
+ * interval.
+ */
 const turnMsMax = 10_000;
 const turnPauseMs = 200;
 const answerBytesMax = 32 * 1024 * 1024;
 
-/** The repository at a location, as its server tells of it. */
+/** The repository at a location, as its server reports it. */
 export class GitRemote {
   readonly #location: GitLocation;
   readonly #options: GitOptions;
@@ -35,8 +40,8 @@ export class GitRemote {
     return this.#location.url;
   }
 
-  /** Asks the server which commit the ref stands for now. */
-  async resolve(): Promise<Resolved> {
+  /** Asks the server for the current commit of the ref. */
+  async resolve(): Promise<ResolvedRef> {
     const { ref } = this.#location;
     if (ref !== null && /^[0-9a-f]{40}$/.test(ref)) return { name: ref, commit: ref, tag: null };
     const names =
@@ -53,11 +58,11 @@ export class GitRemote {
   }
 
   /**
-   * Runs a command of git that talks to the server.
+   * Runs a git command that contacts the server.
    *
-   * @param repository the local one that it is about, if any
-   * @throws Failure (unreachable) with git's reason, and advice where there is any; (retryable) when
-   *   another run fetches into the same repository for longer than is waited for
+   * @param repository the local repository, if any
+   * @throws Failure (unreachable) with git's reason and advice; (retryable) when another run
+   *   fetches into the same repository for too long
    */
   async ask(words: readonly string[], repository?: string): Promise<GitRun> {
     const { timeoutMs, signal } = this.#options;
@@ -120,15 +125,15 @@ export class GitRemote {
   }
 }
 
-/** Whether another git works on the same repository, or has just done so. */
+/** Returns whether another git works on the same repository, or has just done so. */
 function isBusy({ stderr }: GitRun): boolean {
   return /\.lock': File exists|cannot lock ref|shallow file has changed/.test(stderr);
 }
 
 /**
- * A tag can stand for anything.
+ * A tag can refer to any object.
  *
- * @param type as git calls it, or something else where it is not known yet
+ * @param type as git names it, or another text while unknown
  * @throws Failure (invalid input)
  */
 export function assertCommit(url: string, name: string, type: string | undefined): void {
@@ -138,8 +143,8 @@ export function assertCommit(url: string, name: string, type: string | undefined
 }
 
 /**
- * What reads a repository of this machine, whose settings are whoever's who made it: nothing in them
- * may run a program or reach another repository. git gives the text to a shell.
+ * Reads a local repository whose settings anybody may have written: they must not run a program or
+ * reach another repository. git passes the text to a shell.
  */
 const localUploadPack = [
   'env',
@@ -157,12 +162,13 @@ const localUploadPack = [
 ].join(' ');
 
 /**
- * git reads no repository of another user, and its settings that would permit it are not read here.
+ * git does not read repositories of other users, and its settings that would permit it are ignored
+ * here.
  *
- * @throws Failure (invalid input) with what to do
+ * @throws Failure (invalid input) with the way out
  */
 function assertOurs(url: string): void {
-  const path = pathOf(url) ?? '';
+  const path = filePathOf(url) ?? '';
   const places = [path, join(path, '.git')].filter((place) => existsSync(place));
   if (places.length === 0) {
     throw new Failure('invalidInput', `No such repository: ${path}`);
@@ -170,29 +176,32 @@ function assertOurs(url: string): void {
   const foreign = places.find((place) => statSync(place).uid !== process.geteuid?.());
   if (foreign === undefined) return;
   const { uid } = statSync(foreign);
-  const text = `${foreign} belongs to another user (${uid}), and git reads no such repository. Run this \
+  const text = `${foreign} belongs to another user (${uid}), and git does not read such repositories. Run this \
 as that user, or clone it: git clone --bare ${path} COPY, and name file://…/COPY. Its files as they lie \
 there can be read without file://.`;
   throw new Failure('invalidInput', text);
 }
 
 const advice: readonly (readonly [RegExp, string])[] = [
-  // First: an id of a commit may hold the number of any other case.
+  // First, because a commit id may contain the numbers of the other patterns.
   [
     /not our ref|unadvertised object/i,
-    'That commit is in the repository no more, or its server gives out no commits by their id.',
+    'The repository no longer has that commit, or its server does not serve commits by id.',
   ],
   [
     /does not appear to be a git repository|not a git repository/i,
-    'Name the folder that holds .git, or a bare repository.',
+    'Name the folder that contains .git, or a bare repository.',
   ],
   [
     /permission denied|authentication failed|could not read (?:username|password)|403/i,
     'The token or key was not accepted, or none was given.',
   ],
-  [/redirect|301|302|307|308/i, 'The server redirects; give the address it redirects to.'],
-  [/certificate|ssl/i, 'The certificate is not trusted; give the file of its authority.'],
-  [/could not resolve host/i, 'The host name is not known here.'],
+  [/redirect|301|302|307|308/i, 'The server redirects; use the address it redirects to.'],
+  [
+    /certificate|ssl/i,
+    'The certificate is not trusted; set the file of its certificate authority.',
+  ],
+  [/could not resolve host/i, 'The host name cannot be resolved.'],
 ];
 
 function adviceOn(message: string): string {

@@ -1,23 +1,26 @@
-/** Knows what must be signed of a source, and tells of a signature that does not count whose it is and why. */
+/**
+ * Verifies the required signatures of a source, and explains whose signature does not count and
+ * why.
+ */
 import { Failure } from '../../failure.ts';
 import { oneLine } from '../../terminal-text.ts';
 import type { GitOptions } from './git-command.ts';
 import type { GitHistory, SignedObject } from './git-history.ts';
 import { describeGit, type GitLocation } from './git-location.ts';
-import type { Resolved } from './git-remote.ts';
+import type { ResolvedRef } from './git-remote.ts';
 import { openSigners, type SignatureRules, sshFingerprint } from './git-signers.ts';
 
-const allowedShownMax = 10;
+const allowedListedMax = 10;
 
 /**
- * Verifies what the rules ask for, anew each time, against the keys as they are permitted now.
+ * Verifies what the rules require, against the keys that are permitted now.
  *
- * @throws Failure 4 when a signature is missing or does not count, telling which key signed and which
- *   are permitted; 5 when a file of keys cannot be used, or a tag is asked for where there is none
+ * @throws Failure 4 when a signature is missing or does not count, with its key and the permitted
+ *   ones; 5 when a key file cannot be used, or a tag is required and none is named
  */
 export async function requireSignatures(
   location: GitLocation,
-  { name, commit, tag }: Resolved,
+  { name, commit, tag }: ResolvedRef,
   given: { history: GitHistory; rules: SignatureRules; options: GitOptions },
 ): Promise<void> {
   const { history, rules, options } = given;
@@ -35,10 +38,10 @@ export async function requireSignatures(
     if (object.run.status !== 0) {
       throw refused(location, `${what} ${reasonOf(object, signers.allowed)}`, signers);
     }
-    // A signed tag can be put up again under another name; what was signed holds its own.
+    // A signed tag can be published again under another name; the signed text contains its own.
     const signedName = /^tag (.*)$/m.exec(headersOf(object.text))?.[1];
     if (kind === 'tag' && name !== `refs/tags/${signedName}`) {
-      const text = `${what} is signed as "${oneLine(signedName ?? '')}", which is another tag`;
+      const text = `${what} is signed as "${oneLine(signedName ?? '')}", which is a different tag`;
       throw refused(location, text, signers);
     }
   }
@@ -54,11 +57,11 @@ function refused(
   reason: string,
   { allowed }: { readonly allowed: readonly string[] },
 ): Failure {
-  const hidden = allowed.length - allowedShownMax;
+  const hidden = allowed.length - allowedListedMax;
   const lines = [
     `Refused, and no file of it was read: ${describeGit(location)}`,
     `  ${reason}.`,
-    `  Permitted: ${allowed.slice(0, allowedShownMax).join('\n             ')}`,
+    `  Permitted: ${allowed.slice(0, allowedListedMax).join('\n             ')}`,
     ...(hidden > 0 ? [`             and ${hidden} more`] : []),
     '  Sign with one of these (git commit -S, git tag -s), or permit the key: GATEWRIGHT_GIT_GPG_KEYS_FILE,',
     '  GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE.',
@@ -73,7 +76,7 @@ function headersOf(text: string): string {
 
 /** Completes "commit 0123 …". */
 function reasonOf({ kind, text, run }: SignedObject, allowed: readonly string[]): string {
-  // The message of a commit may quote a signature; its own stands among the headers.
+  // A commit message may quote a signature; the real one is in the headers.
   const place = kind === 'commit' ? headersOf(text).replaceAll('\n ', '\n') : text;
   const begin = /-----BEGIN (SSH SIGNATURE|PGP SIGNATURE|PGP MESSAGE|SIGNED MESSAGE)-----/;
   const form = begin.exec(place)?.[1];
@@ -83,12 +86,12 @@ function reasonOf({ kind, text, run }: SignedObject, allowed: readonly string[])
   return gpgReason(run.stderr, allowed);
 }
 
-/** From the status lines of gpg. */
+/** Reads the status lines of gpg. */
 function gpgReason(stderr: string, allowed: readonly string[]): string {
   const words = (keyword: string): string[] | undefined =>
     new RegExp(String.raw`^\[GNUPG:\] ${keyword} (.*)$`, 'm').exec(stderr)?.[1]?.split(' ');
   const unknown = words('ERRSIG');
-  // Of a subkey the last word is the key that it belongs to.
+  // For a subkey the last word is its primary key.
   const primary = words('VALIDSIG')?.at(-1);
   const id = primary ?? unknown?.[6] ?? [...named(words)].at(0) ?? 'an unknown id';
   const known = allowed.find((key) => key.startsWith(`GPG ${id} `) || key.includes(`${id} (`));
@@ -101,7 +104,7 @@ function gpgReason(stderr: string, allowed: readonly string[]): string {
   }
   if (words('EXPSIG') !== undefined) return `has a signature by ${key} that has expired`;
   if (words('BADSIG') !== undefined) {
-    return `has a signature by ${key} that is not of this content`;
+    return `has a signature by ${key} that does not match this content`;
   }
   if (words('NO_PUBKEY') !== undefined) return `is signed by ${key}, which is not permitted`;
   if (unknown !== undefined) return `has a signature by ${key} that gpg cannot check`;
@@ -115,7 +118,7 @@ function* named(words: (keyword: string) => string[] | undefined): Generator<str
   }
 }
 
-/** From the signature itself, which names its key and what it was made for, and ssh-keygen's words. */
+/** Reads the signature itself, which names its key and purpose, and the output of ssh-keygen. */
 function sshReason(text: string, stderr: string, allowed: readonly string[]): string {
   const armour = /-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]*)-----END/.exec(text)?.[1] ?? '';
   const [publicKey, purpose] = fieldsOf(Buffer.from(armour, 'base64'));
@@ -127,7 +130,7 @@ function sshReason(text: string, stderr: string, allowed: readonly string[]): st
     return `has a signature by ${key} that was made for "${oneLine(purpose.toString('utf8'))}", not for git`;
   }
   if (/incorrect signature/.test(stderr)) {
-    return `has a signature by ${key} that is not of this content`;
+    return `has a signature by ${key} that does not match this content`;
   }
   if (known === undefined) return `is signed by ${key}, which is not permitted`;
   if (/key has expired/.test(stderr)) return `is signed by ${key}, which has expired`;
@@ -138,7 +141,7 @@ function sshReason(text: string, stderr: string, allowed: readonly string[]): st
   return `is signed by ${key}, which is revoked or not accepted: ${lastLine(stderr)}`;
 }
 
-/** The first two strings after the six bytes and the version that an SSH signature begins with. */
+/** Returns the first two strings after the six magic bytes and the version of an SSH signature. */
 function fieldsOf(blob: Buffer): Buffer[] {
   const fields: Buffer[] = [];
   let offset = 'SSHSIG'.length + 4;

@@ -1,4 +1,4 @@
-/** Knows whose signatures count: the keys that the user permits, laid out for the programs that verify. */
+/** Prepares the permitted signing keys for the programs that verify signatures. */
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -14,33 +14,33 @@ import { Failure } from '../../failure.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { type ChildLimits, type ChildRun, runChild, searchPath } from './child-program.ts';
 
-/** Whose signatures a commit or tag must carry. At least one of the two lists of keys is given. */
+/** The signatures that a commit or tag must have. At least one of the two key lists is set. */
 export interface SignatureRules {
   readonly on: 'commit' | 'tag' | 'tag-and-commit';
-  /** Public keys as gpg exports them. */
+  /** Public keys as exported by gpg. */
   readonly gpgKeysFile?: string | undefined;
-  /** In the form of ssh-keygen(1), ALLOWED SIGNERS. */
+  /** In the ALLOWED SIGNERS format of ssh-keygen(1). */
   readonly allowedSignersFile?: string | undefined;
-  /** Public keys, or a list as ssh-keygen makes it, whose SSH signatures count no more. */
+  /** Public keys, or a KRL of ssh-keygen, whose SSH signatures no longer count. */
   readonly revokedSignersFile?: string | undefined;
 }
 
-/** The permitted keys as they were read: what they are called, and how git is told of them. */
+/** The permitted keys: their names, and the git settings that use them. */
 export interface Signers {
-  /** Folder of gpg that holds the permitted keys and nothing else. */
+  /** gpg home with exactly the permitted keys. */
   readonly gpgHome: string;
   /** Settings of git. */
   readonly settings: readonly string[];
-  /** Of each key what people know it by: `GPG 0123… (Alice <alice@example.com>)`. */
+  /** Display name of each key: `GPG 0123… (Alice <alice@example.com>)`. */
   readonly allowed: readonly string[];
 }
 
-/** Where the layout lies, and what bounds the programs that make it. */
+/** The folder of the layout, and limits of the programs that create it. */
 export interface SignerOptions extends ChildLimits {
   readonly cacheDirectory: string;
 }
 
-/** The contents of the files at one moment; all that follows is about these. */
+/** The contents of the files at one moment, which everything that follows uses. */
 interface KeyTexts {
   readonly gpgKeys: Buffer | null;
   readonly allowedSigners: Buffer | null;
@@ -48,11 +48,11 @@ interface KeyTexts {
 }
 
 const outputBytesMax = 4 * 1024 * 1024;
-const excess = 'The files of permitted keys hold more than can be read.';
+const excess = 'The files of permitted keys contain more than can be read.';
 
 /**
- * git asks whether a key was valid at the time that a commit gives itself, which whoever has an
- * expired key can choose. Without that word ssh-keygen takes the present.
+ * git asks whether a key was valid at the time in the commit, which the holder of an expired key
+ * can choose. Without that argument ssh-keygen uses the current time.
  */
 const verifyScript = `#!/bin/sh
 for word do
@@ -65,7 +65,7 @@ done
 exec ssh-keygen "$@"
 `;
 
-/** gpg asks nobody else for keys, starts nothing, and trusts whom the user has put into the file. */
+/** gpg queries no key server, starts no daemon, and trusts the keys in the user's file. */
 const gpgSettings = [
   'no-autostart',
   'no-auto-key-retrieve',
@@ -75,7 +75,7 @@ const gpgSettings = [
 ].join('\n');
 
 /**
- * What changes when other keys are permitted, or other things have to be signed.
+ * Changes when other keys are permitted, or other signatures are required.
  *
  * @throws Failure 5 when a file cannot be read
  */
@@ -84,10 +84,10 @@ export function digestOfRules(rules: SignatureRules): string {
 }
 
 /**
- * Lays the keys out in a folder of their contents' name, which is whole or not there, so that what
- * verifies sees the files as they were read once.
+ * Creates the layout in a folder named after its contents, completely or not at all, so that
+ * verification uses the files as read once.
  *
- * @throws Failure 5 when a file cannot be read or holds no key, 6 without gpg
+ * @throws Failure 5 when a file cannot be read or contains no key, 6 without gpg
  */
 export async function openSigners(rules: SignatureRules, options: SignerOptions): Promise<Signers> {
   const keys = readKeys(rules);
@@ -125,10 +125,10 @@ function readKeyFile(setting: string, file: string | undefined): Buffer | null {
     if (!content.includes('PRIVATE KEY')) return content;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const text = `${setting} names a file that cannot be read (${code}): ${file}. Nothing is read of the source meanwhile.`;
+    const text = `${setting} names a file that cannot be read (${code}): ${file}. The source is not read until this is resolved.`;
     throw new Failure('invalidInput', text, { cause: error });
   }
-  const text = `${setting} names a file that holds a private key: ${file}. Signatures are verified with public keys; take the private one away from here.`;
+  const text = `${setting} names a file that contains a private key: ${file}. Signatures are verified with public keys; take the private one away from here.`;
   throw new Failure('invalidInput', text);
 }
 
@@ -154,7 +154,7 @@ async function layOut(
     mkdirSync(gpgHome, { mode: 0o700 });
     writeFileSync(join(gpgHome, 'gpg.conf'), gpgSettings);
     writeFileSync(join(draft, 'verify-now.sh'), verifyScript, { mode: 0o700 });
-    // Without them git would verify against nothing, or not tell whose signature it was.
+    // Without these files git would verify against nothing, or not report the signer.
     writeFileSync(join(draft, 'allowed_signers'), allowedSigners ?? '');
     writeFileSync(join(draft, 'revoked_signers'), revokedSigners ?? '');
     if (gpgKeys !== null) {
@@ -165,7 +165,7 @@ async function layOut(
       renameSync(draft, folder);
     } catch (error) {
       if (!existsSync(folder)) throw error;
-      // Another process has made the same meanwhile.
+      // Another process has created the same layout meanwhile.
     }
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -198,7 +198,7 @@ async function listGpgKeys(home: string, options: SignerOptions): Promise<string
     const last = keys.at(-1);
     if (fields[0] === 'pub') keys.push({ fingerprint: '', state: fields[1] ?? '', user: '' });
     if (last === undefined) continue;
-    // A subkey has a fingerprint, too; the first one is the key's own.
+    // Subkeys have fingerprints too; the first one is the primary key's.
     if (fields[0] === 'fpr' && last.fingerprint === '') last.fingerprint = fields[9] ?? '';
     if (fields[0] === 'uid' && last.user === '') last.user = oneLine(fields[9] ?? '');
   }
@@ -211,7 +211,7 @@ async function listGpgKeys(home: string, options: SignerOptions): Promise<string
 const allowedSigner =
   /(?:^|[\s,])(?:sk-)?(?:ssh-|ecdsa-sha2-)[\w@.-]+\s+([A-Za-z0-9+/]{20,}={0,2})(?:\s|$)/;
 
-/** One line a key: principals, options, type and the key in base64. */
+/** One key a line: principals, options, type and the key in base64. */
 function listAllowedSigners(text: string): string[] {
   return text.split('\n').flatMap((line) => {
     const key = line.startsWith('#') ? undefined : allowedSigner.exec(line)?.[1];
@@ -221,16 +221,16 @@ function listAllowedSigners(text: string): string[] {
   });
 }
 
-/** As ssh-keygen writes it. */
+/** In the format of ssh-keygen. */
 export function sshFingerprint(key: Buffer): string {
   return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
 }
 
 function noGpgKey({ gpgKeysFile }: SignatureRules, reason: string): Failure {
   const text = [
-    `GATEWRIGHT_GIT_GPG_KEYS_FILE names a file that holds no public key: ${gpgKeysFile}.`,
+    `GATEWRIGHT_GIT_GPG_KEYS_FILE names a file that contains no public key: ${gpgKeysFile}.`,
     oneLine(reason.trim().split('\n').at(-1) ?? ''),
-    'Write it with: gpg --armor --export FINGERPRINT > FILE',
+    'Create it with: gpg --armor --export FINGERPRINT > FILE',
   ];
   return new Failure('invalidInput', text.filter((line) => line !== '').join('\n'));
 }

@@ -1,4 +1,4 @@
-/** Knows what a folder was at another commit of the Git working tree that it lies in. */
+/** Locates a folder at an earlier commit of the Git working tree that contains it. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,7 +7,7 @@ import { type GitOptions, runGit } from './git-command.ts';
 import { describeGit } from './git-location.ts';
 
 export interface EarlierFolder {
-  /** To be read as a Git source; null where the commit has no such folder. */
+  /** Location of a Git source; null when the commit has no such folder. */
   readonly location: string | null;
   readonly commit: string;
 }
@@ -15,10 +15,11 @@ export interface EarlierFolder {
 const answerBytesMax = 64 * 1024;
 
 /**
- * The folder at a commit that the user names as to git: a branch, a tag, `origin/main`, `HEAD~2`.
+ * Returns the folder at a commit named as for git: a branch, a tag, `origin/main`, `HEAD~2`.
  *
  * @param folder absolute path
- * @throws Failure (invalid input) for what is no folder, a folder in no working tree, or a name that leads to no commit
+ * @throws Failure (invalid input) when it is not a folder in a working tree, or the name is not a
+ *   commit
  */
 export async function folderAt(
   folder: string,
@@ -28,9 +29,7 @@ export async function folderAt(
   const isFolder = (await stat(folder).catch(() => undefined))?.isDirectory();
   if (isFolder === undefined) throw refused(`there is no folder ${folder}`);
   if (!isFolder) {
-    throw refused(
-      `${folder} is a file; name its folder, and --workspace where a part of it is meant`,
-    );
+    throw refused(`${folder} is a file; name its folder, and select a part of it by --workspace`);
   }
   const ask = async (...words: string[]): Promise<string | undefined> => {
     const command = {
@@ -42,18 +41,18 @@ export async function folderAt(
     const run = await runGit(command, { ...options, timeoutMs, fetchBytesMax: 0 });
     if (/dubious ownership/.test(run.stderr)) {
       throw refused(
-        `${folder} belongs to another user, and git reads no such repository; run this as that user, or \
+        `${folder} belongs to another user, and git does not read such repositories; run this as that user, or \
 compare two refs of a Git URL`,
       );
     }
     return run.status === 0 ? run.stdout.toString('utf8').replace(/\n$/, '') : undefined;
   };
   const top = await ask('--show-toplevel');
-  if (top === undefined) throw refused(`${folder} lies in no Git working tree`);
+  if (top === undefined) throw refused(`${folder} is not in a Git working tree`);
   const prefix = ((await ask('--show-prefix')) ?? '').replace(/\/$/, '');
   const commit = await ask('--verify', '--quiet', '--end-of-options', `${ref}^{commit}`);
   if (commit === undefined) {
-    throw refused(`${ref} is no commit of ${top}; a shallow clone has to fetch it first`);
+    throw refused(`${ref} is not a commit of ${top}; a shallow clone has to fetch it first`);
   }
   const tree = await ask('--verify', '--quiet', '--end-of-options', `${commit}:${prefix}`);
   if (tree === undefined) return { location: null, commit };

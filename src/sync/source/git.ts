@@ -1,4 +1,4 @@
-/** Knows how manifests are read from a Git repository: its objects, never a checkout. */
+/** Reads manifests from the objects of a Git repository, never from a checkout. */
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import { EnvironmentFolders } from './environments.ts';
@@ -7,7 +7,7 @@ import type { GitAccess } from './git-command.ts';
 import { GitHistory } from './git-history.ts';
 import { describeGit, type GitLocation, parseGitLocation } from './git-location.ts';
 import { type Entry, GitMirror } from './git-mirror.ts';
-import { GitRemote, type Resolved } from './git-remote.ts';
+import { GitRemote, type ResolvedRef } from './git-remote.ts';
 import { requireSignatures } from './git-signatures.ts';
 import { digestOfRules } from './git-signers.ts';
 import { IgnoreRules, parseIgnoreFile } from './ignore-rules.ts';
@@ -25,15 +25,15 @@ import {
 } from './source-files.ts';
 
 export interface GitSourceOptions {
-  /** Folder for bare mirrors; made when missing. */
+  /** Folder for bare mirrors; created when missing. */
   readonly cacheDirectory: string;
   readonly access: GitAccess;
   readonly signal?: AbortSignal | undefined;
   /** See {@link EnvironmentFolders}. */
   readonly environment?: string | null | undefined;
-  /** Most that one fetch may bring; a default when absent. */
+  /** Size limit of one fetch; a default when absent. */
   readonly fetchBytesMax?: number | undefined;
-  /** Longest time for one command of git. */
+  /** Timeout of one git command. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -41,11 +41,11 @@ const timeoutMsDefault = 60_000;
 const fetchBytesMaxDefault = 1024 ** 3;
 
 /**
- * A repository at `URL#ref:path`. One commit is pinned for the whole of a read; only plain files are
- * taken, and a submodule or symbolic link among them that may stand for a manifest is a fault, because
- * that would silently be missing.
+ * Opens a repository at `URL#ref:path`. A read is pinned to one commit and takes plain files only.
+ * A submodule or symbolic link that may stand for a manifest is a fault, because it would silently
+ * be missing.
  *
- * @throws Failure (invalid input) when the location is not one that may be used
+ * @throws Failure (invalid input) when the location may not be used
  */
 export function openGit(text: string, options: GitSourceOptions): Source {
   const location = parseGitLocation(text);
@@ -56,15 +56,15 @@ export function openGit(text: string, options: GitSourceOptions): Source {
   const mirror = new GitMirror(remote, mirrorName(location), gitOptions);
   const { signatures: rules } = access;
   const history = new GitHistory(remote, mirrorName(location), gitOptions);
-  let last: Resolved | undefined;
-  /** What was looked at last, and not read since. */
-  let seen: Resolved | undefined;
-  const judge = async (resolved: Resolved): Promise<void> => {
+  let last: ResolvedRef | undefined;
+  /** The version of the last look, not read since. */
+  let seen: ResolvedRef | undefined;
+  const judge = async (resolved: ResolvedRef): Promise<void> => {
     if (rules === undefined) return;
     await history.fetch(resolved);
     await requireSignatures(location, resolved, { history, rules, options: gitOptions });
   };
-  const readAt = async (resolved: Resolved): Promise<SourceFiles> => {
+  const readAt = async (resolved: ResolvedRef): Promise<SourceFiles> => {
     await judge(resolved);
     await mirror.fetch(resolved);
     last = resolved;
@@ -83,7 +83,7 @@ export function openGit(text: string, options: GitSourceOptions): Source {
       try {
         return await readAt(known ?? (await remote.resolve()));
       } catch (error) {
-        // It may have gone from the repository since it was looked at.
+        // The commit may have disappeared from the repository since the look.
         if (known === undefined || !(error instanceof Failure)) throw error;
         const now = await remote.resolve();
         if (now.commit === known.commit) throw error;
@@ -107,7 +107,7 @@ function mirrorName({ url, ref }: GitLocation): string {
 
 async function readCommit(
   location: GitLocation,
-  { commit }: Resolved,
+  { commit }: ResolvedRef,
   mirror: GitMirror,
   environment: string | null | undefined,
 ): Promise<SourceFiles> {
@@ -134,7 +134,7 @@ async function readCommit(
   return { files, faults, ignored, environments: environments.met, info, prefix: '' };
 }
 
-/** The rules of every folder that is read. */
+/** Reads the rules of every folder. */
 async function readIgnoreRules(
   entries: readonly Entry[],
   mirror: GitMirror,
@@ -164,7 +164,7 @@ async function readIgnoreRules(
   return rules;
 }
 
-/** One that could not be a manifest, unless there is a folder behind it. */
+/** A link whose name is no manifest's, unless it leads to a folder. */
 function isLinkByAnotherName({ mode, path }: Entry): boolean {
   const isPlainName = !isManifestName(path) && !hasControlCharacters(path);
   return mode === '120000' && isPlainName && !path.endsWith(ignoreFileName);
@@ -183,7 +183,7 @@ interface Sieve {
 function isWanted({ mode, path }: Entry, { rules, environments, faults }: Sieve): boolean {
   const parts = path.split('/');
   if (parts.some(isIgnoredName)) return false;
-  // Rules are asked about what would be read or refused, and nothing else.
+  // Rules are consulted only for what would be read or refused.
   const isPlain = mode !== '160000' && mode !== '120000';
   if (isPlain && !isManifestName(path)) return false;
   if (mode === '160000' ? rules.leavesOutFolder(path) : rules.leavesOut(path)) return false;
@@ -201,14 +201,22 @@ function isWanted({ mode, path }: Entry, { rules, environments, faults }: Sieve)
     return refuse('symbolic-link', 'symbolic links are not followed in Git', fix);
   }
   if (mode !== '100644' && mode !== '100755') {
-    return refuse('file-mode', `the mode ${mode} is not that of a plain file`, 'commit it again');
+    return refuse(
+      'file-mode',
+      `the mode ${mode} is not the mode of a plain file`,
+      'commit it again',
+    );
   }
   if (parts.length > folderDepthMax + 1) {
     faults.push(tooDeep(parts.slice(0, folderDepthMax + 1).join('/')));
     return false;
   }
   if (hasControlCharacters(path)) {
-    return refuse('file-name', 'the name holds characters that are not allowed', 'rename the file');
+    return refuse(
+      'file-name',
+      'the name contains characters that are not allowed',
+      'rename the file',
+    );
   }
   return true;
 }

@@ -1,18 +1,18 @@
-/** Knows `.gatewrightignore`: how its lines become rules, by the grammar of .gitignore, and what each one covers. */
+/** Parses `.gatewrightignore` by the grammar of .gitignore, and applies its rules. */
 import { isUtf8 } from 'node:buffer';
 import { Failure } from '../../failure.ts';
 import { fileFault, ignoreFileName, type SourceFault } from './source-files.ts';
 
-// Own code, because the libraries for this grammar turn lines into regular expressions that backtrack,
-// and the lines come from whoever may write to the source.
+// Written here because libraries for this grammar compile lines to regular expressions with
+// backtracking, and anybody who can write to the source can write the lines.
 
 const ignoreBytesMax = 64 * 1024;
 const rulesMax = 1_000;
 const ruleLengthMax = 500;
-/** Comparisons of one character for a whole source; takes less than a second. */
+/** Limit of character comparisons for a whole source; takes less than a second. */
 const stepsMax = 50_000_000;
 
-/** One character of a name: itself, any, one of a set, or any number of any. */
+/** One part of a name: a character, any character, one of a set, or any number of characters. */
 type Token = string | { readonly any: 'one' | 'many' } | CharacterClass;
 
 interface CharacterClass {
@@ -25,13 +25,13 @@ interface CharacterClass {
 type Segment = readonly Token[] | '**';
 
 export interface IgnoreRule {
-  /** Begins with `!`: takes back what a rule above it ignores. */
+  /** Starts with `!`: reverts an earlier rule. */
   readonly negated: boolean;
   readonly foldersOnly: boolean;
   readonly segments: readonly Segment[];
 }
 
-/** Reads the rules of one file; a line that could never match anything is a fault. */
+/** Parses the rules of one file; a line that can never match is a fault. */
 export function parseIgnoreFile(
   path: string,
   content: Buffer,
@@ -67,7 +67,7 @@ interface Wrong {
   readonly fix?: string;
 }
 
-/** Null for a line that says nothing. */
+/** Null for a line without a rule. */
 function parseLine(line: string): IgnoreRule | Wrong | null {
   const text = line.replace(/(?<=(?:^|[^\\])(?:\\\\)*) +$/, '');
   if (text === '' || text.startsWith('#')) return null;
@@ -84,8 +84,8 @@ function parseLine(line: string): IgnoreRule | Wrong | null {
   }
   if (names.includes('.') || names.includes('..')) {
     return {
-      message: 'a rule cannot hold . or ..',
-      fix: 'begin it at the folder of this file: /name',
+      message: 'a rule cannot contain . or ..',
+      fix: 'start it at the folder of this file: /name',
     };
   }
   const segments: Segment[] = isAnchored ? [] : ['**'];
@@ -94,7 +94,7 @@ function parseLine(line: string): IgnoreRule | Wrong | null {
     if (typeof segment === 'object' && 'message' in segment) return segment;
     segments.push(segment);
   }
-  // `a/**` is everything in a, not a itself.
+  // `a/**` matches everything in a, but not a itself.
   if (segments.at(-1) === '**') segments.push([{ any: 'many' }]);
   return { negated, foldersOnly, segments };
 }
@@ -109,7 +109,7 @@ function tokensOf(name: string): readonly Token[] | Wrong {
       const escaped = characters[at];
       if (escaped === undefined)
         return {
-          message: 'a backslash stands before nothing',
+          message: 'a backslash is followed by nothing',
           fix: String.raw`write \\ for a backslash`,
         };
       tokens.push(escaped);
@@ -123,12 +123,12 @@ function tokensOf(name: string): readonly Token[] | Wrong {
     } else if (character === '?') tokens.push({ any: 'one' });
     else if (character !== '*') tokens.push(character);
     else if (characters[at + 1] !== '*') tokens.push({ any: 'many' });
-    else return { message: '** stands alone between slashes', fix: 'write * within a name' };
+    else return { message: '** must be alone between slashes', fix: 'write * within a name' };
   }
   return tokens;
 }
 
-/** Index of the `]` that closes a class; one that stands first is a character of it. */
+/** Index of the `]` that closes a class; a leading one belongs to the class. */
 function classEnd(characters: readonly string[], start: number): number {
   let at = start + 1;
   if (characters[at] === '!' || characters[at] === '^') at += 1;
@@ -160,7 +160,7 @@ function isMany(token: Token | Segment | undefined): boolean {
   return token === '**' || (typeof token === 'object' && 'any' in token && token.any === 'many');
 }
 
-/** The rules of every folder of one source, and what they have left out. */
+/** The rules of all folders of one source, and what they excluded. */
 export class IgnoreRules {
   /** By folder: '' or `a/b`. */
   readonly #rules = new Map<string, readonly IgnoreRule[]>();
@@ -168,18 +168,18 @@ export class IgnoreRules {
   readonly #ignored = new Set<string>();
   #stepsLeft = stepsMax;
 
-  /** Files and folders (with a `/` at the end) that were left out, in order. */
+  /** Excluded files and folders (with a trailing `/`), in order. */
   get ignored(): string[] {
     return [...this.#ignored].sort();
   }
 
-  /** @param folder that the rules stand in: '' or `a/b`. Every one before it is asked about. */
+  /** @param folder of the rules: '' or `a/b`. Parent folders must be checked first. */
   add(folder: string, rules: readonly IgnoreRule[]): void {
     if (rules.length > 0) this.#rules.set(folder, rules);
   }
 
   /**
-   * Whether a file is left out: by a rule, or with a folder above it.
+   * Returns whether a file is excluded, by a rule or with a parent folder.
    *
    * @throws Failure (invalid input) when rules are too costly
    */
@@ -192,7 +192,7 @@ export class IgnoreRules {
     return isLeftOut;
   }
 
-  /** As {@link leavesOut}, of a folder. */
+  /** Like {@link leavesOut}, for a folder. */
   leavesOutFolder(folder: string): boolean {
     if (this.#rules.size === 0) return false;
     const known = this.#covered.get(folder);
@@ -205,7 +205,7 @@ export class IgnoreRules {
     return isBelow || isCovered;
   }
 
-  /** The last rule that matches decides, those of the nearest folder first. */
+  /** The last matching rule decides; rules of the nearest folder come first. */
   #isCovered(path: string, isFolder: boolean): boolean {
     const names = path.split('/').map((name) => [...name]);
     const folderOf = (depth: number): string => path.split('/').slice(0, depth).join('/');
@@ -230,8 +230,8 @@ export class IgnoreRules {
   }
 
   /**
-   * Whether items fit a pattern in which some parts stand for any number of items. Goes back to the
-   * last such part only, which is enough and never takes more than parts times items.
+   * Matches items against a pattern with wildcards for any number of items. Backtracks to the last
+   * wildcard only, which is sufficient and takes at most parts times items.
    */
   #matches<Part extends Token | Segment, Item>(
     parts: readonly Part[],

@@ -1,4 +1,4 @@
-/** Knows what a source of manifests hands over: files, faults found on the way, and a mark of the version. */
+/** Defines what reading a source returns: files, faults and version. */
 import { createHash } from 'node:crypto';
 import type { SourceInfo, SourceNote } from '../resources/resource-set.ts';
 import type { EnvironmentFolder } from './environments.ts';
@@ -8,18 +8,18 @@ export const fileBytesMax = 1024 * 1024;
 export const filesMax = 20_000;
 export const totalBytesMax = 64 * 1024 * 1024;
 
-/** One mistake in the source. */
+/** One fault in the source. */
 export type SourceFault = SourceNote;
 
 export interface SourceFile {
   /** Relative to the source root, with `/`. */
   readonly path: string;
   readonly content: Buffer;
-  /** The user named this very file, so that it has to hold manifests. */
+  /** The user named this file, so it must contain manifests. */
   readonly isNamed?: boolean | undefined;
-  /** The way to it from the folder of the environment that was chosen; absent where it is not in there. */
+  /** Path relative to the selected environment's folder; absent for files outside. */
   readonly inEnvironment?: string | undefined;
-  /** Which of several locations it was read from, from 0; 0 where it is left out. */
+  /** Index of its location; 0 when absent. */
   readonly location?: number | undefined;
 }
 
@@ -27,50 +27,52 @@ export interface SourceFile {
 export interface SourceFiles {
   /** Ordered by path. */
   readonly files: readonly SourceFile[];
-  /** Files that were refused unread (symlinks, size). Any fault means: apply nothing. */
+  /** Files that were refused unread (symlinks, size). With any fault nothing is applied. */
   readonly faults: readonly SourceFault[];
-  /** Files and folders (with a `/` at the end) that a `.gatewrightignore` leaves out, in order. */
+  /** Files and folders (with a trailing `/`) that a `.gatewrightignore` excludes, in order. */
   readonly ignored: readonly string[];
-  /** Absent where folders of environments mean nothing. */
+  /** Absent where environment folders have no meaning. */
   readonly environments?: readonly EnvironmentFolder[] | undefined;
   readonly info: SourceInfo;
-  /** What leads from the working directory to the paths of the files: '', or a folder and `/`. */
+  /** Prefix from the working directory to the paths of the files: '', or a folder and `/`. */
   readonly prefix: string;
 }
 
-/** What stands now in a source, without reading it all: one of the first two is set and changes with it. */
+/**
+ * The version of a source without reading all of it; one of the first two is set and changes with
+ * it.
+ */
 export interface SourceVersion {
   readonly digest: string | null;
   readonly revision: string | null;
-  /** What is asked of its signatures: it changes with the keys that count. Absent where nothing is. */
+  /** Changes with the signing keys that are permitted; absent without required signatures. */
   readonly signatures?: string | undefined;
 }
 
-/** How a commit stands to an earlier one: `unproven` where too many lie between them to tell. */
+/** Relation of a commit to an earlier one: `unproven` when too many commits lie between them. */
 export type Descent = 'descendant' | 'unrelated' | 'unproven';
-/** How far back is looked for the earlier one. */
+/** Maximum number of commits searched for the earlier one. */
 export const descentCommitsMax = 16_384;
 
 export interface Source {
-  /** For messages: the folder, or the Git URL with ref and path; never a credential. */
+  /** The folder, or the Git URL with ref and path, for messages; never a credential. */
   readonly describe: string;
-  /**
-   * @throws Failure 5 when the place does not exist, 6 when it cannot be reached.
-   */
+  /** @throws Failure 5 when the place does not exist, 6 when it is unreachable. */
   newest(): Promise<SourceVersion>;
   /**
-   * @throws Failure as `newest`, 4 when it does not carry the signatures that it has to, and 5 when a limit on the number or size of all files is exceeded.
+   * @throws Failure as `newest`, 4 without the required signatures, and 5 when a limit on the
+   *   number or size of files is exceeded.
    */
   read(): Promise<SourceFiles>;
   /**
-   * Of Git only: whether the commit that was read comes after an earlier one.
+   * For Git only: returns whether the commit that was read descends from an earlier one.
    *
-   * @throws Failure as `newest`, and 7 when the ref has moved on meanwhile
+   * @throws Failure as `newest`, and 7 when the ref has moved meanwhile
    */
   descent?(earlier: string, commit: string): Promise<Descent>;
 }
 
-/** Hidden files and folders and installed packages are no part of a source. */
+/** Hidden files and folders and installed packages do not belong to a source. */
 export function isIgnoredName(name: string): boolean {
   return name.startsWith('.') || name === 'node_modules';
 }
@@ -79,12 +81,14 @@ export function isManifestName(name: string): boolean {
   return /\.(ya?ml|json)$/i.test(name);
 }
 
-/** Order of code units, the same in every locale. */
+/** Compares by code units, the same in every locale. */
 export function byCodeUnits(one: string, two: string): number {
   return one < two ? -1 : one > two ? 1 : 0;
 }
 
-/** Describes a source whose digest is made when it is first asked for: not every command asks. */
+/**
+ * Describes a source; its digest is computed on first access, because not every command needs it.
+ */
 export function infoOf(
   repo: string,
   revision: string | null,
@@ -103,7 +107,7 @@ export function infoOf(
   };
 }
 
-/** Hash over names and contents of files in path order, hex. */
+/** Returns a hash over names and contents of files in path order, hexadecimal. */
 export function digestOf(files: readonly SourceFile[]): string {
   const hash = createHash('sha256');
   for (const { path, content } of files) {
@@ -113,12 +117,12 @@ export function digestOf(files: readonly SourceFile[]): string {
   return hash.digest('hex');
 }
 
-/** A fault about a file as a whole. */
+/** Returns a fault of a whole file. */
 export function fileFault(path: string, code: string, message: string, fix?: string): SourceFault {
   return { position: { file: path, line: 1, column: 1 }, code, message, fix };
 }
 
-/** Orders faults by place, so that the same source always reports the same text. */
+/** Orders faults by position, so that equal sources give equal reports. */
 export function byPlace(one: SourceFault, two: SourceFault): number {
   return (
     byCodeUnits(one.position.file, two.position.file) ||
@@ -129,14 +133,14 @@ export function byPlace(one: SourceFault, two: SourceFault): number {
   );
 }
 
-/** Paths that differ in case only: one file on some systems, two on others. */
+/** Paths that differ only in case: one file on some systems, two on others. */
 export function caseTwinFaults(paths: readonly string[]): SourceFault[] {
   const seen = new Map<string, string>();
   return paths.flatMap((path) => {
     const twin = seen.get(path.toLowerCase());
     seen.set(path.toLowerCase(), twin ?? path);
     if (twin === undefined) return [];
-    const message = `the name differs from ${twin} in upper and lower case only`;
+    const message = `the name differs from ${twin} only in upper and lower case`;
     return [fileFault(path, 'case-twin', message, 'rename one of the two')];
   });
 }

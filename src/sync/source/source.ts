@@ -1,4 +1,4 @@
-/** Knows which kind of source a location names: standard input, a Git repository, a folder or a file. */
+/** Opens the source of a location: standard input, a Git repository, a folder or a file. */
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { requireEnvironment } from './environments.ts';
@@ -15,19 +15,19 @@ import {
 } from './source-files.ts';
 
 export interface SourceOptions {
-  /** Where relative locations begin. */
+  /** Base of relative locations. */
   readonly cwd: string;
-  /** Folder of this program for what it may fetch again at any time. */
+  /** Cache folder of this program. */
   readonly cacheDirectory: string;
   readonly git?: GitAccess | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Read for the location `-`. */
   readonly stdin?: Readable | undefined;
-  /** The environment to read, null for none; undefined where all files count alike. */
+  /** The environment to read, null for none; undefined treats all files alike. */
   readonly environment?: string | null | undefined;
 }
 
-/** What stands for standard input: `-`, and the names that the system has for it. */
+/** Returns whether a location is standard input: `-`, or a system name for it. */
 export function isStandardInput(location: string): boolean {
   return ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'].includes(location);
 }
@@ -46,12 +46,12 @@ export function openSource(location: string, options: SourceOptions): Source {
 }
 
 /**
- * Opens several locations as one source; each file is named by the way from the working directory to
- * it, so that names of different locations stay apart. Of several `newest` tells one digest.
+ * Opens several locations as one source. Files are named by their path from the working directory,
+ * so that names of different locations do not collide. `newest` returns one digest for all.
  *
  * @throws Failure as {@link openSource}
  */
-export function openSources(locations: readonly string[], options: SourceOptions): Source {
+export function openCombinedSource(locations: readonly string[], options: SourceOptions): Source {
   const sources = locations.map((location) => openSource(location, options));
   const [only] = sources;
   if (only !== undefined && sources.length === 1) {
@@ -74,12 +74,12 @@ export function openSources(locations: readonly string[], options: SourceOptions
   };
 }
 
-/** Reads several locations as one source, once: as {@link openSources}. */
+/** Reads several locations as one source, once; see {@link openCombinedSource}. */
 export async function readSources(
   locations: readonly string[],
   options: SourceOptions,
 ): Promise<SourceFiles> {
-  return await openSources(locations, options).read();
+  return await openCombinedSource(locations, options).read();
 }
 
 /** @throws Failure (invalid input) see {@link requireEnvironment} */
@@ -107,7 +107,7 @@ function together(
   return { files, faults, ignored, environments, info, prefix: '' };
 }
 
-/** Each is named by the way from the working directory to it. */
+/** Names each file by its path from the working directory. */
 function filesOf({ files, environments, prefix }: SourceFiles, location: number): SourceFile[] {
   const folder = environments?.find(({ isChosen }) => isChosen)?.path;
   return files.map((file) => {

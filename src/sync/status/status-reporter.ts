@@ -1,6 +1,6 @@
 /** Reports the status of a loop to the server, on changes and before it becomes stale. */
 import type { Clock } from '../../clock.ts';
-import { Failure, type Place } from '../../failure.ts';
+import { Failure, type SourcePosition } from '../../failure.ts';
 import type { SyncAnnouncements, SyncReport } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { AdminClient } from '../server/client.ts';
@@ -180,7 +180,7 @@ export class StatusReporter {
   }
 }
 
-function errorOf(message: string, place: Place | null): SyncReport['error'] {
+function errorOf(message: string, place: SourcePosition | null): SyncReport['error'] {
   const { file = null, line = null, column = null } = place ?? {};
   return { file, line, column, message: truncateText(message, messageMax) ?? '' };
 }

@@ -1,6 +1,6 @@
 /** Tracks the state of a sync loop: what it has seen and applied, drift, and what is wrong. */
 import type { Clock } from '../../clock.ts';
-import type { Ending, Failure, Place } from '../../failure.ts';
+import type { Ending, Failure, SourcePosition } from '../../failure.ts';
 import type { syncStates } from '../../model/kinds/sync-record.ts';
 import type { CycleResult } from '../cycle/cycle-options.ts';
 import { commitOf } from '../resources/resource-set.ts';
@@ -30,7 +30,7 @@ export interface LoopStatus {
   /** Whether a first look has ended, including with another daemon as the leader. */
   readonly hasLooked: boolean;
   /** Position in the source that the message is about; null when unknown. */
-  readonly place: Place | null;
+  readonly place: SourcePosition | null;
   /** Whether a retry that may resolve the problem is pending. */
   readonly isRetryPending: boolean;
   /** Result of the last cycle or pass; null before the first. */

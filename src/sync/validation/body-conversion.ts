@@ -1,15 +1,18 @@
-/** Knows how the keys and values of a spec as written become those of the API's body. */
+/** Converts the keys and values of a written spec to those of the API body. */
 import type { KindName, ReferenceField } from '../../model/kinds/kinds.ts';
 import { type Shape, shapeOf, toSnakeCase } from '../resources/spec-shape.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { Literals } from './literals.ts';
 import { idStandIn, type Placeholders, secretStandIn } from './placeholders.ts';
-import { isValueFrom, outOfReach, type ReadValues, readSecretField } from './secrets.ts';
-import { spelled } from './spec-faults.ts';
+import { isValueFrom, type ReadValues, readSecretField, unreachableCode } from './secrets.ts';
+import { formatPath } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 
-/** Walks one spec and rewrites it; what it finds on the way goes to the report and the placeholders. */
+/**
+ * Walks one spec and rewrites it; faults go to the report, references and secrets to the
+ * placeholders.
+ */
 export class BodyConversion {
   readonly #kind: KindName;
   readonly #fields: Readonly<Record<string, unknown>>;
@@ -17,11 +20,11 @@ export class BodyConversion {
   readonly #report: SpecReport;
   readonly #literals: Literals;
   readonly #placeholders: Placeholders;
-  /** Keys that lead to the value at hand: in the API's body, and in the manifest. */
+  /** Paths of the current value: in the API body, and in the manifest. */
   readonly #path: string[] = [];
   readonly #written: string[] = ['spec'];
 
-  /** @param fields that the API's body may have, as the API spells them */
+  /** @param fields that the API body may have, in the API's spelling */
   constructor(
     kind: KindName,
     fields: Readonly<Record<string, unknown>>,
@@ -38,9 +41,9 @@ export class BodyConversion {
   }
 
   /**
-   * The body, with stand-ins for references and for secrets that are not at hand.
+   * Returns the body, with stand-ins for references and for unavailable secrets.
    *
-   * @param except a key of the spec that is no part of the body
+   * @param except a key of the spec that is not part of the body
    */
   convert(
     spec: Readonly<Record<string, unknown>>,
@@ -67,7 +70,7 @@ export class BodyConversion {
       if (key === '__proto__') {
         this.#literals.refuseProto(this.#written);
       } else if (Object.hasOwn(object, name)) {
-        const message = `${spelled(this.#written)} gives "${name}" a second time`;
+        const message = `${formatPath(this.#written)} sets "${name}" a second time`;
         this.#fault('duplicate-field', message, 'keep one of the two');
       } else {
         this.#path.push(name);
@@ -82,7 +85,7 @@ export class BodyConversion {
     return object;
   }
 
-  /** The API writes a few fields of its own in camelCase; those are found in the schema as they are. */
+  /** The API spells a few fields in camelCase; the schema contains those unchanged. */
   #wireKey(key: string, shape: Shape): string {
     if (shape.opaque) return key;
     const isTop = this.#path.length === 0;
@@ -122,7 +125,7 @@ export class BodyConversion {
     return item;
   }
 
-  /** A value of a list or map, which may be a map that holds nothing but a reference. */
+  /** Converts a value of a list or map, which may be a map with only a reference. */
   #member(raw: unknown, shape: Shape): unknown {
     const reference = isMap(raw) ? itemReference(raw, shape) : undefined;
     if (reference === undefined) return this.#value(raw, shape);
@@ -139,19 +142,19 @@ export class BodyConversion {
     if (reading === undefined) return raw;
     if ('message' in reading) {
       const joint = isValueFrom(raw) ? ': ' : ' ';
-      // What is out of reach is so for every field: told once, with all its places.
-      const field = reading.code === outOfReach ? '' : spelled(this.#written) + joint;
+      // An unreachable secret store affects every field, so it is reported once with all positions.
+      const field = reading.code === unreachableCode ? '' : formatPath(this.#written) + joint;
       this.#fault(reading.code, field + reading.message, reading.fix);
       return secretStandIn;
     }
-    this.#placeholders.addSecret([...this.#path], reading.secret, reading.isKept === true);
+    this.#placeholders.addSecret([...this.#path], reading.secret, reading.isUnset === true);
     return reading.available ? reading.secret.reveal() : secretStandIn;
   }
 
   #reference(field: ReferenceField, raw: unknown): unknown {
     if (raw === null) return null;
     if (typeof raw !== 'string' || !/^[^/\s]+(\/[^/\s]+)?$/.test(raw)) {
-      const message = `${spelled(this.#written)} must be the name of a ${field.kind}`;
+      const message = `${formatPath(this.#written)} must be the name of a ${field.kind}`;
       this.#fault('reference', message, 'write name, or workspace/name');
     } else {
       this.#placeholders.addReference(field.kind, raw, [...this.#path], [...this.#written]);
@@ -160,7 +163,7 @@ export class BodyConversion {
   }
 }
 
-/** `{guardrailRef: pii}` as an item of a list, or a value of a map, whose members are references. */
+/** `{guardrailRef: pii}` as a list item or map value, in lists and maps of references. */
 function itemReference(
   item: Record<string, unknown>,
   shape: Shape,

@@ -1,4 +1,6 @@
-/** Knows how a manifest's spec becomes a canonical one: converted, completed, and judged by the schema. */
+/**
+ * Converts the spec of a manifest to canonical form, completes it, and validates it by its schema.
+ */
 import type { z } from 'zod';
 import type { KindName } from '../../model/kinds/kinds.ts';
 import type { SelfCompilingSchema } from '../../model/wire/self-compiling-schema.ts';
@@ -18,7 +20,7 @@ import { issueFaults, writtenPath } from './spec-faults.ts';
 import { SpecReport } from './spec-report.ts';
 
 export interface Canonical {
-  /** References stand in it as `{"$ref": ""}` until resolved. */
+  /** References are `{"$ref": ""}` until resolved. */
   readonly spec: Spec;
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly references: readonly PendingReference[];
@@ -27,8 +29,8 @@ export interface Canonical {
   readonly ignoreFields: DesiredResource['ignoreFields'];
 }
 
-/** A manifest and what its spec, once converted, must parse to. */
-interface Asked {
+/** A manifest and the schema of its converted spec. */
+interface ConversionRequest {
   readonly kind: KindName;
   readonly schema: SelfCompilingSchema<z.ZodObject>;
   readonly manifest: Manifest;
@@ -37,10 +39,10 @@ interface Asked {
 type Body = Record<string, unknown>;
 
 /**
- * Converts and checks one spec.
+ * Converts and validates one spec.
  *
- * @param schema what the converted spec must parse to
- * @returns undefined when `tell` was told of a fault that leaves no usable spec
+ * @param schema of the converted spec
+ * @returns undefined when the faults reported to `tell` leave no usable spec
  */
 export function canonicalise(
   kind: KindName,
@@ -49,10 +51,10 @@ export function canonicalise(
   values: ReadValues,
   tell: (fault: SourceFault) => void,
 ): Canonical | undefined {
-  const asked = { kind, schema, manifest };
+  const request = { kind, schema, manifest };
   const report = new SpecReport(manifest, tell);
   const placeholders = new Placeholders();
-  const outputKey = secretOutputKey(asked);
+  const outputKey = secretOutputKey(request);
   const secretOutput =
     outputKey === undefined ? null : readSecretTarget(manifest, outputKey, values, report.pass);
   const conversion = new BodyConversion(kind, schema.plain.shape, values, report, placeholders);
@@ -64,8 +66,8 @@ export function canonicalise(
   ];
   const body = conversion.convert(manifest.spec, own);
   if (read?.policy != null) body.rotation_policy = read.policy;
-  complete(asked, body, report, placeholders);
-  const spec = parse(asked, body, report);
+  complete(request, body, report, placeholders);
+  const spec = parse(request, body, report);
   const ignoreFields =
     manifest.ignoreFields.length === 0
       ? undefined
@@ -83,15 +85,15 @@ export function canonicalise(
   };
 }
 
-/** The key under which the spec says where the value of a new key goes: no part of the API's body. */
-function secretOutputKey({ kind, manifest: { spec } }: Asked): string | undefined {
+/** Returns the key of `secretOutput` in the spec, which is not part of the API body. */
+function secretOutputKey({ kind, manifest: { spec } }: ConversionRequest): string | undefined {
   if (kind !== 'ApiKey') return undefined;
   return ['secretOutput', 'secret_output'].find((key) => key in spec);
 }
 
-/** Adds what the envelope says: the name, the workspace, and the type of a key that it implies. */
+/** Adds what the envelope implies: the name, the workspace, and the type of a key. */
 function complete(
-  { kind, schema, manifest }: Asked,
+  { kind, schema, manifest }: ConversionRequest,
   body: Body,
   report: SpecReport,
   placeholders: Placeholders,
@@ -114,23 +116,23 @@ function complete(
   }
 }
 
-function parse(asked: Asked, body: Body, report: SpecReport): Spec | undefined {
-  const { kind, schema, manifest } = asked;
+function parse(request: ConversionRequest, body: Body, report: SpecReport): Spec | undefined {
+  const { kind, schema, manifest } = request;
   let result = schema.safeParse(body);
   if (!result.success && retype(manifest, body, result.error.issues)) {
     result = schema.safeParse(body);
   }
   if (result.success) return result.data as Spec;
-  // What the schema says of a place whose fault has been told comes from the stand-in there.
+  // A schema error at a position with a reported fault comes from the stand-in there.
   const issues = result.error.issues.filter(
     ({ path }) => !report.covers(writtenPath(manifest.spec, path.map(String))),
   );
-  const told = { schema: schema.plain, body };
-  for (const fault of issueFaults(kind, manifest, told, issues)) report.pass(fault);
+  const sent = { schema: schema.plain, body };
+  for (const fault of issueFaults(kind, manifest, sent, issues)) report.pass(fault);
   return undefined;
 }
 
-/** Gives text that came whole from a variable the type that the schema asks for. */
+/** Converts text that came entirely from a variable to the type in the schema. */
 function retype(
   { spec, place }: Manifest,
   body: Body,

@@ -1,4 +1,4 @@
-/** Knows what the server would refuse in the free-form parts of a spec: documents, checks, addresses, headers. */
+/** Checks the free-form parts of a spec as the server does: documents, checks, URLs, headers. */
 
 import type { ConfigDocument } from '../../model/configs/config.ts';
 import { configFaults } from '../../model/configs/config-document.ts';
@@ -29,14 +29,14 @@ import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { DesiredResource, Spec, SpecJson } from '../resources/resource-set.ts';
 import { isReference, isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import { spelled } from './spec-faults.ts';
+import { formatPath } from './spec-faults.ts';
 
-/** Which private hosts may be called is a setting of the server, so any may be here. */
+/** The server's settings decide which private hosts are allowed, so all are allowed here. */
 const trusted: TrustedHosts = [{ text: '*', port: null, covers: () => true }];
-/** So are the limits on targets; these are the built-in ones. */
+/** The built-in limits of targets; the server's settings may differ. */
 const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 
-/** Kinds whose routes take large bodies. */
+/** Kinds whose routes accept large bodies. */
 const documentKinds: ReadonlySet<string> = new Set([
   'Config',
   'Guardrail',
@@ -47,19 +47,19 @@ const documentKinds: ReadonlySet<string> = new Set([
 
 type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;
 
-/** Faults of one resource that its schema alone cannot see. None shows a value of a secret. */
+/** Returns faults of one resource that its schema cannot detect, without secret values. */
 export function contentFaults(resource: Content): SourceFault[] {
   return faultsOf(resource).map(({ path, message }) => {
     const segments = path.map(String);
     return {
       position: resource.positionOf(pointerOf(segments)),
       code: 'wrong-value',
-      message: `${spelled(['spec', ...segments])} ${message}`,
+      message: `${formatPath(['spec', ...segments])} ${message}`,
     };
   });
 }
 
-/** The spec has been through the schema of its kind, whose types are asserted here. */
+/** The spec has been validated by the schema of its kind, which the type assertions rely on. */
 function faultsOf({ identity, spec, secrets }: Content): Fault[] {
   const tooLarge = documentSizeFault(
     spec,
@@ -100,7 +100,7 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
   }
 }
 
-/** A copy in which any slug stands for each reference. */
+/** Copies a value with a valid slug in place of each reference. */
 function withoutReferences(value: SpecJson): SpecJson {
   if (typeof value !== 'object' || value === null) return value;
   if (isReference(value)) return 'reference';
@@ -110,7 +110,7 @@ function withoutReferences(value: SpecJson): SpecJson {
   return copy;
 }
 
-/** A copy with the values of secrets in their places, or any text where a value is not at hand. */
+/** Copies a spec with secret values in place, or any text where a value is unavailable. */
 function withSecrets(spec: Spec, secrets: DesiredResource['secrets']): Spec {
   return mapSpec(spec, (value, segments) =>
     isSecret(value) ? secrets.get(pointerOf(segments))?.reveal() || 'secret' : undefined,

@@ -1,4 +1,4 @@
-/** Knows what the rest of a source may ask of one resource whose manifest has been checked. */
+/** Summarises a checked manifest for the checks across the source. */
 
 import type { Manifest } from '../manifest/manifest.ts';
 import { claimsDefault } from '../resources/default-claim.ts';
@@ -6,21 +6,23 @@ import type { DesiredResource, Identity } from '../resources/resource-set.ts';
 import type { Canonical } from './canonical.ts';
 import { type PendingReference, workspacePlace } from './placeholders.ts';
 
-/** Holds no spec, so that a large source can be checked without keeping it. */
+/**
+ * Does not contain the spec, so that a large source can be checked without holding it in memory.
+ */
 export interface Declaration {
   readonly identity: Identity;
   readonly place: Manifest['place'];
   readonly absent: boolean;
   readonly previousNames: readonly string[];
   readonly slug: unknown;
-  /** Whether it is to be the one default of its kind in its place. */
+  /** Whether it is to be the default of its kind in its workspace. */
   readonly isDefault: boolean;
   readonly secretOutput: DesiredResource['secretOutput'];
-  /** Every reference, that to the workspace included. */
+  /** Every reference, including the one to the workspace. */
   readonly references: readonly PendingReference[];
 }
 
-/** What the spec of a tombstone comes to. */
+/** The canonical form of a tombstone. */
 export const noCanonical: Canonical = {
   spec: {},
   secrets: new Map(),
@@ -47,7 +49,7 @@ export function declarationOf(
   };
 }
 
-/** Adds the workspace of a kind that does not send it, or of a resource that is to be absent. */
+/** Adds the workspace reference for kinds that do not send it, and for tombstones. */
 function withWorkspace(
   references: readonly PendingReference[],
   workspace: string | null,

@@ -1,4 +1,4 @@
-/** Knows how `metadata.ignoreFields` names fields of a spec that other tools own. */
+/** Reads `metadata.ignoreFields`, the paths of spec fields that other tools own. */
 import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
@@ -9,7 +9,7 @@ import { fieldsAt } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 
 /**
- * Keys that lead to each field in the canonical spec; what is wrong goes to the report.
+ * Returns the path of each field in the canonical spec; faults go to the report.
  *
  * @param body the schema of the kind
  */
@@ -26,8 +26,8 @@ export function readIgnoredFields(
     };
     const keys = keysOf(text);
     if (keys === undefined) {
-      const fix = 'entries of a list are not told apart: name the list';
-      return refuse(`"${text}" is no path to a field, like spec.defaults.metadata.team`, fix);
+      const fix = 'entries of a list cannot be selected: name the list';
+      return refuse(`"${text}" is not a path of a field, like spec.defaults.metadata.team`, fix);
     }
     const path: string[] = [];
     let shape = shapeOf(kind);
@@ -44,21 +44,21 @@ export function readIgnoredFields(
       shape = shape.child(name);
     }
     if (holdsSecret(kind, path)) {
-      const fix = 'let valueFrom be optional: true, and leave it unset';
-      return refuse(`${text} holds write-only values, which no server hands back`, fix);
+      const fix = 'use valueFrom with optional: true, and leave it unset';
+      return refuse(`${text} contains write-only values, which no server returns`, fix);
     }
     return [path];
   });
 }
 
-/** With or without `spec` in front; undefined for what is no path. */
+/** With or without a leading `spec`; undefined for an invalid path. */
 function keysOf(text: string): string[] | undefined {
   const keys = keysOfPath(text) ?? [];
   const below = keys[0] === 'spec' ? keys.slice(1) : keys;
   return below.length > 0 ? below : undefined;
 }
 
-/** Whether a path leads to write-only values, into one, or to what holds some. */
+/** Returns whether a path leads to write-only values, into one, or to a parent of one. */
 function holdsSecret(kind: KindName, path: readonly string[]): boolean {
   return kinds[kind].secrets.some((pattern) => {
     const parts = pattern.split('.');

@@ -1,4 +1,6 @@
-/** Knows what must not stand as a plain value in a spec: credentials, and what no program reads as written. */
+/**
+ * Rejects plain values that must not be in a spec: credentials, and values that programs misread.
+ */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { looksLikeCredential } from '../resources/credential-forms.ts';
 import type { SpecJson } from '../resources/resource-set.ts';
@@ -7,10 +9,10 @@ import { looksEncrypted } from '../sops/encrypted-value.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 import { isValueFrom, unkeyed } from './secrets.ts';
-import { spelled } from './spec-faults.ts';
+import { formatPath } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 
-/** Looks at plain values of one spec. `written` leads through the manifest to the value at hand. */
+/** Checks the plain values of one spec. `written` is the path of the value in the manifest. */
 export class Literals {
   readonly #kind: KindName;
   readonly #report: SpecReport;
@@ -20,7 +22,7 @@ export class Literals {
     this.#report = report;
   }
 
-  /** A value that is taken as it is, with all that is in it. */
+  /** Checks a value that is taken unchanged, with everything in it. */
   check(value: unknown, written: string[]): void {
     if (value instanceof SealedValue) {
       this.refuseSealed(written);
@@ -42,19 +44,19 @@ export class Literals {
   checkScalar(value: unknown, written: Segments): void {
     if (typeof value === 'string') {
       if (looksEncrypted(value)) {
-        const told = `${spelled(written)} ${unkeyed.message}`;
-        this.#report.fault(written, 'sops-bare', told, unkeyed.fix);
+        const message = `${formatPath(written)} ${unkeyed.message}`;
+        this.#report.fault(written, 'sops-bare', message, unkeyed.fix);
         return;
       }
       if (!looksLikeCredential(value)) return;
-      const message = `${spelled(written)} holds what looks like a credential`;
+      const message = `${formatPath(written)} contains what looks like a credential`;
       const fix = 'keep credentials out of the source';
       this.#report.fault(written, 'secret-literal', message, fix);
     } else if (typeof value === 'number') {
       const wrong = numberFault(value);
       if (wrong === undefined) return;
       const fix = 'put it in quotes if it is text';
-      this.#report.fault(written, 'number', `${spelled(written)} ${wrong}`, fix);
+      this.#report.fault(written, 'number', `${formatPath(written)} ${wrong}`, fix);
     }
   }
 
@@ -62,23 +64,23 @@ export class Literals {
     this.#report.fault(written, 'unknown-field', 'the key __proto__ is not allowed');
   }
 
-  /** What would be taken for the reference or the secret that a spec holds in such a place. */
+  /** Rejects an object that looks like the placeholder of a reference or a secret. */
   refuseStandIn(value: object, written: Segments): void {
     const json = value as SpecJson;
     if (!isReference(json) && !isSecret(json)) return;
-    const message = `${spelled(written)} looks like what stands for a reference or a secret in a plan`;
+    const message = `${formatPath(written)} looks like the placeholder of a reference or a secret in a plan`;
     const fix = 'references are written by name, such as guardrailRef: NAME';
     this.#report.fault(written, 'stand-in', message, fix);
   }
 
   refuseValueFrom(written: Segments): void {
-    const message = `${spelled(written)} is no secret field`;
+    const message = `${formatPath(written)} is not a secret field`;
     this.#report.fault(written, 'value-from', message, this.#secretPlaces());
   }
 
-  /** What is encrypted would stand in plans and on the server for all to read. */
+  /** An encrypted value would become readable in plans and on the server. */
   refuseSealed(written: Segments): void {
-    const message = `${spelled(written)} is encrypted, but is no secret field`;
+    const message = `${formatPath(written)} is encrypted, but is not a secret field`;
     this.#report.fault(written, 'sealed-field', message, this.#secretPlaces());
   }
 
@@ -90,7 +92,7 @@ export class Literals {
   }
 }
 
-/** What makes a number of YAML one that JSON or a program cannot hold as written. */
+/** Returns why a YAML number cannot be represented exactly in JSON or a program. */
 function numberFault(value: number): string | undefined {
   if (!Number.isFinite(value)) return 'must be a finite number';
   const isExact = !Number.isInteger(value) || Number.isSafeInteger(value);

@@ -1,4 +1,4 @@
-/** Knows how an ApiKey manifest says when its value is replaced, and how long the one before stays good. */
+/** Reads the rotation terms of an ApiKey manifest: generation, period and overlap. */
 import { RotationPolicy } from '../../model/people/api-key.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -11,13 +11,13 @@ const fields = ['period', 'overlap', 'generation'];
 const generationMax = 1_000_000_000;
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** What a manifest asks for, and the policy that the server is to keep for it; null where that is none. */
+/** The rotation of a manifest, and the policy for the server; null for no policy. */
 export interface ReadRotation {
   readonly rotation: DesiredRotation;
   readonly policy: RotationPolicy | null;
 }
 
-/** Takes `rotation` from a spec; null when it has none, or a wrong one, which is reported. */
+/** Takes `rotation` from a spec; null when absent or invalid, which is reported. */
 export function readRotation(
   { spec, place }: Manifest,
   hasOutput: boolean,
@@ -61,7 +61,7 @@ export function readRotation(
   const judged = RotationPolicy.safeParse(terms);
   if (!judged.success) {
     const fix = 'give at least 30m, and less than the period';
-    return refuse(['overlap'], 'is shorter or longer than the server takes', fix);
+    return refuse(['overlap'], 'is shorter or longer than the server allows', fix);
   }
   const isPeriodic = Object.keys(period).length > 0;
   return {
@@ -70,7 +70,7 @@ export function readRotation(
   };
 }
 
-/** Text that came whole from a variable is read as a number. */
+/** Text that came entirely from a variable is read as a number. */
 function numberAt(value: unknown, place: Manifest['place']): unknown {
   const isVariable = place.isVariable(['spec', 'rotation', 'generation']);
   return isVariable && typeof value === 'string' ? toScalar(value) : (value ?? 1);
@@ -80,7 +80,7 @@ function isGeneration(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= generationMax;
 }
 
-/** Undefined for what is no period. */
+/** Undefined for an invalid period. */
 function periodTerms(value: unknown): RotationPolicy | undefined {
   if (value === undefined) return {};
   if (value === 'weekly' || value === 'monthly') return { rotation_period: value };
@@ -90,7 +90,7 @@ function periodTerms(value: unknown): RotationPolicy | undefined {
     : { rotation_period_days: Number(days) };
 }
 
-/** Null for what is no time. */
+/** Null for an invalid duration. */
 function durationMs(value: unknown): number | null {
   const match = /^([1-9]\d{0,5})([mhd])$/.exec(String(value));
   return match === null ? null : Number(match[1]) * unitMs[match[2]!]!;

@@ -1,4 +1,4 @@
-/** Knows how an ApiKey manifest says where the value of a new key goes. */
+/** Reads `secretOutput` of an ApiKey manifest, the sink of the value of a new key. */
 
 import { didYouMean } from '../../suggest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -11,7 +11,7 @@ import type { ReadValues } from './secrets.ts';
 const defaultMode = 0o600;
 const pathLengthMax = 255;
 
-/** Takes `secretOutput` from a spec; null when it has none, or a wrong one, which is reported. */
+/** Takes `secretOutput` from a spec; null when absent or invalid, which is reported. */
 export function readSecretTarget(
   manifest: Manifest,
   key: string,
@@ -63,7 +63,7 @@ function readFile(file: unknown, refuse: Refuse, example: string): SecretTarget 
   }
   const wrongPath = pathFault(file.path);
   if (wrongPath !== undefined) {
-    const fix = 'give a path inside the secrets folder, such as support/bot.key';
+    const fix = 'use a path inside the secrets folder, such as support/bot.key';
     return refuse(['file', 'path'], `secretOutput.file.path ${wrongPath}`, fix);
   }
   const mode = readMode(file.mode);
@@ -78,11 +78,11 @@ function pathFault(path: unknown): string | undefined {
   if (typeof path !== 'string' || path === '') return 'is required';
   if (path.length > pathLengthMax) return `must have at most ${pathLengthMax} characters`;
   if (!/^[A-Za-z0-9._/-]+$/.test(path))
-    return 'may hold letters, digits, ".", "_", "-" and "/" only';
+    return 'may contain only letters, digits, ".", "_", "-" and "/"';
   if (path.startsWith('/')) return 'must be relative to the secrets folder';
   const parts = path.split('/');
   if (parts.includes('..') || parts.includes('.') || parts.includes('')) {
-    return 'must not hold "..", "." or empty parts';
+    return 'must not contain "..", "." or empty parts';
   }
   return parts.some((part) => part.startsWith('.')) ? 'must not name hidden files' : undefined;
 }

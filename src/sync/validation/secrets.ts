@@ -1,10 +1,10 @@
-/** Knows where write-only values come from. */
+/** Reads write-only values from their origins. */
 import { Secret } from '../../secret.ts';
 import { didYouMean } from '../../suggest.ts';
 import { EncryptedFiles } from '../manifest/encrypted-files.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { isRemoteForm, placeFormFault, placeForms } from '../manifest/place-forms.ts';
-import type { Environment } from '../overlay/substitute.ts';
+import type { VariableLookup } from '../overlay/substitute.ts';
 import { isCredentialName, looksLikeCredential } from '../resources/credential-forms.ts';
 import {
   originText,
@@ -18,47 +18,49 @@ import { SealedValue } from '../sops/sealed-value.ts';
 import type { SourceFile } from '../source/source-files.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 
-/** Code of what is no fault of the source: a value that cannot be asked for now. */
-export const outOfReach = 'secret-unreachable';
+/** Code for a value that cannot be read now, which is not a fault of the source. */
+export const unreachableCode = 'secret-unreachable';
 
-/** The value of an origin, undefined where there is none, or why it cannot be told. */
-export type FoundValue =
+/** The value of an origin, undefined when there is none, or why it cannot be read. */
+export type QueriedValue =
   | Secret
   | undefined
   | { readonly code: string; readonly message: string; readonly fix: string };
 
-/** An origin that has to be asked for a value: any but a variable, and what the source itself holds. */
-export type AskedOrigin = Exclude<ValueOrigin, { readonly from: 'env' | 'sops' }>;
+/** An origin that must be queried: any except variables and values in the source itself. */
+export type QueriedOrigin = Exclude<ValueOrigin, { readonly from: 'env' | 'sops' }>;
 
-/** Why the settings do not permit a place for the value of a key. */
+/** Why the settings do not permit a destination for the value of a key. */
 export interface TargetRefusal {
-  /** The field of the place that they do not permit. */
+  /** The field of the destination that they do not permit. */
   readonly at: string;
   readonly message: string;
   readonly fix: string;
 }
 
 export interface SecretSources {
-  readonly environment: Environment;
-  readonly readValue: (origin: AskedOrigin) => Promise<FoundValue>;
-  /** Null for a place that the settings permit; absent for checks without the settings of the run. */
+  readonly environment: VariableLookup;
+  readonly readValue: (origin: QueriedOrigin) => Promise<QueriedValue>;
+  /**
+   * Returns null for a permitted destination; absent for checks without the settings of the run.
+   */
   readonly refuseTarget?: ((target: SecretTarget) => TargetRefusal | null) | undefined;
-  /** What opens files that sops has encrypted; absent where nothing does. */
+  /** Identities that decrypt sops files; absent when there are none. */
   readonly ageIdentities?: AgeIdentities | undefined;
-  /** False for checks without the secrets at hand: a missing source is then no fault. */
+  /** False for checks without secrets: a missing value is then not a fault. */
   readonly requireSecrets: boolean;
 }
 
-/** What a source names, asked once each; by the text of its origin. */
+/** The values of a source, each queried once, by the text of its origin. */
 export class ReadValues {
-  readonly environment: Environment;
+  readonly environment: VariableLookup;
   readonly requireSecrets: boolean;
   readonly encryptedFiles: EncryptedFiles;
   readonly refuseTarget: (target: SecretTarget) => TargetRefusal | null;
   readonly #readValue: SecretSources['readValue'];
-  readonly #found = new Map<string, FoundValue>();
+  readonly #found = new Map<string, QueriedValue>();
 
-  /** @param files of the source, which may hold values that sops has encrypted */
+  /** @param files of the source, which may contain values encrypted by sops */
   constructor(
     { environment, readValue, refuseTarget, ageIdentities, requireSecrets }: SecretSources,
     files: readonly SourceFile[],
@@ -70,17 +72,17 @@ export class ReadValues {
     this.#readValue = readValue;
   }
 
-  /** Asks for what a spec names; to be done before the spec is converted. */
-  async ask({ spec, place }: Pick<Manifest, 'spec' | 'place'>): Promise<void> {
+  /** Queries the values that a spec names, before it is converted. */
+  async query({ spec, place }: Pick<Manifest, 'spec' | 'place'>): Promise<void> {
     const named = originsIn(spec, ['spec']);
     for (const { origin, written } of named) {
       if (origin.from === 'sops') await this.encryptedFiles.open(origin, place.at(written).file);
     }
     if (!this.requireSecrets) return;
-    const asked = named.flatMap(({ origin }) =>
+    const queried = named.flatMap(({ origin }) =>
       origin.from === 'env' || origin.from === 'sops' ? [] : [origin],
     );
-    const unknown = asked.filter((origin) => !this.#found.has(originText(origin)));
+    const unknown = queried.filter((origin) => !this.#found.has(originText(origin)));
     await Promise.all(
       unknown.map(async (origin) => {
         this.#found.set(originText(origin), await this.#readValue(origin));
@@ -88,12 +90,12 @@ export class ReadValues {
     );
   }
 
-  get(origin: AskedOrigin): FoundValue {
+  get(origin: QueriedOrigin): QueriedValue {
     return this.#found.get(originText(origin));
   }
 }
 
-/** Those that are well-formed, wherever in a value they stand. */
+/** Returns the well-formed origins anywhere in a value. */
 function originsIn(
   value: unknown,
   written: Segments,
@@ -109,35 +111,35 @@ export type SecretReading =
   | {
       readonly secret: Secret;
       readonly available: boolean;
-      /** Optional and not set: what the server has stays. */
-      readonly isKept?: boolean;
+      /** Optional and not set, so the server's value stays. */
+      readonly isUnset?: boolean;
     }
   | { readonly code: string; readonly message: string; readonly fix: string };
 
 const forms = ['env', 'file', ...Object.keys(placeForms)];
 const fields = [...forms, 'prefix', 'optional'];
 
-/** Begins the origin of a value that stands in the manifest as text, which follows. */
+/** Prefix of the origin of a value that is text in the manifest; the text follows. */
 export const plainOrigin = 'text:';
 
-/** Completes "FIELD …" of a text that sops encrypted, in a file that no longer says how. */
+/** Completes "FIELD …" for a text encrypted by sops in a file without its metadata. */
 export const unkeyed = {
-  message: 'is encrypted, but what sops writes beside it is missing, or does not cover it',
+  message: 'is encrypted, but the sops metadata is missing or does not cover it',
   fix: 'encrypt the manifest with sops, and edit it with sops only',
 };
 
-/** Whether a value has the form `{valueFrom: …}`. */
+/** Returns whether a value has the form `{valueFrom: …}`. */
 export function isValueFrom(value: unknown): value is { valueFrom: unknown } {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'valueFrom');
 }
 
 /**
- * Reads a write-only field as it stands in a manifest: `{valueFrom: …}`, a value that sops has
- * encrypted, or text that is no credential.
+ * Reads a write-only field of a manifest: `{valueFrom: …}`, a value encrypted by sops, or text that
+ * is not a credential.
  *
  * @param key of the field or header
- * @param fileOf names the file in which it stands
- * @returns undefined for what is neither, which the schema will judge
+ * @param fileOf returns the file that contains the field
+ * @returns undefined for other values, which the schema rejects
  */
 export function readSecretField(
   raw: unknown,
@@ -152,7 +154,7 @@ export function readSecretField(
   if (!isCredentialName(key) && !looksLikeCredential(raw)) {
     return { secret: new Secret(raw, `${plainOrigin}${raw}`), available: true };
   }
-  const message = 'must not stand in the source as text';
+  const message = 'must not be plain text in the source';
   return { code: 'secret-literal', message, fix: 'write {valueFrom: {env: NAME}}' };
 }
 
@@ -186,12 +188,13 @@ function readValueFrom(
     return { secret: new Secret(`${prefix}${value}`, origin), available: true };
   }
   if (!values.requireSecrets) return { secret: new Secret('', origin), available: false };
-  if (isOptional(holder)) return { secret: new Secret('', origin), available: false, isKept: true };
+  if (isOptional(holder))
+    return { secret: new Secret('', origin), available: false, isUnset: true };
   const state = value === undefined ? 'is not available' : 'is empty';
   return { code: 'secret-missing', message: `the secret ${origin} ${state}`, fix: fixFor(from) };
 }
 
-/** What is wrong with an encrypted file is a fault also where values need not be at hand. */
+/** An invalid encrypted file is a fault even where values are not required. */
 function readSops(
   place: SopsPlace,
   { encryptedFiles }: ReadValues,
@@ -206,7 +209,7 @@ function readSops(
   }
   if (found.isUnset !== true || !isOptional) return found;
   const origin = encryptedFiles.originOf(place, fromFile);
-  return { secret: new Secret('', origin), available: false, isKept: true };
+  return { secret: new Secret('', origin), available: false, isUnset: true };
 }
 
 function fixFor(origin: Exclude<ValueOrigin, { readonly from: 'sops' }>): string {
@@ -220,7 +223,7 @@ function fixFor(origin: Exclude<ValueOrigin, { readonly from: 'sops' }>): string
   return `put the value into the ${kind} ${name} of namespace ${namespace}, under the key ${key}`;
 }
 
-/** Of what has no fault of its form. */
+/** For a value without a form fault. */
 function originOf({ valueFrom }: { valueFrom: unknown }): ValueOrigin {
   const from = valueFrom as Record<string, unknown>;
   const form = forms.find((name) => Object.hasOwn(from, name))!;
@@ -236,7 +239,7 @@ interface WrongForm {
 
 function formFault(holder: { valueFrom: unknown }): WrongForm | undefined {
   const extra = Object.keys(holder).find((key) => key !== 'valueFrom');
-  if (extra !== undefined) return { message: `"${extra}" cannot stand beside valueFrom` };
+  if (extra !== undefined) return { message: `"${extra}" is not allowed next to valueFrom` };
   const from = holder.valueFrom;
   if (typeof from !== 'object' || from === null || Array.isArray(from)) {
     return { message: 'valueFrom must be a map' };
@@ -273,7 +276,7 @@ function placeFault({ env = 'A', file = 'a' }: Record<string, string>): WrongFor
   }
   if (!file.startsWith('/') && !file.split('/').includes('..')) return undefined;
   return {
-    message: `valueFrom.file leads out of the secrets folder`,
-    fix: 'put the value into a file of that folder, and give the path from there: crm/token',
+    message: `valueFrom.file is outside of the secrets folder`,
+    fix: 'put the value into a file of that folder, and use the path relative to it: crm/token',
   };
 }

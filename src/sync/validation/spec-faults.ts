@@ -1,4 +1,4 @@
-/** Knows how a complaint of a schema is told to the one who wrote the manifest: place, words, fix. */
+/** Converts schema errors to faults for the author of a manifest: position, message and fix. */
 import { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { expectedForms, issuesOfNearestVariant } from '../../model/wire/fault.ts';
@@ -13,9 +13,9 @@ import type { Segments } from '../yaml/yaml-position.ts';
 type Issue = z.core.$ZodIssue;
 
 /**
- * One fault for each thing wrong with a converted spec.
+ * Returns one fault for each error in a converted spec.
  *
- * @param asked the schema, and what it was asked about, in the API's spelling
+ * @param asked the schema and the validated value, in the API's spelling
  */
 export function issueFaults(
   kind: KindName,
@@ -35,22 +35,26 @@ export function issueFaults(
     if (value === undefined) {
       const parent = writtenPath(manifest.spec, path.slice(0, -1));
       const name = [...parent, manifestKey(kind, path)];
-      const fault = manifest.place.fault(parent, 'missing-field', `${spelled(name)} is required`);
+      const fault = manifest.place.fault(
+        parent,
+        'missing-field',
+        `${formatPath(name)} is required`,
+      );
       return [{ ...fault, fix: choices(issue, undefined) }];
     }
     const { message, fix } = inWords(issue, value);
-    return [manifest.place.fault(written, codeOf(issue), `${spelled(written)} ${message}`, fix)];
+    return [manifest.place.fault(written, codeOf(issue), `${formatPath(written)} ${message}`, fix)];
   });
 }
 
 /**
- * Where a place of the API's body stands in the spec that it was made from: keys may be spelled in
- * camelCase there, and a reference has a key of its own. Ends early where nothing was written.
+ * Converts a path in the API body to the written spec, where keys may be camelCase and references
+ * have keys of their own. Ends early where nothing was written.
  */
 export function writtenPath(spec: unknown, path: Segments): string[] {
   const written = ['spec'];
   let value = spec;
-  // The policy may have been made from a field of the manifest's own.
+  // The policy may come from the manifest's `rotation` field.
   if (path[0] === 'rotation_policy' && isMap(spec) && 'rotation' in spec) {
     return [...written, 'rotation'];
   }
@@ -63,17 +67,18 @@ export function writtenPath(spec: unknown, path: Segments): string[] {
   return written;
 }
 
-/** `spec.rateLimits[0].unit` */
-export function spelled(segments: Segments): string {
+/** Formats `spec.rateLimits[0].unit`. */
+export function formatPath(segments: Segments): string {
   const parts = segments.map((segment, at) => {
     if (/^\d+$/.test(segment)) return `[${segment}]`;
-    const word = segment.length > keyLengthShown ? `${segment.slice(0, keyLengthShown)}…` : segment;
+    const word =
+      segment.length > printedKeyLengthMax ? `${segment.slice(0, printedKeyLengthMax)}…` : segment;
     return at === 0 ? word : `.${word}`;
   });
   return parts.join('');
 }
 
-const keyLengthShown = 60;
+const printedKeyLengthMax = 60;
 
 function writtenKey(holder: Record<string, unknown>, key: string): string | undefined {
   if (Object.hasOwn(holder, key)) return key;
@@ -82,7 +87,7 @@ function writtenKey(holder: Record<string, unknown>, key: string): string | unde
   );
 }
 
-/** `configRef` stands for `config_id`, `apiKeyRef` for the `value` beside it. */
+/** `configRef` stands for `config_id`, `apiKeyRef` for the `value` next to it. */
 function isReferenceKey(written: string, key: string): boolean {
   return /(?:Ref|_ref)$/.test(written) && (key === 'value' || key === refTarget(written));
 }
@@ -91,14 +96,16 @@ function refTarget(written: string): string {
   return toSnakeCase(written).replace(/_ref$/, '_id');
 }
 
-/** How the last key of a path is written in a manifest. */
+/** Returns the manifest spelling of the last key of a path. */
 function manifestKey(kind: KindName, path: Segments): string {
   const reference = kinds[kind].references.find((field) => field.path === path.join('.'));
   return reference?.manifestField || toCamelCase(path.at(-1) ?? '');
 }
 
-/** Fields of the API that another kind says, because what they name comes after what they are of. */
-const saidElsewhere: Readonly<Record<string, KindName>> = {
+/**
+ * API fields that another kind declares, because they refer to resources that depend on this one.
+ */
+const declaredByOtherKind: Readonly<Record<string, KindName>> = {
   'Workspace.defaults.input_guardrails': 'WorkspaceGuardrails',
   'Workspace.defaults.output_guardrails': 'WorkspaceGuardrails',
 };
@@ -115,20 +122,20 @@ function unknownField(
     .slice(1)
     .reduce<unknown>((value, at) => valueAt(value, [at]), manifest.spec);
   const name = (isMap(holder) ? writtenKey(holder, key) : undefined) ?? key;
-  const other = saidElsewhere[[kind, ...path, toSnakeCase(key)].join('.')];
+  const other = declaredByOtherKind[[kind, ...path, toSnakeCase(key)].join('.')];
   const fix =
-    (other && `a ${other} says that: see gatewright explain ${other}`) ??
+    (other && `a ${other} declares that: see gatewright explain ${other}`) ??
     didYouMean(name, known) ??
     (known.length > 0 ? `known are ${known.join(', ')}` : undefined);
   return {
     position: manifest.place.at([...parent, name], 'key'),
     code: 'unknown-field',
-    message: `${spelled(parent)} has no field "${name}"`,
+    message: `${formatPath(parent)} has no field "${name}"`,
     fix,
   };
 }
 
-/** Fields that the schema knows at a place, as a manifest spells them. */
+/** Returns the fields in the schema at a path, in manifest spelling. */
 export function fieldsAt(kind: KindName, body: z.ZodObject, path: Segments): string[] {
   let schema: unknown = body;
   for (const key of path) schema = schemaBelow(unwrapped(schema), key);
@@ -222,10 +229,10 @@ function bound(origin: string, limit: string, count: number | bigint): string {
   return count === 1 ? `have ${limit} one item` : `have ${limit} ${count} items`;
 }
 
-/** Of a longer enumeration only the nearest word is shown, if one is near. */
+/** For a longer enumeration only the nearest word is suggested, if one is near. */
 const choicesListedMax = 8;
 
-/** The allowed words of an enumeration. */
+/** Lists the allowed words of an enumeration. */
 function choices(issue: Issue, value: unknown): string | undefined {
   if (issue.code !== 'invalid_value') return undefined;
   const words = issue.values.map(String);

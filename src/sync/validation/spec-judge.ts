@@ -1,4 +1,4 @@
-/** Knows how the specs of one source are judged: by the schema of their kind, and by what no schema can say. */
+/** Validates the specs of one source by the schemas of their kinds and by the content checks. */
 import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { loadCompilingSpecSchema } from '../../model/kinds/spec-schemas.ts';
@@ -8,7 +8,7 @@ import type { Manifest } from '../manifest/manifest.ts';
 import type { DesiredResource, Identity } from '../resources/resource-set.ts';
 import { segmentsOf } from '../resources/spec-paths.ts';
 import type { SourceFault, SourceFile } from '../source/source-files.ts';
-import { DocumentPlace } from '../yaml/place.ts';
+import { DocumentPlace } from '../yaml/source-place.ts';
 import { type Canonical, canonicalise } from './canonical.ts';
 import type { contentFaults } from './content-faults.ts';
 import { noCanonical } from './declaration.ts';
@@ -28,7 +28,7 @@ const freeForm: ReadonlySet<KindName> = new Set([
 
 type Report = (fault: SourceFault) => void;
 
-/** Loads what it takes to judge a kind when the first manifest of it comes. */
+/** Loads the schema of a kind with its first manifest. */
 export class SpecJudge {
   readonly #values: ReadValues;
   readonly #schemas = new Map<KindName, SelfCompilingSchema<z.ZodObject>>();
@@ -42,12 +42,12 @@ export class SpecJudge {
     return this.#values.encryptedFiles;
   }
 
-  /** Whether there is anything to wait for before a manifest is judged: of most there is not. */
+  /** Returns whether a manifest must be prepared before validation; most need not. */
   needs({ kind, absent }: Manifest): boolean {
     return kind !== 'External' && (!this.#schemas.has(kind) || holdsSecrets(kind, absent));
   }
 
-  /** Loads the schema of its kind, and what its spec names. */
+  /** Loads the schema of the kind, and queries the values in the spec. */
   async prepare({ kind, absent, spec, place }: Manifest): Promise<void> {
     if (kind === 'External') return;
     if (!this.#schemas.has(kind)) {
@@ -56,10 +56,10 @@ export class SpecJudge {
         this.#contentFaults ??= (await import('./content-faults.ts')).contentFaults;
       }
     }
-    if (holdsSecrets(kind, absent)) await this.#values.ask({ spec, place });
+    if (holdsSecrets(kind, absent)) await this.#values.query({ spec, place });
   }
 
-  /** Undefined when `report` was told of a fault that leaves no usable spec. */
+  /** Returns undefined when the faults reported to `report` leave no usable spec. */
   canonical(kind: KindName, manifest: Manifest, report: Report): Canonical | undefined {
     if (manifest.absent) return noCanonical;
     const schema = this.#schemas.get(kind);
@@ -67,7 +67,7 @@ export class SpecJudge {
     return canonicalise(kind, schema, manifest, this.#values, report);
   }
 
-  /** Tells what the server would refuse in the free-form parts of a canonical spec. */
+  /** Reports what the server would refuse in the free-form parts of a canonical spec. */
   content(
     identity: Identity,
     manifest: Manifest,
@@ -86,8 +86,8 @@ function holdsSecrets(kind: KindName, absent: boolean): boolean {
 }
 
 /**
- * Where a place of the canonical spec, as JSON pointer, stands in the source. Does not keep what is
- * written, as few places are asked for: of what is written in one document it reads the keys again.
+ * Returns the source position of a JSON pointer into the canonical spec. The written document is
+ * parsed again on demand, because few positions are needed and holding all would take memory.
  */
 export function positionsOf(manifest: Manifest): DesiredResource['positionOf'] {
   const { place } = manifest;

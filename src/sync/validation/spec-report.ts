@@ -1,11 +1,11 @@
-/** Knows what has been told about one spec, so that nothing is told twice. */
+/** Tracks the faults reported for one spec, so that none is reported twice. */
 
 import type { Manifest } from '../manifest/manifest.ts';
 import { pointerOf } from '../resources/spec-paths.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 
-/** Passes faults of one manifest on and remembers their places. */
+/** Forwards faults of one manifest and remembers their paths. */
 export class SpecReport {
   readonly #manifest: Manifest;
   readonly #tell: (fault: SourceFault) => void;
@@ -26,18 +26,18 @@ export class SpecReport {
     this.#tell(fault);
   };
 
-  /** @param written keys that lead through the manifest to what is at fault */
+  /** @param written path in the manifest of the faulty value */
   fault(written: Segments, code: string, message: string, fix?: string): void {
     this.#places.push(pointerOf(written));
     this.pass(this.#manifest.place.fault(written, code, message, fix));
   }
 
-  /** The file in which a value stands. */
+  /** Returns the file that contains a value. */
   fileOf(written: Segments): string {
     return this.#manifest.place.at(written).file;
   }
 
-  /** Whether a fault was told of this place or of one that holds it. */
+  /** Returns whether a fault was reported for this path or a parent of it. */
   covers(written: Segments): boolean {
     const pointer = `${pointerOf(written)}/`;
     return this.#places.some((place) => pointer.startsWith(`${place}/`));

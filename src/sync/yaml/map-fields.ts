@@ -1,19 +1,19 @@
-/** Knows a map as YAML gives it: whether a value is one, and which of its keys nobody asked for. */
+/** Reads maps of parsed YAML and rejects unknown keys. */
 import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import type { Place } from './place.ts';
+import type { SourcePlace } from './source-place.ts';
 import type { Segments } from './yaml-position.ts';
 
 export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The map at `key`; {} when there is none or it is no map, which is then added to `faults`. */
+/** Returns the map at `key`; {} when there is none, or when it is not a map, which adds a fault. */
 export function readMap(
   holder: Record<string, unknown>,
   key: string,
   above: Segments,
-  place: Place,
+  place: SourcePlace,
   faults: SourceFault[],
 ): Record<string, unknown> {
   const value = holder[key];
@@ -25,12 +25,12 @@ export function readMap(
   return {};
 }
 
-/** Adds a fault for each key that is not among the known ones. */
+/** Adds a fault for each unknown key. */
 export function refuseUnknownKeys(
   map: Record<string, unknown>,
   above: Segments,
   known: readonly string[],
-  place: Place,
+  place: SourcePlace,
   faults: SourceFault[],
 ): void {
   for (const key of Object.keys(map)) {

@@ -1,4 +1,4 @@
-/** Knows how a file becomes values: YAML 1.2 core or JSON, several documents, nothing that can run away. */
+/** Parses files to values: YAML 1.2 core or JSON, multiple documents, with limits on everything. */
 import { isUtf8 } from 'node:buffer';
 import {
   constructFromEvents,
@@ -20,26 +20,26 @@ import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-positi
 import { keysPerMapMax, readPlain } from './yaml-values.ts';
 
 const faultsPerTextMax = 20;
-/** A broken file with more documents than this is reported by its first mistake only. */
+/** In an invalid file with more documents than this, only the first error is reported. */
 const documentsMax = 1_000;
 
-/** One document that is not empty. */
+/** A document that is not empty. */
 export interface YamlDocument {
   readonly source: YamlText;
-  /** Which document of `source.text` it is, from 0, for looking up positions. */
+  /** Index of the document in `source.text`, for position lookups. */
   readonly index: number;
-  /** Of its first key. */
+  /** Position of its first key. */
   readonly position: Position;
   readonly value: unknown;
-  /** Whether `${` stands anywhere in the text; spares most documents a walk. */
+  /** Whether `${` occurs anywhere in the text; most documents need no substitution. */
   readonly mentionsVariables: boolean;
-  /** Sops has encrypted values of it. */
+  /** Whether it contains values encrypted by sops. */
   readonly isEncrypted?: boolean | undefined;
 }
 
 /**
- * Judges a document by the keys at its top (with their texts, and `{name: ''}` for whatever is no text)
- * and by every text in it.
+ * Judges a document by its top-level keys (with their texts, and `{name: ''}` for other values) and
+ * by all its texts.
  */
 export type HeadingJudge = (heading: Record<string, unknown>, texts: readonly string[]) => boolean;
 
@@ -49,11 +49,11 @@ export interface DocumentsOfFile {
 }
 
 /**
- * Reads every document of a file. Mistakes come back as faults, never as exceptions; documents
- * beside a broken one are read all the same, so that one pass finds all there is.
+ * Reads every document of a file. Errors are returned as faults, never thrown. Documents next to an
+ * invalid one are still read, so that one pass finds all errors.
  *
- * @param isForeign asked about documents that hold what manifests may not: those of others may, and
- *   stand for nothing then
+ * @param isForeign called for documents with YAML that manifests may not use; documents of other
+ *   programs may, and their value is then empty
  */
 export function readDocuments(file: SourceFile, isForeign: HeadingJudge): DocumentsOfFile {
   const { content, path } = file;
@@ -71,7 +71,7 @@ export function readDocuments(file: SourceFile, isForeign: HeadingJudge): Docume
   };
 }
 
-/** The text of a whole file, decoded again when it is asked for: few are, and all of them are large. */
+/** The text of a file, decoded again on each access: few texts are needed, and all are large. */
 class FileText implements YamlText {
   readonly path: string;
   readonly linesAbove = 0;
@@ -89,7 +89,7 @@ class FileText implements YamlText {
 }
 
 interface DocumentsOfText extends DocumentsOfFile {
-  /** The text is not YAML at all, so that nothing is known of documents below the mistake. */
+  /** Whether the text is not YAML at all, so that documents after the error are unknown. */
   readonly isBroken: boolean;
 }
 
@@ -108,7 +108,7 @@ function readText(source: YamlText, text: string, isForeign: HeadingJudge): Docu
   }
 }
 
-/** Reads a text that has in it what YAML allows and manifests do not; documents of others may. */
+/** Reads a text with YAML that manifests may not use and documents of other programs may. */
 function readUnusual(
   source: YamlText,
   text: string,
@@ -140,10 +140,10 @@ function readUnusual(
   return { documents, faults: faults.slice(0, faultsPerTextMax), isBroken: false };
 }
 
-/** What stands for a document of others that this reader does not take. */
+/** The value of a document of another program that this reader does not parse. */
 const foreignValue: readonly unknown[] = [];
 
-/** The events of each document apart. */
+/** Splits events by document. */
 function documentsOf(events: readonly Event[]): Event[][] {
   const documents: Event[][] = [];
   for (const event of events) {
@@ -153,7 +153,7 @@ function documentsOf(events: readonly Event[]): Event[][] {
   return documents;
 }
 
-/** What a {@link HeadingJudge} is told of a document. */
+/** Returns the arguments of a {@link HeadingJudge} for a document. */
 function headingOf(text: string, events: readonly Event[]): Parameters<HeadingJudge> {
   const heading: Record<string, unknown> = {};
   const texts: string[] = [];
@@ -187,7 +187,7 @@ function construct(
     return { value, faults: [] };
   } catch (error) {
     const faults = repeatedKeys(source).map(({ key, first, second }): SourceFault => {
-      const message = `the key "${shortened(key)}" stands twice in one map, first in line ${first.line}`;
+      const message = `the key "${shortened(key)}" occurs twice in one map, first on line ${first.line}`;
       return { position: second, code: 'duplicate-key', message, fix: 'remove one of the two' };
     });
     if (faults.length === 0) throw error;
@@ -207,7 +207,7 @@ function toDocuments(
   let line = source.linesAbove + 1;
   let lineStart = 0;
   values.forEach((value, index) => {
-    // An empty document has no place of its own and takes the line that was reached.
+    // An empty document has no position and takes the current line.
     const start = Math.max(starts[index] ?? 0, lineStart);
     for (let end = text.indexOf('\n', lineStart); end >= 0 && end < start; ) {
       line += 1;
@@ -220,7 +220,7 @@ function toDocuments(
   return documents;
 }
 
-/** `---` in the first column ends a document wherever it stands, so a broken file can be cut there. */
+/** `---` in the first column always ends a document, so an invalid file can be split there. */
 function splitDocuments(source: YamlText): YamlText[] {
   const parts: YamlText[] = [];
   const cuts = [...source.text.matchAll(/^---(?=\s|$)/gm)].map((mark) => mark.index);
@@ -235,15 +235,15 @@ function splitDocuments(source: YamlText): YamlText[] {
 
 const plainTags = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq', '!']);
 
-/** How many keys or items an open map or list has so far. */
+/** Number of keys or items in an open map or list so far. */
 interface Level {
   readonly isMap: boolean;
   children: number;
 }
 
-/** Walks the events of a text for what YAML allows and manifests do not. */
+/** Walks the events of a text and reports YAML that manifests may not use. */
 class Scan {
-  /** Offset at which the content of each document begins. */
+  /** Offset of the content of each document. */
   readonly starts: number[] = [];
   readonly #source: YamlText;
   readonly #text: string;
@@ -290,7 +290,7 @@ class Scan {
     this.#levels.push({ isMap: event.type === EVENT_ID.MAPPING, children: 0 });
   }
 
-  /** Counts a value in what holds it and says whether it is a key there. */
+  /** Counts a value in its parent; returns whether it is a key there. */
   #count(start: number): boolean {
     const level = this.#levels.at(-1);
     if (level === undefined) return false;
@@ -334,7 +334,7 @@ class Scan {
   }
 }
 
-/** What the parser's words mean for someone who wrote YAML by hand. */
+/** Fixes for parser errors, in words for people who write YAML by hand. */
 const syntaxFixes: readonly (readonly [RegExp, string])[] = [
   [/tab characters/, 'indent with spaces'],
   [/bad indentation of a mapping/, 'align the key with those above; quote text that holds ": "'],
@@ -358,7 +358,7 @@ function syntaxFault(source: YamlText, text: string, error: unknown): SourceFaul
         .filter(([words]) => words.test(reason))
         .slice(0, 1)
         .map(([, fix]) => fix),
-      `name the file in ${ignoreFileName} if it holds no manifest`,
+      `name the file in ${ignoreFileName} if it contains no manifest`,
     ].join(', or '),
   };
 }

@@ -1,4 +1,4 @@
-/** Knows where each value of a YAML text stands: line and column of any key or item, found when asked for. */
+/** Finds line and column of any key or item of a YAML text on demand. */
 import {
   EVENT_ID,
   type Event,
@@ -11,10 +11,11 @@ import {
 } from 'js-yaml';
 import type { Position } from '../resources/resource-set.ts';
 
-// Our own index because js-yaml reads values fast but without places, and a parser that keeps them for
-// every value (bench/validate-obvious-way.ts) takes several times as long; few places are ever asked for.
+// An index of our own: js-yaml parses fast but without positions, and parsers that store a position
+// for every value take several times as long (bench/validate-obvious-way.ts). Few positions are
+// ever needed.
 
-/** Nesting that no manifest needs; the parser refuses what goes deeper. */
+/** Maximum nesting; the parser rejects deeper texts. */
 export const depthMax = 100;
 
 /** A text to parse: a whole file, or one document of it. */
@@ -26,10 +27,10 @@ export interface YamlText {
   readonly linesAbove: number;
 }
 
-/** Keys and list indexes that lead from a document to a value. */
+/** Keys and list indexes from a document to a value. */
 export type Segments = readonly string[];
 
-/** A second key of the same name in one map. */
+/** A repeated key in one map. */
 export interface RepeatedKey {
   readonly key: string;
   readonly first: Position;
@@ -37,9 +38,9 @@ export interface RepeatedKey {
 }
 
 /**
- * Position of the value at `segments` of a document (its first one is 0): of its key when `part` is
- * 'key' or the value is empty or a block of text, else of the value. What does not exist is placed
- * at the nearest thing that holds it.
+ * Returns the position of the value at `segments` of a document (the first is 0): of its key if
+ * `part` is 'key' or the value is empty or a block text, else of the value. A missing value has the
+ * position of its nearest parent.
  */
 export function locate(
   text: YamlText,
@@ -57,10 +58,10 @@ export function locate(
   return positionAt(text, part === 'key' ? node.keyOffset : node.valueOffset);
 }
 
-/** Keys, and the numbers of items, with what is below each; empty where there is nothing. */
+/** Keys and item indexes with their children; empty for leaves. */
 export type Outline = { readonly [key: string]: Outline };
 
-/** What stands at `segments` of a document, without its values. */
+/** Returns the structure at `segments` of a document without values. */
 export function outlineOf(text: YamlText, document: number, segments: Segments): Outline {
   let node = indexOf(text).documents[document];
   for (const segment of segments) node = node?.children?.get(segment);
@@ -73,7 +74,7 @@ function outlined(node: Node | undefined): Outline {
   );
 }
 
-/** Every key that repeats an earlier one of its map. */
+/** Returns every key that repeats an earlier one of its map. */
 export function repeatedKeys(text: YamlText): RepeatedKey[] {
   return indexOf(text).repeats.map(({ key, first, second }) => ({
     key,
@@ -82,7 +83,7 @@ export function repeatedKeys(text: YamlText): RepeatedKey[] {
   }));
 }
 
-/** Line and column of an offset into the text, both from 1. */
+/** Converts an offset to line and column, both 1-based. */
 export function positionAt(text: YamlText, offset: number): Position {
   const starts = lineStartsOf(text);
   let low = 0;
@@ -110,7 +111,7 @@ interface TextIndex {
   readonly repeats: { key: string; first: number; second: number }[];
 }
 
-/** Built on the first question about a text and kept as long as the text is. */
+/** Built on the first lookup and held as long as the text. */
 const indexes = new WeakMap<YamlText, TextIndex>();
 const lineStarts = new WeakMap<YamlText, number[]>();
 
@@ -131,7 +132,7 @@ function lineStartsOf(text: YamlText): number[] {
   return starts;
 }
 
-/** A map or list whose end has not been reached; `key` is set while a map waits for the value of it. */
+/** A map or list that has not ended; `key` is set while a map waits for its value. */
 interface Open {
   readonly node: Node;
   readonly isMap: boolean;
@@ -140,7 +141,7 @@ interface Open {
   items: number;
 }
 
-/** Turns the flat events of the parser into a tree of offsets. Expects maps to have plain keys only. */
+/** Builds a tree of offsets from the parser's flat events. Expects maps with plain keys only. */
 class IndexBuilder {
   readonly index: TextIndex = { documents: [], repeats: [] };
   readonly #source: string;
@@ -174,7 +175,7 @@ class IndexBuilder {
     this.#open.push({ node, isMap, key: undefined, keyOffset: event.start, items: 0 });
   }
 
-  /** Hangs a value into what is open. */
+  /** Adds a value to the open collection. */
   #place(offset: number | undefined, children: Node['children']): Node {
     const parent = this.#open.at(-1);
     if (parent === undefined) {
@@ -196,7 +197,10 @@ class IndexBuilder {
   }
 }
 
-/** Undefined for what has no place of its own: an empty value, or a block of text, which starts a line later. */
+/**
+ * Undefined for values without an own position: an empty value, or a block text, which starts a
+ * line later.
+ */
 function startOf(event: ScalarEvent): number | undefined {
   const isBlock =
     event.style === SCALAR_STYLE.LITERAL_BLOCK || event.style === SCALAR_STYLE.FOLDED_BLOCK;

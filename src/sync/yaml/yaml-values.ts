@@ -1,4 +1,4 @@
-/** Knows how a YAML text that holds nothing unusual becomes values, in one pass over its events. */
+/** Converts YAML without special constructs to values, in one pass over the parser's events. */
 import {
   boolCoreTag,
   EVENT_ID,
@@ -19,14 +19,14 @@ export const keysPerMapMax = 2_000;
 export interface PlainDocuments {
   /** The value of each document. */
   readonly values: readonly unknown[];
-  /** Offset at which the content of each document begins. */
+  /** Offset of the content of each document. */
   readonly starts: readonly number[];
 }
 
 /**
- * Reads the events of a text that has nothing in it but maps, lists and scalars. Undefined where
- * there is anything else: a tag, an anchor, a directive, a key that is no text, that merges, that
- * stands twice or that is one too many. Such a text is rare, and looked at again with more care.
+ * Reads the events of a text with only maps, lists and scalars. Returns undefined for anything
+ * else: a tag, an anchor, a directive, or a key that is not text, merges, repeats or exceeds the
+ * limit. Such texts are rare and are read again by the complete reader.
  */
 export function readPlain(text: string, events: readonly Event[]): PlainDocuments | undefined {
   const reader = new PlainReader(text);
@@ -36,13 +36,13 @@ export function readPlain(text: string, events: readonly Event[]): PlainDocument
   return reader;
 }
 
-/** A list or map whose end has not been reached. */
+/** A list or map that has not ended. */
 interface Open {
   /** Undefined in a list. */
   readonly map: Record<string, unknown> | undefined;
   /** Undefined in a map. */
   readonly list: unknown[] | undefined;
-  /** Of a map: the key whose value comes next. */
+  /** In a map: the key whose value comes next. */
   key: string | undefined;
   keys: number;
 }
@@ -58,14 +58,14 @@ class PlainReader implements PlainDocuments {
     this.#text = text;
   }
 
-  /** False when the event is none of a plain text. */
+  /** Returns false for an event that a plain text does not have. */
   take(event: Event): boolean {
     switch (event.type) {
       case EVENT_ID.POP:
         this.#open = this.#outer.pop()!;
         return true;
       case EVENT_ID.DOCUMENT:
-        // What stands in a document is one value, which goes straight to the list of them.
+        // The value of a document goes directly to the list of values.
         this.#outer.push(this.#open);
         return event.directives.length === 0;
       case EVENT_ID.ALIAS:
@@ -115,7 +115,7 @@ class PlainReader implements PlainDocuments {
   }
 }
 
-/** The tags that text without quotes may come to, by the code of its first character. */
+/** The tags that unquoted text may have, by the code of its first character. */
 const tagsByFirstCode = new Map<number, readonly (typeof implicitTags)[number][]>();
 const implicitTags = [nullCoreTag, boolCoreTag, intCoreTag, floatCoreTag] as const;
 for (const tag of implicitTags) {
@@ -128,7 +128,7 @@ for (const tag of implicitTags) {
 function scalarValue(source: string, event: ScalarEvent): unknown {
   const text = getScalarValue(source, event);
   if (event.style !== SCALAR_STYLE.PLAIN) return text;
-  // Empty text has the code NaN, which the map knows.
+  // Empty text has the code NaN, which is in the map.
   for (const tag of tagsByFirstCode.get(text.charCodeAt(0)) ?? []) {
     const value = tag.resolve(text, false, tag.tagName);
     if (value !== NOT_RESOLVED) return value;

@@ -81,7 +81,7 @@ it('through a mistake and its correction, a restart and a receiver that refuses'
   const { channel, host, reason } = await after.find(({ event }) => event === 'undelivered');
   expect({ channel, host, reason }).toEqual({
     ...{ channel: 'commit-status', host: new URL(outside.url).host },
-    reason: 'it answers 401',
+    reason: 'it responds with 401',
   });
   await eventually(() => {
     expect(statuses().slice(3)).toEqual([`${third} pending`, `${third} success`]);

@@ -198,7 +198,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
       put(repository, `${text}\n`);
       const rules = { gpgKeysFile: gpgFile(alice), allowedSignersFile: sshFile(carol) };
       expect(await refusalOf(open(repository.url, rules))).toMatch(
-        /has a signature by (?:GPG|SSH) .* that is not of this content\./,
+        /has a signature by (?:GPG|SSH) .* that does not match this content\./,
       );
     }
     const repository = newRepository();

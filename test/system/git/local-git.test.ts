@@ -196,7 +196,7 @@ describe('is refused, with what to do:', () => {
     );
     mkdirSync(join(root, 'plain'));
     const work = open(join(root, 'plain')).read();
-    await expect(work).rejects.toThrow('Name the folder that holds .git, or a bare repository.');
+    await expect(work).rejects.toThrow('Name the folder that contains .git, or a bare repository.');
   });
 
   it('a bare repository that is named as a folder, and a ref behind a folder', async () => {

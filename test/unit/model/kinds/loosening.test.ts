@@ -5,20 +5,20 @@ import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { matchesPattern } from '../../../../src/model/manifests/path-patterns.ts';
 import { effectiveSettings } from '../../../../src/model/workspaces/security-settings.ts';
-import { leavesOf } from '../../../../src/sync/diff/leaves.ts';
-import type { Json, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import { leafValues } from '../../../../src/sync/diff/leaf-values.ts';
+import type { SpecJson, Spec } from '../../../../src/sync/resources/resource-set.ts';
 import { segmentsOf } from '../../../../src/sync/resources/spec-paths.ts';
 import { planOf } from '../../../support/sync/plan-of.ts';
 
 /** What is done, the spec before and after, and the places that are marked. */
 type Case = readonly [what: string, before: Spec, after: Spec, marked: readonly string[]];
 
-const rate = (value: number, unit = 'rpm'): Json => [{ type: 'requests', unit, value }];
-const check = (parameters: Spec, id = 'default.contains', more: Spec = {}): Json[] => [
+const rate = (value: number, unit = 'rpm'): SpecJson => [{ type: 'requests', unit, value }];
+const check = (parameters: Spec, id = 'default.contains', more: Spec = {}): SpecJson[] => [
   { id, parameters, ...more },
 ];
 const disabled = (name: string): Spec => ({ type: 'tool', name });
-const condition = (value: Json, more: Spec = {}): Spec => ({
+const condition = (value: SpecJson, more: Spec = {}): Spec => ({
   conditions: [{ key: 'model', value, ...more }],
 });
 
@@ -858,7 +858,7 @@ describe('every place of every kind', () => {
     'of %s is judged in a case or harmless',
     async (kind) => {
       const judged = cases[kind].flatMap(([, before, after, marked]) =>
-        [...leavesOf(before, []), ...leavesOf(after, [])]
+        [...leafValues(before, []), ...leafValues(after, [])]
           .map(({ segments }) => segments)
           .filter((segments) => marked.some((path) => leads(segmentsOf(path), segments))),
       );

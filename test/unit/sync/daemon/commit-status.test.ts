@@ -76,7 +76,7 @@ describe('the address of a status', () => {
     [
       ['https://github.com/a/b/c'],
       {},
-      /"a\/b\/c" is no OWNER\/REPOSITORY.*GATEWRIGHT_COMMIT_STATUS_API_URL/,
+      /"a\/b\/c" is not OWNER\/REPOSITORY.*GATEWRIGHT_COMMIT_STATUS_API_URL/,
     ],
     [['./folder'], {}, /needs one source, a Git repository over https or ssh/],
     [['file:///srv/gw.git'], {}, /needs one source/],
@@ -229,7 +229,7 @@ describe('a status on its way', () => {
     await send('gitlab', 'pending');
     host.replies.push({ status: 400, text: '{"message":"bad"}' });
     await send('gitlab');
-    expect(outcomes).toEqual([null, 'it answers 400']);
+    expect(outcomes).toEqual([null, 'it responds with 400']);
     expect(host.received[0]).toMatchObject({ headers: { 'private-token': 'token-77b2' } });
     expect(host.received.map(({ body }) => body)).toMatchObject([
       { state: 'pending', name: 'gatewright/team-a', target_url: 'https://wiki.acme.com/gw' },
@@ -267,7 +267,7 @@ describe('a status on its way', () => {
     expect(host.received).toHaveLength(10);
     await send('github');
     expect(host.received).toHaveLength(11);
-    expect(outcomes).toEqual(['it answers 502', 'it answers 401']);
+    expect(outcomes).toEqual(['it responds with 502', 'it responds with 401']);
     expect(Math.max(...pauses)).toBe(600_000);
   });
 
@@ -283,7 +283,7 @@ describe('a status on its way', () => {
     await using other = await startReceiver();
     host.replies.push({ status: 307, headers: { location: `${other.url}/x` } });
     await send('github');
-    expect(outcomes).toEqual(['it answers 307, and redirects are not followed']);
+    expect(outcomes).toEqual(['it responds with 307, and redirects are not followed']);
     expect(other.received).toEqual([]);
   });
 

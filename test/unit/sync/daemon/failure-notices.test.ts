@@ -1,7 +1,7 @@
 /** Guarantees that what goes on is told once, however it is found out. */
 import { expect, it } from 'vitest';
 import { Failure } from '../../../../src/failure.ts';
-import { RepeatFilter } from '../../../../src/sync/loop/told.ts';
+import { RepeatFilter } from '../../../../src/sync/loop/repeat-filter.ts';
 import { Unreachable } from '../../../../src/sync/server/refusal.ts';
 
 const away = (words: string, reason = 'nothing listens there'): Unreachable =>

@@ -40,7 +40,7 @@ async function standingAfter(
     version: { digest: null, revision: set.source.digest },
     isRetryPending: false,
   });
-  const event = { result, durationMs: 0, isNews: true, wrong: null, isBeside: false };
+  const event = { result, durationMs: 0, isNews: true, wrong: null, isVersionHeld: false };
   state.onEvent(kind === 'cycle' ? { ...event, kind, retryAt: null } : { ...event, kind });
   return state.status;
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { kindNames } from '../../../../src/model/kinds/kinds.ts';
-import { type Desired, readDesired } from '../../../../src/sync/desired/desired.ts';
+import { type DesiredResult, readDesired } from '../../../../src/sync/desired/desired.ts';
 import {
   inSupport,
   manifest,
@@ -19,7 +19,7 @@ import {
 const guardrail = (name: string, metadata = inSupport): string =>
   manifest('Guardrail', name, 'checks: [{id: default.wordCount}]\nactions: {deny: true}', metadata);
 
-function messagesOf(desired: Desired): string[] {
+function messagesOf(desired: DesiredResult): string[] {
   return (desired.faults ?? []).map(({ position: { file, line, column }, message, fix }) =>
     [`${file}:${line}:${column} ${message}`, fix].filter((part) => part !== undefined).join(' | '),
   );
@@ -214,10 +214,10 @@ describe('references', () => {
   });
 
   it.each([
-    ['kind: Guardrail', 'needs one of spec.slug, spec.id and spec.name'],
-    ['kind: Guardrail\nslug: a\nid: b', 'needs one of spec.slug, spec.id and spec.name'],
-    ['kind: Guardrail\nname: a\nid: b', 'needs one of spec.slug, spec.id and spec.name'],
-    ['kind: Guardrail\nname: 1', 'needs one of spec.slug, spec.id and spec.name'],
+    ['kind: Guardrail', 'needs exactly one of spec.slug, spec.id and spec.name'],
+    ['kind: Guardrail\nslug: a\nid: b', 'needs exactly one of spec.slug, spec.id and spec.name'],
+    ['kind: Guardrail\nname: a\nid: b', 'needs exactly one of spec.slug, spec.id and spec.name'],
+    ['kind: Guardrail\nname: 1', 'needs exactly one of spec.slug, spec.id and spec.name'],
     ['kind: Guardrai\nslug: a', 'spec.kind must be a kind'],
     ['kind: Guardrail\nslg: a', 'no field "slg"'],
   ])('an External with %j is refused', async (spec, message) => {
@@ -260,7 +260,7 @@ const exampleFiles = readdirSync(exampleDirectory).filter((name) => name.endsWit
 const exampleTexts = exampleFiles.map((name) => readFileSync(join(exampleDirectory, name), 'utf8'));
 
 /** What a plan is made from, without places. */
-function meaningOf(desired: Desired): unknown {
+function meaningOf(desired: DesiredResult): unknown {
   return resourcesOf(desired).map(({ identity, spec, secrets, references, secretOutput }) => ({
     identity,
     spec,

@@ -6,7 +6,7 @@ import { dump, loadAll } from 'js-yaml';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type KindName, kindNames, kinds, singletonName } from '../../../../src/model/kinds/kinds.ts';
 import { anySchema, kindSchema } from '../../../../src/sync/authoring/manifest-schema.ts';
-import { annotations, metadataKeys } from '../../../../src/sync/manifest/metadata.ts';
+import { annotations, metadataKeys } from '../../../../src/sync/manifest/manifest-metadata.ts';
 import { readTexts } from '../../../support/sync/manifests.ts';
 
 type Document = Record<string, unknown>;
@@ -349,7 +349,7 @@ const beyondSchemas: readonly RegExp[] = [
   /, which (inference requests|calls of MCP tools) do not have \(target: \w+\)$/,
   /^wrong-value: spec\.auth_config\.\w+ (is required for|must be one of) /,
   /^wrong-value: spec\.(allowed_workspaces|auth_settings\.workspaces_allowed) must be omitted if allow_all_workspaces is true$/,
-  /^rotation: rotation.overlap is shorter or longer than the server takes$/,
+  /^rotation: rotation.overlap is shorter or longer than the server allows$/,
 ];
 
 /** A key has its schedule in one of two forms. */

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { soundPart } from '../../../../src/commands/sources/sound-part.ts';
+import { requireValidPart } from '../../../../src/commands/sources/valid-part.ts';
 import { Failure } from '../../../../src/failure.ts';
 import { checkSource, readDesired, readSource } from '../../../../src/sync/desired/desired.ts';
 import { merge } from '../../../../src/sync/overlay/merge.ts';
@@ -118,7 +118,7 @@ describe('an environment', () => {
   });
 
   it.each([
-    [null, 'The source has environments (dev, prod), and none is chosen. Name one with --env'],
+    [null, 'The source has environments (dev, prod), and none is selected. Select one with --env'],
     ['prd', 'The source has no folder environments/prd. It has dev, prod. did you mean "prod"?'],
   ])('has to be chosen among those that are there: %j', async (chosen, message) => {
     const texts = {
@@ -216,19 +216,19 @@ metadata: {team: cx}
   it.each([
     [
       'description: "${values.nme}"',
-      'keys.yaml:6:16 the value values.nme is not set | did you mean "name"?, or give a default: ${values.nme:-value}',
+      'keys.yaml:6:16 the value values.nme is not set | did you mean "name"?, or set a default: ${values.nme:-value}',
     ],
     [
       'description: "${values.other}"',
-      'keys.yaml:6:16 the value values.other is not set | write other into environments/prod/values.yaml, or give a default: ${values.other:-value}',
+      'keys.yaml:6:16 the value values.other is not set | write other into environments/prod/values.yaml, or set a default: ${values.other:-value}',
     ],
     [
       'description: "a ${values.map}"',
-      'keys.yaml:6:16 (value from environments/prod/values.yaml:2:6) values.map is a map, which cannot stand within text | write ${values.map} alone',
+      'keys.yaml:6:16 (value from environments/prod/values.yaml:2:6) values.map is a map, which cannot be part of a text | write ${values.map} alone',
     ],
     [
       'description: "${values.constructor}"',
-      'keys.yaml:6:16 the value values.constructor is not set | write constructor into environments/prod/values.yaml, or give a default: ${values.constructor:-value}',
+      'keys.yaml:6:16 the value values.constructor is not set | write constructor into environments/prod/values.yaml, or set a default: ${values.constructor:-value}',
     ],
   ])('that do not fit are told: %s', async (spec, told) => {
     const texts = { ...base(spec), [prodValues]: 'name: prod\nmap: {a: 1}\n' };
@@ -249,11 +249,11 @@ metadata: {team: cx}
   it.each([
     ['a: "${GW_VAR_TEAM}"', 'environments/prod/values.yaml:1:4 values read no variables'],
     ['a: "${values.b}"\nb: 1', 'environments/prod/values.yaml:1:4 the value values.b is not set'],
-    ['a: ENC[x]\nsops: {mac: x}', 'environments/prod/values.yaml:2:1 values are no secrets'],
-    ['- a', 'environments/prod/values.yaml:1:1 values are one map'],
-    ['a: 1\n---\nb: 1', 'environments/prod/values.yaml:3:1 values are one map'],
+    ['a: ENC[x]\nsops: {mac: x}', 'environments/prod/values.yaml:2:1 values are not secrets'],
+    ['- a', 'environments/prod/values.yaml:1:1 values must be one map'],
+    ['a: 1\n---\nb: 1', 'environments/prod/values.yaml:3:1 values must be one map'],
     ['a: &x 1\nb: *x', 'environments/prod/values.yaml:1:4 anchors and aliases (& and *)'],
-    ['a: 1\na: 2', 'environments/prod/values.yaml:2:1 the key "a" stands twice'],
+    ['a: 1\na: 2', 'environments/prod/values.yaml:2:1 the key "a" occurs twice'],
     ['a: [', 'environments/prod/values.yaml:1:4'],
   ])('are refused, alone, where they are wrong themselves: %j', async (values, told) => {
     const texts = { ...base('description: ${values.a}'), [prodValues]: values };
@@ -285,7 +285,7 @@ metadata: {team: cx}
 
   it('without an environment are not set, and say how they would be', async () => {
     expect(await faultsOf(base('description: "${values.a}"'), null)).toEqual([
-      'keys.yaml:6:16 the value values.a is not set | choose an environment with --env NAME, or give a default: ${values.a:-value}',
+      'keys.yaml:6:16 the value values.a is not set | choose an environment with --env NAME, or set a default: ${values.a:-value}',
     ]);
     expect(await specOf(base('description: ${values.a:-none}'), null)).toMatchObject({
       description: 'none',
@@ -393,7 +393,7 @@ config:
       'for nothing',
       { [prodPatch]: patch('description: x', 'bto') },
       [
-        `${prodPatch}:4:18 ApiKey/support/bto is patched and not declared in this source | correct kind, name or workspace, or remove the patch`,
+        `${prodPatch}:4:18 ApiKey/support/bto is patched but not declared in this source | correct kind, name or workspace, or remove the patch`,
       ],
     ],
     [
@@ -407,7 +407,7 @@ config:
       'that takes out what is not there',
       { [prodPatch]: patch('description: null') },
       [
-        `${prodPatch}:6:3 (patches keys.yaml:4:1) there is no description to take out | remove the line`,
+        `${prodPatch}:6:3 (patches keys.yaml:4:1) there is no description to remove | remove the line`,
       ],
     ],
     [
@@ -448,7 +448,7 @@ config:
       'of a variable that is not set',
       { [prodPatch]: patch('description: ${values.x}') },
       [
-        `${prodPatch}:6:16 the value values.x is not set | write x into ${prodValues}, or give a default: \${values.x:-value}`,
+        `${prodPatch}:6:16 the value values.x is not set | write x into ${prodValues}, or set a default: \${values.x:-value}`,
       ],
     ],
   ])('%s is a fault with both places', async (_, texts, told) => {
@@ -695,7 +695,7 @@ it('a patch that has been encrypted keeps what it says closed, and goes into its
   expect(told.filter((one) => !one.startsWith('environments/prod/crm.yaml'))).toEqual([]);
   const read = await readSource(await filesOf(texts, 'prod'), { ...secrets, requireSecrets: true });
   expect(read.set.faults.length).toBeGreaterThan(0);
-  expect(() => soundPart(read, null)).toThrow(Failure);
+  expect(() => requireValidPart(read, null)).toThrow(Failure);
 });
 
 describe('merging', () => {
@@ -789,13 +789,13 @@ describe('what goes into manifests and cannot be read', () => {
     ],
   ])('holds everything, because nobody knows what the rest says: %s', async (_, texts) => {
     const read = await readSource(await filesOf({ ...sound, ...texts }, 'prod'), secrets);
-    expect(() => soundPart(read, null)).toThrow(Failure);
+    expect(() => requireValidPart(read, null)).toThrow(Failure);
   });
 
   it('holds its own workspace where it is one field of one manifest', async () => {
     const texts = { ...sound, [prodPatch]: patch('description: 5') };
     const read = await readSource(await filesOf(texts, 'prod'), secrets);
-    expect(soundPart(read, null).faults?.map(({ workspaces }) => workspaces)).toEqual([
+    expect(requireValidPart(read, null).faults?.map(({ workspaces }) => workspaces)).toEqual([
       ['support'],
     ]);
   });

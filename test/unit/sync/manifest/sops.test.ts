@@ -1,7 +1,7 @@
 /** Guarantees what becomes of files that sops has encrypted: opened whole or not at all, and never told. */
 import { describe, expect, it } from 'vitest';
 import { formatFile } from '../../../../src/sync/authoring/format.ts';
-import type { Desired } from '../../../../src/sync/desired/desired.ts';
+import type { DesiredResult } from '../../../../src/sync/desired/desired.ts';
 import { placesOf, readTexts, resourcesOf } from '../../../support/sync/manifests.ts';
 import { canary, sopsFile, testIdentity } from '../../../support/sync/sops-files.ts';
 
@@ -26,14 +26,14 @@ function naming(key: string, more = ''): string {
 }
 
 /** The only header that any resource has. */
-function headersOf(desired: Desired): Record<string, string> {
+function headersOf(desired: DesiredResult): Record<string, string> {
   const entries = resourcesOf(desired).flatMap(({ secrets }) => [...secrets]);
   return Object.fromEntries(
     entries.map(([pointer, secret]) => [pointer.split('/').at(-1)!, secret.reveal()]),
   );
 }
 
-function toldOf(desired: Desired): string {
+function toldOf(desired: DesiredResult): string {
   return (desired.faults ?? []).map(({ message, fix }) => `${message} | ${fix}`).join('\n');
 }
 
@@ -121,19 +121,19 @@ const damages: readonly (readonly [string, (text: string) => string, string])[] 
   [
     'a plain value was changed by hand',
     (text) => text.replace('https://crm.example.com', 'https://evil.example.com'),
-    'the MAC does not fit',
+    'the MAC does not match',
   ],
   [
     'a plain number was changed by hand',
     (text) => text.replace('float_unencrypted: 1e+06', 'float_unencrypted: 1e+05'),
-    'the MAC does not fit',
+    'the MAC does not match',
   ],
   [
     'two values changed their order',
     (text) => text.replace(/^("10": .*)\n("9": .*)\n/m, '$2\n$1\n'),
-    'the MAC does not fit',
+    'the MAC does not match',
   ],
-  ['a value was removed', (text) => text.replace(/^ {4}pin: .*\n/m, ''), 'the MAC does not fit'],
+  ['a value was removed', (text) => text.replace(/^ {4}pin: .*\n/m, ''), 'the MAC does not match'],
   [
     'a value was moved to another key',
     (text) => text.replace('    pin: ENC', '    pon: ENC'),
@@ -148,22 +148,22 @@ const damages: readonly (readonly [string, (text: string) => string, string])[] 
   [
     'a tag was cut',
     (text) => text.replace(/(token: ENC.*?,tag:)[^,]*/, '$1Zm9v'),
-    'crm.token is not encrypted as sops would have it',
+    'crm.token is not encrypted, although the rule of the file requires it',
   ],
   [
     'a secret was written in by hand',
     (text) => text.replace(/^ {4}token: .*$/m, '    token: plain-by-mistake'),
-    'crm.token is not encrypted as sops would have it',
+    'crm.token is not encrypted, although the rule of the file requires it',
   ],
   [
     'the date of the last change is another one',
     (text) => text.replace(/lastmodified: "20/, 'lastmodified: "19'),
-    'the MAC does not fit',
+    'the MAC does not match',
   ],
   [
     'the mac was removed',
     (text) => text.replace(/mac: ENC\[.*\]/, 'mac: ""'),
-    'sops.mac is no proof of the values',
+    'sops.mac is not a valid MAC',
   ],
   [
     'the envelope of the key was damaged',
@@ -178,7 +178,7 @@ const damages: readonly (readonly [string, (text: string) => string, string])[] 
     'what sops wrote is no longer what it writes',
     (text) =>
       text.replace(/^ {4}age:[\s\S]*?^ {4}lastmodified/m, '    age: text\n    lastmodified'),
-    'sops.age is not what sops writes there',
+    'sops.age is not valid sops metadata',
   ],
 ];
 
@@ -236,7 +236,7 @@ describe('an encrypted file is refused', () => {
       'encrypted_comment_regex: secret',
     );
     const told = toldOf(await readTexts({ ...texts, 'secrets.sops.yaml': commented }, own));
-    expect(told).toContain('encrypted_comment_regex says by comments what is encrypted');
+    expect(told).toContain('encrypted_comment_regex selects the encrypted values by comments');
   });
 
   it('of a hostile size before a key is tried', async () => {
@@ -245,7 +245,7 @@ describe('an encrypted file is refused', () => {
       `$&${' '.repeat(12)}${'A'.repeat(9_000)}\n`,
     );
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': text };
-    expect(toldOf(await readTexts(texts, own))).toContain('sops.age is larger than sops writes it');
+    expect(toldOf(await readTexts(texts, own))).toContain('sops.age is larger than any that sops writes');
   });
 });
 
@@ -255,7 +255,7 @@ describe('what a file proves where only encrypted values are counted', () => {
     expect(await readKey('token', text.replace('free to change', 'changed'))).toBe(canary);
     const counted = text.replace('mac_only_encrypted: true', 'mac_only_encrypted: false');
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': counted };
-    expect(toldOf(await readTexts(texts, own))).toContain('the MAC does not fit');
+    expect(toldOf(await readTexts(texts, own))).toContain('the MAC does not match');
   });
 });
 
@@ -263,7 +263,7 @@ describe('a place that valueFrom.sops names', () => {
   const text = sopsFile('values.sops.yaml');
   it.each([
     ['nowhere', naming('crm.nothing_at_all'), 'secrets.sops.yaml has no value crm.nothing_at_all'],
-    ['to a map', naming('crm'), 'crm of secrets.sops.yaml is no single value'],
+    ['to a map', naming('crm'), 'crm of secrets.sops.yaml is not a single value'],
     [
       'to a plain value',
       naming('crm.url_unencrypted'),
@@ -289,7 +289,7 @@ describe('a place that valueFrom.sops names', () => {
     [
       'by a key that is no path',
       naming('crm..token'),
-      'valueFrom.sops.key must be keys that lead to a value',
+      'valueFrom.sops.key must be the path of a value',
     ],
   ])('must not lead %s', async (_, manifest, message) => {
     const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': text }, own);
@@ -322,7 +322,7 @@ describe('a place that valueFrom.sops names', () => {
     const damaged = text.replace('https://crm', 'https://evil');
     const manifest = naming('crm.token', ', optional: true');
     const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': damaged }, own);
-    expect(toldOf(desired)).toContain('the MAC does not fit');
+    expect(toldOf(desired)).toContain('the MAC does not match');
   });
 });
 
@@ -341,7 +341,7 @@ describe('a manifest that sops has encrypted', () => {
     expect((await readTexts(texts, { requireSecrets: false })).faults).toBeUndefined();
     const desired = await readTexts(texts);
     expect(placesOf(desired)).toEqual(['crm.sops.yaml:5:1 secret-missing']);
-    expect(toldOf(desired)).toContain('no age identity is at hand');
+    expect(toldOf(desired)).toContain('no age identity is available');
   });
 
   it('proves its plain fields, too: a secret is sent to no other address', async () => {
@@ -363,7 +363,7 @@ describe('a manifest that sops has encrypted', () => {
     const told = await readTexts({ 'whole.sops.yaml': sopsFile('whole.sops.yaml') }, own);
     expect(placesOf(told)).toEqual(['whole.sops.yaml:1:13 sealed-field']);
     expect(toldOf(told)).toContain(
-      'apiVersion is encrypted, so that nothing tells what this declares',
+      'apiVersion is encrypted, so it is unclear what this declares',
     );
     expect(toldOf(told)).toContain('--encrypted-regex');
     const named = await readTexts({ 'wide.sops.yaml': sopsFile('wide.sops.yaml') }, own);
@@ -376,7 +376,7 @@ describe('a manifest that sops has encrypted', () => {
     const plain = text.replace(name, '    name: crm').replace('^(url|name|', '^(url|');
     const desired = await readTexts({ 'wide.sops.yaml': plain }, { requireSecrets: false });
     expect(placesOf(desired)).toEqual(['wide.sops.yaml:7:10 sealed-field']);
-    expect(toldOf(desired)).toContain('spec.url is encrypted, but is no secret field');
+    expect(toldOf(desired)).toContain('spec.url is encrypted, but is not a secret field');
     expect(toldOf(desired)).toContain('spec.configurations.headers.*');
   });
 });

@@ -1,6 +1,6 @@
 /** Guarantees what becomes of `${VAR}` in a manifest. */
 import { describe, expect, it } from 'vitest';
-import { Budget } from '../../../../src/sync/overlay/budget.ts';
+import { SubstitutionBudget } from '../../../../src/sync/overlay/substitution-budget.ts';
 import {
   type EnvironmentValues,
   substitute,
@@ -28,7 +28,7 @@ const tree: Record<string, unknown> = {
   deep: { list: ['a', { b: 1 }] },
 };
 const values: EnvironmentValues = {
-  budget: new Budget(),
+  budget: new SubstitutionBudget(),
   look: (path) => valueAt(tree, path),
   positionOf: (path) => ({ file: path.join('.'), line: 1, column: 1 }),
   advice: (path) => `write ${path.join('.')} down`,
@@ -59,9 +59,9 @@ describe('text', () => {
     ['${MISSING}', 'the environment variable MISSING is not set'],
     ['${MISSING:?ask the team}', 'the environment variable MISSING is not set: ask the team'],
     ['${EMPTY:?}', 'the environment variable EMPTY is empty'],
-    ['${', 'this ${ begins no variable'],
-    ['${a.b}', 'this ${ begins no variable'],
-    ['${NAME', 'this ${ begins no variable'],
+    ['${', 'this ${ does not start a variable'],
+    ['${a.b}', 'this ${ does not start a variable'],
+    ['${NAME', 'this ${ does not start a variable'],
   ])('%s is a fault', (text, message) => {
     expect(put(text)).toMatchObject({ faults: [{ segments: ['text'], message }] });
   });

@@ -28,7 +28,7 @@ describe('a place that the settings do not permit', () => {
   it.each([
     [secret, {}, '7:35 | secretOutput.kubernetesSecret: the namespace apps is not in', 'not set'],
     [secret, { GATEWRIGHT_KUBERNETES_NAMESPACES: 'jobs' }, '7:35 | ', 'which names jobs'],
-    [vault, {}, '7:30 | secretOutput.vault: there is no Vault set', 'GATEWRIGHT_VAULT_ADDRESS'],
+    [vault, {}, '7:30 | secretOutput.vault: no Vault is configured', 'GATEWRIGHT_VAULT_ADDRESS'],
     [vault, { ...ofVault, GATEWRIGHT_VAULT_PATHS: 'kv/ap' }, '7:30 | ', 'which names kv/ap'],
   ])('is a fault at the place that names it: %s, %o', async (output, settings, place, reason) => {
     const [fault, ...others] = await faultsOf(output, settings);

@@ -1,8 +1,8 @@
 /** Guarantees when a prune is refused, and that the refusal says how to go on. */
 import { describe, expect, it } from 'vitest';
-import { findRefusal } from '../../../../src/sync/plan/guards.ts';
+import { findPruneRefusal } from '../../../../src/sync/plan/guards.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
-import { releases } from '../../../../src/sync/plan/releases.ts';
+import { releaseAdvice } from '../../../../src/sync/plan/releases.ts';
 import { commandOf, ModelServer, owner, setOf, want } from '../../../support/sync/sync-model.ts';
 
 const called = 'gatewright apply ./gateway';
@@ -35,13 +35,13 @@ describe('findRefusal', () => {
   ])(
     'of $deletes deletes among $owned with $allowed allowed: $refused',
     ({ owned, deletes, allowed, refused }) => {
-      const refusal = findRefusal(planOf(owned, deletes), { allowDeletes: allowed, command });
+      const refusal = findPruneRefusal(planOf(owned, deletes), { allowDeletes: allowed, command });
       expect(refusal !== undefined).toBe(refused);
     },
   );
 
   it('says why and prints both ways out', () => {
-    const message = findRefusal(planOf(3, 3), { allowDeletes: null, command })?.message;
+    const message = findPruneRefusal(planOf(3, 3), { allowDeletes: null, command })?.message;
     expect(message).toContain('the source declares no resource');
     expect(message).toContain(
       `${called} --allow-deletes 3 --delete Workspace/w0,Workspace/w1,Workspace/w2`,
@@ -54,7 +54,7 @@ describe('findRefusal', () => {
     const all = Array.from({ length: 30 }, (_, at) => want('Workspace', `w${at}`));
     server.apply(server.plan(setOf(all)));
     const gone = all.map((resource) => ({ ...resource, absent: true }));
-    expect(findRefusal(server.plan(setOf(gone)), { allowDeletes: null, command })).toBeUndefined();
+    expect(findPruneRefusal(server.plan(setOf(gone)), { allowDeletes: null, command })).toBeUndefined();
   });
 });
 
@@ -84,7 +84,7 @@ describe('a workspace that left the source', () => {
       ['Config/old/routing', 'parent-stays'],
       ['Workspace/old', 'guarded'],
     ]);
-    const [told] = releases(plan, null, command);
+    const [told] = releaseAdvice(plan, null, command);
     expect(told).toContain(`${called} --allow-deletes 4 --delete Workspace/old`);
     expect(planNaming(['Workspace/old'], others.slice(1))).toMatchObject({
       ...{ blocked: [], changes: { length: 4 } },

@@ -1,8 +1,8 @@
 /** Guarantees that a plan tells what its changes reach: all that uses them, through others too, and nothing else. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Impacts, impactOf, reachOf } from '../../../../src/sync/plan/impact.ts';
-import type { Plan } from '../../../../src/sync/plan/planned.ts';
+import { type Impacts, summarizeImpact, findAffected } from '../../../../src/sync/plan/impact.ts';
+import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import { planDocument } from '../../../../src/sync/report/document.ts';
 import { markdownReport } from '../../../../src/sync/report/markdown.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
@@ -35,7 +35,7 @@ function planFrom(before: readonly DesiredResource[], after: readonly DesiredRes
 }
 
 function reached(plan: Plan): Record<string, string[]> {
-  const reach = [...reachOf(plan)];
+  const reach = [...findAffected(plan)];
   return Object.fromEntries(
     reach.map(([id, all]) => [id, all.map(({ identity }) => identityKey(identity))]),
   );
@@ -99,7 +99,7 @@ describe('what a change reaches', () => {
 
   it('is each user once, however they share; of a plan that changes nothing there is none', () => {
     const before = [...common, guardrail('g')];
-    expect(reachOf(planFrom(before, before)).size).toBe(0);
+    expect(findAffected(planFrom(before, before)).size).toBe(0);
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 3 }))), (pairs) => {
         const users = pairs.map(([name, by], at) => key(`k${at}`, `c${(name + by) % 4}`));
@@ -120,7 +120,7 @@ describe('the impact of a change is told', () => {
   const plan = planFrom([...common, guardrail('g')], [...common, guardrail('g', { deny: true })]);
   const told = (lastUses: ReadonlyMap<string, string | null>) => {
     const impacts: Impacts = new Map(
-      [...reachOf(plan)].map(([id, all]) => [id, impactOf(all, lastUses)]),
+      [...findAffected(plan)].map(([id, all]) => [id, summarizeImpact(all, lastUses)]),
     );
     const shown = { plan, impacts, report: null, declined: false, refusal: null, warnings: [] };
     return {
@@ -158,7 +158,7 @@ describe('the impact of a change is told', () => {
     const before = [workspace, config('a', []), ...keys];
     const large = planFrom(before, [workspace, config('a', [], { retry: {} }), ...keys]);
     const impacts = new Map(
-      [...reachOf(large)].map(([change, all]) => [change, impactOf(all, new Map())]),
+      [...findAffected(large)].map(([change, all]) => [change, summarizeImpact(all, new Map())]),
     );
     const [change] = planDocument(large, [], impacts).changes as {
       impact: { reached: { ApiKey: { count: number; names: string[] } } };

@@ -1,10 +1,10 @@
 /** Guarantees that what is wrong in one workspace leaves the others syncing, and that nothing is removed by mistake. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { soundPart } from '../../../../src/commands/sources/sound-part.ts';
+import { requireValidPart } from '../../../../src/commands/sources/valid-part.ts';
 import { readDesired, readSource } from '../../../../src/sync/desired/desired.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
-import type { Plan } from '../../../../src/sync/plan/planned.ts';
+import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import type { WorkspaceScope } from '../../../../src/sync/resources/workspace-scope.ts';
 import { manifest, sourceOf } from '../../../support/sync/manifests.ts';
 import { ModelServer, owner } from '../../../support/sync/sync-model.ts';
@@ -45,7 +45,7 @@ async function planOf(
   const { before = estate, scope = null, server = new ModelServer() } = options;
   const { set } = await readDesired(sourceOf(before), secrets);
   server.apply(server.plan(set!));
-  const read = soundPart(await readSource(sourceOf(after), secrets), scope);
+  const read = requireValidPart(await readSource(sourceOf(after), secrets), scope);
   return makePlan(read, server.live(), { owner, takeOwnership: false, prune: true, now: 0, scope });
 }
 
@@ -112,7 +112,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
     const alone = await readSource(sourceOf(texts), sources);
     const failure = (() => {
       try {
-        return soundPart(alone, null);
+        return requireValidPart(alone, null);
       } catch (error) {
         return error as Error;
       }
@@ -123,7 +123,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
       sourceOf({ ...without(estate, 'sales/ws.yaml'), ...texts }),
       sources,
     );
-    const { faults = [] } = soundPart(beside, null);
+    const { faults = [] } = requireValidPart(beside, null);
     expect(new Set(faults.flatMap(({ workspaces }) => workspaces))).toEqual(new Set(['sales']));
   });
 
@@ -230,7 +230,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
       },
       secrets,
     );
-    expect(() => soundPart(read, null)).toThrow('sales/.gatewrightignore:1:1 m');
+    expect(() => requireValidPart(read, null)).toThrow('sales/.gatewrightignore:1:1 m');
   });
 });
 

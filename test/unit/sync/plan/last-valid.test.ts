@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readDesired, readSource } from '../../../../src/sync/desired/desired.ts';
-import { fillFromLastValid } from '../../../../src/sync/loop/last-sound.ts';
+import { fillFromLastValid } from '../../../../src/sync/loop/fill-from-last-valid.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
-import type { Plan } from '../../../../src/sync/plan/planned.ts';
+import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import type { DesiredSet, Spec } from '../../../../src/sync/resources/resource-set.ts';
 import { manifest, sourceOf } from '../../../support/sync/manifests.ts';
 import { ModelServer, owner } from '../../../support/sync/sync-model.ts';

@@ -1,8 +1,8 @@
 /** Guarantees the laws of sync for generated estates, changes and drift. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Plan } from '../../../../src/sync/plan/planned.ts';
-import type { DesiredResource, Json, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
+import type { DesiredResource, SpecJson, Spec } from '../../../../src/sync/resources/resource-set.ts';
 import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
 const runs = { numRuns: 300 };
@@ -108,9 +108,9 @@ function resourcesIn(ws: string, inside: WorkspaceContent): DesiredResource[] {
   ];
 }
 
-function defined(fields: Record<string, Json | undefined>): Spec {
+function defined(fields: Record<string, SpecJson | undefined>): Spec {
   return Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, Json] => entry[1] !== undefined),
+    Object.entries(fields).filter((entry): entry is [string, SpecJson] => entry[1] !== undefined),
   );
 }
 
@@ -235,7 +235,7 @@ describe('for any estate, any earlier estate and any drift', () => {
   });
 });
 
-function reversed(value: Json): Json {
+function reversed(value: SpecJson): SpecJson {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(

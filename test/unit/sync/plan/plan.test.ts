@@ -1,7 +1,7 @@
 /** Guarantees the three-way comparison: which change a plan names for every combination of the three sides. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
-import type { Plan } from '../../../../src/sync/plan/planned.ts';
+import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import { ModelServer, owner, setOf, want } from '../../../support/sync/sync-model.ts';
 
 let server: ModelServer;

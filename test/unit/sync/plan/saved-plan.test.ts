@@ -120,7 +120,7 @@ To plan anew: plan anew`,
     fc.assert(
       fc.property(fc.nat({ max: text.length - 2 }), (length) => {
         const refusal = refusalOf(() => judge(text.slice(0, length)));
-        expect(refusal?.message).toContain('x.plan is no whole plan: it is cut off or damaged');
+        expect(refusal?.message).toContain('x.plan is not a complete plan: it is cut off or damaged');
       }),
       { numRuns: 100 },
     );

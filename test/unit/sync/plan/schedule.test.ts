@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Schedule } from '../../../../src/sync/apply/schedule.ts';
-import type { PlannedChange } from '../../../../src/sync/plan/planned.ts';
+import type { PlannedChange } from '../../../../src/sync/plan/plan-model.ts';
 
 type Facts = Pick<PlannedChange, 'action' | 'dependsOn' | 'last'> & { readonly kind: string };
 

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
-import type { Plan } from '../../../../src/sync/plan/planned.ts';
+import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import { planDocument } from '../../../../src/sync/report/document.ts';
 import { type FieldLine, fieldLines } from '../../../../src/sync/report/field-lines.ts';
 import { markdownReport } from '../../../../src/sync/report/markdown.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
-import type { Json, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import type { SpecJson, Spec } from '../../../../src/sync/resources/resource-set.ts';
 import { forTerminal } from '../../../../src/terminal-text.ts';
 import { meaning, patched } from '../../../support/sync/applied-fields.ts';
 import { planOf } from '../../../support/sync/plan-of.ts';
@@ -62,26 +62,26 @@ const key = fc.oneof(
   fc.constantFrom('id', 'name', 'provider', 'weight', 'targets', 'a.b', '0', '`', 'key'),
   fc.string({ minLength: 1, maxLength: 4 }).filter((text) => text !== '__proto__'),
 );
-const { value: anyValue } = fc.letrec<{ value: Json }>((tie) => ({
+const { value: anyValue } = fc.letrec<{ value: SpecJson }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     scalar,
     fc.array(tie('value'), { maxLength: 5 }),
     fc.dictionary(key, tie('value'), { maxKeys: 4 }).map((object) => ({ ...object })),
   ),
-})) as { value: fc.Arbitrary<Json> };
+})) as { value: fc.Arbitrary<SpecJson> };
 
 /** Edits: each takes a value and makes another of it, mostly near the first. */
 const edit = fc.record({ how: fc.nat({ max: 7 }), at: fc.nat({ max: 9 }), value: anyValue });
 
-function edited(value: Json, edits: readonly { how: number; at: number; value: Json }[]): Json {
+function edited(value: SpecJson, edits: readonly { how: number; at: number; value: SpecJson }[]): SpecJson {
   return edits.reduce(
-    (now: Json, { how, at, value: given }) => oneEdit(now, how, at, given),
+    (now: SpecJson, { how, at, value: given }) => oneEdit(now, how, at, given),
     value,
   );
 }
 
-function oneEdit(value: Json, how: number, at: number, given: Json): Json {
+function oneEdit(value: SpecJson, how: number, at: number, given: SpecJson): SpecJson {
   if (typeof value === 'string') return how < 6 ? `${value}${at}` : given;
   if (Array.isArray(value)) {
     const index = at % (value.length + 1);
@@ -118,10 +118,10 @@ function specs(kind: KindName): fc.Arbitrary<{ live: Spec; desired: Spec }> {
 }
 
 /** Single values of a spec as text; what holds nothing is none. */
-function valuesIn(value: Json | undefined): string[] {
+function valuesIn(value: SpecJson | undefined): string[] {
   if (value === undefined || value === null || value === '') return [];
   if (typeof value !== 'object') return [JSON.stringify(value)];
-  return Object.values(value).flatMap((item) => valuesIn(item as Json));
+  return Object.values(value).flatMap((item) => valuesIn(item as SpecJson));
 }
 
 function countOf(list: readonly string[], member: string): number {

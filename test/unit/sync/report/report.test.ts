@@ -1,10 +1,10 @@
 /** Guarantees how plans and outcomes read: text, colour, Markdown, JSON, and the table by kind. */
 import { describe, expect, it } from 'vitest';
 import type { AppliedItem, ApplyReport } from '../../../../src/sync/apply/apply.ts';
-import type { Plan } from '../../../../src/sync/plan/planned.ts';
+import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import { planDocument } from '../../../../src/sync/report/document.ts';
 import { markdownReport } from '../../../../src/sync/report/markdown.ts';
-import { countsByKind, type Reportable } from '../../../../src/sync/report/summary.ts';
+import { countsByKind, type ReportableCycle } from '../../../../src/sync/report/summary.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
 import { forTerminal } from '../../../../src/terminal-text.ts';
 import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
@@ -14,11 +14,11 @@ const key = (fields = {}) =>
     ...{ type: 'workspace', sub_type: 'service', scopes: ['logs.view'], ...fields },
   });
 
-function resultOf(plan: Plan, parts: Partial<Reportable> = {}): Reportable {
+function resultOf(plan: Plan, parts: Partial<ReportableCycle> = {}): ReportableCycle {
   return { plan, report: null, declined: false, refusal: null, warnings: [], ...parts };
 }
 
-function plain(result: Reportable): string {
+function plain(result: ReportableCycle): string {
   return forTerminal(textReport(result), { color: false });
 }
 

@@ -1,6 +1,6 @@
 /** Guarantees how many requests are under way: up by one a good round, halved by strain, never above the limit. */
 import { describe, expect, it } from 'vitest';
-import { Pace } from '../../../../src/sync/server/pace.ts';
+import { RequestPace } from '../../../../src/sync/server/request-pace.ts';
 
 function gate(): { wait: () => Promise<void>; open: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -9,7 +9,7 @@ function gate(): { wait: () => Promise<void>; open: () => void } {
 
 describe('Pace', () => {
   it('lets no more than its limit run at once, and serves in order', async () => {
-    const pace = new Pace({ start: 2, max: 2 });
+    const pace = new RequestPace({ start: 2, max: 2 });
     const gates = [gate(), gate(), gate()];
     const started: number[] = [];
     const all = gates.map(({ wait }, at) =>
@@ -28,7 +28,7 @@ describe('Pace', () => {
   });
 
   it('grows by one after a full round of good answers, up to its maximum', () => {
-    const pace = new Pace({ start: 4, max: 6 });
+    const pace = new RequestPace({ start: 4, max: 6 });
     for (let good = 0; good < 4; good += 1) pace.report(false);
     expect(pace.limit).toBe(5);
     for (let good = 0; good < 100; good += 1) pace.report(false);
@@ -36,7 +36,7 @@ describe('Pace', () => {
   });
 
   it('halves at any sign of strain, down to one', () => {
-    const pace = new Pace({ start: 8, max: 16 });
+    const pace = new RequestPace({ start: 8, max: 16 });
     pace.report(true);
     expect(pace.limit).toBe(4);
     for (let bad = 0; bad < 5; bad += 1) pace.report(true);
@@ -44,7 +44,7 @@ describe('Pace', () => {
   });
 
   it('lets whoever waits leave when the signal is aborted, and keeps its places', async () => {
-    const pace = new Pace({ start: 1, max: 1 });
+    const pace = new RequestPace({ start: 1, max: 1 });
     const first = gate();
     const running = pace.take(first.wait);
     const controller = new AbortController();
@@ -58,7 +58,7 @@ describe('Pace', () => {
   });
 
   it('gives the place back when the work fails', async () => {
-    const pace = new Pace({ start: 1, max: 1 });
+    const pace = new RequestPace({ start: 1, max: 1 });
     await expect(pace.take(() => Promise.reject(new Error('x')))).rejects.toThrow('x');
     expect(await pace.take(async () => 1)).toBe(1);
   });

@@ -17,12 +17,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/secret.ts';
 import {
-  type KeptSnapshot,
-  SnapshotCache,
-  type SnapshotOf,
+  type CachedSnapshot,
+  LiveSnapshotCache,
+  type SnapshotCacheKey,
 } from '../../../../src/sync/server/snapshot-cache.ts';
 
-const account: SnapshotOf = {
+const account: SnapshotCacheKey = {
   adminBaseUrl: 'https://gateway.example.com',
   clientId: 'ci@1',
   clientSecret: new Secret('a-client-secret', 'test'),
@@ -40,13 +40,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-function snapshot(etag = 'W/"one"'): KeptSnapshot {
+function snapshot(etag = 'W/"one"'): CachedSnapshot {
   const bytes = Buffer.concat([Buffer.from(canary), randomBytes(40_000)]);
   return { etag, body: { coding: 'zstd', bytes }, isProven: true };
 }
 
-const cacheOf = (changes: Partial<SnapshotOf> = {}): SnapshotCache =>
-  new SnapshotCache(folder, { ...account, ...changes });
+const cacheOf = (changes: Partial<SnapshotCacheKey> = {}): LiveSnapshotCache =>
+  new LiveSnapshotCache(folder, { ...account, ...changes });
 const files = (): string[] => readdirSync(folder).map((name) => join(folder, name));
 
 describe('what is kept', () => {
@@ -67,7 +67,7 @@ describe('what is kept', () => {
     expect((await cacheOf().read())?.isProven).toBe(false);
   });
 
-  it.each<Partial<SnapshotOf>>([
+  it.each<Partial<SnapshotCacheKey>>([
     { adminBaseUrl: 'https://other.example.com' },
     { clientId: 'ci@2' },
     { owner: 'other' },

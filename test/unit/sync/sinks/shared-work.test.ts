@@ -19,7 +19,7 @@ const begun = () => new Promise((resolve) => setImmediate(resolve));
 
 it('whoever asks while none runs shares one run', async () => {
   const { work, runs } = openWork();
-  const asked = Array.from({ length: 100 }, () => work.ask('a'));
+  const asked = Array.from({ length: 100 }, () => work.run('a'));
   await begun();
   expect(runs).toHaveLength(1);
   runs[0]!.end();
@@ -28,15 +28,15 @@ it('whoever asks while none runs shares one run', async () => {
 
 it('whoever asks while one runs shares the next, which begins after that has ended', async () => {
   const { work, runs } = openWork();
-  const first = work.ask('a');
+  const first = work.run('a');
   await begun();
-  const asked = [work.ask('a'), work.ask('a')];
+  const asked = [work.run('a'), work.run('a')];
   await begun();
   expect(runs).toHaveLength(1);
   runs[0]!.end();
   expect(await first).toBe(1);
   await begun();
-  asked.push(work.ask('a'));
+  asked.push(work.run('a'));
   await begun();
   expect(runs).toHaveLength(2);
   runs[1]!.end();
@@ -44,7 +44,7 @@ it('whoever asks while one runs shares the next, which begins after that has end
   await begun();
   runs[2]!.end();
   expect(await asked[2]).toBe(3);
-  const later = work.ask('a');
+  const later = work.run('a');
   await begun();
   runs[3]!.end();
   expect(await later).toBe(4);
@@ -52,9 +52,9 @@ it('whoever asks while one runs shares the next, which begins after that has end
 
 it('a run that fails fails for those that shared it, and the next is another', async () => {
   const { work, runs } = openWork();
-  const failing = [work.ask('a'), work.ask('a')];
+  const failing = [work.run('a'), work.run('a')];
   await begun();
-  const next = work.ask('a');
+  const next = work.run('a');
   runs[0]!.end(new Error('it fails'));
   const outcomes = await Promise.allSettled(failing);
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
@@ -65,7 +65,7 @@ it('a run that fails fails for those that shared it, and the next is another', a
 
 it('subjects wait for nothing of each other', async () => {
   const { work, runs } = openWork();
-  const [one, two] = [work.ask('a'), work.ask('b')];
+  const [one, two] = [work.run('a'), work.run('b')];
   await begun();
   expect(runs.map(({ subject }) => subject)).toEqual(['a', 'b']);
   runs[1]!.end();

@@ -166,7 +166,7 @@ it('refuses rules that are wrong, or that a link leads out for, with their place
   const { faults } = await openFolder(root, root).read();
   expect(faults.map(({ position, message }) => [position.file, position.line, message])).toEqual([
     ['.gatewrightignore', 2, 'a [ is not closed'],
-    ['in/.gatewrightignore', 1, 'this is a link to elsewhere, which is not read'],
+    ['in/.gatewrightignore', 1, 'this is a link to another folder, which is not read'],
   ]);
 });
 
@@ -198,7 +198,7 @@ it('names the circle of links, and the place below that may not be read', async 
   const failure = await openFolder('a', root)
     .read()
     .catch((error: unknown) => error);
-  expect(failure).toMatchObject({ message: 'The symbolic links lead in a circle: a' });
+  expect(failure).toMatchObject({ message: 'The symbolic links form a loop: a' });
   const { faults } = await openFolder('.', root).read();
   expect(faults.map(({ position, code }) => `${position.file} ${code}`).sort()).toEqual([
     'a symbolic-link',

@@ -25,7 +25,7 @@ async function refusalOf(
 describe('an environment', () => {
   it('that is not the one of before is refused, with both and the command that releases it', async () => {
     const message = await refusalOf('dev', [{ source: '/srv/gateway --env prod' }]);
-    expect(message).toContain('Refused: the environment is another one');
+    expect(message).toContain('Refused: the environment differs from');
     expect(message).toContain(`/srv/gateway --env prod at ${digest} (revision 1)`);
     expect(message).toContain('/srv/gateway --env dev at sha256:e');
     expect(message).toContain('gatewright apply . --accept-history');
@@ -43,7 +43,7 @@ describe('an environment', () => {
 
   it('is remembered beyond what was handed over one by one, and released by a word', async () => {
     const earlier = [{ source: 'none', commit: 'none' }, { source: '/x --env prod' }];
-    expect(await refusalOf('dev', earlier)).toContain('another one');
+    expect(await refusalOf('dev', earlier)).toContain('the environment differs');
     expect(await refusalOf('dev', earlier, true)).toBeNull();
   });
 

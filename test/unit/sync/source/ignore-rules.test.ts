@@ -100,12 +100,12 @@ it('takes the rules of the nearest folder first, and nothing back below a folder
 
 it.each([
   ['a\n[b', '2 a [ is not closed'],
-  ['x\\', '1 a backslash stands before nothing'],
+  ['x\\', '1 a backslash is followed by nothing'],
   ['\n!', '2 a rule needs names between its slashes'],
   ['a//b', '1 a rule needs names between its slashes'],
-  ['a**/b', '1 ** stands alone between slashes'],
+  ['a**/b', '1 ** must be alone between slashes'],
   ['/', '1 a rule needs names between its slashes'],
-  ['../a.yaml', '1 a rule cannot hold . or ..'],
+  ['../a.yaml', '1 a rule cannot contain . or ..'],
   ['[[:alpha:]]', '1 classes of the form [:name:] are not supported'],
   ['a'.repeat(501), '1 a rule is longer than 500 characters'],
   ['a\n'.repeat(1001), '1 the file has more than 1000 rules'],

@@ -1,31 +1,31 @@
-/** Knows what sops writes beside the values of a file: who has the key, what is encrypted, the proof of the whole. */
+/** Reads the metadata of a sops file: recipients, encryption rules and MAC. */
 import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { type EncryptedValue, readEncrypted } from './encrypted-value.ts';
 
-/** Text that one recipient opens; a hostile one would cost a multiplication a line. */
+/** Limit of an age envelope; a hostile one would cost a multiplication for each line. */
 const envelopeLengthMax = 8 * 1024;
 const recipientsMax = 100;
 
-/** What is wrong with an encrypted file, and what to do. */
+/** A fault of an encrypted file and its fix. */
 export interface SopsFault {
   readonly code: string;
   readonly message: string;
   readonly fix: string;
 }
 
-export interface Metadata {
-  /** The data key, as each recipient of age has it. */
+export interface SopsMetadata {
+  /** The data key, encrypted for each age recipient. */
   readonly recipients: readonly { readonly recipient: string; readonly envelope: string }[];
   readonly mac: EncryptedValue;
-  /** As it is written, which the mac is bound to. */
+  /** As written; the MAC is bound to this text. */
   readonly lastModified: string;
   readonly macOnlyEncrypted: boolean;
-  /** Whether the values below these keys are encrypted. */
+  /** Returns whether the values below these keys are encrypted. */
   readonly isEncrypted: (keys: readonly string[]) => boolean;
 }
 
-/** Of keys whose values stay plain where a file names no rule. */
+/** Suffix of keys with plain values in files without a rule. */
 const suffixByDefault = '_unencrypted';
 
 const text = z.string().nullish();
@@ -43,34 +43,34 @@ const schema = group.extend({
   encrypted_regex: text,
 });
 
-/** Who else may have the data key, as sops calls them. */
+/** Other holders of the data key, as sops names them. */
 const otherKeys = ['pgp', 'kms', 'gcp_kms', 'hckms', 'azure_kv', 'hc_vault'];
 const commentRules = ['encrypted_comment_regex', 'unencrypted_comment_regex'];
 
 const damaged = {
   code: 'sops-metadata',
-  fix: 'encrypt the file again with sops; what it writes beside the values must not be edited',
+  fix: 'encrypt the file again with sops; its metadata must not be edited',
 };
 
-/** Reads what stands under `sops`. */
-export function readMetadata(raw: unknown): Metadata | SopsFault {
+/** Reads the value of `sops`. */
+export function readSopsMetadata(raw: unknown): SopsMetadata | SopsFault {
   const parsed = schema.safeParse(raw);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const where = ['sops', ...(issue?.path ?? [])].join('.');
-    return { ...damaged, message: `${where} is not what sops writes there` };
+    return { ...damaged, message: `${where} is not valid sops metadata` };
   }
   const { data } = parsed;
   const comments = commentRules.find((rule) => data[rule] != null && data[rule] !== '');
   if (comments !== undefined) {
-    const message = `${comments} says by comments what is encrypted, which this version does not read`;
+    const message = `${comments} selects the encrypted values by comments, which this version does not support`;
     return { code: 'sops-unsupported', message, fix: 'use encrypted_regex' };
   }
   const mac = readEncrypted(data.mac);
-  if (mac === undefined) return { ...damaged, message: 'sops.mac is no proof of the values' };
+  if (mac === undefined) return { ...damaged, message: 'sops.mac is not a valid MAC' };
   const rule = ruleOf(data);
   if (rule === undefined) {
-    const message = 'the rule of what is encrypted is no regular expression, or there are several';
+    const message = 'the encryption rule is not a valid regular expression, or there are several';
     return { ...damaged, message };
   }
   const recipients = recipientsOf(data);
@@ -86,7 +86,7 @@ export function readMetadata(raw: unknown): Metadata | SopsFault {
 
 type Data = z.infer<typeof schema>;
 
-function recipientsOf(data: Data): Metadata['recipients'] | SopsFault {
+function recipientsOf(data: Data): SopsMetadata['recipients'] | SopsFault {
   const groups = data.key_groups ?? [];
   if (groups.length > 1) {
     const message = 'its key is split among several groups of recipients, which is not supported';
@@ -102,13 +102,13 @@ function recipientsOf(data: Data): Metadata['recipients'] | SopsFault {
   }
   const isLarge = recipients.some(({ envelope }) => envelope.length > envelopeLengthMax);
   if (isLarge || recipients.length > recipientsMax) {
-    return { ...damaged, message: 'sops.age is larger than sops writes it' };
+    return { ...damaged, message: 'sops.age is larger than any that sops writes' };
   }
   return recipients;
 }
 
-/** Undefined where there are several rules, or one that cannot be read. */
-function ruleOf(data: Data): Metadata['isEncrypted'] | undefined {
+/** Returns undefined for several rules, or an invalid one. */
+function ruleOf(data: Data): SopsMetadata['isEncrypted'] | undefined {
   const { encrypted_suffix: suffix, unencrypted_suffix: exemptSuffix } = data;
   const { encrypted_regex: pattern, unencrypted_regex: exemptPattern } = data;
   const given = [suffix, exemptSuffix, pattern, exemptPattern].filter((rule) => rule);
@@ -121,7 +121,7 @@ function ruleOf(data: Data): Metadata['isEncrypted'] | undefined {
   return matches && ((keys) => keys.some(matches) !== isExempt);
 }
 
-/** In the grammar of sops, whose patterns take time in proportion to the text. */
+/** Compiles a pattern in the grammar of sops (RE2), which matches in linear time. */
 function matching(pattern: string): ((key: string) => boolean) | undefined {
   try {
     const compiled = RE2JS.compile(pattern);

@@ -1,4 +1,4 @@
-/** Knows every value of a file in the order in which sops counts it into the proof of the whole. */
+/** Lists every value of a file in the order in which sops computes its MAC. */
 import {
   EVENT_ID,
   type Event,
@@ -8,27 +8,27 @@ import {
   type ScalarEvent,
 } from 'js-yaml';
 
-/** Where sops writes what belongs to the whole file, in each of its documents. */
+/** Key of the sops metadata in each document of a file. */
 export const metadataKey = 'sops';
-/** Deeper than what sops encrypts, and than manifests may be. */
+/** Deeper than what sops encrypts and manifests may contain. */
 const depthMax = 200;
 
-/** A value that is no map and no list. */
-export interface Leaf {
-  /** Which document of the file it is in, from 0. */
+/** A value that is neither map nor list. */
+export interface SopsLeaf {
+  /** Index of its document in the file. */
   readonly document: number;
-  /** Keys and indexes of lists that lead to it. */
+  /** Path with keys and list indexes. */
   readonly path: readonly string[];
-  /** Of these the keys, by which sops knows it. */
+  /** The keys of the path, by which sops identifies the value. */
   readonly keys: readonly string[];
-  /** As sops counts it: `True`, `1000000`; null for null. */
+  /** The text in the MAC: `True`, `1000000`; null for null. */
   readonly text: string | null;
-  /** It is text, and no number or word of YAML. */
+  /** Whether it is text, not a YAML number or word. */
   readonly isText: boolean;
 }
 
-/** @param text that can be read as YAML, maps with keys of text only */
-export function leavesOf(text: string): Leaf[] {
+/** @param text valid YAML with text keys only */
+export function sopsLeaves(text: string): SopsLeaf[] {
   const walk = new Walk(text);
   for (const event of parseEvents(text, { maxDepth: depthMax })) walk.take(event);
   return walk.leaves;
@@ -36,13 +36,13 @@ export function leavesOf(text: string): Leaf[] {
 
 interface Open {
   readonly isMap: boolean;
-  /** Of a map: the key whose value comes next. */
+  /** In a map: the key whose value comes next. */
   key: string | undefined;
   items: number;
 }
 
 class Walk {
-  readonly leaves: Leaf[] = [];
+  readonly leaves: SopsLeaf[] = [];
   readonly #text: string;
   readonly #open: Open[] = [];
   #document = -1;
@@ -105,8 +105,8 @@ const words: ReadonlyMap<string, string | null> = new Map([
 const integer = /^[-+]?\d+$/;
 const decimal = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 
-/** What stands without quotes, as sops counts it. */
-function counted(text: string): Pick<Leaf, 'text' | 'isText'> {
+/** Returns the text of an unquoted value in the MAC. */
+function counted(text: string): Pick<SopsLeaf, 'text' | 'isText'> {
   const word = words.get(text);
   if (word !== undefined) return { text: word, isText: false };
   if (integer.test(text)) {
@@ -118,7 +118,7 @@ function counted(text: string): Pick<Leaf, 'text' | 'isText'> {
     : { text, isText: true };
 }
 
-/** The shortest text that comes to the same number, without an exponent. */
+/** Returns the shortest text of a number without an exponent. */
 function withoutExponent(value: number): string {
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
   const [, whole = '', fraction = '', exponent = '0'] =

@@ -1,37 +1,37 @@
-/** Knows the values of the environment that was chosen: what `values.yaml` in its folder says. */
+/** Reads the values of the selected environment from `values.yaml` in its folder. */
 import { didYouMean } from '../../suggest.ts';
 import type { Position } from '../resources/resource-set.ts';
-import { metadataKey } from '../sops/leaves.ts';
+import { metadataKey } from '../sops/sops-leaves.ts';
 import type { SourceFault, SourceFile } from '../source/source-files.ts';
 import { isMap } from '../yaml/map-fields.ts';
-import { DocumentPlace, type Place } from '../yaml/place.ts';
+import { DocumentPlace, type SourcePlace } from '../yaml/source-place.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
-import { Budget } from './budget.ts';
 import { type EnvironmentValues, substitute, type Variables } from './substitute.ts';
+import { SubstitutionBudget } from './substitution-budget.ts';
 
 const namePattern = /^values\.(ya?ml|json)$/i;
 
-/** Whether a file of the environment's folder holds its values; those of folders below it do not. */
+/** Returns whether a file contains the values of its environment; files in folders below do not. */
 export function isValuesFile({ inEnvironment }: SourceFile): boolean {
   return inEnvironment !== undefined && namePattern.test(inEnvironment);
 }
 
-/** Each top-level value, and where it stands. */
+/** The top-level values of a file, with its position. */
 interface ValuesOfFile {
-  readonly place: Place;
+  readonly place: SourcePlace;
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** What is written once for an environment, read wherever a manifest says `${values.x}`. */
-export class Values implements EnvironmentValues {
-  readonly budget = new Budget();
+/** The values of an environment, which manifests read by `${values.x}`. */
+export class EnvironmentValueSet implements EnvironmentValues {
+  readonly budget = new SubstitutionBudget();
   readonly faults: SourceFault[] = [];
   readonly #files: ValuesOfFile[] = [];
-  /** Where a value that is missing would be written. */
+  /** The file to which a missing value would be added. */
   readonly #path: string | undefined;
 
-  /** @param files of a source; those that hold values are read */
+  /** @param files of a source; those with values are read */
   constructor(files: readonly SourceFile[]) {
     const ours = files.filter(isValuesFile);
     const of = ours[0] ?? files.find(({ inEnvironment }) => inEnvironment !== undefined);
@@ -73,8 +73,8 @@ export class Values implements EnvironmentValues {
     if (document === undefined) return;
     const place = new DocumentPlace(document);
     if (isMap(document.value) && isMap(document.value[metadataKey])) {
-      const fix = 'keep secrets in a file of their own, which valueFrom: {sops: …} names';
-      const message = 'values are no secrets, and are not decrypted';
+      const fix = 'put secrets into a file of their own, and name it by valueFrom: {sops: …}';
+      const message = 'values are not secrets, and are not decrypted';
       const position = place.at([metadataKey], 'key');
       this.faults.push({ position, code: 'values', message, fix });
       return;
@@ -82,7 +82,7 @@ export class Values implements EnvironmentValues {
     if (another !== undefined || !isMap(document.value)) {
       const fix = `write them as name: value, and \${values.name} where one is used`;
       const position = another?.position ?? document.position;
-      this.faults.push({ position, code: 'values', message: 'values are one map', fix });
+      this.faults.push({ position, code: 'values', message: 'values must be one map', fix });
       return;
     }
     const { value, faults: wrong } = substitute(document.value, asWritten);
@@ -94,17 +94,17 @@ export class Values implements EnvironmentValues {
     this.#files.push({ place, values });
   }
 
-  #refuseTwin(name: string, place: Place): void {
+  #refuseTwin(name: string, place: SourcePlace): void {
     const first = this.#fileOf([name]);
     if (first === undefined) return;
     const { file, line, column } = first.place.at([name], 'key');
-    const message = `the value "${name}" is given twice, first at ${file}:${line}:${column}`;
+    const message = `the value "${name}" is set twice, first at ${file}:${line}:${column}`;
     const position = place.at([name], 'key');
     this.faults.push({ position, code: 'duplicate', message, fix: 'remove one of the two' });
   }
 }
 
-/** Maps are entered by their own keys, lists not at all. */
+/** Enters maps by their own keys, and never lists. */
 function lookInto(values: unknown, path: Segments): unknown {
   return path.reduce<unknown>(
     (value, key) => (isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined),
@@ -112,7 +112,7 @@ function lookInto(values: unknown, path: Segments): unknown {
   );
 }
 
-/** Values read nothing: what stands in them is all that they are. */
+/** Values are literal: they read neither variables nor other values. */
 const asWritten: Variables = {
   environment: () => ({
     message: 'values read no variables',
@@ -120,7 +120,7 @@ const asWritten: Variables = {
   }),
   values: {
     look: () => undefined,
-    budget: new Budget(),
+    budget: new SubstitutionBudget(),
     positionOf: () => ({ file: '', line: 1, column: 1 }),
     advice: () => 'values read no other values: write it out',
   },

@@ -1,37 +1,37 @@
-/** Knows a document into which the values of an environment are put, and in which variables stay as they are written. */
+/** Puts the values of an environment into a document and leaves variables as they are written. */
 
 import type { Position } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import { placeKey, type Replaced } from '../yaml/place.ts';
+import { pathKey, type VariableReplacements } from '../yaml/source-place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
-import { type EnvironmentValues, expression, pathOf, wholeValue } from './substitute.ts';
+import { type EnvironmentValues, expression, valuePathOf, wholeValue } from './substitute.ts';
 
-interface WithKeptVariables extends Replaced {
+interface ValuesSubstituted extends VariableReplacements {
   readonly value: unknown;
 }
 
 /**
- * A copy that means the same to whoever puts in the variables: what came from values is written so that
- * nothing in it is taken for a variable. A value that is not there keeps its place, with its default.
+ * Returns a copy with the same meaning after variable substitution: text from values is escaped so
+ * that nothing in it is read as a variable. A missing value stays as written, with its default.
  *
- * @param at keys that lead to it
- * @param isPlain whether nothing in it stood for a variable
+ * @param at path of the document
+ * @param isPlain whether nothing in it is read as a variable
  */
-export function keepVariables(
+export function substituteValuesOnly(
   document: unknown,
   at: Segments,
   values: EnvironmentValues,
   isPlain: boolean,
-): WithKeptVariables {
+): ValuesSubstituted {
   const places = new Map<string, (below: Segments) => Position>();
   const look = (name: string, operator: string | undefined, segments: Segments): unknown => {
-    const path = pathOf(name);
+    const path = valuePathOf(name);
     const found = values.look(path);
     if (found === undefined || (operator !== undefined && (found === null || found === ''))) {
       return undefined;
     }
     if (!values.budget.take(found)) return undefined;
-    places.set(placeKey(segments), (below) => values.positionOf([...path, ...below]));
+    places.set(pathKey(segments), (below) => values.positionOf([...path, ...below]));
     return found;
   };
   const put = (text: string, segments: Segments): unknown => {
@@ -46,7 +46,7 @@ export function keepVariables(
       const found = look(name, operator, segments);
       if (found === undefined) return match;
       const [, from, all] = rest as [unknown, number, string];
-      // A dollar sign at its end and a brace behind it would begin a variable.
+      // A trailing dollar sign followed by a brace would start a variable.
       const joint = String(found).endsWith('$') && all[from + match.length] === '{' ? '$' : '';
       return escaped(String(found)) + joint;
     });
@@ -54,7 +54,7 @@ export function keepVariables(
   return { value: mapTexts(document, put, at), whole: new Set(), values: places };
 }
 
-/** All texts of a document such that they stand as they are. */
+/** Escapes all texts of a document, so that they are read literally. */
 export function escapedTexts(document: unknown): unknown {
   return mapTexts(document, escaped, []);
 }

@@ -1,4 +1,4 @@
-/** Knows where a manifest stands in its file, and where anything in it does. */
+/** Locates a manifest, and any value in it, in its source file. */
 
 import type { Position } from '../resources/resource-set.ts';
 import type { SourceFault } from '../source/source-files.ts';
@@ -7,45 +7,45 @@ import { locate, type Outline, outlineOf, type Segments, type YamlText } from '.
 
 const nothing: Segments = [];
 
-/** Where a manifest stands: finds positions below it and makes faults of them. */
-export interface Place {
-  /** Where the manifest begins. */
+/** The location of a manifest: finds positions in it and creates faults for them. */
+export interface SourcePlace {
+  /** Start of the manifest. */
   readonly start: Position;
-  /** Whether other places have a part in it. */
+  /** Whether other positions contribute to it. */
   readonly isComposed: boolean;
   at(segments: Segments, part?: 'key' | 'value'): Position;
-  /** Whether the whole value there was a variable, so that the schema decides on its type. */
+  /** Returns whether the whole value was a variable, so that the schema decides on its type. */
   isVariable(segments: Segments): boolean;
-  /** @param fix what to do about it, if that can be said */
+  /** @param fix how to resolve it, if known */
   fault(segments: Segments, code: string, message: string, fix?: string): SourceFault;
 }
 
-/** What variables have put into a manifest; places are keys joined by {@link placeKey}. */
-export interface Replaced {
-  /** Places whose whole value was a variable. */
+/** The values that variables have replaced in a manifest; paths are joined by {@link pathKey}. */
+export interface VariableReplacements {
+  /** Paths whose whole value was a variable. */
   readonly whole: ReadonlySet<string>;
-  /** Where the values of an environment come from that stand in a place. */
+  /** Positions of the environment values by the path where they were put. */
   readonly values: ReadonlyMap<string, (below: Segments) => Position>;
 }
 
-export function placeKey(segments: readonly (string | number)[]): string {
+export function pathKey(segments: readonly (string | number)[]): string {
   return segments.join('\u0000');
 }
 
-/** In one document. */
-export class DocumentPlace implements Place {
+/** A location within one document. */
+export class DocumentPlace implements SourcePlace {
   readonly #source: YamlText;
   readonly #index: number;
   readonly #position: Position;
-  /** From the document to the manifest: empty, or `items`, index. */
+  /** Path from the document to the manifest: empty, or `items` and an index. */
   readonly #base: Segments;
-  readonly #replaced: Replaced | undefined;
+  readonly #replaced: VariableReplacements | undefined;
 
-  /** Keeps what leads to the document, not its values. */
+  /** Stores how to find the document, not its values. */
   constructor(
     { source, index, position }: Pick<YamlDocument, 'source' | 'index' | 'position'>,
     base: Segments = nothing,
-    replaced?: Replaced,
+    replaced?: VariableReplacements,
   ) {
     this.#source = source;
     this.#index = index;
@@ -54,8 +54,8 @@ export class DocumentPlace implements Place {
     this.#replaced = replaced;
   }
 
-  /** The same once variables are replaced. */
-  after(replaced: Replaced): DocumentPlace {
+  /** Returns the location after variables were replaced. */
+  after(replaced: VariableReplacements): DocumentPlace {
     const document = { source: this.#source, index: this.#index, position: this.#position };
     return new DocumentPlace(document, this.#base, replaced);
   }
@@ -76,26 +76,26 @@ export class DocumentPlace implements Place {
       : { ...position, related: [{ relation: 'value from', ...value }] };
   }
 
-  /** Keys and items at a place as they are written. */
+  /** Returns the keys and items at a path as written. */
   outline(segments: Segments): Outline {
     return outlineOf(this.#source, this.#index, [...this.#base, ...segments]);
   }
 
   isVariable(segments: Segments): boolean {
-    return this.#replaced?.whole.has(placeKey(segments)) ?? false;
+    return this.#replaced?.whole.has(pathKey(segments)) ?? false;
   }
 
   fault(segments: Segments, code: string, message: string, fix?: string): SourceFault {
     return { position: this.at(segments), code, message, fix };
   }
 
-  /** What of the keys is written here, and where the value comes from that stands there. */
+  /** Returns the part of a path that is written here, and the position of the value put there. */
   #valueAt(segments: Segments): readonly [Segments, Position] | undefined {
     const { values } = this.#replaced ?? {};
     if (values === undefined || values.size === 0) return undefined;
     for (let length = segments.length; length > 0; length -= 1) {
       const written = segments.slice(0, length);
-      const found = values.get(placeKey(written));
+      const found = values.get(pathKey(written));
       if (found !== undefined) return [written, found(segments.slice(length))];
     }
     return undefined;

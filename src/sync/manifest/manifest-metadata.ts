@@ -1,15 +1,15 @@
-/** Knows the metadata of a manifest: names, labels, protection, and the annotations that mean something here. */
+/** Reads the metadata of a manifest: names, labels, protection and known annotations. */
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import { isMap, readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
-import type { Place } from '../yaml/place.ts';
+import type { SourcePlace } from '../yaml/source-place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 
-export interface Metadata {
-  /** Undefined when it is missing or wrong. */
+export interface ManifestMetadata {
+  /** Undefined when missing or invalid. */
   readonly name: string | undefined;
-  /** Null when there is none, undefined when it is wrong. */
+  /** Null when absent, undefined when invalid. */
   readonly workspace: string | null | undefined;
   readonly protected: boolean;
   readonly previousNames: readonly string[];
@@ -23,7 +23,7 @@ const deletionAnnotation = 'gatewright.dev/deletion';
 
 interface Annotation {
   readonly meaning: string;
-  /** What holds when it is left out comes first. */
+  /** The first value is the default. */
   readonly values: readonly [string, ...string[]];
 }
 
@@ -32,7 +32,7 @@ export const annotations: ReadonlyMap<string, Annotation> = new Map([
   [
     deletionAnnotation,
     {
-      meaning: 'What becomes of the resource when its manifest leaves the source.',
+      meaning: 'What happens to the resource when its manifest leaves the source.',
       values: ['delete', 'retain'],
     },
   ],
@@ -52,44 +52,44 @@ export const metadataKeys = [
   'ignoreFields',
 ];
 
-/** Whether a document asks for its text to be left as it is. */
+/** Returns whether a document disables variable substitution. */
 export function substitutionDisabled({ metadata }: Record<string, unknown>): boolean {
   if (!isMap(metadata) || !isMap(metadata.annotations)) return false;
   return metadata.annotations[substituteAnnotation] === 'disabled';
 }
 
 /**
- * Reads the metadata of a manifest and adds what is wrong with them to `faults`.
+ * Reads the metadata of a manifest and adds faults to `faults`.
  *
  * @param absent whether the manifest is a tombstone
  */
-export function readMetadata(
+export function readManifestMetadata(
   document: Record<string, unknown>,
   absent: boolean,
-  place: Place,
+  place: SourcePlace,
   faults: SourceFault[],
-): Metadata {
+): ManifestMetadata {
   return new MetadataReader(document, place, faults).read(absent);
 }
 
-/** One for all, because there are many without. */
+/** Shared by all manifests without names, which are many. */
 const noNames: readonly string[] = [];
 
 class MetadataReader {
   readonly #metadata: Record<string, unknown>;
-  /** Something stands under `metadata`, if only the word. */
+  /** Whether the key `metadata` is present, even without a value. */
   readonly #isGiven: boolean;
-  readonly #place: Place;
+  readonly #place: SourcePlace;
   readonly #faults: SourceFault[];
 
-  constructor(document: Record<string, unknown>, place: Place, faults: SourceFault[]) {
+  constructor(document: Record<string, unknown>, place: SourcePlace, faults: SourceFault[]) {
     this.#metadata = readMap(document, 'metadata', [], place, faults);
     this.#isGiven = document.metadata !== undefined;
     this.#place = place;
     this.#faults = faults;
   }
 
-  read(absent: boolean): Metadata {
+  read(absent: boolean): ManifestMetadata {
     refuseUnknownKeys(this.#metadata, ['metadata'], metadataKeys, this.#place, this.#faults);
     this.#checkLabels();
     const name = this.#readName('name');
@@ -173,7 +173,7 @@ class MetadataReader {
     return noNames;
   }
 
-  /** The value of the deletion annotation. Annotations of other tools pass. */
+  /** Returns the value of the deletion annotation. Annotations of other tools are ignored. */
   #readAnnotations(): 'delete' | 'retain' {
     if (this.#metadata.annotations === undefined) return 'delete';
     const given = this.#readMap('annotations');

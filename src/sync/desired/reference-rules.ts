@@ -1,11 +1,11 @@
-/** Knows what a resource may refer to: nothing that only another workspace has, and guardrails of the right sort. */
+/** Checks that a reference stays within its workspace and names a guardrail of the right target. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import type { Identity } from '../resources/resource-set.ts';
 
-/** What a reference leads to, as far as it matters here. */
-export interface Reached {
+/** The relevant properties of a reference's target. */
+export interface ReferenceTarget {
   readonly identity: Identity;
-  /** Of a Guardrail that is declared; undefined of all else. */
+  /** The target of a declared Guardrail; undefined for other kinds. */
   readonly target?: unknown;
 }
 
@@ -14,7 +14,10 @@ export interface ReachFault {
   readonly fix: string;
 }
 
-/** Kinds whose references stay within their workspace, and whether those of the organisation do within it. */
+/**
+ * Kinds whose references stay within their workspace, and whether organisation-level ones are also
+ * bound.
+ */
 const bound: Partial<Record<KindName, 'always' | 'in-a-workspace'>> = {
   Config: 'always',
   ApiKey: 'in-a-workspace',
@@ -26,8 +29,13 @@ const bound: Partial<Record<KindName, 'always' | 'in-a-workspace'>> = {
   WorkspaceGuardrails: 'always',
 };
 
-/** Why a resource may not refer to another, in the server's rules; undefined when it may. */
-export function reachFault(from: Identity, { identity: to }: Reached): ReachFault | undefined {
+/**
+ * Returns why a resource may not refer to another under the server's rules; undefined if it may.
+ */
+export function reachFault(
+  from: Identity,
+  { identity: to }: ReferenceTarget,
+): ReachFault | undefined {
   const rule = to.kind === 'Workspace' ? undefined : bound[from.kind];
   const isFree = rule === undefined || (rule === 'in-a-workspace' && from.workspace === null);
   if (isFree || to.workspace === null || to.workspace === from.workspace) return undefined;
@@ -37,8 +45,11 @@ export function reachFault(from: Identity, { identity: to }: Reached): ReachFaul
   };
 }
 
-/** As {@link reachFault}, of the two ends that a binding ties together. */
-export function bindingFault(guardrail: Reached, server: Reached): ReachFault | undefined {
+/** Like {@link reachFault}, for the two resources that a binding connects. */
+export function bindingFault(
+  guardrail: ReferenceTarget,
+  server: ReferenceTarget,
+): ReachFault | undefined {
   if (guardrail.target !== undefined && guardrail.target !== 'mcp_tools') {
     return {
       message: `Guardrail "${guardrail.identity.name}" judges LLM requests, not tools`,

@@ -1,22 +1,25 @@
-/** Knows how much may be put into manifests in all: what is written once and read everywhere would grow without end. */
+/**
+ * Limits the total size of values put into manifests, which repeated use could multiply without
+ * end.
+ */
 import { totalBytesMax } from '../source/source-files.ts';
 
-/** As much as a source may hold: nobody writes more by hand. */
+/** The size limit of a source: nobody writes more by hand. */
 const putInBytesMax = totalBytesMax;
 export const putInMebibytesMax = putInBytesMax / 1024 / 1024;
 
-/** What one source may still put in, in bytes of JSON. */
-export class Budget {
+/** The bytes of JSON that one source may still put in. */
+export class SubstitutionBudget {
   #bytesLeft = putInBytesMax;
   readonly #sizes = new WeakMap<object, number>();
 
-  /** Whether there is room for another copy of a value. */
+  /** Returns whether there is room for another copy of a value, and takes it. */
   take(value: unknown): boolean {
     this.#bytesLeft -= this.#sizeOf(value);
     return this.#bytesLeft >= 0;
   }
 
-  /** Of a map or list once, however often it is put in. */
+  /** The size of a map or list is computed once. */
   #sizeOf(value: unknown): number {
     if (typeof value !== 'object' || value === null) return String(value).length;
     const size = this.#sizes.get(value) ?? JSON.stringify(value).length;
