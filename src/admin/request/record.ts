@@ -29,7 +29,7 @@ type Shape<F extends Fields> = {
 };
 
 /** Rejects fields whose column is missing or has another type. */
-type Checked<Row, F extends Fields> = {
+type FieldsMatching<Row, F extends Fields> = {
   readonly [K in keyof F]: F[K] extends { readonly compute: (row: infer R) => unknown }
     ? Row extends R
       ? F[K]
@@ -108,7 +108,7 @@ export function computed<S extends z.ZodType, Row>(
 
 /** Called as `record<Row>()({ … })`, because TypeScript infers either all type arguments or none. */
 export function record<Row extends object>() {
-  return <const F extends Fields>(fields: F & Checked<Row, F>): RecordDefinition<Row, F> =>
+  return <const F extends Fields>(fields: F & FieldsMatching<Row, F>): RecordDefinition<Row, F> =>
     define<Row, F>(fields);
 }
 

@@ -3,7 +3,7 @@ import type { Connection, ResultSetHeader, RowDataPacket } from 'mysql2/promise'
 import { retrying } from '../connection/retry.ts';
 
 /** Valid while the row has this owner and epoch and has not expired. */
-export interface Lease {
+export interface MigrationLease {
   readonly name: string;
   readonly owner: string;
   /** Grows by one with each holder; a statement guarded by an old epoch changes nothing. */
@@ -28,7 +28,7 @@ export async function acquire(
   name: string,
   owner: string,
   ttlMs: number,
-): Promise<Lease | null> {
+): Promise<MigrationLease | null> {
   await change(
     connection,
     `INSERT IGNORE INTO leases (name, owner, epoch, expires_at) VALUES (?, '', 0, '1970-01-02')`,
@@ -52,7 +52,7 @@ export async function acquire(
 /** False when the lease is lost; otherwise it lasts another `ttlMs`. */
 export async function extend(
   connection: Connection,
-  lease: Lease,
+  lease: MigrationLease,
   ttlMs: number,
 ): Promise<boolean> {
   const extended = await change(
@@ -65,7 +65,7 @@ export async function extend(
 }
 
 /** Frees the lease at once; changes nothing when it is lost. */
-export async function release(connection: Connection, lease: Lease): Promise<void> {
+export async function release(connection: Connection, lease: MigrationLease): Promise<void> {
   await change(
     connection,
     `UPDATE leases SET expires_at = UTC_TIMESTAMP(6) WHERE ${heldCondition}`,
@@ -88,6 +88,6 @@ export const heldCondition =
   'name = ? AND owner = ? AND epoch = ? AND expires_at > UTC_TIMESTAMP(6)';
 
 /** Values of the three placeholders of {@link heldCondition}. */
-export function heldValues(lease: Lease): [string, string, number] {
+export function heldValues(lease: MigrationLease): [string, string, number] {
   return [lease.name, lease.owner, lease.epoch];
 }

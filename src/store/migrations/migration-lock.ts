@@ -20,7 +20,7 @@ export class MigrationLock {
   readonly #session: MigrationSession;
   readonly #isCurrent: () => Promise<boolean>;
   readonly #options: LockOptions;
-  #lease: leases.Lease | null = null;
+  #lease: leases.MigrationLease | null = null;
   #heartbeat: NodeJS.Timeout | undefined;
   #stopKilling: () => void = () => undefined;
 
@@ -31,7 +31,7 @@ export class MigrationLock {
     this.#options = options;
   }
 
-  get lease(): leases.Lease {
+  get lease(): leases.MigrationLease {
     if (this.#lease === null) throw new Error('the migration lease is not held');
     return this.#lease;
   }
@@ -47,7 +47,7 @@ export class MigrationLock {
   }
 
   /** Null when another runner has completed the schema; then no migration is pending. */
-  async #acquire(): Promise<leases.Lease | null> {
+  async #acquire(): Promise<leases.MigrationLease | null> {
     const { log, signal, leaseTtlMs = leaseTtlMsDefault } = this.#options;
     const { watch } = this.#session;
     const owner = randomUUID();
@@ -67,7 +67,7 @@ export class MigrationLock {
     );
   }
 
-  #watchOver(lease: leases.Lease): void {
+  #watchOver(lease: leases.MigrationLease): void {
     const { log, leaseTtlMs = leaseTtlMsDefault, heartbeatMs = leaseTtlMs / 6 } = this.#options;
     this.#heartbeat = setInterval(() => {
       leases.extend(this.#session.watch, lease, leaseTtlMs).catch((error: Error) => {
@@ -77,7 +77,7 @@ export class MigrationLock {
     this.#stopKilling = killOnAbort(this.#session, this.#options);
   }
 
-  async #release(lease: leases.Lease): Promise<void> {
+  async #release(lease: leases.MigrationLease): Promise<void> {
     clearInterval(this.#heartbeat);
     this.#stopKilling();
     this.#lease = null;

@@ -4,7 +4,7 @@ import type { Connection } from 'mysql2/promise';
 import { Failure } from '../../failure.ts';
 import type { Log } from '../../log.ts';
 import { isDenied } from '../connection/denied.ts';
-import type { Lease } from './leases.ts';
+import type { MigrationLease } from './leases.ts';
 import { changesRowsOnly, checksumOfFirst, type Migration } from './migration-files.ts';
 import { errnoOf, grantAdvice } from './migration-session.ts';
 import * as schemaMigrations from './schema-migrations.ts';
@@ -35,7 +35,7 @@ interface RunOptions {
  */
 export async function runStatements(
   connection: Connection,
-  lease: Lease,
+  lease: MigrationLease,
   migration: Migration,
   options: RunOptions,
 ): Promise<void> {
@@ -60,7 +60,7 @@ export async function runStatements(
 
 interface StepRun {
   readonly connection: Connection;
-  readonly lease: Lease;
+  readonly lease: MigrationLease;
   readonly migration: Migration;
   readonly step: schemaMigrations.Step;
   readonly log: Log;

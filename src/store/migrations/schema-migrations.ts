@@ -1,6 +1,6 @@
 /** Table functions for `schema_migrations`, which records the progress of each migration; only the lease holder writes. */
 import type { Connection, ResultSetHeader, RowDataPacket } from 'mysql2/promise';
-import { heldCondition, heldValues, type Lease } from './leases.ts';
+import { heldCondition, heldValues, type MigrationLease } from './leases.ts';
 
 const tableMissingErrno = 1146;
 
@@ -85,7 +85,7 @@ export interface Step {
  */
 export async function startStep(
   connection: Connection,
-  lease: Lease,
+  lease: MigrationLease,
   step: Step,
 ): Promise<boolean> {
   if (step.number === 1) {
@@ -116,7 +116,7 @@ export async function startStep(
 /** Records that the statement took effect, in the transaction of the statement if it has one. */
 export function finishStep(
   connection: Connection,
-  lease: Lease,
+  lease: MigrationLease,
   step: Step,
   doneChecksum: string,
 ): Promise<boolean> {
@@ -131,14 +131,18 @@ export function finishStep(
 }
 
 /** Records that the server rejected the statement, so that its next run does not count as a repetition. */
-export function refuseStep(connection: Connection, lease: Lease, step: Step): Promise<boolean> {
+export function refuseStep(
+  connection: Connection,
+  lease: MigrationLease,
+  step: Step,
+): Promise<boolean> {
   const before = step.number - 1;
   return update(connection, lease, 'step_started = ?', [before], step.migration, before);
 }
 
 export function finish(
   connection: Connection,
-  lease: Lease,
+  lease: MigrationLease,
   migration: string,
   stepsTotal: number,
 ): Promise<boolean> {
@@ -148,7 +152,7 @@ export function finish(
 /** One conditional UPDATE, which succeeds only for the lease holder and from the expected step. */
 async function update(
   connection: Connection,
-  lease: Lease,
+  lease: MigrationLease,
   assignments: string,
   values: readonly (string | number)[],
   migration: string,
