@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import type { JsonExchange } from '../remote/json-exchange.ts';
 import type { Secret } from '../secret.ts';
-import { cloudService, refusal, wrapErrors } from './cloud-service.ts';
+import { cloudService, secretRefusal, wrapErrors } from './cloud-service.ts';
 import { type ManagedSecret, SecretUnreadable } from './managed-secret.ts';
 import { type ManagerContext, requireOwnIdentity, type SecretManager } from './manager.ts';
 
@@ -78,7 +78,7 @@ async function readValue(
   const { __type: code } = (response.body ?? {}) as { readonly __type?: unknown };
   const value = Value.safeParse(response.body);
   if (response.status !== 200 || !value.success) {
-    throw refusal('AWS Secrets Manager does not give the secret', response, code);
+    throw secretRefusal('AWS Secrets Manager does not give the secret', response, code);
   }
   const { SecretString: text, SecretBinary: bytes } = value.data;
   return text ?? Buffer.from(bytes ?? '', 'base64').toString('utf8');
@@ -205,7 +205,7 @@ async function assumeRole(
     const { Error: error } = (response.body ?? {}) as {
       readonly Error?: { readonly Code?: unknown };
     };
-    throw refusal('AWS STS does not let the role be assumed', response, error?.Code);
+    throw secretRefusal('AWS STS does not let the role be assumed', response, error?.Code);
   }
   const credentials = assumed.data.AssumeRoleResponse.AssumeRoleResult.Credentials;
   return {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import type { Secret } from '../secret.ts';
-import { cloudService, refusal, wrapErrors } from './cloud-service.ts';
+import { cloudService, secretRefusal, wrapErrors } from './cloud-service.ts';
 import { type ManagedSecret, SecretUnreadable } from './managed-secret.ts';
 import {
   type ManagerContext,
@@ -57,7 +57,7 @@ export function azureManager(auth: Secret<AuthConfig>, context: ManagerContext):
     // A revoked token must not be sent again.
     if (response.status === 401) token = null;
     const { error } = (response.body ?? {}) as { readonly error?: { readonly code?: unknown } };
-    throw refusal('Azure Key Vault does not give the secret', response, error?.code);
+    throw secretRefusal('Azure Key Vault does not give the secret', response, error?.code);
   };
   return {
     read: (path) => wrapErrors(() => read(path)),
@@ -87,7 +87,7 @@ async function requestEntraToken(
   const granted = TokenResponse.safeParse(response.body);
   if (response.status === 200 && granted.success) return granted.data;
   const { error } = (response.body ?? {}) as { readonly error?: unknown };
-  throw refusal('Entra ID does not accept the sign-in', response, error);
+  throw secretRefusal('Entra ID does not accept the sign-in', response, error);
 }
 
 async function requestMachineToken(

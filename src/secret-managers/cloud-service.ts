@@ -35,7 +35,7 @@ export function cloudService(address: URL, name: string, context: ManagerContext
 }
 
 /** @param code of the error in the response of the service */
-export function refusal(
+export function secretRefusal(
   message: string,
   { status }: JsonResponse,
   code: unknown,

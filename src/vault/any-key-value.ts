@@ -1,6 +1,6 @@
 /** Reads secrets of a key-value engine of version 1 or 2 by their full path, wherever the engine is mounted. */
 import type { VaultClient } from './vault-client.ts';
-import { refusal, type VaultResponse } from './vault-exchange.ts';
+import { type VaultResponse, vaultRefusal } from './vault-exchange.ts';
 
 /** Mount of an engine, which Vault reports to clients that may read in it. */
 interface Mount {
@@ -26,10 +26,11 @@ export async function readFields(
   const apiPath = isVersioned ? `${mount.path}data/${below}` : secretPath;
   const response = await client.request({ method: 'GET', path: escaped(apiPath) });
   const { data } = (response.body ?? {}) as { readonly data?: unknown };
-  if (response.status !== 200 || !isFields(data)) throw refusal(response, `read ${secretPath}`);
+  if (response.status !== 200 || !isFields(data))
+    throw vaultRefusal(response, `read ${secretPath}`);
   // Without information about the mount, the structure identifies a response of version 2.
   if (!isFields(data.metadata) || !('data' in data)) return data;
-  if (!isFields(data.data)) throw refusal(response, `read ${secretPath}`);
+  if (!isFields(data.data)) throw vaultRefusal(response, `read ${secretPath}`);
   return data.data;
 }
 

@@ -1,6 +1,6 @@
 /** Reads and writes secrets of a key-value engine of version 2; a write succeeds only over the version that was read. */
 import type { VaultClient } from './vault-client.ts';
-import { errorsIn, refusal } from './vault-exchange.ts';
+import { errorsIn, vaultRefusal } from './vault-exchange.ts';
 
 /** Location of a secret; both parts without a slash at either end. */
 export interface SecretPath {
@@ -35,7 +35,7 @@ export async function readSecret(
     }
     if (response.status === 404 && errorsIn(response.body).length === 0) return null;
   }
-  throw refusal(response, `read ${textOf(at)}`);
+  throw vaultRefusal(response, `read ${textOf(at)}`);
 }
 
 interface ReadResponse {
@@ -53,7 +53,7 @@ export async function readCustomMetadata(
 ): Promise<VaultSecret['customMetadata']> {
   const response = await client.request({ method: 'GET', path: pathOf('metadata', at) });
   if (response.status === 404) return {};
-  if (response.status !== 200) throw refusal(response, `read the metadata of ${textOf(at)}`);
+  if (response.status !== 200) throw vaultRefusal(response, `read the metadata of ${textOf(at)}`);
   const { data } = response.body as { readonly data: MetadataResponse };
   return data.custom_metadata ?? {};
 }
@@ -70,7 +70,7 @@ export async function writeCustomMetadata(
 ): Promise<void> {
   const body = { custom_metadata: customMetadata };
   const response = await client.request({ method: 'POST', path: pathOf('metadata', at), body });
-  if (response.status >= 300) throw refusal(response, `write the metadata of ${textOf(at)}`);
+  if (response.status >= 300) throw vaultRefusal(response, `write the metadata of ${textOf(at)}`);
 }
 
 /**
@@ -92,15 +92,15 @@ export async function writeSecret(
     message.startsWith('check-and-set parameter'),
   );
   if (response.status === 400 && isConflict) return false;
-  throw refusal(response, `write ${textOf(at)}`);
+  throw vaultRefusal(response, `write ${textOf(at)}`);
 }
 
 /** Lists the names in a folder; names of subfolders end with a slash. */
-export async function listNames(client: VaultRequester, at: SecretPath): Promise<string[]> {
+export async function listSecretNames(client: VaultRequester, at: SecretPath): Promise<string[]> {
   const query = { list: 'true' };
   const response = await client.request({ method: 'GET', path: pathOf('metadata', at), query });
   if (response.status === 404) return [];
-  if (response.status !== 200) throw refusal(response, `list ${textOf(at)}`);
+  if (response.status !== 200) throw vaultRefusal(response, `list ${textOf(at)}`);
   const { data } = response.body as { readonly data: { readonly keys: readonly string[] } };
   return [...data.keys];
 }
@@ -109,7 +109,7 @@ export async function listNames(client: VaultRequester, at: SecretPath): Promise
 export async function removeSecret(client: VaultRequester, at: SecretPath): Promise<void> {
   const response = await client.request({ method: 'DELETE', path: pathOf('metadata', at) });
   if (response.status >= 300 && response.status !== 404)
-    throw refusal(response, `remove ${textOf(at)}`);
+    throw vaultRefusal(response, `remove ${textOf(at)}`);
 }
 
 /** Destroys the data of all versions before this one. */
@@ -119,7 +119,7 @@ export async function destroyBefore(
   version: number,
 ): Promise<void> {
   const response = await client.request({ method: 'GET', path: pathOf('metadata', at) });
-  if (response.status !== 200) throw refusal(response, `read the metadata of ${textOf(at)}`);
+  if (response.status !== 200) throw vaultRefusal(response, `read the metadata of ${textOf(at)}`);
   const { data } = response.body as { readonly data: MetadataResponse };
   const versions = Object.entries(data.versions ?? {})
     .filter(([number, { destroyed }]) => Number(number) < version && destroyed !== true)
@@ -127,7 +127,7 @@ export async function destroyBefore(
   if (versions.length === 0) return;
   const body = { versions };
   const done = await client.request({ method: 'POST', path: pathOf('destroy', at), body });
-  if (done.status >= 300) throw refusal(done, `destroy earlier versions of ${textOf(at)}`);
+  if (done.status >= 300) throw vaultRefusal(done, `destroy earlier versions of ${textOf(at)}`);
 }
 
 function pathOf(kind: 'data' | 'metadata' | 'destroy', { mount, path }: SecretPath): string {

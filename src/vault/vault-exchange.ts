@@ -29,7 +29,7 @@ export function errorsIn(body: unknown): string[] {
 }
 
 /** @param operation that was rejected: `read secret/support/bot` */
-export function refusal({ status, body }: VaultResponse, operation: string): VaultRefusal {
+export function vaultRefusal({ status, body }: VaultResponse, operation: string): VaultRefusal {
   const messages = errorsIn(body).join('; ').slice(0, 500);
   return new VaultRefusal(
     status,

@@ -40,7 +40,7 @@ export interface KubernetesApi extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-export interface AdminRequest {
+interface AdminRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
