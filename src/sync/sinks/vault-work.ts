@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import {
-  listNames,
+  listSecretNames,
   readSecret,
   removeSecret,
   type SecretPath,
@@ -88,7 +88,7 @@ export class VaultWork {
     const folders = new Map(grants.map((grant) => [vaultFolderText(grant), this.#folderOf(grant)]));
     const start = of === undefined ? `${work}-` : `${work}-${hashOf(of)}-`;
     const found = [...folders.values()].map(async (folder) => {
-      const names = await listNames(client, folder);
+      const names = await listSecretNames(client, folder);
       const own = names.filter((name) => name.startsWith(start));
       const read = own.map((name) =>
         this.#read(client, { mount: folder.mount, path: `${folder.path}/${name}` }),

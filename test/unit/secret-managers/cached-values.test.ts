@@ -7,7 +7,11 @@ import type { SecretLocation } from '../../../src/secret-managers/secret-manager
 
 const minute = 60_000;
 const place: SecretLocation = {
-  ...{ id: 'r', organisationId: 'o', mark: 'm', managerType: 'hashicorp_vault', path: 'p' },
+  id: 'r',
+  organisationId: 'o',
+  mark: 'm',
+  managerType: 'hashicorp_vault',
+  path: 'p',
   auth: new Secret({}, 'test'),
 };
 

@@ -6,8 +6,8 @@ import { type ManagedSecret, textOf } from '../../../src/secret-managers/managed
 import { SecretManagers } from '../../../src/secret-managers/secret-managers.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import {
-  type ReceivedRequest,
   type ManagerServer,
+  type ReceivedRequest,
   signerOf,
   startManager,
   startVaultServer,
@@ -36,14 +36,20 @@ let now = 1_700_000_000_000;
 function managersWith({ trusted = '127.0.0.1', mayBeItself = false, metadata }: Means = {}) {
   const read = readTrustedHosts(trusted);
   const managers = new SecretManagers({
-    ...{ trusted: 'hosts' in read ? read.hosts : [], allowsOwnIdentity: mayBeItself, clock: { now: () => now } },
+    trusted: 'hosts' in read ? read.hosts : [],
+    allowsOwnIdentity: mayBeItself,
+    clock: { now: () => now },
     onRead: () => undefined,
     ...(metadata === undefined ? {} : { metadata: new URL(metadata) }),
   });
   opened.push(managers);
   return (managerType: ManagerType, path: string, auth: AuthConfig): Promise<ManagedSecret> =>
     managers.read({
-      ...{ id: 'r', organisationId: 'o', mark: 'm', managerType, path },
+      id: 'r',
+      organisationId: 'o',
+      mark: 'm',
+      managerType,
+      path,
       auth: new Secret(auth, 'test'),
     });
 }
@@ -60,7 +66,9 @@ describe('Vault', () => {
     ...more,
   });
   const byToken = (url: string): AuthConfig => ({
-    ...{ vault_auth_type: 'token', vault_addr: url, vault_token: 'hvs.root' },
+    vault_auth_type: 'token',
+    vault_addr: url,
+    vault_token: 'hvs.root',
   });
 
   it.each([
@@ -83,8 +91,11 @@ describe('Vault', () => {
     const vault = await listen(startVaultServer(content()));
     const read = managersWith();
     const auth = {
-      ...{ vault_auth_type: 'approle', vault_addr: vault.url, vault_namespace: 'team' },
-      ...{ vault_role_id: 'role', vault_secret_id: 'secret-id' },
+      vault_auth_type: 'approle',
+      vault_addr: vault.url,
+      vault_namespace: 'team',
+      vault_role_id: 'role',
+      vault_secret_id: 'secret-id',
     };
     await Promise.all([1, 2, 3].map(() => read('hashicorp_vault', 'kv/openai', auth)));
     const signIns = vault.received.filter(({ path }) => path.endsWith('/login'));
@@ -104,7 +115,10 @@ describe('Vault', () => {
     const other = managersWith();
     await expect(
       other('hashicorp_vault', 'kv/openai', { ...byToken(vault.url), vault_token: 'canary' }),
-    ).rejects.toMatchObject({ isUnavailable: false, message: expect.not.stringContaining('canary') });
+    ).rejects.toMatchObject({
+      isUnavailable: false,
+      message: expect.not.stringContaining('canary'),
+    });
     one.outage = 503;
     await expect(
       managersWith()('hashicorp_vault', 'kv/openai', byToken(vault.url)),
@@ -139,7 +153,9 @@ describe('AWS Secrets Manager', () => {
         return { status: 403, body: { Error: { Code: 'AccessDenied' } } };
       }
       const Credentials = {
-        ...{ AccessKeyId: 'ASIAROLE', SecretAccessKey: keys.ASIAROLE, SessionToken: 'session' },
+        AccessKeyId: 'ASIAROLE',
+        SecretAccessKey: keys.ASIAROLE,
+        SessionToken: 'session',
         Expiration: now / 1000 + 900,
       };
       return { status: 200, body: { AssumeRoleResponse: { AssumeRoleResult: { Credentials } } } };
@@ -154,8 +170,11 @@ describe('AWS Secrets Manager', () => {
     return { status: 200, body: { SecretString: JSON.stringify({ api_key: `by ${by}` }) } };
   };
   const byKey = (url: string): AuthConfig => ({
-    ...{ aws_auth_type: 'accessKey', aws_access_key_id: 'AKIAOWN', aws_region: 'eu-central-1' },
-    ...{ aws_secret_access_key: keys.AKIAOWN, aws_endpoint_url: url },
+    aws_auth_type: 'accessKey',
+    aws_access_key_id: 'AKIAOWN',
+    aws_region: 'eu-central-1',
+    aws_secret_access_key: keys.AKIAOWN,
+    aws_endpoint_url: url,
   });
 
   it('is asked with a request whose signature it can prove', async () => {
@@ -186,7 +205,9 @@ describe('AWS Secrets Manager', () => {
         return {
           status: 200,
           body: {
-            ...{ AccessKeyId: 'ASIAMACHINE', SecretAccessKey: keys.ASIAMACHINE, Token: 'own' },
+            AccessKeyId: 'ASIAMACHINE',
+            SecretAccessKey: keys.ASIAMACHINE,
+            Token: 'own',
             Expiration: new Date(now + 3_600_000).toISOString(),
           },
         };
@@ -244,8 +265,11 @@ describe('Azure Key Vault', () => {
     const azure = await listen(startManager(answer));
     const read = managersWith();
     const auth = {
-      ...{ azure_auth_mode: 'entra', azure_vault_url: azure.url, azure_authority_url: azure.url },
-      ...{ azure_entra_tenant_id: 'tenant', azure_entra_client_id: 'c' },
+      azure_auth_mode: 'entra',
+      azure_vault_url: azure.url,
+      azure_authority_url: azure.url,
+      azure_entra_tenant_id: 'tenant',
+      azure_entra_client_id: 'c',
       azure_entra_client_secret: 'secret&+',
     };
     expect(await read('azure_kv', 'openai', auth)).toBe('sk-azure');
@@ -269,7 +293,8 @@ describe('Azure Key Vault', () => {
   it('is signed in to by the identity of the machine where the operator says so', async () => {
     const azure = await listen(startManager(answer));
     const auth = {
-      ...{ azure_auth_mode: 'managed', azure_vault_url: azure.url },
+      azure_auth_mode: 'managed',
+      azure_vault_url: azure.url,
       azure_managed_client_id: 'mine',
     };
     const read = managersWith({ mayBeItself: true, metadata: azure.url });

@@ -11,7 +11,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { readSecret } from '../../../src/vault/key-value.ts';
 import type { VaultLogin } from '../../../src/vault/vault-access.ts';
 import { VaultClient } from '../../../src/vault/vault-client.ts';
-import { readRecording, expectedTranscript, tellStory } from '../../support/upstream/vault-scenario.ts';
+import {
+  expectedTranscript,
+  readRecording,
+  tellStory,
+} from '../../support/upstream/vault-scenario.ts';
 
 interface Heard {
   readonly method: string;
@@ -60,12 +64,11 @@ async function hear(request: IncomingMessage): Promise<Heard> {
   const hasBody = headers['content-type'] !== undefined;
   const text = (name: string): string | undefined => headers[name]?.toString();
   return {
-    ...{
-      method,
-      path: url.replace(/^\/v1\//, ''),
-      body: hasBody ? await json(request) : undefined,
-    },
-    ...{ token: text('x-vault-token'), namespace: text('x-vault-namespace') },
+    method,
+    path: url.replace(/^\/v1\//, ''),
+    body: hasBody ? await json(request) : undefined,
+    token: text('x-vault-token'),
+    namespace: text('x-vault-namespace'),
   };
 }
 
