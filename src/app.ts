@@ -1,7 +1,6 @@
 /** Assembles a server: database, keys, authentication, Admin API, inference, probes and metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
-import { type Asking, createAsking } from './app/asking.ts';
 import { openBlobs } from './app/blobs.ts';
 import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
@@ -9,13 +8,14 @@ import { createJobs } from './app/jobs.ts';
 import { listen } from './app/listen.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
+import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createRequestLog } from './app/request-log.ts';
 import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
-import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
+import { authenticateAdmin, authorise, createAuthCaches } from './auth/authenticate.ts';
 import { findMissingMasterKey } from './auth/data-keys.ts';
 import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
@@ -47,11 +47,11 @@ import {
   isOutcomeUnknown,
   isUnavailable,
 } from './store/connection/unavailable.ts';
-import type { StoredBlobs } from './store/stored-blobs.ts';
 import { auditTrail } from './store/logs/audit-log.ts';
 import { assertUsableSchema } from './store/migrations/migration-state.ts';
 import { tryWrite } from './store/resources/deployment.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
+import type { StoredBlobs } from './store/stored-blobs.ts';
 
 export interface AppOverrides {
   readonly clock?: ProcessClock;
@@ -164,7 +164,7 @@ interface Parts {
   readonly prove: () => Promise<void>;
 }
 
-function createAppJobs(parts: Parts, metrics: Metrics, { lists }: Asking): Scheduler {
+function createAppJobs(parts: Parts, metrics: Metrics, { lists }: OutboundClients): Scheduler {
   const { auditKey: auditKeyOf } = parts.keyring;
   return createJobs({ ...parts, lists, auditKeyOf, onRun: metrics.observeJob });
 }
@@ -191,7 +191,7 @@ function assemble(parts: Parts): App {
     if (!isConnected) throw new DatabaseUnavailable('The database is not connected yet');
   };
   const shared = sharedParts(parts, metrics, requireConnection);
-  const asking = createAsking({ ...parts, ...shared });
+  const asking = createOutboundClients({ ...parts, ...shared });
   const runs = (component: Component): boolean => parts.components.includes(component);
   const { admin, gateway } = createListeners({ ...parts, requestLog }, shared, probes, asking);
   const metricsServer = createMetricsServer(parts, metrics, [...metrics.routes, ...probes]);
@@ -251,7 +251,7 @@ function createListeners(
   parts: Parts & Pick<Parameters<typeof createAppGateway>[0], 'requestLog'>,
   shared: SharedParts,
   probes: readonly Route<null>[],
-  asking: Asking,
+  asking: OutboundClients,
 ): { readonly admin: HttpServer; readonly gateway: Gateway } {
   const runsGateway = parts.components.includes('gateway');
   const admin = createAdminServer(parts, shared, probes, asking, {
@@ -280,7 +280,7 @@ function createAdminServer(
   { settings, database, keyring, clock, log, signIn, blobs }: Parts,
   { metrics, requireConnection, refusals }: SharedParts,
   probes: readonly Route<null>[],
-  { mcp, outbound }: Asking,
+  { mcp, outbound }: OutboundClients,
   { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
@@ -311,7 +311,7 @@ function createAdminServer(
     publicRoutes: [...open, ...browserRoutes(deps, requireConnection), openApiRoute(routes, open)],
     authenticate: (offered, accepts, now) => {
       requireConnection();
-      return authenticate(auth, offered, accepts, now);
+      return authenticateAdmin(auth, offered, accepts, now);
     },
     authorise,
     callerId: (caller) => caller.id,

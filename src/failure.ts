@@ -17,7 +17,7 @@ export type Ending =
 export type FailureKind = Exclude<Ending, 'success' | 'changesPresent'>;
 
 /** Position in an input file; line and column start at 1. */
-export interface Place {
+export interface SourcePosition {
   readonly file: string;
   readonly line: number;
   readonly column: number;
@@ -32,12 +32,12 @@ export class Failure extends Error {
   override name = 'Failure';
   readonly kind: FailureKind;
   /** Position of the first fault; null when no single position applies. */
-  readonly place: Place | null;
+  readonly place: SourcePosition | null;
 
   constructor(
     kind: FailureKind,
     message: string,
-    options: ErrorOptions & { readonly place?: Place | undefined } = {},
+    options: ErrorOptions & { readonly place?: SourcePosition | undefined } = {},
   ) {
     super(message, options);
     this.kind = kind;

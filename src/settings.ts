@@ -24,23 +24,23 @@ import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts'
 import { type SignInSettings, signInFaults, signInSettings } from './settings/groups/sign-in.ts';
 import { signatureFaults } from './settings/groups/signatures.ts';
 import { type VaultSettings, vaultFaults, vaultSettings } from './settings/groups/vault.ts';
-import { faultOf } from './settings/reading/fault.ts';
+import { describeSettingFault } from './settings/reading/fault.ts';
 import { secretIn } from './settings/reading/secrets.ts';
 import {
-  collect,
-  type Given,
+  collectSettings,
   namesSet,
-  openSources,
-  type Sources,
+  openSettingSources,
+  type SettingSources,
+  type SettingText,
 } from './settings/reading/sources.ts';
-import { sortUnknown } from './settings/reading/unknown.ts';
+import { classifyUnknownNames } from './settings/reading/unknown.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/variables/forms.ts';
 import {
-  environment,
-  factsAbout,
-  type Name,
-  names,
-  type Values,
+  describeSetting,
+  type SettingName,
+  type SettingValues,
+  settingNames,
+  settingsSchema,
 } from './settings/variables/variables.ts';
 import type { TrustedHosts } from './trusted-hosts.ts';
 
@@ -205,7 +205,7 @@ export const featureSettings = {
   policy: 'POLICY_ENABLED',
   scim: 'SCIM_ENABLED',
   mcp: 'MCP_ENABLED',
-} as const satisfies Record<Feature, Name>;
+} as const satisfies Record<Feature, SettingName>;
 
 export interface ReadOptions {
   /** Folder of `.env` and of relative paths; default: the working directory. */
@@ -222,7 +222,7 @@ export interface Inspection {
   /** One sentence each; when there is any, `settings` must not be used. */
   readonly faults: readonly string[];
   /** The settings that are set, by name. */
-  readonly given: ReadonlyMap<Name, Given>;
+  readonly given: ReadonlyMap<SettingName, SettingText>;
 }
 
 /** @throws Failure that lists every fault with name, origin, expected form and fix */
@@ -254,8 +254,8 @@ export function inspectSettings(
   const now = options.now ?? Date.now();
   const faults: string[] = [];
   const warnings: string[] = [];
-  const sources = openSources({ ...env }, options.cwd ?? process.cwd(), faults);
-  const { given, unread } = collect(sources, names, faults);
+  const sources = openSettingSources({ ...env }, options.cwd ?? process.cwd(), faults);
+  const { given, unread } = collectSettings(sources, settingNames, faults);
   const { values, wrong } = parseAll(given, faults);
   const { database, databaseReader } = readDatabases({
     values,
@@ -266,12 +266,12 @@ export function inspectSettings(
     faults,
     warnings,
   });
-  const isGiven = (name: Name): boolean => given.has(name) || unread.has(name);
+  const isGiven = (name: SettingName): boolean => given.has(name) || unread.has(name);
   const wholes = [notifyFaults, tokenFaults, blobFaults, mailFaults, signInFaults];
   faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
   faults.push(...masterKeyFaults(values, wrong), ...wholes.flatMap((of) => of(values, isGiven)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
-  const { slips, idle } = sortUnknown(namesSet(sources));
+  const { slips, idle } = classifyUnknownNames(namesSet(sources));
   (strict ? faults : warnings).push(...slips);
   const withoutEffect = [...idle, ...[...given.keys()].filter(isIdle)].sort();
   if (withoutEffect.length > 0) {
@@ -287,17 +287,17 @@ export function inspectSettings(
   return { settings, faults, given };
 }
 
-function isIdle(name: Name): boolean {
-  return !factsAbout(name).effective;
+function isIdle(name: SettingName): boolean {
+  return !describeSetting(name).effective;
 }
 
-const databaseNames = names.filter((name) => /^(?:GATEWRIGHT_)?DB_/.test(name));
+const databaseNames = settingNames.filter((name) => /^(?:GATEWRIGHT_)?DB_/.test(name));
 
 function refreshable(
   settings: DatabaseSettings,
   which: 'database' | 'databaseReader',
-  sources: Sources,
-  given: ReadonlyMap<Name, Given>,
+  sources: SettingSources,
+  given: ReadonlyMap<SettingName, SettingText>,
 ): DatabaseSettings {
   if (!databaseNames.some((name) => given.get(name)?.origin.startsWith('file:'))) return settings;
   const refresh = (): DatabaseSettings => {
@@ -310,9 +310,9 @@ function refreshable(
   return { ...settings, refresh };
 }
 
-function readAgain(sources: Sources, wanted: readonly Name[]) {
+function readAgain(sources: SettingSources, wanted: readonly SettingName[]) {
   const faults: string[] = [];
-  const collected = collect(sources, wanted, faults);
+  const collected = collectSettings(sources, wanted, faults);
   const again = { ...collected, ...parseAll(collected.given, faults) };
   refuseFaults(faults);
   return again;
@@ -320,26 +320,26 @@ function readAgain(sources: Sources, wanted: readonly Name[]) {
 
 /** Parses each setting separately; an invalid one counts as unset, so that all are checked. */
 function parseAll(
-  given: ReadonlyMap<Name, Given>,
+  given: ReadonlyMap<SettingName, SettingText>,
   faults: string[],
-): { readonly values: Values; readonly wrong: ReadonlySet<Name> } {
+): { readonly values: SettingValues; readonly wrong: ReadonlySet<SettingName> } {
   const values: Record<string, unknown> = {};
-  const wrong = new Set<Name>();
-  for (const name of names) {
+  const wrong = new Set<SettingName>();
+  for (const name of settingNames) {
     const found = given.get(name);
-    const parsed = environment.shape[name].safeParse(found?.text);
+    const parsed = settingsSchema.shape[name].safeParse(found?.text);
     if (found !== undefined && !parsed.success) {
-      faults.push(faultOf(name, found, parsed.error));
+      faults.push(describeSettingFault(name, found, parsed.error));
       wrong.add(name);
     }
-    values[name] = parsed.success ? parsed.data : environment.shape[name].parse(undefined);
+    values[name] = parsed.success ? parsed.data : settingsSchema.shape[name].parse(undefined);
   }
-  return { values: values as Values, wrong };
+  return { values: values as SettingValues, wrong };
 }
 
 function assemble(
-  values: Values,
-  given: ReadonlyMap<Name, Given>,
+  values: SettingValues,
+  given: ReadonlyMap<SettingName, SettingText>,
 ): Omit<Settings, 'database' | 'databaseReader' | 'masterKeys' | 'warnings'> {
   const secretOf = secretIn(values, given);
   return {

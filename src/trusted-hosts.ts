@@ -85,7 +85,7 @@ function hostMatcher(host: string): (candidate: string) => boolean {
   const [address = '', bits = isIP(address) === 4 ? '32' : '128'] = host.split('/');
   if (isIP(address) === 0) return (candidate) => candidate === host;
   const network = networkList([`${address}/${bits}`]);
-  return (candidate) => isWithin(network, candidate);
+  return (candidate) => isInNetworks(network, candidate);
 }
 
 /** Addresses at which clouds provide credentials; no list allows them. */
@@ -107,7 +107,9 @@ const metadataNames = new Set([
 /** `host` in lower case, IPv6 without brackets, as the URL parser writes it. */
 export function isMetadataHost(host: string): boolean {
   if (metadataNames.has(host)) return true;
-  return isWithin(metadataAddresses, host) || isWithin(metadataAddresses, embeddedAddress(host));
+  return (
+    isInNetworks(metadataAddresses, host) || isInNetworks(metadataAddresses, embeddedAddress(host))
+  );
 }
 
 /**
@@ -138,7 +140,7 @@ function expandIpv6(host: string): number[] {
 }
 
 /** False when the host is not an IP address. */
-export function isWithin(networks: BlockList, host: string): boolean {
+export function isInNetworks(networks: BlockList, host: string): boolean {
   const family = isIP(host);
   return family !== 0 && networks.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }

@@ -1,4 +1,4 @@
-/** Knows what follows from the chart's values: the schema that refuses others, and the table of its README. */
+/** Generates the values schema and the README table of the chart from its values. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
@@ -8,7 +8,7 @@ interface Value {
   /** `mysql.tls.mode` */
   readonly path: string;
   readonly byDefault: unknown;
-  /** The comment before it. */
+  /** The comment before the value. */
   readonly meaning: string;
 }
 
@@ -32,7 +32,7 @@ export function chartFiles(valuesYaml: string): Record<'values.schema.json' | 'R
 
 function mapSchema(map: YAMLMap, path: readonly string[], values: Value[]): Schema {
   const properties: Record<string, Schema> = {};
-  // Helm's own: whether a subchart is wanted, and what is handed to all charts.
+  // Reserved by Helm: the switch of a subchart, and values for all charts.
   for (const [index, pair] of map.items.entries()) {
     const key = String((pair.key as { value: unknown }).value);
     properties[key] = pairSchema(pair, commentOf(map, pair, index), [...path, key], values);
@@ -40,7 +40,7 @@ function mapSchema(map: YAMLMap, path: readonly string[], values: Value[]): Sche
   return { type: 'object', additionalProperties: false, properties };
 }
 
-/** The parser gives a comment before the first key of a map to the map. */
+/** The parser attaches a comment before the first key of a map to the map. */
 function commentOf(map: YAMLMap, pair: Pair, index: number): string {
   const own = (pair.key as { commentBefore?: string | null }).commentBefore;
   return (index === 0 ? (own ?? map.commentBefore) : own) ?? '';
@@ -66,7 +66,7 @@ function pairSchema(
   }
   const byDefault = isScalar(value) ? value.value : (value as { toJSON(): unknown }).toJSON();
   values.push({ path: path.join('.'), byDefault, meaning });
-  // Beside a reference draft 7 sees nothing.
+  // Draft 7 ignores keywords beside a reference.
   if (own.$ref !== undefined) return { allOf: [own], ...description };
   return { ...typeOf(byDefault), ...description, ...own };
 }
@@ -130,8 +130,8 @@ const introduction = 'scripts/chart/introduction.md';
 
 function readme(values: readonly Value[]): string {
   const rows = values.map(({ path, byDefault, meaning }) => {
-    const shown = byDefault === undefined ? '' : `\`${JSON.stringify(byDefault)}\``;
-    return `| \`${path}\` | ${shown} | ${meaning} |`.replaceAll('  ', ' ');
+    const defaultText = byDefault === undefined ? '' : `\`${JSON.stringify(byDefault)}\``;
+    return `| \`${path}\` | ${defaultText} | ${meaning} |`.replaceAll('  ', ' ');
   });
   const head = `<!-- made by \`npm run chart\` from values.yaml and ${introduction} -->`;
   const text = readFileSync(resolve(import.meta.dirname, '../..', introduction), 'utf8');

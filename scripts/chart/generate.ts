@@ -1,4 +1,4 @@
-/** Knows how the chart's values.schema.json and README.md are made from values.yaml and from the settings. */
+/** Generates values.schema.json and README.md of the chart from values.yaml and the settings. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { chartFiles } from './chart-files.ts';

@@ -1,7 +1,7 @@
-/** Knows which settings the chart takes by their names, and in which forms YAML may give them. */
+/** Defines which settings the chart accepts by name, and their YAML types. */
 import { settingsJsonSchema } from '../../src/settings/describe.ts';
 
-/** Those that the chart derives from values of its own, which would contradict them. */
+/** Settings that the chart derives from other values; setting them directly could contradict those. */
 const derived =
   /^(DB_|MYSQL_|PORT$|NO_PROXY$|GATEWRIGHT_(HOST|HOME|METRICS_PORT|INFERENCE_PORT|LAME_DUCK_SECONDS|SHUTDOWN_DRAIN_SECONDS|CREDENTIALS|OWNER|MASTER_KEY|SECRETS_DIR)|GATEWRIGHT_SYNC_(PORT|INTERVAL_SECONDS|DRIFT$|WEBHOOK_SECRET)|GATEWRIGHT_(GIT|KUBERNETES|VAULT)_|SSH_AUTH_SOCK)/;
 
@@ -12,7 +12,7 @@ interface Property {
   readonly description: string;
 }
 
-/** JSON Schema of `settings`: no secrets, which a file of values is no place for. */
+/** JSON Schema of `settings`, without secrets, which do not belong in a values file. */
 export function settingsValues(): Record<string, unknown> {
   const { properties } = settingsJsonSchema() as { properties: Record<string, Property> };
   const taken = Object.entries(properties).filter(
@@ -25,7 +25,7 @@ export function settingsValues(): Record<string, unknown> {
   };
 }
 
-/** JSON Schema of `sync.secretSettings`: where each secret stands that has no values of its own. */
+/** JSON Schema of `sync.secretSettings`: references to secrets without other values. */
 export function secretSettingsValues(): Record<string, unknown> {
   const { properties } = settingsJsonSchema() as { properties: Record<string, Property> };
   const secrets = Object.entries(properties).filter(
@@ -43,7 +43,7 @@ export function secretSettingsValues(): Record<string, unknown> {
   };
 }
 
-/** YAML reads `ON` as true and `12` as a number. */
+/** YAML parses `ON` as true and `12` as a number. */
 function valueSchema({ pattern, enum: words, description }: Property): Record<string, unknown> {
   if (pattern?.startsWith('^(?:on|off|') === true)
     return { type: ['boolean', 'string'], description };

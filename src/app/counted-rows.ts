@@ -38,7 +38,10 @@ export function createCountedRows(
   requireConnection: () => void = () => {},
 ): CountedRows {
   const isAudited = parts.settings.features.auditLogs;
-  const countsOf = (what: What, options: Pick<MinuteCountsOptions, 'fields' | 'eachMax'>) =>
+  const countsOf = (
+    what: AuditedAction,
+    options: Pick<MinuteCountsOptions, 'fields' | 'eachMax'>,
+  ) =>
     isAudited ? new MinuteCounts({ ...sinkOf(parts, requireConnection, what), ...options }) : null;
   const refused = countsOf(
     { action: 'refuse', resourceKind: 'Credential', actorId: 'authentication' },
@@ -63,7 +66,7 @@ export function createCountedRows(
   };
 }
 
-interface What {
+interface AuditedAction {
   readonly action: string;
   readonly resourceKind: string;
   readonly actorId: string;
@@ -72,7 +75,7 @@ interface What {
 function sinkOf(
   { database, clock, log }: Parts,
   requireConnection: () => void,
-  what: What,
+  what: AuditedAction,
 ): Pick<MinuteCountsOptions, 'now' | 'findOrganisation' | 'write' | 'onFailure'> {
   const write = auditTrail(true);
   const nothing = {

@@ -1,4 +1,4 @@
-/** Knows the `images` command: which container images the chart of this version uses, for registries without a way out. */
+/** Defines the `images` command, which lists the container images of the chart for private registries. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { Failure } from '../failure.ts';
 import { packageRoot } from '../package-root.ts';
 import type { Command } from './shared/command.ts';
-import { outputForm, text } from './shared/option.ts';
+import { outputForm, textOption } from './shared/option.ts';
 
 interface ImagesOptions {
   readonly values: string | undefined;
@@ -17,19 +17,22 @@ interface ImagesOptions {
 export const images: Command<ImagesOptions> = {
   examples: [
     ['gatewright images', 'All that the chart may use, one a line'],
-    ['gatewright images --values values.yaml', 'Those that it uses with these values'],
+    ['gatewright images --values values.yaml', 'The images used with these values'],
     [
       'gatewright images --registry registry.example.com',
-      'As global.imageRegistry names them: where copies have to lie',
+      'The names that the copies need, with global.imageRegistry',
     ],
   ],
   options: {
-    values: text('FILE', { describe: 'Values of the chart', fallback: 'those of the chart' }),
-    registry: text('HOST', {
+    values: textOption('FILE', {
+      describe: 'Values of the chart',
+      fallback: 'values of the chart',
+    }),
+    registry: textOption('HOST', {
       describe: 'Registry instead of that of each image',
       fallback: 'global.imageRegistry of the values',
     }),
-    output: outputForm(['text', 'json'], 'Form of the list; json says the digest and the use'),
+    output: outputForm(['text', 'json'], 'Output format; json contains digest and use'),
   },
   run: async ({ values, registry, output }, io) => {
     const chart = join(packageRoot(), 'charts/gatewright');
@@ -48,8 +51,8 @@ const Defaults = z.object({
   image: Image,
   mysql: z.object({ embedded: z.object({ image: Image }) }),
 });
-/** What is looked at of a user's values; the chart itself refuses what is misspelled. */
-const Given = z.object({
+/** The values that this command reads; the chart itself rejects unknown ones. */
+const ChartImageValues = z.object({
   global: z.object({ imageRegistry: Text.optional() }).nullish(),
   image: Image.partial().nullish(),
   mysql: z
@@ -60,10 +63,10 @@ const Given = z.object({
     })
     .nullish(),
 });
-type Given = z.infer<typeof Given>;
+type ChartImageValues = z.infer<typeof ChartImageValues>;
 
 interface ListedImage {
-  /** As an engine pulls it. */
+  /** The reference that container engines pull. */
   readonly image: string;
   readonly digest: string | null;
   readonly use: string;
@@ -71,7 +74,7 @@ interface ListedImage {
 
 function imagesOf(
   { appVersion, image, mysql }: z.infer<typeof Defaults> & z.infer<typeof Chart>,
-  given: Given | null,
+  given: ChartImageValues | null,
   registry: string | undefined,
 ): ListedImage[] {
   const moved = registry ?? (given?.global?.imageRegistry || undefined);
@@ -98,22 +101,22 @@ function readDefaults(chart: string): Parameters<typeof imagesOf>[0] {
 }
 
 /** @throws Failure (invalid input) that names the file and the value */
-function readValues(path: string, shown: string): Given {
+function readValues(path: string, name: string): ChartImageValues {
   let document: unknown;
   try {
     document = parse(readFileSync(path, 'utf8'), { logLevel: 'error' });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // The parser's own words might quote a secret.
-    const why = code?.startsWith('E') === true ? `cannot be read (${code})` : 'is no YAML';
-    throw new Failure('invalidInput', `${shown} ${why}`, { cause: error });
+    // The message of the parser might quote a secret.
+    const why = code?.startsWith('E') === true ? `cannot be read (${code})` : 'is not YAML';
+    throw new Failure('invalidInput', `${name} ${why}`, { cause: error });
   }
-  const read = Given.safeParse(document ?? {});
+  const read = ChartImageValues.safeParse(document ?? {});
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const where = issue?.path.join('.') ?? '';
   throw new Failure(
     'invalidInput',
-    `${shown}: ${where === '' ? 'the values' : where} must be of the form that the chart takes`,
+    `${name}: ${where === '' ? 'the values' : where} must have the form that the chart accepts`,
   );
 }

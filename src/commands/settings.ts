@@ -1,4 +1,4 @@
-/** Knows the `settings` command: what every setting is, where it came from, and what is wrong. */
+/** Defines the `settings` command, which lists settings with value, origin and faults. */
 import { Failure } from '../failure.ts';
 import {
   settingsDocument,
@@ -9,7 +9,7 @@ import {
 import { faultList, inspectSettings } from '../settings.ts';
 import { readVschema } from '../store/migrations/migration-files.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { flag, outputForm } from './shared/option.ts';
+import { outputForm, switchOption } from './shared/option.ts';
 
 interface SettingsOptions {
   readonly output: 'text' | 'json' | 'markdown' | 'json-schema';
@@ -20,8 +20,8 @@ interface SettingsOptions {
 
 export const settings: Command<SettingsOptions> = {
   examples: [
-    ['gatewright settings', 'List all settings; secrets are shown as their origin only'],
-    ['gatewright settings --check', 'Say what is wrong, all at once; exit code 5 if anything is'],
+    ['gatewright settings', 'List all settings; secrets show only their origin'],
+    ['gatewright settings --check', 'List all faults; exit code 5 if there are any'],
     ['gatewright settings --check --strict-settings', 'Count mistyped names as wrong too'],
     ['gatewright settings -o markdown > SETTINGS.md', 'Write the reference'],
     ['gatewright settings -o json-schema', 'Print a JSON Schema of the environment'],
@@ -32,9 +32,9 @@ export const settings: Command<SettingsOptions> = {
       ['text', 'json', 'markdown', 'json-schema'],
       'Values as text or JSON, or the reference as Markdown or JSON Schema',
     ),
-    check: flag('Only say what is wrong; exit code 5 if anything is'),
-    vschema: flag('Print the vschema by which Vitess spreads the tables, and nothing else'),
-    'strict-settings': flag('Names that look like a mistyped setting are errors'),
+    check: switchOption('Only list faults; exit code 5 if there are any'),
+    vschema: switchOption('Only print the vschema with which Vitess shards the tables'),
+    'strict-settings': switchOption('Names that look like a mistyped setting are errors'),
   },
   run: async (options, io) => {
     const { output } = options;
@@ -44,7 +44,7 @@ export const settings: Command<SettingsOptions> = {
       return 'success';
     }
     if (output === 'markdown' || output === 'json-schema') {
-      if (options.check) throw new Failure('invalidInput', noReferenceOfACheck);
+      if (options.check) throw new Failure('invalidInput', checkFormatFault);
       if (output === 'markdown') io.stdout.writeExact(settingsMarkdown());
       else io.stdout.writeJson(settingsJsonSchema());
       return 'success';
@@ -54,7 +54,7 @@ export const settings: Command<SettingsOptions> = {
 };
 
 const vschemaAlone = '--vschema is printed in its own form; leave out --check and --output';
-const noReferenceOfACheck = '--check tells what is wrong as -o text or -o json only';
+const checkFormatFault = '--check supports only -o text and -o json';
 
 function showValues(options: SettingsOptions, io: CommandIo): 'success' | 'invalidInput' {
   const { settings, faults, given } = inspectSettings(undefined, {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
 import { watchArrival } from './arrival.ts';
-import { tellWhile } from './long-step.ts';
+import { reportWhile } from './long-step.ts';
 
 const run = promisify(execFile);
 const aptTimeoutMs = 900_000;
@@ -48,7 +48,7 @@ export async function fetchDebianServer(root: string, options: FetchOptions): Pr
     options.progress('reading the package lists of Debian (apt, private to this folder)');
     // apt only warns about unreachable lists: others may contain the packages.
     const update = apt(work, ['update', '-qq'], options.signal);
-    listWarnings = await tellWhile(options.progress, 'reading the package lists', update);
+    listWarnings = await reportWhile(options.progress, 'reading the package lists', update);
     const archives = await download(work, options);
     if (archives.length === 0) throw new Error('the packages are nowhere to be had');
     options.progress(`unpacking ${archives.length} packages into ${root}`);
@@ -127,7 +127,7 @@ async function download(work: string, options: FetchOptions): Promise<string[]> 
         ].concat(packages),
         options.signal,
       );
-      await tellWhile(options.progress, 'downloading', fetching);
+      await reportWhile(options.progress, 'downloading', fetching);
       return readdirSync(join(work, archivesPath))
         .filter((name) => name.endsWith('.deb'))
         .map((name) => join(archivesPath, name));

@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { Failure } from '../failure.ts';
 import { Secret } from '../secret.ts';
 import { initialiseDataDirectory, readDataDirectoryMaker } from './data-directory.ts';
-import { tellWhile } from './long-step.ts';
+import { reportWhile } from './long-step.ts';
 import type { DatabaseServerBinary } from './server-binary.ts';
 import { chooseServer, type ServerChoiceOptions, softwareDirectoryOf } from './server-choice.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
@@ -76,7 +76,7 @@ export async function startEmbeddedDatabase(
   if (maker === null) {
     options.progress(`initialising the database in ${dataDirectory}`);
     const making = initialiseDataDirectory(binary, dataDirectory, { signal: options.signal });
-    await tellWhile(options.progress, 'initialising the database', making);
+    await reportWhile(options.progress, 'initialising the database', making);
   }
   options.progress(`starting ${describe(binary)}`);
   const runDirectory = makeRunDirectory(home, options.progress);
@@ -98,7 +98,7 @@ export async function startEmbeddedDatabase(
     databaseName: connection.name,
     signal: options.signal,
   });
-  const server = await tellWhile(options.progress, 'starting the database', starting);
+  const server = await reportWhile(options.progress, 'starting the database', starting);
   writeRecord(home, connection);
   return {
     connection,

@@ -29,6 +29,6 @@ export function lockFile(path: string): Disposable | null {
 }
 
 /** Whether {@link lockFile} threw this error because the file is not a lock file. */
-export function isForeign(error: unknown): boolean {
+export function isNotLockFile(error: unknown): boolean {
   return (error as { errcode?: number }).errcode === sqliteNotADatabase;
 }

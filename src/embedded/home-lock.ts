@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Failure } from '../failure.ts';
-import { isForeign, lockFile } from './file-lock.ts';
+import { isNotLockFile, lockFile } from './file-lock.ts';
 import { writeStateFile } from './state-file.ts';
 
 interface Holder {
@@ -113,7 +113,7 @@ function openLock(home: string, path: string): Disposable | null {
   try {
     return lockFile(path);
   } catch (error) {
-    if (isForeign(error)) throw foreignLock(path, error);
+    if (isNotLockFile(error)) throw foreignLock(path, error);
     const reason = `${path} cannot be opened (${(error as Error).message})`;
     throw unusableHome(home, new Error(reason, { cause: error }));
   }

@@ -3,7 +3,7 @@
 const intervalMs = 5_000;
 
 /** Reports the elapsed time of `what` to `progress` every 5 seconds until `work` is done. */
-export async function tellWhile<T>(
+export async function reportWhile<T>(
   progress: (line: string) => void,
   what: string,
   work: Promise<T>,

@@ -1,21 +1,26 @@
 /** Renders the settings as a listing with origins, a Markdown table or a JSON Schema. */
 import { z } from 'zod';
 import { certificateSummary } from './groups/certificates.ts';
-import type { Given } from './reading/sources.ts';
+import type { SettingText } from './reading/sources.ts';
 import { pem } from './variables/forms.ts';
-import { type Facts, factsOf } from './variables/variable.ts';
-import { environment, factsAbout, type Name, names } from './variables/variables.ts';
+import { type SettingDescription, settingDescriptions } from './variables/variable.ts';
+import {
+  describeSetting,
+  type SettingName,
+  settingNames,
+  settingsSchema,
+} from './variables/variables.ts';
 
 interface Row {
-  readonly name: Name;
-  readonly facts: Facts;
+  readonly name: SettingName;
+  readonly facts: SettingDescription;
 }
 
 /** Lists every setting with its value and origin; secrets show only their origin. */
-export function settingsListing(given: ReadonlyMap<Name, Given>): string {
+export function settingsListing(given: ReadonlyMap<SettingName, SettingText>): string {
   const lines: string[] = [];
-  const cells = new Map(names.map((name) => [name, displayValue(name, given.get(name))]));
-  const nameWidth = Math.max(...names.map((name) => name.length));
+  const cells = new Map(settingNames.map((name) => [name, displayValue(name, given.get(name))]));
+  const nameWidth = Math.max(...settingNames.map((name) => name.length));
   const valueWidth = Math.min(40, Math.max(...[...cells.values()].map((cell) => cell.length)));
   for (const [group, rows] of byGroup()) {
     lines.push(...(lines.length === 0 ? [] : ['']), group);
@@ -30,7 +35,9 @@ export function settingsListing(given: ReadonlyMap<Name, Given>): string {
 }
 
 /** Like {@link settingsListing}, as data by setting name. */
-export function settingsDocument(given: ReadonlyMap<Name, Given>): Record<string, object> {
+export function settingsDocument(
+  given: ReadonlyMap<SettingName, SettingText>,
+): Record<string, object> {
   const entries = [...byGroup()].flatMap(([group, rows]) =>
     rows.map(({ name, facts }) => {
       const found = given.get(name);
@@ -42,15 +49,15 @@ export function settingsDocument(given: ReadonlyMap<Name, Given>): Record<string
   return Object.fromEntries(entries);
 }
 
-function originOf({ byDefault }: Facts, given: Given | undefined): string {
+function originOf({ byDefault }: SettingDescription, given: SettingText | undefined): string {
   return given?.from ?? (byDefault === null ? 'unset' : 'default');
 }
 
-function displayValue(name: Name, given: Given | undefined): string {
-  const { secret, file, byDefault } = factsAbout(name);
+function displayValue(name: SettingName, given: SettingText | undefined): string {
+  const { secret, file, byDefault } = describeSetting(name);
   if (given === undefined) return byDefault ?? '-';
   if (secret) return `(secret ${given.origin})`;
-  const parsed = environment.shape[name].safeParse(given.text);
+  const parsed = settingsSchema.shape[name].safeParse(given.text);
   // A malformed value may be a secret in the wrong variable.
   if (!parsed.success) return `(invalid: ${given.text.length} characters)`;
   return file ? certificateSummary(pem.schema.parse(given.text)) : given.text;
@@ -77,18 +84,21 @@ const rules = [
 
 /** JSON Schema (draft 2020-12) of the environment: every property is a string. */
 export function settingsJsonSchema(): unknown {
-  const schema = z.toJSONSchema(environment, {
+  const schema = z.toJSONSchema(settingsSchema, {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {
-      const facts = factsOf.get(zodSchema);
+      const facts = settingDescriptions.get(zodSchema);
       if (facts !== undefined) Object.assign(jsonSchema, annotations(facts));
     },
   });
-  const fileProperties = names
-    .filter((name) => factsAbout(name).file)
+  const fileProperties = settingNames
+    .filter((name) => describeSetting(name).file)
     .map((name) => {
       const description = `Path of a file that holds ${name}.`;
-      return [`${name}_FILE`, { type: 'string', description, 'x-group': factsAbout(name).group }];
+      return [
+        `${name}_FILE`,
+        { type: 'string', description, 'x-group': describeSetting(name).group },
+      ];
     });
   return {
     ...schema,
@@ -97,7 +107,7 @@ export function settingsJsonSchema(): unknown {
   };
 }
 
-function annotations(facts: Facts): Record<string, unknown> {
+function annotations(facts: SettingDescription): Record<string, unknown> {
   return {
     description: `${facts.effective ? '' : 'No effect yet. '}${facts.meaning} Form: ${facts.expected}.`,
     examples: [facts.example],
@@ -106,12 +116,12 @@ function annotations(facts: Facts): Record<string, unknown> {
   };
 }
 
-function meaningOf(name: Name, facts: Facts): string {
+function meaningOf(name: SettingName, facts: SettingDescription): string {
   const meaning = facts.effective ? facts.meaning : `**No effect yet.** ${facts.meaning}`;
   return facts.file ? `${meaning} Or \`${name}_FILE\`.` : meaning;
 }
 
 function byGroup(): Map<string, Row[]> {
-  const rows = names.map((name): Row => ({ name, facts: factsAbout(name) }));
+  const rows = settingNames.map((name): Row => ({ name, facts: describeSetting(name) }));
   return Map.groupBy(rows, ({ facts }) => facts.group);
 }

@@ -7,7 +7,7 @@ import { type Export, exportManifests } from '../../sync/export/export.ts';
 import { unknownLines } from '../../sync/report/left-alone.ts';
 import { readSnapshot, toLiveSet } from '../../sync/server/live.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { choices, requiredWord, switchOption, workspaceOption } from '../shared/option.ts';
+import { choicesOption, requiredWord, switchOption, workspaceOption } from '../shared/option.ts';
 import {
   openClient,
   type ServerOptions,
@@ -31,7 +31,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
   options: {
     path: requiredWord('Folder for the files, or - for standard output'),
     ...serverOptions,
-    kind: choices(kindNames, 'KIND,..', {
+    kind: choicesOption(kindNames, 'KIND,..', {
       describe: `Only these kinds, of ${kindNames.join(', ')}`,
       fallback: 'all',
     }),

@@ -12,7 +12,13 @@ import { readImpacts } from '../../sync/review/impact.ts';
 import { savedPlanText, type Terms } from '../../sync/review/saved-plan.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { choices, durationOption, outputForm, switchOption, textOption } from '../shared/option.ts';
+import {
+  choicesOption,
+  durationOption,
+  outputForm,
+  switchOption,
+  textOption,
+} from '../shared/option.ts';
 import { outputFile } from '../shared/output-file.ts';
 import { shellLine } from '../shared/shell-line.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
@@ -67,7 +73,7 @@ export const plan: Command<PlanOptions> = {
       describe: 'Show only changes beyond the manifests of this branch or commit',
       fallback: 'show all changes',
     }),
-    'fail-on': choices(occasions, 'ACTION,..', {
+    'fail-on': choicesOption(occasions, 'ACTION,..', {
       describe: `Exit with 2 for these actions only, of ${occasions.join(', ')}`,
       fallback: 'any change',
     }),

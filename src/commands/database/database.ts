@@ -1,4 +1,4 @@
-/** Knows which database a command means: the one in the settings, or the running one of the home. */
+/** Resolves the database of a command: that of the settings, or the running one of the home. */
 import type { EmbeddedConnection } from '../../embedded/embedded-database.ts';
 import { Failure } from '../../failure.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
@@ -6,8 +6,10 @@ import { migrationStatus } from '../../store/migrations/migrate.ts';
 import { assertUsableSchema } from '../../store/migrations/migration-state.ts';
 
 /**
- * The database of the settings; where they name none, the embedded database of `home` (a folder)
- * while its `gatewright up` runs. Throws a Failure that says what to set when there is neither.
+ * The database of the settings, or else the embedded database of `home` (a folder) while its
+ * `gatewright up` runs.
+ *
+ * @throws Failure that names the missing settings when there is neither
  */
 export async function resolveDatabase(
   settings: Pick<Settings, 'database' | 'databasePoolSize'>,
@@ -20,11 +22,11 @@ export async function resolveDatabase(
   throw new Failure(
     'invalidInput',
     `No database is set, and none runs in ${home}. Set DB_HOST, DB_USER, DB_PASS and DB_NAME to ` +
-      'those of a MariaDB or MySQL server, or run `gatewright up`, which brings its own.',
+      'those of a MariaDB or MySQL server, or run `gatewright up`, which starts its own.',
   );
 }
 
-/** The embedded database as the store takes it: over its socket, which needs no encryption. */
+/** Settings of the embedded database: over its socket, without encryption. */
 export function embeddedSettings(
   connection: EmbeddedConnection,
   poolSize: number,
@@ -41,12 +43,12 @@ export function embeddedSettings(
   };
 }
 
-/** Throws a Failure unless the database has the schema this build needs. */
-export async function assertMigrated(database: DatabaseSettings): Promise<void> {
+/** @throws Failure unless the database has the schema of this build */
+export async function requireMigrated(database: DatabaseSettings): Promise<void> {
   assertUsableSchema(await migrationStatus(database), database.name);
 }
 
-/** `user@host:port/name` or `user@socket/name`, for people. */
+/** `user@host:port/name` or `user@socket/name`. */
 export function describeDatabase(database: DatabaseSettings): string {
   const place = database.socketPath ?? `${database.host}:${database.port}`;
   return `${database.user}@${place}/${database.name}`;

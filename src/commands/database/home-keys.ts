@@ -1,4 +1,4 @@
-/** Knows the master key that `up` keeps in its home, and the one after it while that is put in its place. */
+/** Stores the master key of `up` in its home, and rotates it. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,12 +14,13 @@ import { describeDatabase } from './database.ts';
 const keyBytes = 32;
 
 /**
- * The key in `HOME/master.key` (base64, mode 0600). While a rotation is not over, the current one is that
- * in `HOME/master.key.next`, and the other the previous. Null where there is no such file; throws
- * `Failure` when a file holds no key.
+ * The key in `HOME/master.key` (base64, mode 0600). During a rotation the current key is that in
+ * `HOME/master.key.next`, and the other is the previous one. Null when there is no key file.
+ *
+ * @throws Failure when a file contains no key
  */
 export function readHomeKeys(home: string): MasterKeySettings | null {
-  // In this order: what is next becomes the key itself, and is found there.
+  // Read in this order, because a concurrent rotation renames the next key to the key.
   const next = readKey(nextPathOf(home));
   const key = readKey(keyPathOf(home));
   if (key === null) return null;
@@ -43,12 +44,12 @@ function readKey(path: string): Secret<Buffer> | null {
   if (key.length >= keyBytes) return new Secret(key, `file:${path}`);
   throw new Failure(
     'invalidInput',
-    `${path} holds ${key.length} bytes; a master key has ${keyBytes} or more, in base64. ` +
+    `${path} contains ${key.length} bytes; a master key has ${keyBytes} or more, in base64. ` +
       'Put the original back: the secrets in the database cannot be read without it.',
   );
 }
 
-/** Null where there is no such file, also where it is renamed meanwhile. */
+/** Null when the file does not exist, or was renamed concurrently. */
 function textOf(path: string): string | null {
   try {
     return statSync(path).isFile() ? readFileSync(path, 'utf8') : '';
@@ -58,8 +59,8 @@ function textOf(path: string): string | null {
   }
 }
 
-/** Writes a new key to `HOME/master.key`, for a database that was made with none yet. */
-export function makeHomeKeys(home: string): MasterKeySettings {
+/** Writes a new key to `HOME/master.key`, for a database without a master key. */
+export function createHomeKeys(home: string): MasterKeySettings {
   return homeKeys(home, makeKey(keyPathOf(home)));
 }
 
@@ -70,26 +71,27 @@ function makeKey(path: string): Secret<Buffer> {
 }
 
 /**
- * The home's key, made where there is none and `database`, which is up, was made with none. Throws
- * `Failure` when that was made with one that the home does not have.
+ * The key of the home. Creates one if there is none and `database`, which is running, uses none.
+ *
+ * @throws Failure when the database uses a key that the home does not have
  */
 export async function ensureHomeKeys(
   home: string,
   database: DatabaseSettings,
 ): Promise<MasterKeySettings> {
-  const kept = readHomeKeys(home);
-  if (kept !== null) return kept;
+  const existing = readHomeKeys(home);
+  if (existing !== null) return existing;
   await assertNoMasterKey(home, database);
-  return makeHomeKeys(home);
+  return createHomeKeys(home);
 }
 
-/** Throws `Failure` when `database` was made with a master key, which the home does not have. */
+/** @throws Failure when `database` uses a master key, which the home does not have */
 export async function assertNoMasterKey(home: string, database: DatabaseSettings): Promise<void> {
   if (!(await usesMasterKey(database))) return;
   throw missingHomeKey(home, `The database ${describeDatabase(database)}`);
 }
 
-/** Refuses to go on without `HOME/master.key`; `database` names what was made with that key. */
+/** The failure for a missing `HOME/master.key`; `database` names the database that uses the key. */
 export function missingHomeKey(home: string, database: string): Failure {
   const path = keyPathOf(home);
   return new Failure(
@@ -102,9 +104,11 @@ export function missingHomeKey(home: string, database: string): Failure {
 }
 
 /**
- * Lets `rotate` put keys under a new master key, which is the home's from then on. The new one is on the
- * disk before anything is under it, and the old one until nothing is; broken off, it goes on with the
- * same. Throws `Failure` while another does so, and where the home has no key.
+ * Runs `rotate` with a new master key, which becomes the key of the home. The new key is on disk before
+ * anything is encrypted with it, and the old key until nothing is. An interrupted rotation continues
+ * with the same keys.
+ *
+ * @throws Failure while another rotation runs, and when the home has no key
  */
 export async function withNextKey<T>(
   home: string,

@@ -1,4 +1,4 @@
-/** Knows how a command comes to the keys of the database that it is about. */
+/** Opens the keyring of a command's database. */
 import { missingMasterKey } from '../../app/missing-settings.ts';
 import { createKeyring, type Keyring } from '../../auth/keyring.ts';
 import { createMasterKeys } from '../../auth/master-keys.ts';
@@ -7,9 +7,9 @@ import type { Database } from '../../store/connection/db.ts';
 import { readHomeKeys } from './home-keys.ts';
 
 /**
- * Under the master key of the settings, else that of the home (a folder).
+ * Uses the master key of the settings, else that of the home (a folder).
  *
- * @throws Failure where there is none, or another than the database is under
+ * @throws Failure when there is no master key, or not the one that the database uses
  */
 export async function openKeyring(
   settings: Pick<Settings, 'masterKeys'>,

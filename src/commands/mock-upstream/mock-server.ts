@@ -1,16 +1,16 @@
-/** Knows how the mock upstream listens: JSON in, an echo out, as one answer or as a stream. */
+/** HTTP server of the mock upstream: echoes JSON requests as one response or as a stream. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Json, type MockAnswer, mockAnswer } from './answers.ts';
+import { type MockRequestBody, type MockResponse, mockResponse } from './mock-responses.ts';
 
 export interface MockServer extends AsyncDisposable {
-  /** `http://127.0.0.1:8790/v1`, to be named as a custom host. */
+  /** `http://127.0.0.1:8790/v1`, for use as a custom host. */
   readonly url: string;
 }
 
 const bodyBytesMax = 32 * 1024 * 1024;
 
-/** Throws what the system says where the port cannot be had; port 0 selects a free port. */
+/** Port 0 selects a free port. @throws the system's error when the port cannot be used */
 export async function startMockServer(host: string, port: number): Promise<MockServer> {
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
@@ -20,9 +20,9 @@ export async function startMockServer(host: string, port: number): Promise<MockS
   server.listen(port, host, () => listening.resolve());
   await listening.promise;
   const { port: taken } = server.address() as AddressInfo;
-  const shown = host.includes(':') ? `[${host}]` : host;
+  const urlHost = host.includes(':') ? `[${host}]` : host;
   return {
-    url: `http://${shown}:${taken}/v1`,
+    url: `http://${urlHost}:${taken}/v1`,
     [Symbol.asyncDispose]: () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
@@ -35,23 +35,23 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { method = '', url = '' } = request;
   const path = url.split('?', 1)[0]!.replace(/^\/v1(?=\/)/, '');
   const body = await readJson(request);
-  const said: MockAnswer =
+  const mock: MockResponse =
     body === null
       ? { kind: 'json', status: 400, body: { error: { message: 'The body is no JSON object' } } }
-      : mockAnswer(method, path, body);
-  if (said.kind === 'json') {
-    const bytes = Buffer.from(JSON.stringify(said.body));
+      : mockResponse(method, path, body);
+  if (mock.kind === 'json') {
+    const bytes = Buffer.from(JSON.stringify(mock.body));
     const headers = { 'content-type': 'application/json', 'content-length': bytes.length };
-    response.writeHead(said.status, headers).end(bytes);
+    response.writeHead(mock.status, headers).end(bytes);
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  for (const event of said.events) response.write(event);
+  for (const event of mock.events) response.write(event);
   response.end();
 }
 
-/** Null for what is no object; an empty body says nothing. */
-async function readJson(request: IncomingMessage): Promise<Json | null> {
+/** The body as an object, empty for an empty body; null for anything else. */
+async function readJson(request: IncomingMessage): Promise<MockRequestBody | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -62,7 +62,7 @@ async function readJson(request: IncomingMessage): Promise<Json | null> {
   if (bytes === 0) return {};
   try {
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-    return typeof value === 'object' && value !== null ? (value as Json) : null;
+    return typeof value === 'object' && value !== null ? (value as MockRequestBody) : null;
   } catch {
     return null;
   }

@@ -1,8 +1,8 @@
-/** Knows the command that stands in for a model provider: it repeats what it is asked and counts it. */
+/** Defines the `mock-upstream` command, a mock model provider that echoes requests. */
 import { once } from 'node:events';
 import { listenFailure } from '../../app/listen.ts';
 import type { Command } from '../shared/command.ts';
-import { port, text } from '../shared/option.ts';
+import { portOption, textOption } from '../shared/option.ts';
 import { startMockServer } from './mock-server.ts';
 
 interface Options {
@@ -16,11 +16,11 @@ const portUsual = 8790;
 export const mockUpstream: Command<Options> = {
   examples: [
     ['gatewright mock-upstream', 'Answer chat completions on http://127.0.0.1:8790/v1'],
-    ['gatewright mock-upstream --port 0', 'Take a free port, and say which'],
+    ['gatewright mock-upstream --port 0', 'Use a free port and print it'],
   ],
   options: {
-    host: text('ADDRESS', { describe: 'Address to listen on', fallback: hostUsual }),
-    port: port(portUsual, {
+    host: textOption('ADDRESS', { describe: 'Address to listen on', fallback: hostUsual }),
+    port: portOption(portUsual, {
       describe: 'Port to listen on; 0 selects a free port',
       fallback: String(portUsual),
     }),
@@ -31,7 +31,7 @@ export const mockUpstream: Command<Options> = {
       throw listenFailure(host, wanted, '--port', error);
     });
     io.stdout.write(`a mock upstream answers on ${server.url}\n`);
-    io.stderr.write('it is no model: it repeats what it is asked. Ctrl-C stops it\n');
+    io.stderr.write('This is not a model: it echoes requests. Stop with Ctrl-C.\n');
     await io.onStarted();
     if (!io.signal.aborted) await once(io.signal, 'abort');
     return 'success';

@@ -5,7 +5,7 @@ import type { CommandEntry, CommandIo, LoadedCommand } from '../shared/command.t
 import { isWord, type Option, refused } from '../shared/option.ts';
 import { explainParseError, type LineContext, unknownCommand } from './parse-errors.ts';
 
-/** What a command line asks for: a command to run, or text to print, such as help. */
+/** Result of parsing: a command to run, or text to print, such as help. */
 export type ParsedLine =
   | { readonly kind: 'command'; readonly run: (io: CommandIo) => Promise<Ending> }
   | { readonly kind: 'text'; readonly text: string };

@@ -5,7 +5,7 @@ import { isWord, type Option, quoted } from '../shared/option.ts';
 
 type OptionsByName = Readonly<Record<string, Option<unknown>>>;
 
-/** What is known about a command line when it turns out to be wrong. */
+/** State of the parser for error messages. */
 export interface LineContext {
   readonly commands: readonly string[];
   /** The command that is being parsed; null before one is recognised. */

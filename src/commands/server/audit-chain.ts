@@ -1,4 +1,4 @@
-/** Knows how the chain of an organisation is read and proved, a page of rows at a time. */
+/** Verifies the audit chain of an organisation, one page of rows at a time. */
 import {
   type ChainEnds,
   type ChainFault,
@@ -9,7 +9,7 @@ import {
 import type { Db } from '../../store/connection/db.ts';
 import * as auditChains from '../../store/logs/audit-chains.ts';
 
-/** A place in a chain, and the hash that stands for all up to it. */
+/** A position in a chain, and the hash over all rows up to it. */
 export interface Head {
   readonly position: number;
   readonly hash: Buffer;
@@ -17,43 +17,43 @@ export interface Head {
 
 export interface ChainReport {
   readonly organisationId: string;
-  /** Rows that have a place. */
+  /** Number of rows with a position. */
   readonly sealed: number;
   readonly unsealed: number;
-  /** Null where nothing is sealed. */
+  /** Null when nothing is sealed. */
   readonly head: Head | null;
   readonly faults: readonly Fault[];
 }
 
 interface Fault extends Omit<ChainFault, 'fault'> {
   readonly fault: ChainFault['fault'] | 'otherHead';
-  /** What is meant, where it is there. */
+  /** The affected row, if it exists. */
   readonly row: SealedRow | null;
 }
 
 const pageRows = 1_000;
-/** As many rows of which none was sealed are told. */
+/** Maximum number of faults reported. */
 const faultsMax = 1_000;
 
-interface Asked {
-  /** Told before: all up to it has to be as it was; null for none. */
+interface VerifyOptions {
+  /** A head reported earlier, up to which the chain must be unchanged; null for none. */
   readonly head: Head | null;
   readonly signal: AbortSignal;
 }
 
-/** Rows that are sealed meanwhile stand behind the head that was read first, and are left to the next time. */
+/** Verifies up to the head that was read first; rows sealed meanwhile are left to the next run. */
 export async function verifyChain(
   db: Db,
   key: Buffer,
   organisationId: string,
-  asked: Asked,
+  options: VerifyOptions,
 ): Promise<ChainReport> {
   for (;;) {
     const before = await auditChains.find(db, organisationId);
-    const report = await walk(db, key, before ?? emptyChain(organisationId), asked);
+    const report = await walk(db, key, before ?? emptyChain(organisationId), options);
     const beyond = await auditChains.listBeyond(db, organisationId, report.position, faultsMax);
     const after = await auditChains.find(db, organisationId);
-    // What was deleted for its age meanwhile is no fault.
+    // Rows deleted by retention meanwhile are not a fault.
     if (after?.base_position !== before?.base_position) continue;
     const end = after?.head_position ?? 0;
     const foreign = beyond.filter((row) => row.chain_position > end).map(insertedAt);
@@ -77,14 +77,14 @@ function insertedAt(row: SealedRow): Fault {
   return { fault: 'inserted', from: position, to: position, id, row };
 }
 
-/** From the base to the head. */
-async function walk(db: Db, key: Buffer, chain: ChainEnds, { head, signal }: Asked) {
+/** Walks the chain from the base to the head. */
+async function walk(db: Db, key: Buffer, chain: ChainEnds, { head, signal }: VerifyOptions) {
   const check = new ChainVerifier(key, chain);
   const faults: Fault[] = [];
   const { organisation_id: organisationId, head_position: position } = chain;
   let sealed = 0;
   let isKnownHead = head === null || isBase(chain, head);
-  for await (const alike of placesOf(db, organisationId, position, signal)) {
+  for await (const alike of rowsByPosition(db, organisationId, position, signal)) {
     sealed += alike.length;
     for (const fault of check.verifyPosition(alike)) {
       faults.push({ ...fault, row: alike.find((row) => row.id === fault.id) ?? null });
@@ -102,13 +102,13 @@ function isAt({ chain_position, chain_hash }: SealedRow, { position, hash }: Hea
   return chain_position === position && chain_hash.equals(hash);
 }
 
-/** Rows up to it were deleted for their age. */
+/** Whether rows up to this position were deleted by retention. */
 function isBase({ base_position, base_hash }: ChainEnds, { position, hash }: Head): boolean {
   return position < base_position || (position === base_position && base_hash.equals(hash));
 }
 
-/** The rows of each place, those of one place together. */
-async function* placesOf(
+/** Yields the rows grouped by position. */
+async function* rowsByPosition(
   db: Db,
   organisationId: string,
   headPosition: number,

@@ -1,4 +1,4 @@
-/** Knows the command that proves the audit log of a deployment, and writes it out. */
+/** Defines the `audit` command, which verifies and exports the audit log. */
 import { resolve } from 'node:path';
 import type { Keyring } from '../../auth/keyring.ts';
 import { type Ending, Failure } from '../../failure.ts';
@@ -11,10 +11,10 @@ import { type Db, openDatabase } from '../../store/connection/db.ts';
 import * as auditLog from '../../store/logs/audit-log.ts';
 import { deploymentId } from '../../store/resources/data-keys.ts';
 import * as organisations from '../../store/resources/organisations.ts';
-import { assertMigrated, resolveDatabase } from '../database/database.ts';
+import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import { openKeyring } from '../database/keyring.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { homeOption, outputForm, requiredChoice, text } from '../shared/option.ts';
+import { homeOption, outputForm, requiredChoice, textOption } from '../shared/option.ts';
 import { type ChainReport, type Head, verifyChain } from './audit-chain.ts';
 
 interface Options {
@@ -28,33 +28,34 @@ interface Options {
 }
 
 const actions = ['verify', 'export'] as const;
-/** What belongs to no organisation. */
+/** Name for rows that belong to no organisation. */
 const deploymentName = 'deployment';
 
 export const audit: Command<Options> = {
   examples: [
-    ['gatewright audit verify', 'Exit 0 when all is as it was sealed, 3 when something is not'],
+    ['gatewright audit verify', 'Exit 0 when the log is unchanged, else 3'],
     [
       'gatewright audit verify --organisation 1234567890 --head 41:9f…',
-      'Also that the log goes on from a head that a server told before',
+      'Also verify that the log continues an earlier head',
     ],
     [
       'gatewright audit export --from 2026-11-01T00:00:00Z > november.jsonl',
-      'Every change since, a line of JSON each, oldest first',
+      'Every change since then as one JSON line, oldest first',
     ],
   ],
   options: {
-    action: requiredChoice(actions, 'verify, or export'),
-    organisation: text('ID', {
-      describe: 'Only of this organisation, by id or TSG id; deployment for what belongs to none',
+    action: requiredChoice(actions, 'verify or export'),
+    organisation: textOption('ID', {
+      describe:
+        'Only this organisation, by id or TSG id; `deployment` for rows without organisation',
       fallback: 'all',
     }),
-    head: text('POSITION:HASH', {
-      describe: 'verify: a head that was told before; needs --organisation',
+    head: textOption('POSITION:HASH', {
+      describe: 'verify: an earlier head, as logged by a server; needs --organisation',
       fallback: 'none',
     }),
-    from: text('TIME', { describe: 'export: only from this moment on', fallback: 'the first' }),
-    to: text('TIME', { describe: 'export: only up to this moment', fallback: 'the last' }),
+    from: textOption('TIME', { describe: 'export: start of the period', fallback: 'the first' }),
+    to: textOption('TIME', { describe: 'export: end of the period', fallback: 'the last' }),
     output: outputForm(['text', 'json']),
     home: homeOption,
   },
@@ -63,7 +64,7 @@ export const audit: Command<Options> = {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const databaseSettings = await resolveDatabase(settings, home);
-    await assertMigrated(databaseSettings);
+    await requireMigrated(databaseSettings);
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log, queryTimeoutMs: 0 });
     const ids = await organisationsOf(database.db, options.organisation);
@@ -83,17 +84,14 @@ function assertOptions({ action, organisation, head, from, to }: Options): void 
         ? '--from and --to'
         : null;
   if (wrong !== null) {
-    throw new Failure('invalidInput', `audit ${action} takes no ${wrong}; leave it out`);
+    throw new Failure('invalidInput', `audit ${action} does not accept ${wrong}; remove it`);
   }
   if (head !== undefined && organisation === undefined) {
-    throw new Failure(
-      'invalidInput',
-      '--head is of one organisation: name it by --organisation ID',
-    );
+    throw new Failure('invalidInput', '--head belongs to one organisation: add --organisation ID');
   }
 }
 
-/** Ids. */
+/** Ids of the organisations to process. */
 async function organisationsOf(db: Db, named: string | undefined): Promise<string[]> {
   if (named === undefined) return await auditLog.listOwners(db);
   if (named === deploymentName) return [deploymentId];
@@ -103,19 +101,19 @@ async function organisationsOf(db: Db, named: string | undefined): Promise<strin
   if (found !== undefined) return [found.id];
   throw new Failure(
     'invalidInput',
-    `there is no organisation ${named}; leave --organisation out for all, or name the deployment`,
+    `the organisation ${named} does not exist; omit --organisation for all, or use deployment`,
   );
 }
 
 const headPattern = /^(\d{1,15}):([0-9a-f]{64})$/;
 
-function readHead(told: string | undefined): Head | null {
-  if (told === undefined) return null;
-  const [, position, hash] = headPattern.exec(told) ?? [];
+function readHead(text: string | undefined): Head | null {
+  if (text === undefined) return null;
+  const [, position, hash] = headPattern.exec(text) ?? [];
   if (position !== undefined)
     return { position: Number(position), hash: Buffer.from(hash!, 'hex') };
   const message =
-    '--head must be POSITION:HASH as a server logs it, with 64 digits of the hash in lower case';
+    '--head must be POSITION:HASH as logged by a server, with 64 lower-case hex digits';
   throw new Failure('invalidInput', message);
 }
 
@@ -140,12 +138,12 @@ async function verify(
 }
 
 const meanings: Readonly<Record<ChainFault['fault'] | 'otherHead', string>> = {
-  changed: 'says something else than when it was sealed',
-  removed: 'gone; the id is that of the last of them, where it is known',
-  inserted: 'claims a place in the chain that is not its own',
-  backdated: 'was written more than a day after the time that it tells',
-  moved: 'the record of what is sealed was changed in the database',
-  otherHead: 'is not the head that was told by --head',
+  changed: 'was changed after it was sealed',
+  removed: 'was removed; the id is that of the last removed row, if known',
+  inserted: 'was inserted: its position belongs to another row',
+  backdated: 'was written more than a day after its own timestamp',
+  moved: 'the record of the chain was changed in the database',
+  otherHead: 'differs from the head given by --head',
 };
 
 function reportText({ organisationId, sealed, unsealed, head, faults }: ChainReport): string {
@@ -158,7 +156,7 @@ function reportText({ organisationId, sealed, unsealed, head, faults }: ChainRep
     const row = one.row === null ? '' : `  ${describeRow(one.row)}`;
     return `  ${one.fault} ${place}${named}${row}: ${meanings[one.fault]}\n`;
   });
-  const count = faults.length === 0 ? 'as sealed' : `${faults.length} wrong`;
+  const count = faults.length === 0 ? 'unchanged' : `${faults.length} wrong`;
   return `${organisationId || deploymentName}  ${count}  ${sealed} sealed${waiting}  ${at}\n${lines.join('')}`;
 }
 
@@ -213,10 +211,10 @@ async function exportRows(
   return 'success';
 }
 
-/** Milliseconds since the epoch. */
-function momentOf(told: string | undefined, option: string): number | undefined {
-  if (told === undefined) return undefined;
-  const ms = Date.parse(told);
+/** Parses a time option; milliseconds since the epoch. */
+function momentOf(text: string | undefined, option: string): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = Date.parse(text);
   if (!Number.isNaN(ms) && ms >= 0) return ms;
-  throw new Failure('invalidInput', `${option} must be a moment such as 2026-11-01T00:00:00Z`);
+  throw new Failure('invalidInput', `${option} must be a time such as 2026-11-01T00:00:00Z`);
 }

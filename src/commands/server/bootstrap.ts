@@ -1,4 +1,4 @@
-/** Knows the command that makes credentials for a deployment on a database of its own. */
+/** Defines the `bootstrap` command, which creates credentials for a deployment. */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -12,12 +12,12 @@ import { createLog } from '../../log.ts';
 import { tsgIdPattern } from '../../model/people/access-policy.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import {
-  type BootstrappedAccount,
   accountNamePattern,
+  type BootstrappedAccount,
   bootstrapTenant,
   ensureAccount,
 } from '../../store/bootstrap.ts';
-import { assertMigrated, resolveDatabase } from '../database/database.ts';
+import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import { ensureHomeKeys } from '../database/home-keys.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import {
@@ -27,7 +27,7 @@ import {
   credentialsPathOf,
   credentialsText,
 } from '../shared/credentials-file.ts';
-import { flag, homeOption, outputForm, text } from '../shared/option.ts';
+import { homeOption, outputForm, switchOption, textOption } from '../shared/option.ts';
 import { type GivenOptions, shellLine } from '../shared/shell-line.ts';
 import { workingCopyOf } from '../shared/working-copy.ts';
 
@@ -47,48 +47,48 @@ const defaultFile = 'credentials.json';
 
 export const bootstrap: Command<Options> = {
   examples: [
-    ['gatewright bootstrap', 'Write credentials.json for a new tenant'],
+    ['gatewright bootstrap', 'Create a tenant and write credentials.json'],
     [
       'gatewright bootstrap --tsg-id 1234567890 --name ci --url https://gw.example.com',
-      'A second service account, ci, for a tenant that exists',
+      'Create another service account, ci, for an existing tenant',
     ],
     ['gatewright bootstrap --file -', 'Print the credentials, for a secret store'],
     [
       'gatewright bootstrap --derived --name sync --file /run/credentials.json',
-      'In each replica: the same account, made where it is missing',
+      'In each replica: create the account unless it exists',
     ],
   ],
   options: {
-    'tsg-id': text('DIGITS', {
+    'tsg-id': textOption('DIGITS', {
       describe: 'Tenant service group, 10 digits',
       isValid: (given) => tsgIdPattern.test(given),
       expected: '10 digits, such as 1234567890',
-      fallback: 'a new one, and with it a new tenant; with --derived the same every time',
+      fallback: 'a new one for a new tenant; with --derived always the same',
     }),
-    name: text('NAME', {
+    name: textOption('NAME', {
       describe: 'Name of the service account and its key',
       isValid: (given) => accountNamePattern.test(given),
       expected: 'a name of 1 to 63 of a-z, 0-9 and inner -, such as ci',
       fallback: defaultName,
     }),
-    file: text('FILE', {
+    file: textOption('FILE', {
       describe: 'New file for the credentials (mode 0600), or - to print them',
       fallback: defaultFile,
     }),
-    url: text('URL', {
-      describe: 'Where clients reach the server',
+    url: textOption('URL', {
+      describe: 'Address at which clients reach the server',
       isValid: (given) => originOf(given) !== null,
       expected: 'the address of a server, such as https://gateway.example.com',
       fallback: 'this machine, at PORT',
     }),
-    'owner-email': text('ADDRESS', {
+    'owner-email': textOption('ADDRESS', {
       describe: 'E-mail address of the owner of a new tenant',
       isValid: (given) => z.email().max(254).safeParse(given).success,
       expected: 'an e-mail address, such as ann@example.com',
-      fallback: 'one that nobody reads, owner@DIGITS.gatewright.internal',
+      fallback: 'owner@DIGITS.gatewright.internal, which receives no mail',
     }),
-    derived: flag(
-      "Derive the secret from the deployment's key: every run gives the same, without an API key",
+    derived: switchOption(
+      'Derive the secret from the master key: every run gives the same; creates no API key',
     ),
     output: outputForm(['text', 'json']),
     home: homeOption,
@@ -99,9 +99,9 @@ export const bootstrap: Command<Options> = {
     if (options.file === undefined) assertNotCommitted(options, io.cwd);
     const database = await resolveDatabase(settings, home);
     const beside = settings.database === null || isHeld(home) ? tenantOfUp(home) : null;
-    if (beside !== null) assertTenantMeant(beside, options, io);
+    if (beside !== null) requireTenantChoice(beside, options, io);
     const to = addressesOf(options.url, beside, settings);
-    await assertMigrated(database);
+    await requireMigrated(database);
     const masterKeys =
       settings.masterKeys ??
       (settings.database === null ? await ensureHomeKeys(home, database) : null);
@@ -113,14 +113,14 @@ export const bootstrap: Command<Options> = {
   },
 };
 
-/** Where clients reach the server. */
+/** Addresses at which clients reach the server. */
 interface Addresses {
   readonly url: string;
-  /** With its `/v1`; undefined where nobody has said it. */
+  /** Ends in `/v1`; undefined if unknown. */
   readonly inferenceUrl: string | undefined;
 }
 
-/** Of an address that was given nobody knows where inference is beside it. */
+/** For an explicit --url the address of inference is unknown. */
 function addressesOf(
   given: string | undefined,
   beside: z.infer<typeof Credentials> | null,
@@ -131,7 +131,7 @@ function addressesOf(
     return { url: originOf(beside.adminBaseUrl)!, inferenceUrl: beside.inferenceUrl };
   }
   const port = inferencePort(settings);
-  // A free port is known when the server listens.
+  // A free port is only known once the server listens.
   const inferenceUrl = port === 0 ? undefined : `${addressOf(port)}/v1`;
   return { url: addressOf(settings.server.port), inferenceUrl };
 }
@@ -140,12 +140,12 @@ function addressOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** What was said, without what holds anyway. */
+/** The options of the command line, without defaults. */
 function given({ output, ...options }: Options): GivenOptions {
   return output === 'json' ? { ...options, output } : options;
 }
 
-/** Who names a file has decided where it lies. */
+/** An explicit --file is not checked: its location was chosen. */
 function assertNotCommitted(options: Options, cwd: string): void {
   const path = resolve(cwd, defaultFile);
   const root = workingCopyOf(path);
@@ -153,19 +153,19 @@ function assertNotCommitted(options: Options, cwd: string): void {
   const here = shellLine(cwd, 'bootstrap', [], { ...given(options), file: `./${defaultFile}` });
   throw new Failure(
     'refusedByGuard',
-    `${path} would hold credentials in the Git working tree ${root}, where they are easily committed.\n` +
-      `  Name a file elsewhere:  --file FILE\n  If that is meant:       ${here}`,
+    `${path} would put credentials into the Git working tree ${root}, where they are easily committed.\n` +
+      `  Write them elsewhere:    --file FILE\n  Write them here anyway:  ${here}`,
   );
 }
 
-/** What `gatewright up` of this home has written; null when it never has. */
+/** The credentials of `gatewright up` in this home; null if there are none. */
 function tenantOfUp(home: string): z.infer<typeof Credentials> | null {
   const found = inspectStateFile(credentialsPathOf(home), Credentials);
   return found === null || found.isDamaged ? null : found.state;
 }
 
-/** Beside `up` a tenant is there already, and another one sees nothing of what it holds. */
-function assertTenantMeant(
+/** `up` already has a tenant; a new one would not see its resources. */
+function requireTenantChoice(
   { tsgId }: z.infer<typeof Credentials>,
   options: Options,
   io: CommandIo,
@@ -173,7 +173,7 @@ function assertTenantMeant(
   const wanted = options['tsg-id'];
   if (wanted === tsgId) return;
   const account = { ...given(options), 'tsg-id': tsgId, name: options.name ?? 'ci' };
-  const what = `the tenant of \`gatewright up\` is ${tsgId}; this makes a second one, which sees nothing of it`;
+  const what = `the tenant of \`gatewright up\` is ${tsgId}; this would create a second one, which does not see its resources`;
   if (wanted !== undefined) {
     io.stderr.write(`${what}\n`);
     return;
@@ -219,7 +219,7 @@ async function writeNew(
   }
 }
 
-/** What an earlier run wrote is written again: nothing is lost by that, and the address may be another. */
+/** Overwrites the file of an earlier run, because the address may have changed. */
 async function writeDerived(
   path: string,
   settings: Settings,
@@ -232,7 +232,7 @@ async function writeDerived(
   if (found !== null && (found.isDamaged || found.state.clientId !== account.clientId)) {
     throw new Failure(
       'invalidInput',
-      `Cannot write ${path}: it holds something else; move it away or choose another --file.`,
+      `Cannot write ${path}: it has other content; move it away or choose another --file.`,
     );
   }
   writeStateFile(path, credentialsText(url, account, inferenceUrl));
@@ -265,7 +265,7 @@ async function makeAccount(
     : await bootstrapTenant(app.database, { ...wanted, tsgId });
 }
 
-/** Null unless it is the address of a server alone. */
+/** The origin of a URL; null unless the URL is a server address without path. */
 function originOf(text: string): string | null {
   const url = URL.parse(text);
   const isServer = /^https?:$/.test(url?.protocol ?? '') && url?.pathname === '/';

@@ -1,4 +1,4 @@
-/** Knows the command that looks a deployment over: database, schema, master key, clock, and what tables say of each other. */
+/** Defines the `doctor` command, which checks database, schema, master key, clock and consistency of tables. */
 import { resolve } from 'node:path';
 import { findMissingMasterKey, readProgress } from '../../auth/data-keys.ts';
 import { createMasterKeys } from '../../auth/master-keys.ts';
@@ -10,7 +10,7 @@ import { type Database, openDatabase } from '../../store/connection/db.ts';
 import { readServerTime } from '../../store/connection/server-time.ts';
 import { checkConsistency, type Inconsistency } from '../../store/consistency.ts';
 import { migrationStatus } from '../../store/migrations/migrate.ts';
-import { assertMigrated, describeDatabase, resolveDatabase } from '../database/database.ts';
+import { describeDatabase, requireMigrated, resolveDatabase } from '../database/database.ts';
 import type { Command } from '../shared/command.ts';
 import { homeOption, outputForm } from '../shared/option.ts';
 
@@ -19,10 +19,10 @@ interface Options {
   home: string | undefined;
 }
 
-/** One thing that was looked at. */
+/** Result of one check. */
 interface Finding {
   readonly what: string;
-  /** What is right about it, or what is wrong. */
+  /** The result in words. */
   readonly says: string;
   readonly isWrong: boolean;
 }
@@ -40,7 +40,7 @@ export const doctor: Command<Options> = {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const databaseSettings = await resolveDatabase(settings, home);
-    await assertMigrated(databaseSettings);
+    await requireMigrated(databaseSettings);
     const { databaseVersion, state } = await migrationStatus(databaseSettings);
     const log = createLog({ level: settings.logLevel ?? 'error', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log, queryTimeoutMs: 0 });
@@ -66,7 +66,7 @@ function endingOf(findings: readonly Finding[]): Ending {
   return findings.some(({ isWrong }) => isWrong) ? 'partialFailure' : 'success';
 }
 
-/** Those of the settings; beside the embedded database, those of its home. */
+/** Master keys of the settings; for the embedded database those of its home. */
 async function masterKeysOf(settings: Settings, home: string): Promise<Settings['masterKeys']> {
   if (settings.masterKeys !== null || settings.database !== null) return settings.masterKeys;
   const { readHomeKeys } = await import('../database/home-keys.ts');
@@ -86,8 +86,7 @@ async function masterKeyFinding(
   if (fault !== null) return { what, says: fault.message, isWrong: true };
   const { done, total } = await readProgress(db, masterKeys);
   if (total === 0) return { what, says: 'not in use yet', isWrong: false };
-  if (done === total)
-    return { what, says: 'all keys of this database are under it', isWrong: false };
+  if (done === total) return { what, says: 'encrypts all keys of this database', isWrong: false };
   const left = `${total - done} of ${total} keys are not under it yet`;
   return { what, says: `${left}: run \`gatewright rotate-master-key\``, isWrong: true };
 }

@@ -1,8 +1,8 @@
-/** Knows the command that asks a process of this container how it is, for engines that run programs as probes. */
+/** Defines the `healthcheck` command, for container engines that run programs as probes. */
 import { Failure } from '../../failure.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import type { Command } from '../shared/command.ts';
-import { choice, port } from '../shared/option.ts';
+import { choiceOption, portOption } from '../shared/option.ts';
 
 interface Options {
   port: number | undefined;
@@ -18,21 +18,21 @@ export const healthcheck: Command<Options> = {
     ['gatewright healthcheck --port 8090 --probe livez', 'Whether `sync` on port 8090 is alive'],
   ],
   options: {
-    port: port(8080, { describe: 'Port of the probes', fallback: 'PORT, else 8080' }),
-    probe: choice(['readyz', 'livez', 'startupz'], { describe: 'What to ask' }),
+    port: portOption(8080, { describe: 'Port of the probes', fallback: 'PORT, else 8080' }),
+    probe: choiceOption(['readyz', 'livez', 'startupz'], { describe: 'What to ask' }),
   },
   run: async (options, io) => {
     const { server } = readSettings(undefined, { cwd: io.cwd });
     const url = `http://${localHost(server)}:${options.port ?? server.port}/${options.probe}`;
     const { status, text } = await ask(url, io.signal);
-    const said = `${url} answers ${status}: ${text.slice(0, reasonsCharactersMax)}`;
-    if (status !== 200) throw new Failure('unreachable', said);
-    io.stdout.write(`${said}\n`);
+    const result = `${url} returns ${status}: ${text.slice(0, reasonsCharactersMax)}`;
+    if (status !== 200) throw new Failure('unreachable', result);
+    io.stdout.write(`${result}\n`);
     return 'success';
   },
 };
 
-/** Who listens on every address is reached on this one. */
+/** A server that listens on all addresses is reached at the loopback address. */
 function localHost({ host }: Settings['server']): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -1,4 +1,4 @@
-/** Knows the command that shows the jobs of a deployment and runs one now. */
+/** Defines the `jobs` command, which lists the jobs of a deployment and runs one now. */
 import { resolve } from 'node:path';
 import { openBlobs } from '../../app/blobs.ts';
 import { createCountedRows } from '../../app/counted-rows.ts';
@@ -13,7 +13,7 @@ import { createLog } from '../../log.ts';
 import { readSettings } from '../../settings.ts';
 import { openDatabase } from '../../store/connection/db.ts';
 import { readServerTime } from '../../store/connection/server-time.ts';
-import { assertMigrated, resolveDatabase } from '../database/database.ts';
+import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import { openKeyring } from '../database/keyring.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { homeOption, optionalWord, outputForm, quoted, requiredChoice } from '../shared/option.ts';
@@ -34,7 +34,7 @@ export const jobs: Command<Options> = {
     ['gatewright jobs run expire-keys', 'Run a job now and print its counts'],
   ],
   options: {
-    action: requiredChoice(actions, 'list, or run'),
+    action: requiredChoice(actions, 'list or run'),
     name: optionalWord('The job to run'),
     output: outputForm(['text', 'json']),
     home: homeOption,
@@ -44,7 +44,7 @@ export const jobs: Command<Options> = {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const databaseSettings = await resolveDatabase(settings, home);
-    await assertMigrated(databaseSettings);
+    await requireMigrated(databaseSettings);
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log });
     const clock = createSharedClock(systemClock, () => readServerTime(database.db));
@@ -123,7 +123,7 @@ async function runJob(
   { name, output }: Options,
   io: CommandIo,
 ): Promise<Ending> {
-  // Stopping makes the run end at its next safe point; the next run does what is left.
+  // The run ends at its next safe point; the next run does the rest.
   const stop = (): void => void scheduler.stop();
   io.signal.addEventListener('abort', stop);
   try {
@@ -145,8 +145,8 @@ const endingOf: Record<JobOutcome['state'], Ending> = {
 function describeOutcome({ name, state, counts, error, durationMs }: JobOutcome): string {
   if (state === 'skipped') return `${name} skipped: another process is running it\n`;
   const took = describeDuration(durationMs);
-  const told = [describeCounts(counts), error ?? ''].filter((text) => text !== '').join('; ');
-  return `${name} ${state} in ${took}: ${told}\n`;
+  const details = [describeCounts(counts), error ?? ''].filter((text) => text !== '').join('; ');
+  return `${name} ${state} in ${took}: ${details}\n`;
 }
 
 function describeResult({ idleBecause, lastRun }: JobListing): string {

@@ -1,4 +1,4 @@
-/** Knows the command that brings a database to this build's schema, or says how far it is. */
+/** Defines the `migrate` command, which migrates a database to this build's schema or shows its state. */
 import { resolve } from 'node:path';
 import type { Ending } from '../../failure.ts';
 import { createLog } from '../../log.ts';
@@ -11,7 +11,7 @@ import {
 import { assertRunnable } from '../../store/migrations/migration-state.ts';
 import { describeDatabase, resolveDatabase } from '../database/database.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { duration, flag, homeOption, outputForm } from '../shared/option.ts';
+import { durationOption, homeOption, outputForm, switchOption } from '../shared/option.ts';
 import { formatTable } from '../shared/table.ts';
 import { reasonUnavailable, waitWhile } from '../shared/wait.ts';
 
@@ -23,17 +23,22 @@ interface Options {
   home: string | undefined;
 }
 
-export const migrate: Command<Options> = {
+export const migrateCommand: Command<Options> = {
   examples: [
     ['gatewright migrate', 'Run what is missing; safe to run anywhere, any number of times'],
-    ['gatewright migrate --check', 'Exit 0 when nothing is missing, 2 when something is'],
+    [
+      'gatewright migrate --check',
+      'Exit 0 when the schema is current, 2 when migrations are missing',
+    ],
     ['gatewright migrate --wait 10m', 'In a container that may start before its database does'],
     ['gatewright migrate --status', 'List every migration and what became of it'],
   ],
   options: {
-    check: flag('Only say whether migrations are missing (exit 2) or the database is too new (4)'),
-    status: flag('Only list the migrations'),
-    wait: duration(
+    check: switchOption(
+      'Only check whether migrations are missing (exit 2) or the database is too new (exit 4)',
+    ),
+    status: switchOption('Only list the migrations'),
+    wait: durationOption(
       { min: 1, max: 86_400, example: '10m' },
       {
         describe:
@@ -52,8 +57,8 @@ export const migrate: Command<Options> = {
     const { wait: seconds, check: forMigrations } = options;
     if (seconds !== undefined) {
       const say = (reason: string) => io.stderr.write(`waiting: ${reason}\n`);
-      const asked = () => reasonToWait(database, forMigrations);
-      await waitWhile(asked, { seconds, signal: io.signal, say });
+      const reason = () => reasonToWait(database, forMigrations);
+      await waitWhile(reason, { seconds, signal: io.signal, say });
     }
     if (options.check) return check(database, options, io);
     if (options.status) return showStatus(database, options, io);

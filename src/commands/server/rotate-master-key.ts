@@ -1,4 +1,4 @@
-/** Knows the command that puts every key of a database under a new master key, beside servers that go on. */
+/** Defines the `rotate-master-key` command, which re-encrypts all data keys while servers run. */
 import { resolve } from 'node:path';
 import { missingMasterKey } from '../../app/missing-settings.ts';
 import {
@@ -13,10 +13,10 @@ import { createLog } from '../../log.ts';
 import type { MasterKeySettings } from '../../settings/groups/master-keys.ts';
 import { readSettings } from '../../settings.ts';
 import { type Db, openDatabase } from '../../store/connection/db.ts';
-import { assertMigrated, resolveDatabase } from '../database/database.ts';
+import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import { readHomeKeys, withNextKey } from '../database/home-keys.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { flag, homeOption, outputForm } from '../shared/option.ts';
+import { homeOption, outputForm, switchOption } from '../shared/option.ts';
 
 interface Options {
   status: boolean;
@@ -28,7 +28,7 @@ export const rotateMasterKeyCommand: Command<Options> = {
   examples: [
     [
       'gatewright rotate-master-key',
-      'From GATEWRIGHT_MASTER_KEY_PREVIOUS to GATEWRIGHT_MASTER_KEY; beside `up`, to a key it makes',
+      'From GATEWRIGHT_MASTER_KEY_PREVIOUS to GATEWRIGHT_MASTER_KEY; with `up` to a new key',
     ],
     [
       'gatewright rotate-master-key --status',
@@ -36,7 +36,9 @@ export const rotateMasterKeyCommand: Command<Options> = {
     ],
   ],
   options: {
-    status: flag('Only count the keys that are not under the master key yet (exit 2 when any is)'),
+    status: switchOption(
+      'Only count the keys that are not under the master key yet (exit 2 when any is)',
+    ),
     output: outputForm(['text', 'json']),
     home: homeOption,
   },
@@ -44,7 +46,7 @@ export const rotateMasterKeyCommand: Command<Options> = {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const databaseSettings = await resolveDatabase(settings, home);
-    await assertMigrated(databaseSettings);
+    await requireMigrated(databaseSettings);
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log });
     const { db } = database;
@@ -64,7 +66,7 @@ interface Status extends RotationProgress {
   readonly masterKeyId: string;
 }
 
-/** @throws MissingMasterKey where some are under one that is not here */
+/** @throws MissingMasterKey when a data key needs a master key that is not configured */
 async function readStatus(db: Db, masterKeys: MasterKeys): Promise<Status> {
   const fault = await findMissingMasterKey(db, masterKeys);
   if (fault !== null) throw fault;
@@ -95,7 +97,7 @@ async function carryOut(
     stdout.write(`all ${total} keys are under the master key ${masterKeyId} now\n`);
   } else {
     stdout.write(
-      `nothing to do: all ${total} keys are under the master key ${masterKeyId} already. To change it, give ` +
+      `nothing to do: all ${total} keys already use the master key ${masterKeyId}. To change it, set ` +
         'every server a new GATEWRIGHT_MASTER_KEY, and this one as GATEWRIGHT_MASTER_KEY_PREVIOUS\n',
     );
   }

@@ -1,4 +1,4 @@
-/** Knows the command that serves the Admin API and inference until it is told to stop. */
+/** Defines the `serve` command, which serves the Admin API and inference until it is stopped. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { missingMasterKey } from '../../app/missing-settings.ts';
@@ -9,7 +9,13 @@ import { migrate } from '../../store/migrations/migrate.ts';
 import { resolveDatabase } from '../database/database.ts';
 import type { Command } from '../shared/command.ts';
 import { keepHeapSmall } from '../shared/heap.ts';
-import { choices, flag, homeOption, port, text } from '../shared/option.ts';
+import {
+  choicesOption,
+  homeOption,
+  portOption,
+  switchOption,
+  textOption,
+} from '../shared/option.ts';
 import { reasonUnavailable, type Wait, waitWhile } from '../shared/wait.ts';
 
 interface Options {
@@ -23,36 +29,38 @@ interface Options {
   home: string | undefined;
 }
 
-export const serve: Command<Options> = {
+export const serveCommand: Command<Options> = {
   examples: [
-    ['gatewright serve', 'Listen where PORT and GATEWRIGHT_HOST say'],
+    ['gatewright serve', 'Listen at GATEWRIGHT_HOST and PORT'],
     ['gatewright serve --migrate', 'Bring the database to this version first'],
-    ['gatewright serve --components gateway', 'Inference alone, as often as there is need of it'],
-    ['gatewright serve --port 0 --no-jobs', 'Take a free port; leave the jobs to other replicas'],
+    ['gatewright serve --components gateway', 'Inference only, with any number of replicas'],
+    ['gatewright serve --port 0 --no-jobs', 'Use a free port; leave the jobs to other replicas'],
   ],
   options: {
-    host: text('ADDRESS', {
+    host: textOption('ADDRESS', {
       describe: 'Address to listen on',
       fallback: 'GATEWRIGHT_HOST, else 127.0.0.1',
     }),
-    port: port(8080, {
+    port: portOption(8080, {
       describe: 'Port of the Admin API; 0 selects a free port',
       fallback: 'PORT, else 8080',
     }),
-    'metrics-port': port(9464, {
+    'metrics-port': portOption(9464, {
       describe: 'Port of the Prometheus metrics; 0 selects a free port',
       fallback: 'GATEWRIGHT_METRICS_PORT, else 9464',
     }),
-    'inference-port': port(8787, {
+    'inference-port': portOption(8787, {
       describe: 'Port of inference; 0 selects a free port',
       fallback: 'GATEWRIGHT_INFERENCE_PORT, else 8787',
     }),
-    components: choices(allComponents, 'LIST', {
+    components: choicesOption(allComponents, 'LIST', {
       describe: 'What to run, separated by commas: admin, gateway, jobs',
       fallback: 'all',
     }),
-    'no-jobs': flag('Leave the scheduled jobs to other replicas'),
-    migrate: flag('Run missing migrations first; without it a database that is behind is refused'),
+    'no-jobs': switchOption('Leave the scheduled jobs to other replicas'),
+    migrate: switchOption(
+      'Run missing migrations first; without it a database that is behind is refused',
+    ),
     home: homeOption,
   },
   run: async (options, io) => {
@@ -91,11 +99,11 @@ function componentsOf(options: Options): readonly Component[] {
 }
 
 interface Start extends Pick<Wait, 'seconds' | 'signal'> {
-  /** What needs the database before anything is served. */
+  /** Work that needs the database before requests are served. */
   readonly work: () => Promise<void>;
 }
 
-/** While the database is waited for both ports answer, so that who looks sees a process that is alive. */
+/** Both ports respond while waiting for the database, so that liveness probes succeed. */
 async function start(app: App, log: Log, { work, seconds, signal }: Start): Promise<void> {
   let isListening = false;
   const listen = async (): Promise<void> => {

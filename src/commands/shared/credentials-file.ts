@@ -37,7 +37,8 @@ export function credentialsPathOf(home: string): string {
  */
 export function credentialsText(
   url: string,
-  tenant: Omit<BootstrappedAccount, 'organisationId'> & Partial<Pick<BootstrappedTenant, 'organisationApiKey'>>,
+  tenant: Omit<BootstrappedAccount, 'organisationId'> &
+    Partial<Pick<BootstrappedTenant, 'organisationApiKey'>>,
   inferenceUrl?: string,
 ): string {
   const origin = url.replace(/\/+$/, '');

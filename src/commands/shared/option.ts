@@ -45,13 +45,13 @@ interface Description {
 }
 
 /** `--once` */
-export function flag(describe: string, letter?: string): Option<boolean> {
+export function switchOption(describe: string, letter?: string): Option<boolean> {
   const read = (given: readonly string[]): boolean => given.length > 0;
   return { form: 'switch', placeholder: '', describe, read, ...(letter ? { letter } : {}) };
 }
 
 /** `--home DIR`. `expected` describes the values that `isValid` accepts. */
-export function text(
+export function textOption(
   placeholder: string,
   facts: Description & {
     readonly isValid?: (given: string) => boolean;
@@ -67,7 +67,7 @@ export function text(
 }
 
 /** `--port PORT`: decimal digits only; rejects `1e3` and `0x50`. */
-export function wholeNumber(
+export function wholeNumberOption(
   placeholder: string,
   range: { readonly min: number; readonly max: number; readonly example: number },
   facts: Description,
@@ -87,7 +87,7 @@ export function wholeNumber(
 const secondsIn = { s: 1, m: 60, h: 3600 } as const;
 
 /** `--interval 90s`: a whole number of seconds, minutes or hours; the value is in seconds. */
-export function duration(
+export function durationOption(
   range: { readonly min: number; readonly max: number; readonly example: string },
   facts: Description,
 ): Option<number | undefined> {
@@ -106,7 +106,7 @@ export function duration(
 }
 
 /** `--drift heal|report|off`: one of several choices, undefined by default. */
-export function optionalChoice<const Word extends string>(
+export function optionalChoiceOption<const Word extends string>(
   words: readonly [Word, ...Word[]],
   facts: Description,
 ): Option<Word | undefined> {
@@ -116,7 +116,7 @@ export function optionalChoice<const Word extends string>(
 }
 
 /** `--output text|json`: one of several choices, the first by default. */
-export function choice<const Word extends string>(
+export function choiceOption<const Word extends string>(
   words: readonly [Word, ...Word[]],
   facts: { readonly describe: string; readonly letter?: string },
 ): Option<Word> {
@@ -133,7 +133,7 @@ export function choice<const Word extends string>(
 }
 
 /** `--fail-on delete,replace`: a comma-separated list of choices, empty by default. */
-export function choices<const Word extends string>(
+export function choicesOption<const Word extends string>(
   words: readonly Word[],
   placeholder: string,
   facts: Description,
@@ -148,7 +148,7 @@ export function outputForm<const Form extends string>(
   forms: readonly [Form, ...Form[]],
   describe = 'Output format',
 ): Option<Form> {
-  return choice(forms, { letter: 'o', describe });
+  return choiceOption(forms, { letter: 'o', describe });
 }
 
 /** `--workspace NAME`, repeatable. */
@@ -208,15 +208,15 @@ export function optionalWord(describe: string): Option<string | undefined> {
 }
 
 /** `[paths..]`, any number of words. `fallback` describes what an empty list means. */
-export function words(describe: string, fallback: string): Option<readonly string[]> {
+export function positionalWords(describe: string, fallback: string): Option<readonly string[]> {
   return { form: 'words', placeholder: '', describe, fallback, read: (given) => given };
 }
 
 const portMax = 65_535;
 
 /** A TCP port; 0 lets the system choose one. */
-export function port(example: number, facts: Description): Option<number | undefined> {
-  return wholeNumber('PORT', { min: 0, max: portMax, example }, facts);
+export function portOption(example: number, facts: Description): Option<number | undefined> {
+  return wholeNumberOption('PORT', { min: 0, max: portMax, example }, facts);
 }
 
 export function refused(message: string): Failure {
@@ -237,7 +237,7 @@ function oneOf<Word extends string>(words: readonly Word[], given: string, name:
 }
 
 /** `--home`, for commands that find a running database or credentials there. */
-export const homeOption = text('DIR', {
+export const homeOption = textOption('DIR', {
   describe: 'Data folder of `gatewright up`',
   fallback: 'GATEWRIGHT_HOME, else .gatewright',
 });

@@ -19,7 +19,10 @@ export async function outputFile(option: string, file: string, cwd: string): Pro
   const folder = dirname(path);
   const isThere = await isFolder(folder);
   if (isThere === undefined) {
-    throw refuse(`the folder ${folder} does not exist`, `create it with: mkdir -p ${shellWord(folder)}`);
+    throw refuse(
+      `the folder ${folder} does not exist`,
+      `create it with: mkdir -p ${shellWord(folder)}`,
+    );
   }
   if (!isThere) throw refuse(`${folder} is a file and no folder`, 'name another place');
   if (await isFolder(path)) throw refuse('that is a folder', 'name a file in it');

@@ -24,7 +24,7 @@ export class Progress {
   }
 
   /** Called after each change; reports at intervals. */
-  tell({ done, total }: { readonly done: number; readonly total: number }): void {
+  report({ done, total }: { readonly done: number; readonly total: number }): void {
     const now = this.#clock.now();
     this.#startedAt ??= now;
     const elapsedMs = now - this.#startedAt;

@@ -1,4 +1,4 @@
-/** Knows what `up` makes sure of before it fetches, makes or migrates anything: home, open files, ports. */
+/** Checks home, open-file limit and ports before `up` downloads, creates or migrates anything. */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,21 +9,22 @@ import { isHeld } from '../../embedded/home-lock.ts';
 import { Failure } from '../../failure.ts';
 import { faultList, inspectSettings, type Settings } from '../../settings.ts';
 
-/** The database server keeps up to 100 open, this process what its connections need. */
+/** The database server opens up to 100 files; this process one for each connection. */
 const openFilesMin = 256;
 
 export interface UpSettings {
   readonly settings: Settings;
   /** Absolute path. */
   readonly home: string;
-  /** The metrics may go to another port than the usual one, because nobody asked for that one. */
+  /** Whether metrics may use another port, because the default port was not requested explicitly. */
   readonly isMetricsPortFree: boolean;
 }
 
 /**
- * The settings, and the home: the one named or, for a port named while another process holds the
- * usual home, that with the port behind its name, which is then the home of that port for good.
- * Throws `Failure` that lists every fault of the settings.
+ * The settings and the home. With --port, while another process uses the default home, the home gets
+ * the port as a suffix and stays the home of that port.
+ *
+ * @throws Failure that lists every fault of the settings
  */
 export function readUpSettings(
   cwd: string,
@@ -40,9 +41,9 @@ export function readUpSettings(
   return { settings, home, isMetricsPortFree };
 }
 
-/** Throws `Failure` when this process may open too few files for a server and a database server. */
-export function assertOpenFiles(): void {
-  // Its list of addresses would ask the network for their names.
+/** @throws Failure when the open-file limit is too low for a server and a database server */
+export function requireOpenFiles(): void {
+  // The report would otherwise resolve host names of open connections.
   Object.assign(process.report, { excludeNetwork: true });
   const { userLimits } = process.report.getReport() as unknown as {
     userLimits?: { open_files?: { soft: number | string } };
@@ -57,8 +58,9 @@ export function assertOpenFiles(): void {
 }
 
 /**
- * The ports to listen on, each free a moment ago. Throws `Failure` that names a port asked for which
- * cannot be had.
+ * The ports to listen on, each just found to be free.
+ *
+ * @throws Failure that names a requested port that cannot be used
  */
 export async function choosePorts(
   server: Settings['server'],
@@ -80,7 +82,7 @@ export async function choosePorts(
   return { ...server, metricsPort: 0 };
 }
 
-/** The settings of inference with a port that was free a moment ago; throws as {@link choosePorts}. */
+/** The inference settings with a port just found to be free; throws like {@link choosePorts}. */
 export async function chooseInferencePort(
   settings: Pick<Settings, 'server' | 'inference'>,
   progress: (line: string) => void,
@@ -95,11 +97,11 @@ export async function chooseInferencePort(
   if (inference.port !== null) {
     throw listenFailure(server.host, port, 'GATEWRIGHT_INFERENCE_PORT', fault);
   }
-  progress(`port ${port} is taken: inference goes to a free one (GATEWRIGHT_INFERENCE_PORT)`);
+  progress(`port ${port} is in use: inference uses a free port (GATEWRIGHT_INFERENCE_PORT)`);
   return { ...inference, port: 0 };
 }
 
-/** Why nothing can listen there; null when it can. */
+/** The error of a listen attempt; null on success. */
 async function tryPort(host: string, port: number): Promise<Error | null> {
   const probe = createServer();
   try {

@@ -1,4 +1,4 @@
-/** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
+/** Starts the parts of `up` in order and stops them in reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { proveMasterKeys } from '../../app/master-key-check.ts';
@@ -19,8 +19,8 @@ import { readTrustedHosts, type TrustedHosts } from '../../trusted-hosts.ts';
 import { describeDatabase, embeddedSettings } from '../database/database.ts';
 import {
   assertNoMasterKey,
+  createHomeKeys,
   ensureHomeKeys,
-  makeHomeKeys,
   missingHomeKey,
   readHomeKeys,
 } from '../database/home-keys.ts';
@@ -34,25 +34,25 @@ export interface StartOptions {
   readonly settings: Settings;
   /** Absolute path. */
   readonly home: string;
-  /** Overrides the settings; 0 takes free ports. */
+  /** Overrides the settings; 0 selects free ports. */
   readonly port: number | undefined;
-  /** Metrics may go to a free port where the usual one is taken. */
+  /** Whether metrics may use a free port when the default one is in use. */
   readonly isMetricsPortFree: boolean;
-  /** Run the mock upstream, which the manifests of the quickstart name. */
+  /** Whether to run the mock upstream, which the manifests of the quickstart use. */
   readonly mocksUpstream: boolean;
-  /** Fetch nothing. */
+  /** Do not use the network. */
   readonly offline: boolean;
-  /** Where the log goes; null for standard error. */
+  /** Log file; null for standard error. */
   readonly logPath: string | null;
-  /** Called with one line a step. */
+  /** Called with one line for each step. */
   readonly progress: (line: string) => void;
 }
 
-/** `up` runs every part. */
+/** `up` runs every component. */
 export type UpAddresses = { readonly [A in keyof Addresses]: string };
 
 /** A running deployment; disposing of it stops everything, the database last. */
-export interface Started extends AsyncDisposable {
+export interface Deployment extends AsyncDisposable {
   readonly version: string;
   readonly migration: MigrationReport;
   readonly addresses: UpAddresses;
@@ -60,14 +60,14 @@ export interface Started extends AsyncDisposable {
   readonly embedded: EmbeddedDatabase | null;
 }
 
-/** Throws `Failure` for everything the user can mend; what had been started by then is stopped. */
-export async function startDeployment(options: StartOptions, io: CommandIo): Promise<Started> {
+/** @throws Failure for everything the user can fix, after stopping what was started */
+export async function startDeployment(options: StartOptions, io: CommandIo): Promise<Deployment> {
   const { settings, home, progress } = options;
   await using parts = new AsyncDisposableStack();
   const lock = parts.use(acquireHomeLock(home));
   progress(`home ${home}`);
   for (const warning of settings.warnings) progress(`warning: ${warning}`);
-  const kept = settings.masterKeys ?? ownMasterKeys(options);
+  const existing = settings.masterKeys ?? ownMasterKeys(options);
   const wanted = serverSettings(settings, options.port);
   const server = await choosePorts(wanted, options.isMetricsPortFree, progress);
   const inference = await chooseInferencePort({ ...settings, server }, progress);
@@ -76,10 +76,10 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const database = embedded
     ? embeddedSettings(embedded.connection, settings.databasePoolSize)
     : settings.database!;
-  if (kept === null) await assertNoMasterKey(home, database);
-  else await proveMasterKeys(database, kept);
+  if (existing === null) await assertNoMasterKey(home, database);
+  else await proveMasterKeys(database, existing);
   const migration = await migrateDatabase(database, log, progress, io.signal);
-  const masterKeys = kept ?? (await ensureHomeKeys(home, database));
+  const masterKeys = existing ?? (await ensureHomeKeys(home, database));
   const trustedHosts = await trustMock(options, parts);
   const running = { ...settings, database, masterKeys, server, inference, trustedHosts };
   const app = parts.use(await createApp(running, { log }));
@@ -112,15 +112,15 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
 }
 
 /**
- * The home's key, made at the first start before its database is. Null where the home has none and the
- * database is not its own, which first has to tell whether it was made with one.
+ * The key of the home, created at the first start before the database. Null when the home has no key
+ * and the database is configured, because that database may already use a key.
  */
 function ownMasterKeys({ settings, home, progress }: StartOptions): MasterKeySettings | null {
-  const kept = readHomeKeys(home);
-  if (kept !== null || settings.database !== null) return kept;
+  const existing = readHomeKeys(home);
+  if (existing !== null || settings.database !== null) return existing;
   const data = findData(home, progress);
   if (data !== null) throw missingHomeKey(home, `The database in ${data}`);
-  return makeHomeKeys(home);
+  return createHomeKeys(home);
 }
 
 function openLog(
@@ -130,7 +130,7 @@ function openLog(
 ): Log {
   if (logPath === null)
     return createLog({ level: settings.logLevel ?? 'info', destination: io.stderr });
-  // The log of the start before is kept, because it may say why that one ended.
+  // The previous log is preserved, because it may explain why that start ended.
   if (existsSync(logPath)) renameSync(logPath, `${logPath}.1`);
   const file = createWriteStream(logPath, { mode: 0o600 });
   parts.defer(() => new Promise<void>((done) => file.end(done)));
@@ -168,7 +168,7 @@ async function migrateDatabase(
   return report;
 }
 
-/** Starts it, unless it runs already, and trusts its address beside those of the settings. */
+/** Starts the mock upstream unless it runs already, and adds its address to the trusted hosts. */
 async function trustMock(
   { settings, mocksUpstream, progress }: StartOptions,
   parts: AsyncDisposableStack,
@@ -187,8 +187,8 @@ async function trustMock(
 }
 
 /**
- * `--port 0` asks for no fixed port, so it frees the one of the metrics, too. Whoever presses Ctrl-C
- * has nobody in front of the server who would have to notice, unless the settings say so.
+ * `--port 0` also selects a free metrics port. There is no load balancer in front of `up`, so it stops
+ * without a lame-duck period unless the settings configure one.
  */
 function serverSettings(settings: Settings, port: number | undefined): Settings['server'] {
   const server = { ...settings.server, lameDuckSeconds: settings.server.lameDuckSeconds ?? 0 };
@@ -196,7 +196,7 @@ function serverSettings(settings: Settings, port: number | undefined): Settings[
   return { ...server, port, metricsPort: port === 0 ? 0 : server.metricsPort };
 }
 
-/** Where people find the log of `up`, which would tear their terminal's report apart. */
+/** Log file of `up`; log lines on the terminal would interrupt the report. */
 export function logPathOf(home: string): string {
   return join(home, 'gatewright.log');
 }

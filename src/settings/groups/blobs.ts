@@ -1,6 +1,6 @@
 /** Groups and validates the settings of blob storage. */
 import type { Secret } from '../../secret.ts';
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 
 export interface BlobSettings {
   /** Storage of new files. */
@@ -44,7 +44,7 @@ type SecretOf = (
 
 const mebibyte = 1024 * 1024;
 
-export function blobSettings(values: Values, secretOf: SecretOf): BlobSettings {
+export function blobSettings(values: SettingValues, secretOf: SecretOf): BlobSettings {
   const directory = values.GATEWRIGHT_BLOB_DIR ?? null;
   const s3 = s3Settings(values, secretOf);
   const usual = s3 !== null ? 's3' : directory !== null ? 'directory' : 'database';
@@ -56,7 +56,7 @@ export function blobSettings(values: Values, secretOf: SecretOf): BlobSettings {
   };
 }
 
-function s3Settings(values: Values, secretOf: SecretOf): S3Settings | null {
+function s3Settings(values: SettingValues, secretOf: SecretOf): S3Settings | null {
   const bucket = values.GATEWRIGHT_BLOB_S3_BUCKET;
   const region = values.GATEWRIGHT_BLOB_S3_REGION;
   const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
@@ -74,7 +74,7 @@ function s3Settings(values: Values, secretOf: SecretOf): S3Settings | null {
 
 /** An explicit access key has precedence over the identity of the pod. */
 function credentialsOf(
-  values: Values,
+  values: SettingValues,
   secretOf: SecretOf,
   stsUsual: URL,
 ): S3CredentialsSettings | null {
@@ -99,7 +99,7 @@ function credentialsOf(
 
 const ofKey = ['GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID', 'GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY'] as const;
 const ofRole = ['AWS_ROLE_ARN', 'AWS_WEB_IDENTITY_TOKEN_FILE'] as const;
-const ofS3: readonly Name[] = [
+const ofS3: readonly SettingName[] = [
   ...ofKey,
   'GATEWRIGHT_BLOB_S3_SESSION_TOKEN',
   'GATEWRIGHT_BLOB_S3_STS_ENDPOINT',
@@ -109,7 +109,10 @@ const ofS3: readonly Name[] = [
 ];
 
 /** @param isGiven whether a setting is set, even if invalid */
-export function blobFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
+export function blobFaults(
+  values: SettingValues,
+  isGiven: (name: SettingName) => boolean,
+): string[] {
   const isBucket = isGiven('GATEWRIGHT_BLOB_S3_BUCKET');
   const isDirectory = isGiven('GATEWRIGHT_BLOB_DIR');
   const idle = isBucket ? [] : ofS3.filter(isGiven);
@@ -133,7 +136,10 @@ export function blobFaults(values: Values, isGiven: (name: Name) => boolean): st
 }
 
 /** Settings that are only useful together. */
-function halfFaults(whole: readonly Name[], isGiven: (name: Name) => boolean): string[] {
+function halfFaults(
+  whole: readonly SettingName[],
+  isGiven: (name: SettingName) => boolean,
+): string[] {
   const given = whole.find(isGiven);
   const missing = whole.filter((name) => !isGiven(name));
   return given === undefined
@@ -141,7 +147,7 @@ function halfFaults(whole: readonly Name[], isGiven: (name: Name) => boolean): s
     : missing.map((name) => `${given} is set, but ${name} is not: set both`);
 }
 
-function credentialFaults(isGiven: (name: Name) => boolean): string[] {
+function credentialFaults(isGiven: (name: SettingName) => boolean): string[] {
   const isRole = ofRole.some(isGiven);
   if (isGiven('GATEWRIGHT_BLOB_S3_STS_ENDPOINT') && !isRole) {
     return [

@@ -6,7 +6,7 @@ const noticeDays = 30;
 const block = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
 
 /** Result of a check; `summary` names subjects and dates. */
-export interface Verdict {
+export interface CertificateCheck {
   readonly faults: string[];
   readonly warnings: string[];
   readonly summary: string;
@@ -19,7 +19,7 @@ export function certificateSummary(pem: string): string {
 }
 
 /** Checks a CA bundle: one valid certificate is enough. `now` is in ms since the epoch. */
-export function checkAuthorities(name: string, pem: string, now: number): Verdict {
+export function checkAuthorities(name: string, pem: string, now: number): CertificateCheck {
   const parsed = parseCertificates(name, pem);
   if (parsed.fault !== null) return failed(parsed.fault);
   const last = parsed.certificates.reduce((a, b) => (expiry(a) >= expiry(b) ? a : b));
@@ -31,11 +31,11 @@ export function checkAuthorities(name: string, pem: string, now: number): Verdic
 }
 
 /** Checks the dates of a client certificate (first in the chain) and that its key matches. */
-export function checkPair(
+export function checkClientCertificate(
   names: { cert: string; key: string },
   pem: { cert: string; key: string },
   now: number,
-): Verdict {
+): CertificateCheck {
   const parsed = parseCertificates(names.cert, pem.cert);
   const key = parseKey(pem.key);
   const faults = parsed.fault === null ? [] : [parsed.fault];
@@ -53,7 +53,7 @@ export function checkPair(
   return { faults, warnings: nearExpiry(names.cert, leaf, now), summary };
 }
 
-function failed(fault: string): Verdict {
+function failed(fault: string): CertificateCheck {
   return { faults: [fault], warnings: [], summary: '' };
 }
 

@@ -1,18 +1,18 @@
 /** Combines the DB_ variables to database endpoints with TLS, and validates them. */
 import { isIP } from 'node:net';
 import { Secret } from '../../secret.ts';
-import type { Given } from '../reading/sources.ts';
+import type { SettingText } from '../reading/sources.ts';
 import { host } from '../variables/forms.ts';
-import type { Name, Values } from '../variables/variables.ts';
-import { checkAuthorities, checkPair } from './certificates.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
+import { checkAuthorities, checkClientCertificate } from './certificates.ts';
 
 export interface DatabaseInput {
-  readonly values: Values;
-  readonly given: ReadonlyMap<Name, Given>;
+  readonly values: SettingValues;
+  readonly given: ReadonlyMap<SettingName, SettingText>;
   /** Settings that are set but unreadable; their faults are already reported. */
-  readonly unread: ReadonlySet<Name>;
+  readonly unread: ReadonlySet<SettingName>;
   /** Settings that are set but malformed and count as unset; their faults are already reported. */
-  readonly wrong: ReadonlySet<Name>;
+  readonly wrong: ReadonlySet<SettingName>;
   /** Milliseconds since the epoch, for checking certificate dates. */
   readonly now: number;
   readonly faults: string[];
@@ -124,7 +124,7 @@ interface UrlParts {
 }
 
 /** Query options of other drivers, and the variable with the same meaning here. */
-const queryOptions: Record<string, Name> = {
+const queryOptions: Record<string, SettingName> = {
   ssl: 'DB_SSL',
   sslmode: 'DB_SSL',
   usessl: 'DB_SSL',
@@ -196,7 +196,7 @@ function readUrl(text: string, origin: string, input: DatabaseInput): UrlParts |
 /** Reports all parts that are set twice in one sentence. */
 function refuseTwice(
   { given, faults }: DatabaseInput,
-  places: readonly Name[],
+  places: readonly SettingName[],
   url: UrlParts | null,
 ): void {
   const parts = [
@@ -233,7 +233,9 @@ function readTls(input: DatabaseInput) {
   const verdicts = [];
   if (ca !== undefined) verdicts.push(checkAuthorities('DB_SSL_CA', ca, now));
   if (cert !== undefined && key !== undefined) {
-    verdicts.push(checkPair({ cert: 'DB_SSL_CERT', key: 'DB_SSL_KEY' }, { cert, key }, now));
+    verdicts.push(
+      checkClientCertificate({ cert: 'DB_SSL_CERT', key: 'DB_SSL_KEY' }, { cert, key }, now),
+    );
   }
   for (const verdict of verdicts) {
     faults.push(...verdict.faults);

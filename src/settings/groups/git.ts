@@ -1,7 +1,7 @@
 /** Groups the settings of Git sources. */
 import type { Secret } from '../../secret.ts';
 import type { secretIn } from '../reading/secrets.ts';
-import type { Values } from '../variables/variables.ts';
+import type { SettingValues } from '../variables/variables.ts';
 import { signatureSettings } from './signatures.ts';
 
 /** Credentials and verification of a Git source. */
@@ -16,7 +16,10 @@ export interface GitSettings {
   readonly signatures: ReturnType<typeof signatureSettings>;
 }
 
-export function gitSettings(values: Values, secretOf: ReturnType<typeof secretIn>): GitSettings {
+export function gitSettings(
+  values: SettingValues,
+  secretOf: ReturnType<typeof secretIn>,
+): GitSettings {
   return {
     token: secretOf('GATEWRIGHT_GIT_TOKEN'),
     username: values.GATEWRIGHT_GIT_USERNAME,

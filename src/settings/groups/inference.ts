@@ -1,6 +1,6 @@
 /** Groups and validates the settings of the inference API. */
 import type { secretIn } from '../reading/secrets.ts';
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 import { type TraceSettings, traceSettings } from './traces.ts';
 
 export interface InferenceSettings {
@@ -43,7 +43,7 @@ export interface TokenSettings {
 const mebibyte = 1024 * 1024;
 
 export function inferenceSettings(
-  values: Values,
+  values: SettingValues,
   secretOf: ReturnType<typeof secretIn>,
 ): InferenceSettings {
   return {
@@ -66,7 +66,7 @@ export function inferenceSettings(
   };
 }
 
-function tokenSettings(values: Values): TokenSettings | null {
+function tokenSettings(values: SettingValues): TokenSettings | null {
   const keySets = values.GATEWRIGHT_JWT_JWKS_URIS;
   if (keySets === undefined || values.JWT_ENABLED === false) return null;
   return {
@@ -87,9 +87,12 @@ const tokenNames = [
 ] as const;
 
 /** @param isGiven whether a setting is set, even if invalid */
-export function tokenFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
+export function tokenFaults(
+  values: SettingValues,
+  isGiven: (name: SettingName) => boolean,
+): string[] {
   if (isGiven('GATEWRIGHT_JWT_JWKS_URIS')) return [];
-  const idle: Name[] = tokenNames.filter(isGiven);
+  const idle: SettingName[] = tokenNames.filter(isGiven);
   if (values.JWT_ENABLED === true) idle.unshift('JWT_ENABLED');
   return idle.map(
     (name) =>

@@ -1,6 +1,6 @@
 /** Groups and validates the settings of outgoing mail. */
 import type { Secret } from '../../secret.ts';
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 
 export interface MailSettings {
   readonly host: string;
@@ -24,7 +24,7 @@ export interface AlertSettings {
 const ports = { starttls: 587, implicit: 465, none: 25 } as const;
 
 export function alertSettings(
-  values: Values,
+  values: SettingValues,
   secretOf: (name: 'SMTP_PASSWORD') => Secret | undefined,
 ): AlertSettings {
   return {
@@ -33,7 +33,7 @@ export function alertSettings(
   };
 }
 
-function mailSettings(values: Values, password: Secret | undefined): MailSettings | null {
+function mailSettings(values: SettingValues, password: Secret | undefined): MailSettings | null {
   const { SMTP_HOST: host, SMTP_FROM: from, GATEWRIGHT_SMTP_TLS: tls } = values;
   if (values.SMTP_MAIL === false || host === undefined || from === undefined) return null;
   const port = values.SMTP_PORT ?? ports[tls];
@@ -41,7 +41,7 @@ function mailSettings(values: Values, password: Secret | undefined): MailSetting
 }
 
 /** Settings that each setting requires. */
-const needs: Partial<Record<Name, readonly Name[]>> = {
+const needs: Partial<Record<SettingName, readonly SettingName[]>> = {
   SMTP_HOST: ['SMTP_FROM'],
   SMTP_FROM: ['SMTP_HOST'],
   SMTP_PORT: ['SMTP_HOST'],
@@ -52,9 +52,12 @@ const needs: Partial<Record<Name, readonly Name[]>> = {
 };
 
 /** @param isGiven whether a setting is set, even if invalid */
-export function mailFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
-  const pairs = (Object.entries(needs) as [Name, readonly Name[]][]).filter(([name]) =>
-    isGiven(name),
+export function mailFaults(
+  values: SettingValues,
+  isGiven: (name: SettingName) => boolean,
+): string[] {
+  const pairs = (Object.entries(needs) as [SettingName, readonly SettingName[]][]).filter(
+    ([name]) => isGiven(name),
   );
   if (values.SMTP_MAIL === true) pairs.unshift(['SMTP_MAIL', ['SMTP_HOST']]);
   const faults = pairs.flatMap(([name, needed]) => {

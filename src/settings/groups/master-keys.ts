@@ -1,8 +1,8 @@
 /** Groups and validates the settings of master keys. */
 import type { Secret } from '../../secret.ts';
 import { secretIn } from '../reading/secrets.ts';
-import type { Given } from '../reading/sources.ts';
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingText } from '../reading/sources.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 
 /** The master keys that encrypt the data keys in the database. */
 export interface MasterKeySettings {
@@ -19,17 +19,20 @@ export interface MasterKeySettings {
 }
 
 /** Parsed settings and their texts. */
-export interface Read {
-  readonly values: Values;
-  readonly given: ReadonlyMap<Name, Given>;
+export interface MasterKeyInput {
+  readonly values: SettingValues;
+  readonly given: ReadonlyMap<SettingName, SettingText>;
 }
 
-const masterKeyNames: readonly Name[] = ['GATEWRIGHT_MASTER_KEY', 'GATEWRIGHT_MASTER_KEY_PREVIOUS'];
+const masterKeyNames: readonly SettingName[] = [
+  'GATEWRIGHT_MASTER_KEY',
+  'GATEWRIGHT_MASTER_KEY_PREVIOUS',
+];
 
 /** Null when no master key is set. `readAgain` reads the current settings. */
 export function masterKeySettings(
-  read: Read,
-  readAgain: (names: readonly Name[]) => Read,
+  read: MasterKeyInput,
+  readAgain: (names: readonly SettingName[]) => MasterKeyInput,
 ): MasterKeySettings | null {
   const secretOf = secretIn(read.values, read.given);
   const current = secretOf('GATEWRIGHT_MASTER_KEY');
@@ -44,7 +47,7 @@ export function masterKeySettings(
 }
 
 /** @param wrong settings with faults that are already reported; unset in `values` */
-export function masterKeyFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
+export function masterKeyFaults(values: SettingValues, wrong: ReadonlySet<SettingName>): string[] {
   if (masterKeyNames.some((name) => wrong.has(name))) return [];
   const { GATEWRIGHT_MASTER_KEY: current, GATEWRIGHT_MASTER_KEY_PREVIOUS: previous } = values;
   if (previous === undefined) return [];

@@ -1,7 +1,7 @@
 /** Groups and validates the settings of commit statuses and notifications. */
 import type { Secret } from '../../secret.ts';
 import type { gitHostForms, noticeForms } from '../variables/forms.ts';
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 
 interface CommitStatusSettings {
   readonly token: Secret;
@@ -24,7 +24,7 @@ type SecretOf = (
 
 /** Undefined when no commit status is written. */
 export function commitStatusSettings(
-  values: Values,
+  values: SettingValues,
   secretOf: SecretOf,
 ): CommitStatusSettings | undefined {
   const token = secretOf('GATEWRIGHT_COMMIT_STATUS_TOKEN');
@@ -39,7 +39,7 @@ export function commitStatusSettings(
 
 /** Undefined when notifications are off. */
 export function notificationSettings(
-  values: Values,
+  values: SettingValues,
   secretOf: SecretOf,
 ): NotificationSettings | undefined {
   const url = secretOf('GATEWRIGHT_NOTIFY_URL');
@@ -52,7 +52,7 @@ export function notificationSettings(
 }
 
 /** The setting that each setting requires. */
-const needs: Partial<Record<Name, Name>> = {
+const needs: Partial<Record<SettingName, SettingName>> = {
   GATEWRIGHT_COMMIT_STATUS_FORM: 'GATEWRIGHT_COMMIT_STATUS_TOKEN',
   GATEWRIGHT_COMMIT_STATUS_API_URL: 'GATEWRIGHT_COMMIT_STATUS_TOKEN',
   GATEWRIGHT_COMMIT_STATUS_LINK: 'GATEWRIGHT_COMMIT_STATUS_TOKEN',
@@ -61,8 +61,11 @@ const needs: Partial<Record<Name, Name>> = {
 };
 
 /** @param isGiven whether a setting is set, even if invalid */
-export function notifyFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
-  const alone = (Object.entries(needs) as [Name, Name][])
+export function notifyFaults(
+  values: SettingValues,
+  isGiven: (name: SettingName) => boolean,
+): string[] {
+  const alone = (Object.entries(needs) as [SettingName, SettingName][])
     .filter(([name, needed]) => isGiven(name) && !isGiven(needed))
     .map(
       ([name, needed]) => `${name} is set, but has no effect without ${needed}: set both or none`,

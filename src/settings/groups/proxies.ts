@@ -1,7 +1,7 @@
 /** Groups the settings of proxies. */
 import type { Secret } from '../../secret.ts';
 import type { secretIn } from '../reading/secrets.ts';
-import type { Values } from '../variables/variables.ts';
+import type { SettingValues } from '../variables/variables.ts';
 
 export interface ProxySettings {
   readonly http: Secret<URL> | undefined;
@@ -11,7 +11,7 @@ export interface ProxySettings {
 }
 
 export function proxySettings(
-  values: Values,
+  values: SettingValues,
   secretOf: ReturnType<typeof secretIn>,
 ): ProxySettings | null {
   const [http, https] = [secretOf('HTTP_PROXY'), secretOf('HTTPS_PROXY')];

@@ -2,7 +2,7 @@
 import type { Secret } from '../../secret.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import { type ClientKey, type PublicKey, publicKeyOf } from '../variables/client-key.ts';
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 
 /** How this deployment authenticates to the issuer; a public client only sends its ID. */
 export type ClientProof =
@@ -35,7 +35,7 @@ export interface SignInSettings {
 }
 
 export function signInSettings(
-  values: Values,
+  values: SettingValues,
   secretOf: ReturnType<typeof secretIn>,
 ): SignInSettings | null {
   const {
@@ -61,7 +61,7 @@ export function signInSettings(
   };
 }
 
-function proofOf(values: Values, secretOf: ReturnType<typeof secretIn>): ClientProof {
+function proofOf(values: SettingValues, secretOf: ReturnType<typeof secretIn>): ClientProof {
   const method = values.GATEWRIGHT_SIGN_IN_AUTH_METHOD ?? 'client_secret_post';
   const key = secretOf('GATEWRIGHT_SIGN_IN_CLIENT_JWKS');
   if (method === 'private_key_jwt') {
@@ -72,14 +72,14 @@ function proofOf(values: Values, secretOf: ReturnType<typeof secretIn>): ClientP
   return secret === undefined ? { method: 'none' } : { method, secret };
 }
 
-const whole: readonly Name[] = [
+const whole: readonly SettingName[] = [
   'GATEWRIGHT_SIGN_IN_ISSUER',
   'GATEWRIGHT_SIGN_IN_CLIENT_ID',
   'GATEWRIGHT_PUBLIC_URL',
 ];
 
 /** Settings that each setting requires. */
-const needs: Partial<Record<Name, readonly Name[]>> = {
+const needs: Partial<Record<SettingName, readonly SettingName[]>> = {
   ...Object.fromEntries(whole.map((name) => [name, whole.filter((other) => other !== name)])),
   GATEWRIGHT_SIGN_IN_CLIENT_SECRET: ['GATEWRIGHT_SIGN_IN_ISSUER'],
   GATEWRIGHT_SIGN_IN_AUTH_METHOD: ['GATEWRIGHT_SIGN_IN_ISSUER'],
@@ -94,8 +94,11 @@ const needs: Partial<Record<Name, readonly Name[]>> = {
 };
 
 /** @param isGiven whether a setting is set, even if invalid */
-export function signInFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
-  const pairs = Object.entries(needs) as [Name, readonly Name[]][];
+export function signInFaults(
+  values: SettingValues,
+  isGiven: (name: SettingName) => boolean,
+): string[] {
+  const pairs = Object.entries(needs) as [SettingName, readonly SettingName[]][];
   const wanting = values.GATEWRIGHT_SIGN_IN_PROVISION
     ? [...pairs, ['GATEWRIGHT_SIGN_IN_PROVISION', ['GATEWRIGHT_SIGN_IN_TSG_ID']] as const]
     : pairs;
@@ -121,7 +124,7 @@ export function signInFaults(values: Values, isGiven: (name: Name) => boolean): 
 }
 
 /** Each authentication method requires its own credential and forbids the others. */
-function proofFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
+function proofFaults(values: SettingValues, isGiven: (name: SettingName) => boolean): string[] {
   const [secret, key] = [
     'GATEWRIGHT_SIGN_IN_CLIENT_SECRET',
     'GATEWRIGHT_SIGN_IN_CLIENT_JWKS',

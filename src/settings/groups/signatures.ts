@@ -1,6 +1,6 @@
 /** Groups and validates the settings of signatures, because an incomplete set would verify nothing. */
 import type { signedObjects } from '../variables/forms.ts';
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 
 /** Objects that must be signed in a Git source, and the files of accepted keys. */
 interface SignatureSettings {
@@ -11,7 +11,7 @@ interface SignatureSettings {
 }
 
 /** Undefined when nothing has to be signed. */
-export function signatureSettings(values: Values): SignatureSettings | undefined {
+export function signatureSettings(values: SettingValues): SignatureSettings | undefined {
   const on = values.GATEWRIGHT_GIT_VERIFY;
   if (on === undefined) return undefined;
   return {
@@ -22,16 +22,16 @@ export function signatureSettings(values: Values): SignatureSettings | undefined
   };
 }
 
-const keyFiles: readonly Name[] = [
+const keyFiles: readonly SettingName[] = [
   'GATEWRIGHT_GIT_GPG_KEYS_FILE',
   'GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE',
 ];
 
 /** @param wrong settings with faults that are already reported; unset in `values` */
-export function signatureFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
+export function signatureFaults(values: SettingValues, wrong: ReadonlySet<SettingName>): string[] {
   if (wrong.has('GATEWRIGHT_GIT_VERIFY')) return [];
   const isVerified = values.GATEWRIGHT_GIT_VERIFY !== undefined;
-  const all: readonly Name[] = [...keyFiles, 'GATEWRIGHT_GIT_REVOKED_SIGNERS_FILE'];
+  const all: readonly SettingName[] = [...keyFiles, 'GATEWRIGHT_GIT_REVOKED_SIGNERS_FILE'];
   if (!isVerified) {
     return all
       .filter((name) => values[name] !== undefined)

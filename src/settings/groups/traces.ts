@@ -1,6 +1,6 @@
 /** Groups the settings of traces. */
 import type { Secret } from '../../secret.ts';
-import type { Values } from '../variables/variables.ts';
+import type { SettingValues } from '../variables/variables.ts';
 
 export interface TraceSettings {
   /** Address of the OTLP/HTTP collector. */
@@ -14,7 +14,7 @@ export interface TraceSettings {
 
 /** Null when tracing is off. */
 export function traceSettings(
-  values: Values,
+  values: SettingValues,
   secretOf: (name: 'OTEL_EXPORTER_OTLP_HEADERS') => TraceSettings['headers'],
 ): TraceSettings | null {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole } = values;
@@ -27,7 +27,7 @@ export function traceSettings(
 function samplerOf({
   OTEL_TRACES_SAMPLER: name,
   OTEL_TRACES_SAMPLER_ARG: share,
-}: Values): TraceSettings['sampler'] {
+}: SettingValues): TraceSettings['sampler'] {
   const heedsParent = name.startsWith('parentbased_');
   if (name.endsWith('always_off')) return { heedsParent, ratio: 0 };
   return { heedsParent, ratio: name.endsWith('traceidratio') ? share : 1 };

@@ -1,5 +1,5 @@
 /** Groups and validates the settings of a Vault: address, granted paths and one login method. */
-import type { Name, Values } from '../variables/variables.ts';
+import type { SettingName, SettingValues } from '../variables/variables.ts';
 
 /** Address, login and paths of a Vault; file paths as written in the settings. */
 export interface VaultSettings {
@@ -24,7 +24,7 @@ export interface VaultSettings {
 }
 
 /** Null when unset or incomplete. */
-export function vaultSettings(values: Values): VaultSettings | null {
+export function vaultSettings(values: SettingValues): VaultSettings | null {
   const { GATEWRIGHT_VAULT_ADDRESS: address, GATEWRIGHT_VAULT_PATHS: paths } = values;
   const login = loginOf(values);
   if (address === undefined || paths === undefined || login === null) return null;
@@ -39,7 +39,7 @@ export function vaultSettings(values: Values): VaultSettings | null {
 
 const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
-function loginOf(values: Values): VaultSettings['login'] | null {
+function loginOf(values: SettingValues): VaultSettings['login'] | null {
   const { GATEWRIGHT_VAULT_TOKEN_FILE: tokenFile, GATEWRIGHT_VAULT_AUTH_MOUNT: mount } = values;
   if (tokenFile !== undefined) return { method: 'token', tokenFile };
   const { GATEWRIGHT_VAULT_KUBERNETES_ROLE: role, GATEWRIGHT_VAULT_ROLE_ID: roleId } = values;
@@ -52,12 +52,12 @@ function loginOf(values: Values): VaultSettings['login'] | null {
   return { method: 'appRole', mount: mount ?? 'approle', roleId, secretIdFile };
 }
 
-const logins: readonly Name[] = [
+const logins: readonly SettingName[] = [
   'GATEWRIGHT_VAULT_TOKEN_FILE',
   'GATEWRIGHT_VAULT_KUBERNETES_ROLE',
   'GATEWRIGHT_VAULT_ROLE_ID',
 ];
-const others: readonly Name[] = [
+const others: readonly SettingName[] = [
   'GATEWRIGHT_VAULT_PATHS',
   'GATEWRIGHT_VAULT_NAMESPACE',
   'GATEWRIGHT_VAULT_CA_FILE',
@@ -67,11 +67,11 @@ const others: readonly Name[] = [
 ];
 
 /** @param wrong settings with faults that are already reported; unset in `values` */
-export function vaultFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
+export function vaultFaults(values: SettingValues, wrong: ReadonlySet<SettingName>): string[] {
   if ([...logins, ...others, 'GATEWRIGHT_VAULT_ADDRESS' as const].some((name) => wrong.has(name))) {
     return [];
   }
-  const isSet = (name: Name): boolean => values[name] !== undefined;
+  const isSet = (name: SettingName): boolean => values[name] !== undefined;
   const given = logins.filter(isSet);
   if (!isSet('GATEWRIGHT_VAULT_ADDRESS')) {
     return [...logins, ...others]

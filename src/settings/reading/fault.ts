@@ -1,14 +1,18 @@
 /** Describes the fault of one setting: name, origin, expected form and fix, without secrets. */
 import type { z } from 'zod';
-import { factsAbout, type Name } from '../variables/variables.ts';
-import type { Given } from './sources.ts';
+import { describeSetting, type SettingName } from '../variables/variables.ts';
+import type { SettingText } from './sources.ts';
 
-export function faultOf(name: Name, given: Given, { issues }: z.ZodError): string {
+export function describeSettingFault(
+  name: SettingName,
+  given: SettingText,
+  { issues }: z.ZodError,
+): string {
   const [issue] = issues;
   if (issue?.code === 'custom' && typeof issue.params?.fault === 'string') {
     return `${name} (${given.from}) ${issue.params.fault}`;
   }
-  const { secret, file, expected, example } = factsAbout(name);
+  const { secret, file, expected, example } = describeSetting(name);
   const fix = `for example ${name}=${example}`;
   const value = secret || file ? lengthOf(given.text) : displayText(given.text);
   return `${name} (${given.from}) is ${value}: expected ${expected}, ${fix}`;

@@ -3,10 +3,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
 import { usualProxyName } from '../variables/proxy-variables.ts';
-import { environment, factsAbout, type Name } from '../variables/variables.ts';
+import { describeSetting, type SettingName, settingsSchema } from '../variables/variables.ts';
 
 /** Text of one setting, trimmed, and its origin: `environment`, `.env:3`, or either with a file. */
-export interface Given {
+export interface SettingText {
   readonly text: string;
   /** Human-readable: `environment`, `.env:3`, `/run/key named in environment`. */
   readonly from: string;
@@ -14,12 +14,12 @@ export interface Given {
   readonly origin: string;
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** The process environment, which has precedence, and the `.env` file. */
-export interface Sources {
-  readonly environment: Environment;
-  readonly dotenv: Environment;
+export interface SettingSources {
+  readonly environment: ProcessEnvironment;
+  readonly dotenv: ProcessEnvironment;
   /** Line numbers in the `.env` file by name. */
   readonly lines: ReadonlyMap<string, number>;
   readonly cwd: string;
@@ -28,7 +28,11 @@ export interface Sources {
 const fileBytesMax = 1024 * 1024;
 
 /** Reads `.env` in `cwd` if it exists; appends a read error to `faults`. */
-export function openSources(given: Environment, cwd: string, faults: string[]): Sources {
+export function openSettingSources(
+  given: ProcessEnvironment,
+  cwd: string,
+  faults: string[],
+): SettingSources {
   const env = withCanonicalNames(given);
   const found = readText(resolve(cwd, '.env'));
   if (found.missing) return { environment: env, dotenv: {}, lines: new Map(), cwd };
@@ -42,7 +46,7 @@ export function openSources(given: Environment, cwd: string, faults: string[]): 
 }
 
 /** Lower-case proxy variables have precedence, as in other programs. */
-function withCanonicalNames(env: Environment): Environment {
+function withCanonicalNames(env: ProcessEnvironment): ProcessEnvironment {
   const renamed = Object.entries(env).filter(([name]) => usualProxyName(name) !== name);
   if (renamed.length === 0) return env;
   const canonical = Object.entries(env).filter(([name]) => usualProxyName(name) === name);
@@ -54,25 +58,29 @@ function withCanonicalNames(env: Environment): Environment {
 }
 
 /** All names with a non-empty value, known or not. */
-export function namesSet(sources: Sources): string[] {
+export function namesSet(sources: SettingSources): string[] {
   const all = new Set([...Object.keys(sources.environment), ...Object.keys(sources.dotenv)]);
   return [...all].filter((name) => lookUp(sources, name) !== null);
 }
 
-export interface Collected {
+export interface CollectedSettings {
   /** The settings that have a text. */
-  readonly given: ReadonlyMap<Name, Given>;
+  readonly given: ReadonlyMap<SettingName, SettingText>;
   /** Settings without a text because a file is unreadable or the setting is set twice. */
-  readonly unread: ReadonlySet<Name>;
+  readonly unread: ReadonlySet<SettingName>;
 }
 
 /** Looks up the `wanted` settings; appends unreadable files and settings that are set twice to `faults`. */
-export function collect(sources: Sources, wanted: readonly Name[], faults: string[]): Collected {
-  const given = new Map<Name, Given>();
-  const unread = new Set<Name>();
+export function collectSettings(
+  sources: SettingSources,
+  wanted: readonly SettingName[],
+  faults: string[],
+): CollectedSettings {
+  const given = new Map<SettingName, SettingText>();
+  const unread = new Set<SettingName>();
   for (const name of wanted) {
     const direct = lookUp(sources, name);
-    const named = factsAbout(name).file ? lookUp(sources, `${name}_FILE`) : null;
+    const named = describeSetting(name).file ? lookUp(sources, `${name}_FILE`) : null;
     if (direct !== null && named !== null) {
       faults.push(
         `${name} (${direct.from}) and ${name}_FILE (${named.from}) are both set: keep one`,
@@ -90,7 +98,7 @@ export function collect(sources: Sources, wanted: readonly Name[], faults: strin
   return { given, unread };
 }
 
-function lookUp(sources: Sources, name: string): Given | null {
+function lookUp(sources: SettingSources, name: string): SettingText | null {
   const real = sources.environment[name];
   const text = (real ?? sources.dotenv[name] ?? '').trim();
   // Charts write "" for unset; Kubernetes injects service addresses under names like DB_PORT.
@@ -114,9 +122,14 @@ function isServiceLink(name: string, text: string): boolean {
 }
 
 /** Replaces a value that looks like a path by the content of the file, for settings that allow it. */
-function settle(sources: Sources, name: Name, given: Given, faults: string[]): Given | null {
-  if (!factsAbout(name).file || !/^\.{0,2}\//.test(given.text)) return given;
-  const isValue = environment.shape[name].safeParse(given.text).success;
+function settle(
+  sources: SettingSources,
+  name: SettingName,
+  given: SettingText,
+  faults: string[],
+): SettingText | null {
+  if (!describeSetting(name).file || !/^\.{0,2}\//.test(given.text)) return given;
+  const isValue = settingsSchema.shape[name].safeParse(given.text).success;
   // One random base64 key in 64 begins with a slash; a password with a slash is more likely a mistyped path.
   const mayBeValue = name.startsWith('GATEWRIGHT_MASTER_KEY') && isValue;
   if (mayBeValue && readText(resolve(sources.cwd, given.text)).missing) return given;
@@ -124,11 +137,11 @@ function settle(sources: Sources, name: Name, given: Given, faults: string[]): G
 }
 
 function fromFile(
-  sources: Sources,
-  name: Name | `${Name}_FILE`,
-  given: Given,
+  sources: SettingSources,
+  name: SettingName | `${SettingName}_FILE`,
+  given: SettingText,
   faults: string[],
-): Given | null {
+): SettingText | null {
   const file = resolve(sources.cwd, given.text);
   const found = readText(file);
   const text = found.text.trim();
@@ -139,12 +152,18 @@ function fromFile(
   return null;
 }
 
-function fileFault(name: Name | `${Name}_FILE`, given: Given, fault: string): string {
+function fileFault(
+  name: SettingName | `${SettingName}_FILE`,
+  given: SettingText,
+  fault: string,
+): string {
   if (name.endsWith('_FILE')) {
     return `${name} (${given.from}) names a file that ${fault}: ${displayPath(given.text)}`;
   }
   // The value of a secret may be the secret itself rather than a path to it, so it is not printed.
-  const pathNote = factsAbout(name as Name).secret ? '' : ` (${displayPath(given.text)})`;
+  const pathNote = describeSetting(name as SettingName).secret
+    ? ''
+    : ` (${displayPath(given.text)})`;
   return (
     `${name} (${given.from}) begins like a path, but the file it names${pathNote} ${fault}; ` +
     `to give a value that begins with "/", "../" or "../../", write it to a file and set ${name}_FILE`

@@ -1,7 +1,7 @@
 /** Finds mistyped settings in the environment, and known ones without effect. */
 import { nearest } from '../../suggest.ts';
 import { usualProxyName } from '../variables/proxy-variables.ts';
-import { factsAbout, names } from '../variables/variables.ts';
+import { describeSetting, settingNames } from '../variables/variables.ts';
 
 /** Settings of other implementations of this interface; their features do not exist here. */
 const withoutEffect =
@@ -18,7 +18,7 @@ const ours = /^(?:GATEWRIGHT|DB)_/;
 export function isKnownName(name: string): boolean {
   return (
     ours.test(name) ||
-    (names as readonly string[]).includes(usualProxyName(name).replace(/_FILE$/, '')) ||
+    (settingNames as readonly string[]).includes(usualProxyName(name).replace(/_FILE$/, '')) ||
     withoutEffect.test(name) ||
     later.test(name)
   );
@@ -32,9 +32,9 @@ export interface UnknownNames {
 }
 
 /** Classifies names that are not settings; names of other programs are in neither list. */
-export function sortUnknown(set: readonly string[]): UnknownNames {
-  const known = new Set<string>(names);
-  for (const name of names) if (factsAbout(name).file) known.add(`${name}_FILE`);
+export function classifyUnknownNames(set: readonly string[]): UnknownNames {
+  const known = new Set<string>(settingNames);
+  for (const name of settingNames) if (describeSetting(name).file) known.add(`${name}_FILE`);
   const strangers: UnknownNames = { slips: [], idle: [] };
   for (const name of [...set].sort()) {
     if (known.has(name)) continue;

@@ -16,7 +16,7 @@ export const databaseVariables = {
     forms.host,
     'Database server. Without DB_HOST, DB_SOCKET and DB_URL the embedded server is used.',
   ),
-  DB_PORT: optional('Database', forms.port, 'Port of the database server. When unset: 3306.'),
+  DB_PORT: optional('Database', forms.portNumber, 'Port of the database server. When unset: 3306.'),
   DB_SOCKET: optional(
     'Database',
     forms.line('a path', '/run/mysqld/mysqld.sock', 107),
@@ -87,7 +87,7 @@ export const databaseVariables = {
   DB_READER_HOST: optional('Database', forms.host, 'Replica that may serve reads.'),
   DB_READER_PORT: optional(
     'Database',
-    forms.port,
+    forms.portNumber,
     'Port of the replica. When unset: port of the writer.',
   ),
   DB_READER_USER: optional(

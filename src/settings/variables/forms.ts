@@ -35,7 +35,7 @@ export function integer(minimum: number, maximum: number, example: string): Form
   };
 }
 
-export const port = integer(1, 65_535, '3306');
+export const portNumber = integer(1, 65_535, '3306');
 export const listenPort = integer(0, 65_535, '8080');
 
 /** Any text on one line. */
@@ -178,7 +178,7 @@ export const hostList: Form<string[]> = {
   example: '.svc,.cluster.local,10.0.0.0/8',
 };
 
-export const headerNames: Form<string[]> = {
+export const headerNameList: Form<string[]> = {
   schema: z
     .string()
     .regex(/^[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/)

@@ -3,8 +3,8 @@ import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
 const headerPrefixes: forms.Form<string[]> = {
-  ...forms.headerNames,
-  schema: forms.headerNames.schema.transform((names) => names.map(dashed)),
+  ...forms.headerNameList,
+  schema: forms.headerNameList.schema.transform((names) => names.map(dashed)),
   expected: 'header name prefixes separated by commas',
   example: 'x-acme-',
 };

@@ -15,7 +15,7 @@ export const mailVariables = {
   ),
   SMTP_PORT: optional(
     'Mail',
-    { ...forms.port, example: '587' },
+    { ...forms.portNumber, example: '587' },
     'Port of the SMTP server. When unset: 587, with implicit TLS 465, without TLS 25.',
   ),
   GATEWRIGHT_SMTP_TLS: defaulted(

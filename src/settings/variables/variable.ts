@@ -16,7 +16,7 @@ type Group =
   | 'Sign-in'
   | 'Sync';
 
-export interface Facts {
+export interface SettingDescription {
   readonly group: Group;
   readonly meaning: string;
   readonly expected: string;
@@ -32,11 +32,11 @@ export interface Facts {
 }
 
 /** Descriptions by schema. */
-export const factsOf = z.registry<Facts>();
+export const settingDescriptions = z.registry<SettingDescription>();
 
-export type Traits = Partial<Pick<Facts, 'secret' | 'file' | 'effective'>>;
+export type SettingTraits = Partial<Pick<SettingDescription, 'secret' | 'file' | 'effective'>>;
 
-function describe<T>(group: Group, form: forms.Form<T>, meaning: string, traits: Traits) {
+function describe<T>(group: Group, form: forms.Form<T>, meaning: string, traits: SettingTraits) {
   return {
     group,
     meaning,
@@ -52,10 +52,10 @@ export function optional<T>(
   group: Group,
   form: forms.Form<T>,
   meaning: string,
-  traits: Traits = {},
+  traits: SettingTraits = {},
 ) {
   const facts = { ...describe(group, form, meaning, traits), byDefault: null };
-  return form.schema.optional().register(factsOf, facts);
+  return form.schema.optional().register(settingDescriptions, facts);
 }
 
 export function defaulted<T>(
@@ -63,8 +63,8 @@ export function defaulted<T>(
   form: forms.Form<T>,
   byDefault: string,
   meaning: string,
-  traits: Traits = {},
+  traits: SettingTraits = {},
 ) {
   const facts = { ...describe(group, form, meaning, traits), byDefault };
-  return form.schema.prefault(byDefault).register(factsOf, facts);
+  return form.schema.prefault(byDefault).register(settingDescriptions, facts);
 }

@@ -10,13 +10,19 @@ import { notifyVariables } from './notify-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
 import { signInVariables } from './sign-in-variables.ts';
 import { traceVariables } from './trace-variables.ts';
-import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
+import {
+  defaulted,
+  optional,
+  type SettingDescription,
+  type SettingTraits,
+  settingDescriptions,
+} from './variable.ts';
 import { vaultVariables } from './vault-variables.ts';
 
 /** For a setting whose feature does not exist yet; setting it causes a warning. */
-const notYet: Traits = { effective: false };
+const notYet: SettingTraits = { effective: false };
 
-function feature(meaning: string, traits: Traits = {}) {
+function feature(meaning: string, traits: SettingTraits = {}) {
   return defaulted('Features', forms.toggle, 'ON', meaning, traits);
 }
 
@@ -30,7 +36,7 @@ const metadataPrefix = forms.pattern(
 const targets = forms.integer(1, 1000, '10');
 const days = forms.integer(1, 36_500, '90');
 
-export const environment = z.object({
+export const settingsSchema = z.object({
   ...databaseVariables,
 
   GUARDRAILS_ENABLED: feature(
@@ -136,7 +142,7 @@ export const environment = z.object({
   ),
   HEADERS_TO_METADATA: optional(
     'Configs',
-    forms.headerNames,
+    forms.headerNameList,
     'Request headers copied into the metadata of a request.',
     notYet,
   ),
@@ -341,11 +347,11 @@ export const environment = z.object({
   ),
 });
 
-export type Values = z.infer<typeof environment>;
-export type Name = keyof Values;
+export type SettingValues = z.infer<typeof settingsSchema>;
+export type SettingName = keyof SettingValues;
 
-export const names = Object.keys(environment.shape) as Name[];
+export const settingNames = Object.keys(settingsSchema.shape) as SettingName[];
 
-export function factsAbout(name: Name): Facts {
-  return factsOf.get(environment.shape[name]) as Facts;
+export function describeSetting(name: SettingName): SettingDescription {
+  return settingDescriptions.get(settingsSchema.shape[name]) as SettingDescription;
 }

@@ -102,7 +102,9 @@ describe('apply', () => {
     // More than one request takes: what is in the workspace waits for that.
     const more = Array.from({ length: 30 }, (_, at) =>
       [
-        ...['---', 'apiVersion: gatewright.dev/v1', 'kind: Config'],
+        '---',
+        'apiVersion: gatewright.dev/v1',
+        'kind: Config',
         `metadata: {name: more-${at}, workspace: support}`,
         'spec: {config: {retry: {attempts: 2}}}',
       ].join('\n'),

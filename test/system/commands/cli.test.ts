@@ -11,7 +11,7 @@ import { commands } from '../../../src/commands/all-commands.ts';
 import { runCommandLine } from '../../../src/commands/command-line.ts';
 import { parseCommandLine } from '../../../src/commands/parsing/command-parser.ts';
 import { exitCodes } from '../../../src/commands/shared/exit-codes.ts';
-import { factsAbout, type Name } from '../../../src/settings/variables/variables.ts';
+import { describeSetting, type SettingName } from '../../../src/settings/variables/variables.ts';
 import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -97,7 +97,7 @@ describe('defaults in help', () => {
     ]);
     expect(defaults.length).toBeGreaterThan(10);
     for (const [, setting, value] of defaults) {
-      const { byDefault } = factsAbout(setting as Name);
+      const { byDefault } = describeSetting(setting as SettingName);
       if (byDefault !== null) expect(`${setting} ${value}`).toBe(`${setting} ${byDefault}`);
     }
   });
@@ -241,7 +241,8 @@ describe('the process', () => {
         ...process.env,
         DB_URL: `mysql://u:p@127.0.0.1:${port}/n`,
         GATEWRIGHT_MASTER_KEY: 'k'.repeat(44),
-        ...{ PORT: '0', GATEWRIGHT_METRICS_PORT: '0' },
+        PORT: '0',
+        GATEWRIGHT_METRICS_PORT: '0',
       };
       const child = spawn(process.execPath, [main, command], { env, stdio: 'ignore' });
       server.once('connection', () => child.kill(signal));

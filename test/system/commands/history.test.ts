@@ -21,9 +21,14 @@ beforeEach(async () => {
   source = `file://${folder}/gw#main`;
   git('init', '--quiet', '--initial-branch=main');
   const credentials = {
-    ...{ baseUrl: `${server.url}/v1`, adminBaseUrl: server.url, authUrl: server.url },
-    ...{ iamUrl: server.url, tsgId: server.tsgId, organisationApiKey: server.organisationApiKey },
-    ...{ clientId: server.clientId, clientSecret: server.clientSecret },
+    baseUrl: `${server.url}/v1`,
+    adminBaseUrl: server.url,
+    authUrl: server.url,
+    iamUrl: server.url,
+    tsgId: server.tsgId,
+    organisationApiKey: server.organisationApiKey,
+    clientId: server.clientId,
+    clientSecret: server.clientSecret,
   };
   writeFileSync(join(folder, '.gatewright/credentials.json'), JSON.stringify(credentials));
 });

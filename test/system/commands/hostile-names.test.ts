@@ -47,8 +47,12 @@ function write(path: string, content: string): void {
 
 function credentials(clientId: string): string {
   return JSON.stringify({
-    ...{ baseUrl: `${address}/v1`, adminBaseUrl: address, authUrl: address, clientId },
-    ...{ tsgId: '1234567890', clientSecret: 's' },
+    baseUrl: `${address}/v1`,
+    adminBaseUrl: address,
+    authUrl: address,
+    clientId,
+    tsgId: '1234567890',
+    clientSecret: 's',
   });
 }
 
@@ -173,7 +177,9 @@ describe('a hostile name', () => {
     const program = join(import.meta.dirname, '../../../src/main.ts');
     const line = `${process.execPath} ${program} validate 's/of a file'`;
     const { stdout } = spawnSync('script', ['-qec', line, '/dev/null'], {
-      ...{ cwd: folder, encoding: 'utf8', env: { PATH: '/usr/bin:/bin', TERM: 'xterm' } },
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH: '/usr/bin:/bin', TERM: 'xterm' },
     });
     expect(stdout).toContain(spelt);
     expect(stdout.replaceAll('\r\n', '\n')).not.toMatch(forbidden);

@@ -20,9 +20,14 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gatewright-logs-'));
   mkdirSync(join(folder, '.gatewright'));
   const credentials = {
-    ...{ baseUrl: `${server.url}/v1`, adminBaseUrl: server.url, authUrl: server.url },
-    ...{ iamUrl: server.url, tsgId: server.tsgId, organisationApiKey: server.organisationApiKey },
-    ...{ clientId: server.clientId, clientSecret: server.clientSecret },
+    baseUrl: `${server.url}/v1`,
+    adminBaseUrl: server.url,
+    authUrl: server.url,
+    iamUrl: server.url,
+    tsgId: server.tsgId,
+    organisationApiKey: server.organisationApiKey,
+    clientId: server.clientId,
+    clientSecret: server.clientSecret,
   };
   writeFileSync(join(folder, '.gatewright/credentials.json'), JSON.stringify(credentials));
 });
@@ -47,8 +52,13 @@ it('shows the latest, narrowed as it is told, and goes on with those that come',
   const tokens = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, cacheWriteTokens: 0 };
   const earlierAttempts = [
     {
-      ...{ provider: 'anthropic', model: 'claude', targetPath: 'config.targets[0]', status: 500 },
-      ...{ tokens, costUnits: 1_200, isEstimated: false },
+      provider: 'anthropic',
+      model: 'claude',
+      targetPath: 'config.targets[0]',
+      status: 500,
+      tokens,
+      costUnits: 1_200,
+      isEstimated: false,
     },
   ];
   await log(
@@ -71,7 +81,8 @@ it('shows the latest, narrowed as it is told, and goes on with those that come',
     process.execPath,
     [inject('builtProgram'), 'logs', '--follow', '-o', 'json'],
     {
-      ...{ cwd: folder, env: {} },
+      cwd: folder,
+      env: {},
     },
   );
   const told = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

@@ -236,7 +236,8 @@ describe('the command that releases what a guard holds', () => {
   /** Runs a line in a shell that has this program nowhere on its search path. */
   async function shell(line: string | undefined) {
     const child = spawn('/bin/sh', ['-c', `${line ?? 'false'} 2>&1 < /dev/null`], {
-      ...{ cwd: folder, env: { PATH: '/usr/bin:/bin', ...canaries } },
+      cwd: folder,
+      env: { PATH: '/usr/bin:/bin', ...canaries },
     });
     const [told, [status]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
     return { status: status as number, told };

@@ -39,11 +39,15 @@ it('takes its manifests and makes its changes through the proxy, whose password 
   proxy.credentials = 'sync:canary-of-proxy';
   const address = proxy.url.replace('//', `//${proxy.credentials}@`);
   const env = {
-    ...{ GATEWRIGHT_CREDENTIALS: 'credentials.json', GATEWRIGHT_GIT_CA_FILE: git.caFile },
-    ...{ https_proxy: address, HTTP_PROXY: address, NO_PROXY: '.svc,10.0.0.0/8' },
+    GATEWRIGHT_CREDENTIALS: 'credentials.json',
+    GATEWRIGHT_GIT_CA_FILE: git.caFile,
+    https_proxy: address,
+    HTTP_PROXY: address,
+    NO_PROXY: '.svc,10.0.0.0/8',
   };
   const synced = await runCli(['sync', source!.href, '--once', '-o', 'json'], null, {
-    ...{ cwd: folder, env },
+    cwd: folder,
+    env,
   });
   expect(synced).toMatchObject({ exitCode: 0, stderr: '' });
   expect(new Set(proxy.requests.map((one) => one.replace(/(test:\d+).*/, '$1')))).toEqual(

@@ -8,13 +8,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, i
 import { exitCodes } from '../../../src/commands/shared/exit-codes.ts';
 import { Failure } from '../../../src/failure.ts';
 import { readSettings } from '../../../src/settings.ts';
-import { type Authority, createPki, type Issued } from '../../support/callers/pki.ts';
+import { type Authority, createPki, type IssuedCertificate } from '../../support/callers/pki.ts';
 
 const program = inject('builtProgram');
 const database = { DB_HOST: 'db.example', DB_USER: 'u', DB_NAME: 'n' };
 const pki = createPki();
 let authority: Authority;
-let client: Issued;
+let client: IssuedCertificate;
 let cwd: string;
 
 beforeAll(() => {

@@ -24,9 +24,14 @@ beforeAll(async () => {
   mkdirSync(join(folder, '.gatewright'));
   writeFileSync(join(folder, 'gateway/all.yaml'), everyKind.split('---')[0]!);
   const credentials = {
-    ...{ baseUrl: `${server.url}/v1`, adminBaseUrl: server.url, authUrl: server.url },
-    ...{ iamUrl: server.url, tsgId: server.tsgId, organisationApiKey: server.organisationApiKey },
-    ...{ clientId: server.clientId, clientSecret: server.clientSecret },
+    baseUrl: `${server.url}/v1`,
+    adminBaseUrl: server.url,
+    authUrl: server.url,
+    iamUrl: server.url,
+    tsgId: server.tsgId,
+    organisationApiKey: server.organisationApiKey,
+    clientId: server.clientId,
+    clientSecret: server.clientSecret,
   };
   writeFileSync(join(folder, '.gatewright/credentials.json'), JSON.stringify(credentials));
 });
@@ -63,8 +68,11 @@ describe('status', () => {
   it('shows commits, states, drift, holder, error with its place, and each workspace', async () => {
     const workspace = { commit_applied: 'c'.repeat(40), message: null, drift_count: 0 };
     await tell('team-a', {
-      ...{ source: 'https://git.example/gw.git#main', state: 'Degraded', drift_count: 2 },
-      ...{ commit_seen: 'd'.repeat(40), commit_applied: 'c'.repeat(40) },
+      source: 'https://git.example/gw.git#main',
+      state: 'Degraded',
+      drift_count: 2,
+      commit_seen: 'd'.repeat(40),
+      commit_applied: 'c'.repeat(40),
       error: { file: 'a.yaml', line: 3, column: 7, message: 'no such field\nteam-b: all is well' },
       next_look_at: '2999-01-01T00:00:00Z',
       workspaces: [
@@ -102,7 +110,8 @@ describe('status', () => {
     const words = ['status', '--owner', 'watched', '--watch', '-o', 'json'];
     await tell('watched', { state: 'Progressing' });
     const child = spawn(process.execPath, [inject('builtProgram'), ...words], {
-      ...{ cwd: folder, env: {} },
+      cwd: folder,
+      env: {},
     });
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const stateOf = async () => JSON.parse((await lines.next()).value!).owners[0].state;
@@ -150,7 +159,7 @@ describe('suspend and resume', () => {
   it.each([
     ['--reason is needed', ['suspend']],
     [
-      'is past: by the clock of the database',
+      'is in the past: by the clock of the database',
       ['suspend', '--until', '2020-01-01T00:00:00Z', '--reason', 'x'],
     ],
     ['--until takes a moment', ['suspend', '--until', 'tomorrow', '--reason', 'x']],

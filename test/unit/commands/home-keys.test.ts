@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import {
-  makeHomeKeys,
+  createHomeKeys,
   readHomeKeys,
   withNextKey,
 } from '../../../src/commands/database/home-keys.ts';
@@ -15,7 +15,7 @@ const texts = ({ current, previous }: MasterKeySettings): string[] =>
 
 it('is kept until everything is under the next one, which a rotation that was broken off goes on with', async () => {
   using home = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
-  const first = makeHomeKeys(home.path);
+  const first = createHomeKeys(home.path);
   const told: string[][] = [];
   const dies = async (keys: MasterKeySettings) => {
     told.push(texts(keys));
@@ -39,7 +39,7 @@ it('is rotated by one at a time, and not where there is none', async () => {
   using home = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
   const rotate = async () => undefined;
   await expect(withNextKey(home.path, rotate)).rejects.toThrow('master.key is missing');
-  makeHomeKeys(home.path);
+  createHomeKeys(home.path);
   await withNextKey(home.path, async () => {
     await expect(withNextKey(home.path, rotate)).rejects.toMatchObject({ kind: 'retryable' });
   });

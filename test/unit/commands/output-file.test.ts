@@ -19,7 +19,10 @@ describe.each([
   ['apply', 'report', ['--yes']],
 ] as const)('%s --%s', (command, option, more) => {
   it.each([
-    ['away/of/it', 'there is no folder FOLDER/away/of; make it with: mkdir -p FOLDER/away/of'],
+    [
+      'away/of/it',
+      'the folder FOLDER/away/of does not exist; create it with: mkdir -p FOLDER/away/of',
+    ],
     ['file/it', 'FOLDER/file is a file and no folder; name another place'],
     ['there', 'that is a folder; name a file in it'],
   ])('%s is refused with the fix, and no folder is made', async (name, message) => {

@@ -18,7 +18,7 @@ function written(
   let now = 1_000_000;
   const progress = new Progress(output, form, { now: () => now });
   for (let done = 1; done <= total; done += 1) {
-    progress.tell({ done, total });
+    progress.report({ done, total });
     now += stepMs;
   }
   if (said !== undefined) output.write(said);

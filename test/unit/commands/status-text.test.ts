@@ -13,16 +13,27 @@ const moment = '2027-01-04T08:00:00.000Z';
 
 function statusOf(report: Partial<SyncReport>, ...suspensions: SyncSuspension[]): SyncStatus {
   return {
-    ...{ object: 'sync_status', owner: 'platform', as_of: moment, told_at: moment },
+    object: 'sync_status',
+    owner: 'platform',
+    as_of: moment,
+    told_at: moment,
     report: syncReport({ commit_seen: newer, commit_applied: newer, ...report }),
-    ...{ revision: null, lease: null, suspensions },
+    revision: null,
+    lease: null,
+    suspensions,
   };
 }
 
 function suspension(more: Partial<SyncSuspension> = {}): SyncSuspension {
   return {
-    ...{ object: 'sync_suspension', owner: 'platform', workspace: null, until: null },
-    ...{ reason: 'frozen', suspended_by: 'ops', suspended_at: moment, rolled_back_to: null },
+    object: 'sync_suspension',
+    owner: 'platform',
+    workspace: null,
+    until: null,
+    reason: 'frozen',
+    suspended_by: 'ops',
+    suspended_at: moment,
+    rolled_back_to: null,
     ...more,
   };
 }

@@ -5,10 +5,10 @@ import { join, relative, resolve } from 'node:path';
 import { parseSync } from 'rolldown/utils';
 import { describe, expect, it } from 'vitest';
 import {
-  environment,
-  factsAbout,
-  type Name,
-  names,
+  describeSetting,
+  type SettingName,
+  settingNames,
+  settingsSchema,
 } from '../../../src/settings/variables/variables.ts';
 import { inspectSettings } from '../../../src/settings.ts';
 
@@ -56,9 +56,9 @@ function outcome(env: Record<string, string>): string {
 }
 
 /** Whether any valid value of the setting leads to other settings than none does. */
-function changesSomething(name: Name): boolean {
-  const values = [factsAbout(name).example, ...candidates].filter(
-    (text) => !text.startsWith('/run/') && environment.shape[name].safeParse(text).success,
+function changesSomething(name: SettingName): boolean {
+  const values = [describeSetting(name).example, ...candidates].filter(
+    (text) => !text.startsWith('/run/') && settingsSchema.shape[name].safeParse(text).success,
   );
   const { [name]: _, ...without } = base;
   return values.some((text) => outcome({ ...base, [name]: text }) !== outcome(without));
@@ -105,12 +105,12 @@ const files = readdirSync(root, { recursive: true, withFileTypes: true })
   .filter((file) => !/^settings\b/.test(relative(root, file)));
 
 describe('a setting', () => {
-  it.each(names)(
+  it.each(settingNames)(
     '%s changes what the program is given, or says that it has no effect yet',
     (name) => {
       expect({ name, effective: changesSomething(name) }).toEqual({
         name,
-        effective: factsAbout(name).effective,
+        effective: describeSetting(name).effective,
       });
     },
   );

@@ -12,7 +12,7 @@ import {
   settingsListing,
   settingsMarkdown,
 } from '../../../src/settings/describe.ts';
-import { names } from '../../../src/settings/variables/variables.ts';
+import { settingNames } from '../../../src/settings/variables/variables.ts';
 import { inspectSettings, type ReadOptions, readSettings } from '../../../src/settings.ts';
 
 /** What of a signature cannot be set without the other. */
@@ -62,7 +62,7 @@ describe('settings that are unset', () => {
   });
 
   it('are those that are empty or white space too', () => {
-    const empty = Object.fromEntries(names.map((name) => [name, ' ']));
+    const empty = Object.fromEntries(settingNames.map((name) => [name, ' ']));
     expect(read(empty)).toEqual(read({}));
   });
 });
@@ -440,9 +440,28 @@ describe('trusted hosts', () => {
   });
 
   it.each([
-    ...['*', '*.', 'a.*', '*a.example', 'http://crm.internal', 'crm.internal/mcp', 'a b', 'a,,b'],
-    ...['10.0.0.0/33', '10.0.0/8', '10.1', '0x7f.1', 'fd00::/129', '[10.0.0.1]', '[fd00::1'],
-    ...['crm:0', 'crm:65536', 'crm:', 'crm.internal/8', '-a.example', 'user@crm', 'bücher.example'],
+    '*',
+    '*.',
+    'a.*',
+    '*a.example',
+    'http://crm.internal',
+    'crm.internal/mcp',
+    'a b',
+    'a,,b',
+    '10.0.0.0/33',
+    '10.0.0/8',
+    '10.1',
+    '0x7f.1',
+    'fd00::/129',
+    '[10.0.0.1]',
+    '[fd00::1',
+    'crm:0',
+    'crm:65536',
+    'crm:',
+    'crm.internal/8',
+    '-a.example',
+    'user@crm',
+    'bücher.example',
     'fe80::1%eth0',
   ])('%j is refused, naming the form', (text) => {
     const message = faultsOf({ TRUSTED_CUSTOM_HOSTS: text });
@@ -574,12 +593,15 @@ describe('places for files', () => {
     const agent = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://169.254.170.23/v1/credentials' };
     const credentials = (more: object) => read({ ...bucket, ...more }).blobs.s3?.credentials;
     expect(credentials(agent)).toMatchObject({
-      ...{ kind: 'container', address: new URL(agent.AWS_CONTAINER_CREDENTIALS_FULL_URI) },
+      kind: 'container',
+      address: new URL(agent.AWS_CONTAINER_CREDENTIALS_FULL_URI),
       tokenFile: null,
     });
     expect(credentials({ ...agent, ...podRole })).toMatchObject({
-      ...{ kind: 'webIdentity', sts: new URL('https://sts.eu-west-1.amazonaws.com') },
-      ...{ roleArn: 'arn:aws:iam::1:role/r', tokenFile: '/token' },
+      kind: 'webIdentity',
+      sts: new URL('https://sts.eu-west-1.amazonaws.com'),
+      roleArn: 'arn:aws:iam::1:role/r',
+      tokenFile: '/token',
     });
     const keyed = { ...bucketed, GATEWRIGHT_BLOB_S3_SESSION_TOKEN: 'canary' };
     expect(credentials({ ...agent, ...podRole, ...keyed })).toMatchObject({ kind: 'key' });
@@ -625,8 +647,12 @@ describe('signing in', () => {
     expect(read({}).signIn).toBeNull();
     const { signIn } = read(signingIn);
     expect(signIn).toMatchObject({
-      ...{ clientId: 'gatewright', tsgId: '1234567890', provisions: false },
-      ...{ sessionMs: 43_200_000, idleMs: 3_600_000, scopes: 'openid email profile' },
+      clientId: 'gatewright',
+      tsgId: '1234567890',
+      provisions: false,
+      sessionMs: 43_200_000,
+      idleMs: 3_600_000,
+      scopes: 'openid email profile',
     });
     expect(signIn?.roles?.byValue.get('platform')).toBe('admin');
   });
@@ -682,7 +708,7 @@ describe('signing in', () => {
 describe('the reference', () => {
   it('names every setting in Markdown and in the JSON Schema', () => {
     const schema = settingsJsonSchema() as { properties: Record<string, Record<string, unknown>> };
-    for (const name of names) {
+    for (const name of settingNames) {
       expect(settingsMarkdown()).toContain(`| \`${name}\` |`);
       expect(schema.properties[name]).toMatchObject({ type: 'string' });
       expect(schema.properties[name]!.description).toBeTruthy();
@@ -694,7 +720,7 @@ describe('the reference', () => {
 
   it('shows of each setting an example that is valid', () => {
     const schema = settingsJsonSchema() as { properties: Record<string, { examples?: string[] }> };
-    for (const name of names) {
+    for (const name of settingNames) {
       const [example] = schema.properties[name]!.examples!;
       if (example!.startsWith('/run/') || name.startsWith('DB_')) continue;
       const rest = {
@@ -731,11 +757,16 @@ describe('settings of a Vault', () => {
       login: { method: 'token', tokenFile: '/t' },
     });
     expect(read(vaultOf('KUBERNETES')).sync.vault?.login).toEqual({
-      ...{ method: 'kubernetes', mount: 'kubernetes', role: 'r' },
+      method: 'kubernetes',
+      mount: 'kubernetes',
+      role: 'r',
       tokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
     });
     expect(read(vaultOf('ROLE_ID')).sync.vault?.login).toEqual({
-      ...{ method: 'appRole', mount: 'approle', roleId: 'r', secretIdFile: '/s' },
+      method: 'appRole',
+      mount: 'approle',
+      roleId: 'r',
+      secretIdFile: '/s',
     });
     const { GATEWRIGHT_VAULT_TOKEN_FILE: _, ...unsigned } = vaultOf('TOKEN');
     expect(faultsOf(unsigned)).toContain('no way to sign in: set GATEWRIGHT_VAULT_TOKEN_FILE or');
@@ -820,7 +851,10 @@ describe('settings of JWTs', () => {
         { url: 'https://login.example.com/keys', tsgId: null },
         { url: 'http://keys.internal/jwks?v=1', tsgId: '1234567890' },
       ],
-      ...{ issuer: null, audience: null, clockToleranceSeconds: 5, defaultScopes: [] },
+      issuer: null,
+      audience: null,
+      clockToleranceSeconds: 5,
+      defaultScopes: [],
     });
     expect(
       read({ GATEWRIGHT_JWT_JWKS_URIS: uris, JWT_ENABLED: 'OFF' }).inference.tokens,
@@ -856,7 +890,10 @@ describe('settings of mail', () => {
   it('make one whole, with the port that goes with TLS, and nothing of it is sent in the clear', () => {
     expect(read(whole).alerts).toEqual({
       mail: {
-        ...{ host: 'smtp.internal', port: 587, tls: 'starttls', user: null },
+        host: 'smtp.internal',
+        port: 587,
+        tls: 'starttls',
+        user: null,
         from: 'Gateway <gw@example.com>',
       },
       recipients: [],

@@ -13,19 +13,19 @@ import type { CountedRows } from './counted-rows.ts';
 import { createProviderLists } from './provider-lists.ts';
 
 /** Dispose closes its sockets. */
-export interface Asking extends Pick<AdminDeps, 'mcp' | 'outbound'>, AsyncDisposable {
+export interface OutboundClients extends Pick<AdminDeps, 'mcp' | 'outbound'>, AsyncDisposable {
   /** Lists the objects that providers store. */
   readonly lists: ReturnType<typeof createProviderLists>;
 }
 
-export function createAsking(parts: {
+export function createOutboundClients(parts: {
   readonly settings: Settings;
   readonly database: Database;
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
   readonly noteSecretRead: CountedRows['noteSecretRead'];
-}): Asking {
+}): OutboundClients {
   const { settings, database, keyring, clock, noteSecretRead } = parts;
   const { trustedHosts: trusted, inference } = settings;
   const origins = new Origins(trusted);
@@ -35,7 +35,7 @@ export function createAsking(parts: {
     clock,
     trusted,
     version: packageVersion(),
-    mayBeItself: inference.signsInAsItself,
+    allowsOwnIdentity: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'mcp'),
   });
   const lists = createProviderLists({ ...parts, unsealerOf: keyring.unsealerOf });

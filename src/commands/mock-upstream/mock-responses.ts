@@ -1,19 +1,19 @@
-/** Knows what the mock upstream answers: an echo in the form of OpenAI or Anthropic, with honest counts of what it read and said. */
+/** Builds the responses of the mock upstream: an echo in OpenAI or Anthropic format with token counts. */
 
-export type Json = Readonly<Record<string, unknown>>;
+export type MockRequestBody = Readonly<Record<string, unknown>>;
 
-/** A whole answer, or the events of a stream. */
-export type MockAnswer =
-  | { readonly kind: 'json'; readonly status: number; readonly body: Json }
+/** A complete response, or the events of a stream. */
+export type MockResponse =
+  | { readonly kind: 'json'; readonly status: number; readonly body: MockRequestBody }
   | { readonly kind: 'events'; readonly events: readonly string[] };
 
 const modelName = 'mock-echo';
 const embeddingSize = 8;
-/** As many characters count as a token: this is no tokenizer, and says the same every time. */
+/** Characters counted as one token: a fixed number instead of a tokenizer, for stable counts. */
 const tokenChars = 4;
 
-/** What is said to a request; `path` is behind `/v1`. */
-export function mockAnswer(method: string, path: string, body: Json): MockAnswer {
+/** The response to a request; `path` is relative to `/v1`. */
+export function mockResponse(method: string, path: string, body: MockRequestBody): MockResponse {
   if (method === 'GET' && path === '/models') return json({ object: 'list', data: [model()] });
   if (method !== 'POST') return notFound(method, path);
   switch (path) {
@@ -32,25 +32,27 @@ export function mockAnswer(method: string, path: string, body: Json): MockAnswer
   }
 }
 
-function json(body: Json): MockAnswer {
+function json(body: MockRequestBody): MockResponse {
   return { kind: 'json', status: 200, body };
 }
 
-function notFound(method: string, path: string): MockAnswer {
+function notFound(method: string, path: string): MockResponse {
   const message = `The mock upstream does not know ${method} ${path}`;
   const error = { message, type: 'invalid_request_error', param: null, code: 'not_found' };
   return { kind: 'json', status: 404, body: { error } };
 }
 
-function model(): Json {
+function model(): MockRequestBody {
   return { id: modelName, object: 'model', created: 0, owned_by: 'gatewright' };
 }
 
-/** Text of a message, whether it is one or in parts. */
+/** Text of a message, given as a string or in parts. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
-  return content.map((part: Json) => (typeof part.text === 'string' ? part.text : '')).join('');
+  return content
+    .map((part: MockRequestBody) => (typeof part.text === 'string' ? part.text : ''))
+    .join('');
 }
 
 interface Echo {
@@ -61,18 +63,18 @@ interface Echo {
   readonly isCut: boolean;
 }
 
-/** The text of the last message, cut to what the request lets it say. */
-function echoOf(body: Json, texts: readonly string[]): Echo {
-  const said = `echo: ${texts.at(-1) ?? ''}`;
+/** Echoes the last message, cut to the token limit of the request. */
+function echoOf(body: MockRequestBody, texts: readonly string[]): Echo {
+  const full = `echo: ${texts.at(-1) ?? ''}`;
   const given = body.max_completion_tokens ?? body.max_tokens ?? body.max_output_tokens;
   const tokensMax = typeof given === 'number' ? given : Number.POSITIVE_INFINITY;
-  const text = said.slice(0, tokensMax * tokenChars);
+  const text = full.slice(0, tokensMax * tokenChars);
   return {
     model: typeof body.model === 'string' ? body.model : modelName,
     text,
     inputTokens: texts.reduce((sum, part) => sum + tokensOf(part), 0),
     outputTokens: tokensOf(text),
-    isCut: text.length < said.length,
+    isCut: text.length < full.length,
   };
 }
 
@@ -80,12 +82,12 @@ function tokensOf(text: string): number {
   return Math.ceil(text.length / tokenChars);
 }
 
-function messagesOf(body: Json): string[] {
-  const messages = Array.isArray(body.messages) ? (body.messages as Json[]) : [];
+function messagesOf(body: MockRequestBody): string[] {
+  const messages = Array.isArray(body.messages) ? (body.messages as MockRequestBody[]) : [];
   return messages.map(({ content }) => textOf(content));
 }
 
-function openAiUsage({ inputTokens, outputTokens }: Echo): Json {
+function openAiUsage({ inputTokens, outputTokens }: Echo): MockRequestBody {
   return {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
@@ -93,7 +95,7 @@ function openAiUsage({ inputTokens, outputTokens }: Echo): Json {
   };
 }
 
-function chatCompletion(body: Json): Json {
+function chatCompletion(body: MockRequestBody): MockRequestBody {
   const echo = echoOf(body, messagesOf(body));
   return {
     id: 'chatcmpl-mock',
@@ -112,15 +114,15 @@ function chatCompletion(body: Json): Json {
   };
 }
 
-/** In pieces of a token, as a model says it. */
+/** Splits a text into pieces of one token, as a model streams it. */
 function piecesOf(text: string): string[] {
   return text.match(/[\s\S]{1,4}/g) ?? [];
 }
 
-function chatEvents(body: Json): MockAnswer {
+function chatEvents(body: MockRequestBody): MockResponse {
   const echo = echoOf(body, messagesOf(body));
-  const wantsUsage = (body.stream_options as Json | undefined)?.include_usage === true;
-  const event = (choices: readonly Json[], more: Json = {}): string =>
+  const wantsUsage = (body.stream_options as MockRequestBody | undefined)?.include_usage === true;
+  const event = (choices: readonly MockRequestBody[], more: MockRequestBody = {}): string =>
     `data: ${JSON.stringify({
       id: 'chatcmpl-mock',
       object: 'chat.completion.chunk',
@@ -130,7 +132,7 @@ function chatEvents(body: Json): MockAnswer {
       ...(wantsUsage ? { usage: null } : {}),
       ...more,
     })}\n\n`;
-  const choice = (delta: Json, finish: string | null = null): Json => ({
+  const choice = (delta: MockRequestBody, finish: string | null = null): MockRequestBody => ({
     index: 0,
     delta,
     finish_reason: finish,
@@ -147,7 +149,7 @@ function chatEvents(body: Json): MockAnswer {
   };
 }
 
-function completion(body: Json): Json {
+function completion(body: MockRequestBody): MockRequestBody {
   const echo = echoOf(body, [textOf(body.prompt)]);
   return {
     id: 'cmpl-mock',
@@ -161,7 +163,7 @@ function completion(body: Json): Json {
   };
 }
 
-function embeddings(body: Json): Json {
+function embeddings(body: MockRequestBody): MockRequestBody {
   const inputs = (Array.isArray(body.input) ? body.input : [body.input]).map(String);
   const tokens = inputs.reduce((sum, text) => sum + tokensOf(text), 0);
   return {
@@ -176,15 +178,15 @@ function embeddings(body: Json): Json {
   };
 }
 
-function anthropicUsage({ inputTokens, outputTokens }: Echo): Json {
+function anthropicUsage({ inputTokens, outputTokens }: Echo): MockRequestBody {
   return { input_tokens: inputTokens, output_tokens: outputTokens };
 }
 
-function messageTexts(body: Json): string[] {
+function messageTexts(body: MockRequestBody): string[] {
   return [textOf(body.system), ...messagesOf(body)];
 }
 
-function message(body: Json): Json {
+function message(body: MockRequestBody): MockRequestBody {
   const echo = echoOf(body, messageTexts(body));
   return {
     id: 'msg_mock',
@@ -198,10 +200,11 @@ function message(body: Json): Json {
   };
 }
 
-function messageEvents(body: Json): MockAnswer {
+function messageEvents(body: MockRequestBody): MockResponse {
   const echo = echoOf(body, messageTexts(body));
   const { content: _, stop_reason: reason, ...start } = message(body);
-  const event = (data: Json): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+  const event = (data: MockRequestBody): string =>
+    `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
   const usage = { input_tokens: echo.inputTokens, output_tokens: 0 };
   return {
     kind: 'events',
@@ -229,9 +232,9 @@ function messageEvents(body: Json): MockAnswer {
   };
 }
 
-function response(body: Json): Json {
+function response(body: MockRequestBody): MockRequestBody {
   const inputs = Array.isArray(body.input)
-    ? (body.input as Json[]).map(({ content }) => textOf(content))
+    ? (body.input as MockRequestBody[]).map(({ content }) => textOf(content))
     : [textOf(body.input)];
   const echo = echoOf(body, inputs);
   return {
