@@ -7,8 +7,9 @@ import { getContainerRuntimeClient, ImageName } from 'testcontainers';
 import { describe, expect, inject, it } from 'vitest';
 import { createEmptyDatabase } from '../support/database/database.ts';
 import type { EmptyDatabase } from '../support/database/empty-database.ts';
+import { exchange } from '../support/network/exchange.ts';
 import { eventually } from '../support/server/eventually.ts';
-import { exchange, fetchToken } from '../support/server/server.ts';
+import { fetchToken } from '../support/server/server.ts';
 import { runProduct, startProduct } from './product-container.ts';
 
 const product = inject('product');

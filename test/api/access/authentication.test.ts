@@ -5,8 +5,9 @@ import { makeApiKey, maskApiKey } from '../../../src/model/people/credentials.ts
 import * as accessPolicies from '../../../src/store/people/access-policies.ts';
 import * as serviceAccounts from '../../../src/store/people/service-accounts.ts';
 import * as apiKeys from '../../../src/store/resources/api-keys.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { apiKeyRow } from '../../support/rows/api-key-row.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const path = '/v1/admin/workspaces';
 

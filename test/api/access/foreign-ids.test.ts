@@ -14,15 +14,11 @@ import {
   onOneMount,
 } from '../../support/interface/response-check.ts';
 import { isToken, RightRequests } from '../../support/interface/valid-requests.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { comparableResponse, type RawAnswer, RawClient } from '../../support/network/raw-client.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
 import { ownerOf } from '../../support/server/people.ts';
-import {
-  exchange,
-  fetchToken,
-  startTestServer,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { fetchToken, startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addSession, signedInSettings } from '../../support/server/sessions.ts';
 import { addKeyCaller, boundToken, unknownLike } from '../../support/server/tenant.ts';
 

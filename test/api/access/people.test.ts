@@ -4,13 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { addUser, ownerOf } from '../../support/server/people.ts';
-import {
-  exchange,
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import {
   addKeyCaller,
   addTenant,

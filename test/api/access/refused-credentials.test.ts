@@ -11,9 +11,10 @@ import { createLog } from '../../../src/log.ts';
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
 import type { Settings } from '../../../src/settings.ts';
 import * as serviceAccounts from '../../../src/store/people/service-accounts.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { jobContext } from '../../support/server/job-context.ts';
 import { addUser } from '../../support/server/people.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addSession, signedInSettings } from '../../support/server/sessions.ts';
 import { addKeyCaller, addServiceAccount } from '../../support/server/tenant.ts';
 

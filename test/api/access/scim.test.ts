@@ -3,13 +3,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { ownerOf } from '../../support/server/people.ts';
-import {
-  exchange,
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 
 const base = '/v1/scim/v2';

@@ -7,14 +7,10 @@ import { Secret } from '../../../src/secret.ts';
 import type { SignInSettings } from '../../../src/settings/groups/sign-in.ts';
 import { readSettings } from '../../../src/settings.ts';
 import { type OpenIdIssuer, startOpenIdIssuer } from '../../support/callers/openid-issuer.ts';
+import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { Browser, type Page } from '../../support/server/browser.ts';
 import { addUser, ownerOf } from '../../support/server/people.ts';
-import {
-  exchange,
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 
 const publicUrl = 'http://127.0.0.1:9';
@@ -182,7 +178,7 @@ describe('sign-in', () => {
     const refused = await signIn(other.sub);
     expect([refused.status, messageOf(refused)]).toEqual([
       403,
-      'Your address is another account of the identity provider',
+      'Your address belongs to another account of the identity provider',
     ]);
     const { id } = (
       await server.request('GET', `/v1/admin/users?email=${encodeURIComponent(email)}`)
@@ -214,9 +210,9 @@ describe('sign-in', () => {
     [
       'whose address the provider has not verified',
       { email_verified: false },
-      /verified no e-mail/,
+      /not verified your e-mail/,
     ],
-    ['without an address', { email: null }, /verified no e-mail/],
+    ['without an address', { email: null }, /not verified your e-mail/],
   ])('rejects a person %s', async (_, claims, message) => {
     const { sub, email } = addAccount(claims);
     if (Object.keys(claims).length > 0) await addUser(server, { email });
@@ -326,7 +322,7 @@ describe('the callback from the identity provider', () => {
     await addUser(server, { email });
     const { url } = await comeBack(sub);
     const page = await new Browser().get(url);
-    expect([page.status, messageOf(page)]).toEqual([400, expect.stringMatching(/began/)]);
+    expect([page.status, messageOf(page)]).toEqual([400, expect.stringMatching(/started/)]);
     const other = await comeBack(sub);
     expect((await other.browser.get(url)).status).toBe(400);
   });
@@ -390,7 +386,7 @@ describe('the callback from the identity provider', () => {
     issuer.answer = null;
     expect([gone.status, messageOf(gone)]).toEqual([
       503,
-      'The identity provider does not answer now',
+      'The identity provider does not respond now',
     ]);
     expect(server.logLines.join('\n')).not.toContain(issuer.clientSecret);
   });

@@ -11,13 +11,9 @@ import {
 import * as accessPolicies from '../../../src/store/people/access-policies.ts';
 import * as serviceAccounts from '../../../src/store/people/service-accounts.ts';
 import * as organisations from '../../../src/store/resources/organisations.ts';
+import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { seed } from '../../support/run/test-effort.ts';
-import {
-  exchange,
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const secret = 'a:secret:with:colons';

@@ -7,9 +7,9 @@ import {
   removeActiveRequest,
   waitForTurn,
 } from '../../../src/gateway/transfer/turn-batches.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { exchange } from '../../support/server/server.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;

@@ -7,8 +7,9 @@ import { type ClientRequest, type IncomingMessage, request as open } from 'node:
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import {
   chatAnswer,
   sendJson,

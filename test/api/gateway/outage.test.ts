@@ -4,9 +4,10 @@ import { createApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { type DatabaseLink, startDatabaseLink } from '../../support/database/database-link.ts';
+import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { logIsWritten } from '../../support/server/request-log.ts';
-import { exchange, startTestServer, type TestResponse } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { chatAnswer, sendJson, startUpstream } from '../../support/upstream/upstream.ts';
 
 const chat = { model: 'gpt-test', messages: [{ role: 'user', content: 'hello' }] };

@@ -3,9 +3,9 @@
  * and within their limits.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { exchange } from '../../support/server/server.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;

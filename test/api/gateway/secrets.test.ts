@@ -6,8 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { exchange } from '../../support/server/server.ts';
 import {
   type ManagerServer,
   startVaultServer,

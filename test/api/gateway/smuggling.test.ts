@@ -6,9 +6,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { type RawUpstream, startRawUpstream } from '../../support/network/raw-upstream.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { exchange, testSettings } from '../../support/server/server.ts';
+import { testSettings } from '../../support/server/server.ts';
 
 let upstream: RawUpstream;
 let inference: Inference;
@@ -51,8 +52,12 @@ interface SentRequest {
 }
 
 const path = '/v1/chat/completions';
-const bytesOf = ({ line = `POST ${path} HTTP/1.1`, host = 'Host: a\r\n', more, body }: SentRequest) =>
-  `${line}\r\n${host}${headers}${more}\r\n${body ?? json}`;
+const bytesOf = ({
+  line = `POST ${path} HTTP/1.1`,
+  host = 'Host: a\r\n',
+  more,
+  body,
+}: SentRequest) => `${line}\r\n${host}${headers}${more}\r\n${body ?? json}`;
 const ofLength = `Content-Length: ${length}\r\n`;
 const plain = (line?: string) => bytesOf({ more: ofLength, ...(line && { line }) });
 const last = () => bytesOf({ more: `${ofLength}Connection: close\r\n` });

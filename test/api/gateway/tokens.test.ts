@@ -7,13 +7,9 @@ import { type CryptoKey, exportSPKI, importJWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { startTokenIssuer, type TokenIssuer } from '../../support/callers/token-issuer.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
-import {
-  exchange,
-  startTestServer,
-  type TestServer,
-  testSettings,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer, testSettings } from '../../support/server/server.ts';
 import {
   chatAnswer,
   sendJson,

@@ -7,7 +7,8 @@ import { LLMock } from '@copilotkit/aimock';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { sendJson, startUpstream, type TestUpstream } from '../../support/upstream/upstream.ts';
 
 let mock: LLMock;

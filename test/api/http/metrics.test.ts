@@ -1,6 +1,7 @@
 /** Verifies the metrics: on their own port, by route pattern, and without secrets. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 describe('metrics', () => {
   let server: TestServer;

@@ -7,10 +7,11 @@ import { Portkey } from 'portkey-ai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { logIsWritten } from '../../support/server/request-log.ts';
-import { exchange, type TestServer, testSettings } from '../../support/server/server.ts';
+import { type TestServer, testSettings } from '../../support/server/server.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;

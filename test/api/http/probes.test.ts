@@ -6,7 +6,8 @@ import { connect } from 'node:net';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { startDatabaseLink } from '../../support/database/database-link.ts';
-import { exchange, startTestServer, testSettings } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, testSettings } from '../../support/server/server.ts';
 
 describe('probes', () => {
   it('returns 200 without authentication on a healthy server', async () => {

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import { allScopes } from '../../../src/model/people/scopes.ts';
+import type { TestResponse } from '../../support/network/exchange.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { addUser } from '../../support/server/people.ts';
-import type { TestResponse } from '../../support/server/server.ts';
 
 const providerKey = 'sk-canary-of-the-provider';
 let inference: Inference;

@@ -10,14 +10,10 @@ import { RequestTrace } from '../../../src/gateway/logs/request-trace.ts';
 import { SpanExport, type SpanExportBounds } from '../../../src/gateway/logs/span-export.ts';
 import { Secret } from '../../../src/secret.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { hangMs } from '../../support/run/time-limits.ts';
 import { eventually } from '../../support/server/eventually.ts';
-import {
-  exchange,
-  startTestServer,
-  type TestServer,
-  testSettings,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer, testSettings } from '../../support/server/server.ts';
 import {
   chatAnswer,
   sendJson,
@@ -269,8 +265,7 @@ describe('the spans of a request', () => {
     const config = { override_params: query };
     await send({ traceparent: `00-${trace}-${callerSpan}-01` }, { config });
     const call = (await spansOf(trace, 2)).find(({ kind }) => kind === 3)!;
-    const { 'gen_ai.response.time_to_first_chunk': seconds, ...values } =
-      call.values;
+    const { 'gen_ai.response.time_to_first_chunk': seconds, ...values } = call.values;
     expect(seconds).toBeGreaterThan(0);
     expect(
       Object.entries(values).filter(([key]) => /gen_ai\.(request|output|resp)/.test(key)),
@@ -323,11 +318,7 @@ describe('the spans of a request', () => {
       '200',
     ]);
     expect(calls.map(({ status }) => status?.code)).toEqual([2, 2, undefined]);
-    expect(calls.map(({ values }) => values['error.type'])).toEqual([
-      '503',
-      '503',
-      undefined,
-    ]);
+    expect(calls.map(({ values }) => values['error.type'])).toEqual(['503', '503', undefined]);
     expect(calls.map(({ values }) => values['gen_ai.usage.input_tokens'])).toEqual([
       undefined,
       undefined,

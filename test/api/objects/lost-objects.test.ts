@@ -6,10 +6,10 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openProviderLists } from '../../../src/gateway/objects/provider-lists.ts';
 import { findLostObjects } from '../../../src/jobs/find-lost-objects.ts';
 import type { ProviderLists } from '../../../src/objects/listed-objects.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { jobContext } from '../../support/server/job-context.ts';
-import { exchange } from '../../support/server/server.ts';
 import { sendJson, type TestUpstream } from '../../support/upstream/upstream.ts';
 
 type ReachedRequest = Parameters<TestUpstream['script']>[0];

@@ -4,8 +4,8 @@
  */
 import { NotFoundError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { exchange } from '../../support/network/exchange.ts';
 import type { Inference } from '../../support/server/inference.ts';
-import { exchange } from '../../support/server/server.ts';
 import {
   type SharedAccount,
   startSharedAccount,

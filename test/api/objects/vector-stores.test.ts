@@ -5,9 +5,9 @@
 import { createHash } from 'node:crypto';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { exchange } from '../../support/server/server.ts';
 import { pageText, pdfOf } from '../../support/upstream/pdf.ts';
 import { sendJson } from '../../support/upstream/upstream.ts';
 

@@ -4,11 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import type { TestResponse } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { createLeases } from '../../support/sync/lease.ts';
 
 /** One character that takes four bytes in the database. */
@@ -181,7 +178,10 @@ const resources: Readonly<Record<string, Resource>> = {
   },
 };
 
-function textFor({ charactersMax, character = wide, around = ['', ''] }: FieldBound, beyond: number) {
+function textFor(
+  { charactersMax, character = wide, around = ['', ''] }: FieldBound,
+  beyond: number,
+) {
   const [before, after] = around.map((text) => text.replace('{tsg}', server.tsgId));
   const fill = charactersMax - [...before!, ...after!].length + beyond;
   return `${before}${character.repeat(fill)}${after}`;

@@ -12,13 +12,9 @@ import { checkConsistency } from '../../../src/store/consistency.ts';
 import { DrawnValues } from '../../support/interface/generated-values.ts';
 import { Description, type Operation, onOneMount } from '../../support/interface/response-check.ts';
 import { filled, isToken, RightRequests } from '../../support/interface/valid-requests.ts';
+import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
-import {
-  exchange,
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 /** Concurrent writers at each server. */
 const writers = isLong ? 50 : 5;

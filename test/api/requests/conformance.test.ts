@@ -17,13 +17,9 @@ import {
   type RequestParts,
   RightRequests,
 } from '../../support/interface/valid-requests.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { ownerOf } from '../../support/server/people.ts';
-import {
-  exchange,
-  fetchToken,
-  startTestServer,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { fetchToken, startTestServer, type TestServer } from '../../support/server/server.ts';
 import { signedInSettings } from '../../support/server/sessions.ts';
 import { addServiceAccount, addTenant } from '../../support/server/tenant.ts';
 

@@ -14,6 +14,7 @@ import {
   onOneMount,
 } from '../../support/interface/response-check.ts';
 import { isToken, RightRequests } from '../../support/interface/valid-requests.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import {
   hostileParts,
   hostileTexts,
@@ -22,7 +23,7 @@ import {
 } from '../../support/network/hostile-texts.ts';
 import { type RawAnswer, RawClient } from '../../support/network/raw-client.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 let server: TestServer;
 let client: RawClient;
@@ -58,7 +59,10 @@ interface SentRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-function send({ method }: Operation, { target, body, headers = {} }: SentRequest): Promise<RawAnswer> {
+function send(
+  { method }: Operation,
+  { target, body, headers = {} }: SentRequest,
+): Promise<RawAnswer> {
   const usual = { ...asBearer(token), 'content-type': 'application/json' };
   return client.send({ method, target, headers: { ...usual, ...headers }, body });
 }

@@ -6,12 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bodyLimitsOf } from '../../../src/http/input/input.ts';
 import { keysMax } from '../../../src/model/json/body-limits.ts';
 import { everyRoute, pathOf } from '../../support/interface/every-route.ts';
+import type { TestResponse } from '../../support/network/exchange.ts';
 import { costlyDocuments, hostileBodies } from '../../support/network/hostile-bodies.ts';
-import {
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 /** Each route on its first mount; all mounts share the code that reads bodies. */
 const routes = [

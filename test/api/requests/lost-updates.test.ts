@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { everyRoute } from '../../support/interface/every-route.ts';
 import { Description, nameOf, type Operation } from '../../support/interface/response-check.ts';
 import { RightRequests } from '../../support/interface/valid-requests.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 /** PUTs without a version, each with what prevents lost updates there. */
 const unversioned = {

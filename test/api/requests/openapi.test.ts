@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request as send } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 type Json = Record<string, unknown>;
 interface Operation extends Json {

@@ -1,7 +1,8 @@
 /** Verifies that docs/reference/api.md lists every route with its mounts and scopes. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { exchange, startTestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const prefixes = [
   ['/admin/v2', 'admin'],

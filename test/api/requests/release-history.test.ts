@@ -6,14 +6,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
+import type { TestResponse } from '../../support/network/exchange.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { insertCounter } from '../../support/rows/usage-rows.ts';
 import { addUser } from '../../support/server/people.ts';
-import {
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, type Send } from '../../support/server/tenant.ts';
 
 let server: TestServer;

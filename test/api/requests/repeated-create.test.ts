@@ -8,7 +8,8 @@ import { type DatabaseLink, startDatabaseLink } from '../../support/database/dat
 import { everyRoute } from '../../support/interface/every-route.ts';
 import { Description, nameOf, type Operation } from '../../support/interface/response-check.ts';
 import { type RequestParts, RightRequests } from '../../support/interface/valid-requests.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 /** POSTs that ignore the key, each with what makes a repetition harmless. */
 const keyless = {

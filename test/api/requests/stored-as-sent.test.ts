@@ -8,8 +8,9 @@ import { isUuid } from '../../../src/model/wire/slug.ts';
 import { DrawnValues, type Schema } from '../../support/interface/generated-values.ts';
 import { Description, type Operation, onOneMount } from '../../support/interface/response-check.ts';
 import { isToken, RightRequests } from '../../support/interface/valid-requests.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 let server: TestServer;
 let requests: RightRequests;

@@ -3,12 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../../src/model/people/credentials.ts';
 import { idToBytes } from '../../../src/model/wire/ids.ts';
 import { findState } from '../../../src/store/usage/usage-budgets.ts';
+import type { TestResponse } from '../../support/network/exchange.ts';
 import { insertCounter } from '../../support/rows/usage-rows.ts';
-import {
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 
 const minimal = { name: 'bot', scopes: ['completions.write'] };

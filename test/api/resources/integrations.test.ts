@@ -177,7 +177,7 @@ describe('an integration', () => {
       'models[1].slug',
       /twice/,
     ],
-    [{ workspaces: [{ id: 'nobody', enabled: true }] }, 'workspaces[0].id', /no workspace/],
+    [{ workspaces: [{ id: 'nobody', enabled: true }] }, 'workspaces[0].id', /not a workspace/],
   ])('rejects %j without showing a secret', async (body, param, message) => {
     const answer = await server.request('POST', path, {
       body: { name: 'x', ai_provider_id: 'openai', ...body },

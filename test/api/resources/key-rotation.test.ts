@@ -5,11 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
-import {
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../support/server/server.ts';
+import type { TestResponse } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant } from '../../support/server/tenant.ts';
 
 const halfHourMs = 1_800_000;

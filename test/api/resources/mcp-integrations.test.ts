@@ -250,7 +250,7 @@ describe('secret headers', () => {
           status: 400,
           body: { error: { param: 'configurations.custom_headers.Authorization' } },
         });
-        expect(answer.body.error.message).toContain('must be sent again with its value');
+        expect(answer.body.error.message).toContain('must be sent again, because');
         expect(JSON.stringify(answer.body)).not.toContain(canary);
       }
       expect(await read(id)).toMatchObject({ url: minimal.url, name: 'CRM' });
@@ -440,7 +440,7 @@ describe('workspaces', () => {
       global_workspace_access: { enabled: false },
     });
     expect(await readAccess(id, '?version=2')).toMatchObject({ total: 1, data: [expected] });
-    expect((await serve(two, { id })).body.error.message).toContain('keeps this workspace out');
+    expect((await serve(two, { id })).body.error.message).toContain('is not open to this workspace');
     expect((await serve(two, { id })).status).toBe(403);
     expect((await serve(one, { id })).status).toBe(200);
     await putAccess(id, { workspaces: [{ id: two.id, enabled: true }] });

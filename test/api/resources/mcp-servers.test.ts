@@ -1,8 +1,9 @@
 /** Verifies the MCP server routes over HTTP: fields, workspace, isolation and deletion. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange } from '../../support/network/exchange.ts';
 import { addUser, ownerOf } from '../../support/server/people.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addSession, signedInSettings } from '../../support/server/sessions.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 

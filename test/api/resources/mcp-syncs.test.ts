@@ -241,7 +241,7 @@ describe('an MCP server that misbehaves', () => {
     const url = 'https://other.example.com/mcp';
     await server.request('PUT', `${path}/${id}`, { body: { url } });
     moved.resolve();
-    expect((await syncing).sync_error).toContain('was changed while its server was asked');
+    expect((await syncing).sync_error).toContain('was changed while its server was queried');
     expect(await read(`${path}/${id}/metadata`)).toMatchObject({ sync_status: 'pending' });
   });
 });

@@ -4,10 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idToBytes } from '../../../src/model/wire/ids.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { addUser } from '../../support/server/people.ts';
-import { exchange, type TestServer } from '../../support/server/server.ts';
+import type { TestServer } from '../../support/server/server.ts';
 import { addTenant } from '../../support/server/tenant.ts';
 import { leaseHeaders } from '../../support/sync/lease.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';

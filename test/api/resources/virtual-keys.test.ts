@@ -154,7 +154,7 @@ it('requires its own scopes, and names invalid fields', async () => {
     expect(refused.status).toBe(400);
     return refused.body.error.message;
   };
-  expect(await wrong({ provider: 'nobody' })).toContain('provider: is no service');
+  expect(await wrong({ provider: 'nobody' })).toContain('provider: is not a known service');
   expect(await wrong({ workspace_id: undefined })).toContain('workspace_id');
   expect(await wrong({ expires_at: '2020-01-01T00:00:00Z' })).toContain('expires_at');
 });

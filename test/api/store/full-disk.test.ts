@@ -10,7 +10,8 @@ import { Secret } from '../../../src/secret.ts';
 import { migrate } from '../../../src/store/migrations/migrate.ts';
 import { startTestDatabaseServer } from '../../support/database/database-server.ts';
 import { mountSmallDisk, unmountSmallDisk } from '../../support/database/small-disk.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const disk = mountSmallDisk(192);
 

@@ -5,8 +5,9 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { findFreePort } from '../../support/database/database-server.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const probe = async (server: TestServer, path = '/readyz') => {
   const { status, body } = await exchange('GET', server.url + path, undefined, {});

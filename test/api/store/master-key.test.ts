@@ -12,13 +12,9 @@ import { createLog } from '../../../src/log.ts';
 import type { MasterKeySettings } from '../../../src/settings/groups/master-keys.ts';
 import type { Db } from '../../../src/store/connection/db.ts';
 import { countByMasterKey } from '../../../src/store/resources/data-keys.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
-import {
-  exchange,
-  masterKeysOf,
-  startTestServer,
-  type TestServer,
-} from '../../support/server/server.ts';
+import { masterKeysOf, startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addTenant } from '../../support/server/tenant.ts';
 import { endAt, steppingDatabase } from '../../support/sync/kill-points.ts';
 
@@ -104,7 +100,7 @@ describe('a rotation of the master key', () => {
   });
 
   it('changes nothing when the key that seals the data keys is missing', async () => {
-    await expect(rotate([3, 2])).rejects.toThrow(`under ${idOf(1)}`);
+    await expect(rotate([3, 2])).rejects.toThrow(`master key ${idOf(1)}`);
     expect(await counts()).toEqual({ [idOf(1)]: 1 });
   });
 
@@ -208,8 +204,8 @@ describe('servers during a rotation of the master key', () => {
   it('refuses to start with a wrong key, with the old one alone, or without the old one before the end', async () => {
     await sealFor(server.app.keyring, 2);
     const start = (...keys: Keys) => withReplica(keys, async () => 'started');
-    await expect(start(3)).rejects.toThrow('The master key is not the one');
-    await expect(start(2)).rejects.toThrow(`under ${idOf(1)}`);
+    await expect(start(3)).rejects.toThrow('The data keys of this database are encrypted with master key');
+    await expect(start(2)).rejects.toThrow(`master key ${idOf(1)}`);
     const stepwise = steppingDatabase(server.database.db);
     await endAt(6, () => rotate([2, 1], stepwise));
     expect(Object.keys(await counts()).toSorted()).toEqual([idOf(1), idOf(2)].toSorted());

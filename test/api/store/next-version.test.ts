@@ -13,7 +13,8 @@ import type { Db } from '../../../src/store/connection/db.ts';
 import { migrate } from '../../../src/store/migrations/migrate.ts';
 import { Description, type Operation } from '../../support/interface/response-check.ts';
 import { RightRequests } from '../../support/interface/valid-requests.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const log = createLog({ level: 'silent' });
 const shipped = join(import.meta.dirname, '../../../migrations');

@@ -10,10 +10,11 @@ import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import type { Limit } from '../../../src/ledger/limit.ts';
 import { idToBytes } from '../../../src/model/wire/ids.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { exchange, type TestServer } from '../../support/server/server.ts';
+import type { TestServer } from '../../support/server/server.ts';
 import { addTenant, type Send } from '../../support/server/tenant.ts';
 import { leaseHeaders } from '../../support/sync/lease.ts';
 import { oneChange, revisionBody, syncReport } from '../../support/sync/sync-records.ts';
@@ -505,7 +506,8 @@ const peopleTables = ['users', 'user_invites', 'workspace_members', 'scim_groups
 const changesPeople = ({ text }: SentStatement): boolean =>
   peopleTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
   !/\bset pending_key = /i.test(text);
-const marksPeople = ({ text }: SentStatement): boolean => text.startsWith('insert into people_marks');
+const marksPeople = ({ text }: SentStatement): boolean =>
+  text.startsWith('insert into people_marks');
 
 const namesTenant = ({ text }: SentStatement): boolean =>
   /\borganisation_id = \?/i.test(text) ||

@@ -4,7 +4,7 @@
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import type { TestResponse } from '../server/server.ts';
+import type { TestResponse } from '../network/exchange.ts';
 
 export interface Operation {
   readonly method: string;

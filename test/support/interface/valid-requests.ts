@@ -3,9 +3,10 @@
  * server.
  */
 import { randomUUID } from 'node:crypto';
+import { exchange, type TestResponse } from '../network/exchange.ts';
 import { insertCounter } from '../rows/usage-rows.ts';
 import { addUser } from '../server/people.ts';
-import { exchange, type TestResponse, type TestServer } from '../server/server.ts';
+import type { TestServer } from '../server/server.ts';
 import { addSession } from '../server/sessions.ts';
 import { leaseHeaders } from '../sync/lease.ts';
 import { type Description, nameOf, type Operation } from './response-check.ts';

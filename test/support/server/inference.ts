@@ -3,8 +3,9 @@
  */
 import type { Settings } from '../../../src/settings.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { exchange, type TestResponse } from '../network/exchange.ts';
 import { startUpstream, type TestUpstream } from '../upstream/upstream.ts';
-import { exchange, startTestServer, type TestResponse, type TestServer } from './server.ts';
+import { startTestServer, type TestServer } from './server.ts';
 
 export interface Inference extends AsyncDisposable {
   readonly server: TestServer;

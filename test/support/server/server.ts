@@ -1,5 +1,4 @@
 /** Starts a real server for a test: with its own database, over HTTP, with a settable clock. */
-import { type Dispatcher, request as send } from 'undici';
 import { type App, openApp } from '../../../src/app.ts';
 import type { ProcessClock } from '../../../src/clock.ts';
 import { createLog, type Log } from '../../../src/log.ts';
@@ -9,6 +8,7 @@ import { type DatabaseSettings, readSettings, type Settings } from '../../../src
 import { bootstrapTenant } from '../../../src/store/bootstrap.ts';
 import type { Database } from '../../../src/store/connection/db.ts';
 import { createTestDatabase } from '../database/database.ts';
+import { exchange, type TestResponse } from '../network/exchange.ts';
 import { eventually } from './eventually.ts';
 
 interface TestClock extends ProcessClock {
@@ -44,13 +44,6 @@ interface TestRequest {
   readonly headers?: Record<string, string>;
   /** The credential of the bootstrapped tenant; `token` by default. */
   readonly auth?: 'token' | 'key' | 'none';
-}
-
-export interface TestResponse {
-  readonly status: number;
-  readonly headers: Record<string, string | string[] | undefined>;
-  /** Parsed JSON; text when the response is not JSON. */
-  readonly body: ReturnType<typeof JSON.parse>;
 }
 
 /** 2027-01-04T08:00:00Z, a Monday. */
@@ -195,29 +188,4 @@ export async function fetchToken(
   );
   if (response.status !== 200) throw new Error(`no token: ${JSON.stringify(response.body)}`);
   return response.body.access_token;
-}
-
-export async function exchange(
-  method: string,
-  url: string,
-  body: unknown,
-  headers: Record<string, string>,
-): Promise<TestResponse> {
-  const raw = typeof body === 'string' || Buffer.isBuffer(body);
-  const response = await send(url, {
-    method: method as Dispatcher.HttpMethod,
-    headers: {
-      ...(raw || body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    body: body === undefined ? null : raw ? body : JSON.stringify(body),
-  });
-  const text = await response.body.text();
-  const isPlain = response.headers['content-encoding'] === undefined;
-  const isJson = String(response.headers['content-type']).startsWith('application/json') && isPlain;
-  return {
-    status: response.statusCode,
-    headers: response.headers,
-    body: isJson && text !== '' ? JSON.parse(text) : text,
-  };
 }

@@ -8,7 +8,8 @@ import {
 import { bootstrapTenant } from '../../../src/store/bootstrap.ts';
 import * as accessPolicies from '../../../src/store/people/access-policies.ts';
 import * as serviceAccounts from '../../../src/store/people/service-accounts.ts';
-import { exchange, fetchToken, type TestResponse, type TestServer } from './server.ts';
+import { exchange, type TestResponse } from '../network/exchange.ts';
+import { fetchToken, type TestServer } from './server.ts';
 
 export type Send = (
   method: string,

@@ -2,8 +2,8 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { exchange, type TestResponse } from '../network/exchange.ts';
 import { type Inference, startInference } from '../server/inference.ts';
-import { exchange, type TestResponse } from '../server/server.ts';
 import { sendJson, type TestUpstream } from './upstream.ts';
 
 export interface Tenant {

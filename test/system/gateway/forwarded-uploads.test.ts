@@ -20,9 +20,10 @@ import {
   newMasterKeys,
   startGatewayProcess,
 } from '../../gate/gateway-processes.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { jobContext } from '../../support/server/job-context.ts';
-import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { sendJson } from '../../support/upstream/upstream.ts';
 
 const mebibyte = 1024 * 1024;
@@ -62,7 +63,10 @@ beforeAll(async () => {
     return answer.body;
   };
   const integration = await post('/v1/integrations', {
-    ...{ name: 'Keeper', slug: 'keeper', ai_provider_id: 'openai', key: 'sk-any' },
+    name: 'Keeper',
+    slug: 'keeper',
+    ai_provider_id: 'openai',
+    key: 'sk-any',
     configurations: { custom_host: `http://${trusted}/v1` },
     capabilities: { files: 'proxy' },
   });
@@ -73,7 +77,10 @@ beforeAll(async () => {
     const config = { name, workspace_id, config: { provider: `@${slug}` } };
     const { slug: config_id } = await post('/v2/configs', config);
     const { key } = await post('/v1/api-keys/workspace/service', {
-      ...{ name, workspace_id, scopes: ['completions.write'], defaults: { config_id } },
+      name,
+      workspace_id,
+      scopes: ['completions.write'],
+      defaults: { config_id },
       rate_limits: [{ type: 'requests', unit: 'rpd', value: 1_000 }],
     });
     return key;
@@ -114,7 +121,8 @@ function upload(to: GatewayProcess, bytes: number, said = bytes): Sending {
   const form = send(`${to.inferenceUrl}/v1/files`, {
     method: 'POST',
     headers: {
-      ...{ authorization: `Bearer ${ours}`, 'content-length': said },
+      authorization: `Bearer ${ours}`,
+      'content-length': said,
       'content-type': 'multipart/form-data; boundary=b',
     },
   });
@@ -148,9 +156,13 @@ async function runJobs(afterMs: number) {
   const { database, app, settings, clock } = server;
   await database.db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
   await using lists = openProviderLists({
-    ...{ database, clock, unsealerOf: app.keyring.unsealerOf, mayBeItself: false },
-    ...{ trustedHosts: settings.trustedHosts },
-    ...{ onSecretFailure: () => {}, onSecretRead: () => {} },
+    database,
+    clock,
+    unsealerOf: app.keyring.unsealerOf,
+    mayBeItself: false,
+    trustedHosts: settings.trustedHosts,
+    onSecretFailure: () => {},
+    onSecretRead: () => {},
   });
   const context = jobContext(database, Date.now() + afterMs);
   const warn = vi.spyOn(context.log, 'warn');

@@ -11,8 +11,8 @@ import type { DatabaseSettings } from '../../../src/settings.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../support/database/database.ts';
 import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { databaseVariables } from '../../support/database/database-variables.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
-import { exchange } from '../../support/server/server.ts';
 import { loadedIn, runCli, sourceProgram, tellingLoads } from '../commands/run-cli.ts';
 
 const masterKey = randomBytes(32).toString('base64');
@@ -180,7 +180,9 @@ describe('gatewright serve', () => {
       env: { GATEWRIGHT_MASTER_KEY: other },
     });
     expect([refused.exitCode, refused.stdout]).toEqual([4, '']);
-    expect(refused.stderr).toContain('The master key is not the one');
+    expect(refused.stderr).toContain(
+      'The data keys of this database are encrypted with master key',
+    );
     expect(refused.stderr).not.toContain(other);
   });
 
@@ -204,7 +206,8 @@ describe('gatewright serve', () => {
       { ...test.settings, port: 1 },
       {
         env: {
-          ...{ GATEWRIGHT_MASTER_KEY: masterKey, GATEWRIGHT_HOST: '127.0.0.1' },
+          GATEWRIGHT_MASTER_KEY: masterKey,
+          GATEWRIGHT_HOST: '127.0.0.1',
           GATEWRIGHT_DB_START_WAIT_SECONDS: '1',
         },
       },

@@ -3,8 +3,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { TestResponse } from '../../../support/network/exchange.ts';
 import { addUser } from '../../../support/server/people.ts';
-import type { TestResponse, TestServer } from '../../../support/server/server.ts';
+import type { TestServer } from '../../../support/server/server.ts';
 import { addKeyCaller, addTenant } from '../../../support/server/tenant.ts';
 import { openSync, type SyncSetup, startSyncServer } from '../../../support/sync/sync-setup.ts';
 

@@ -272,7 +272,7 @@ describe('an existing key', () => {
     const moved = key('bot', 'workspaces.list', 'deep/er/bot.key');
     const planned = await sync.cycle(moved, { act: false });
     expect(planned).toMatchObject({ ending: 'success', deliveries: [{ state: 'elsewhere' }] });
-    expect(planned.warnings.join()).toContain(`lies in ${at('bot.key')}; apply moves it`);
+    expect(planned.warnings.join()).toContain(`is in ${at('bot.key')}; apply moves it`);
     const client = sync.openClient();
     expect(await sync.cycle(moved, { client })).toMatchObject({
       ending: 'success',

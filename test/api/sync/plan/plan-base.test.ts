@@ -118,7 +118,7 @@ describe('plan --base', () => {
     + metadata.workspace: Workspace/${name}
 
 Plan: 1 to create; 2 unchanged.
-beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
+compared with main (${main.slice(0, 12)}), which already has: 2 changes, 1 of them drift
 `);
     const wide = await run('plan', 'gateway', '--base', 'main', '-o', 'wide');
     expect(wide.stdout).toContain(`by main as well:\n~ update Config/${name}/drifting  drift`);
@@ -140,7 +140,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     });
     const markdown = await run('plan', 'gateway', '--base', 'main', '-o', 'markdown');
     expect(markdown.stdout).toContain(`@@ create Config/${name}/added @@`);
-    expect(markdown.stdout).toContain('by which as well: 2 changes, 1 of them drift');
+    expect(markdown.stdout).toContain('which already has: 2 changes, 1 of them drift');
     expect(markdown.stdout).not.toContain(`Config/${name}/waiting`);
   });
 
@@ -162,7 +162,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
 `);
     expect(stdout).not.toContain('by hand');
     expect(stdout).toMatch(
-      new RegExp(`1 change of main \\([0-9a-f]{12}\\) no more: create Config/${name}/waiting\n`),
+      new RegExp(`1 change of main \\([0-9a-f]{12}\\) no longer planned: create Config/${name}/waiting\n`),
     );
   });
 
@@ -224,7 +224,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     const { stdout, stderr, exitCode } = await run('plan', location, '--base', 'main');
     expect(stderr).toBe('');
     expect(stdout).toContain(`+ create Config/${name}/added  new.yaml:2:1`);
-    expect(stdout).toContain(`beyond main (${main.slice(0, 12)}), by which as well: 2 changes`);
+    expect(stdout).toContain(`compared with main (${main.slice(0, 12)}), which already has: 2 changes`);
     expect(exitCode).toBe(2);
   });
 
@@ -244,7 +244,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
       const { stdout, stderr } = await run('plan', folder, '--base', base);
       expect(stderr).toBe('');
       expect(stdout).toContain('Plan: 1 to create; 2 unchanged.');
-      expect(stdout).toContain('by which as well: 2 changes, 1 of them drift');
+      expect(stdout).toContain('which already has: 2 changes, 1 of them drift');
     }
   });
 });

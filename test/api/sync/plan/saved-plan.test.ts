@@ -133,7 +133,7 @@ describe('a saved plan', () => {
     const again = await refused();
     expect(again.exitCode).toBe(8);
     expect(again.stderr).toContain('gw.plan is stale, nothing was written.');
-    expect(again.stderr).toMatch(/To plan anew: .* plan gateway --out gw\.plan\n$/);
+    expect(again.stderr).toMatch(/To plan again: .* plan gateway --out gw\.plan\n$/);
   });
 
   it('replaces an older plan file, and no other file', async () => {
@@ -243,7 +243,7 @@ describe('a stale saved plan with exit code 8', () => {
         });
         expect(status).toBe(200);
       },
-      reported: /McpIntegration\/w\d+\/crm: is to be updated now, and was not/,
+      reported: /McpIntegration\/w\d+\/crm: would now be updated/,
     },
     'a resource has another owner': {
       change: async () => {
@@ -254,7 +254,7 @@ describe('a stale saved plan with exit code 8', () => {
     },
     'the value of a secret is another': {
       change: () => setVariables({ ...canaries, GW_VAR_CRM_TOKEN: 'canary-new' }),
-      reported: /McpIntegration\/w\d+\/crm: is to be updated now, and was not/,
+      reported: /McpIntegration\/w\d+\/crm: would now be updated/,
     },
     'a variable is another': {
       change: () => setVariables({ ...canaries, GW_VAR_PROVIDER: 'openai' }),
@@ -287,7 +287,7 @@ describe('a stale saved plan with exit code 8', () => {
       const { exitCode, stderr, stdout } = await refused();
       expect(stderr).toMatch(reported);
       expect(stderr).toContain('gw.plan is stale, nothing was written. Since it was made\n');
-      expect(stderr).toMatch(/To plan anew: .* plan gateway --out gw\.plan\n$/);
+      expect(stderr).toMatch(/To plan again: .* plan gateway --out gw\.plan\n$/);
       expect(stderr).not.toContain('canary');
       expect(stdout).toBe('');
       expect(exitCode).toBe(8);
@@ -377,7 +377,7 @@ describe('a rejected saved plan with exit code 5', () => {
     },
     'a field of it is missing': {
       alter: (text) => text.replace(/"madeAt":"[^"]*",/, ''),
-      reported: /gw\.plan is no saved plan: it is damaged/,
+      reported: /gw\.plan is not a valid saved plan: it is damaged/,
     },
     'a newer version made it': {
       alter: (text) => text.replace('"formatVersion":1', '"formatVersion":2'),

@@ -4,11 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../../../src/model/people/credentials.ts';
-import {
-  startTestServer,
-  type TestResponse,
-  type TestServer,
-} from '../../../support/server/server.ts';
+import type { TestResponse } from '../../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../../support/server/server.ts';
 import { addTenant, listAudit, type Send } from '../../../support/server/tenant.ts';
 import { createLeases, leaseHeaders } from '../../../support/sync/lease.ts';
 

@@ -5,8 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { revisionsMax } from '../../../../src/model/kinds/sync-record.ts';
+import { exchange } from '../../../support/network/exchange.ts';
 import { addUser, ownerOf } from '../../../support/server/people.ts';
-import { exchange, startTestServer, type TestServer } from '../../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../../support/server/server.ts';
 import { addSession, signedInSettings } from '../../../support/server/sessions.ts';
 import {
   addServiceAccount,

@@ -7,7 +7,8 @@ import { type KindName, kindNames, kinds } from '../../../../src/model/kinds/kin
 import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { Description, nameOf } from '../../../support/interface/response-check.ts';
 import { RightRequests } from '../../../support/interface/valid-requests.ts';
-import { exchange, startTestServer, type TestServer } from '../../../support/server/server.ts';
+import { exchange } from '../../../support/network/exchange.ts';
+import { startTestServer, type TestServer } from '../../../support/server/server.ts';
 import {
   addKeyCaller,
   addServiceAccount,

@@ -12,7 +12,13 @@ const source = { repo: '/src', revision: null };
 
 function resource(kind: string, at: number, spec: object, managed: object | null) {
   return {
-    ...{ kind, id: id(at), slug: `s${at}`, name: `n${at}`, workspace_id: null, version: 1, spec },
+    kind,
+    id: id(at),
+    slug: `s${at}`,
+    name: `n${at}`,
+    workspace_id: null,
+    version: 1,
+    spec,
     managed_by:
       managed === null ? null : { owner: 'platform', workspace: null, source, ...managed },
     new_member: { of: 'a newer server' },

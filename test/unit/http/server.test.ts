@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { RawReply, type Route, type RouteRequest, route } from '../../../src/http/routes/route.ts';
 import { ApiError } from '../../../src/model/wire/errors.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { type HttpHarness, startHttp } from '../../support/server/http-server.ts';
-import { exchange } from '../../support/server/server.ts';
 
 const shared = { mounts: { v1: ['access-token'], v2: ['access-token'] }, scope: 'x.y' } as const;
 const echoed = (request: RouteRequest<string>) => {

@@ -8,8 +8,8 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { RawReply, type Route, route } from '../../../src/http/routes/route.ts';
+import { exchange } from '../../support/network/exchange.ts';
 import { type HttpHarness, startHttp } from '../../support/server/http-server.ts';
-import { exchange } from '../../support/server/server.ts';
 
 const answerBytes = 100_000;
 const answer = Buffer.alloc(answerBytes, 'a');
@@ -425,7 +425,7 @@ describe('connections', () => {
     }
     const refused = await readAll(dial());
     expect(refused).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 1.*limit of 2 connections/s);
-    expect(http.logLines.join('')).toContain('connections are refused');
+    expect(http.logLines.join('')).toContain('connection refused: the limit');
     first.destroy();
     await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
   });
