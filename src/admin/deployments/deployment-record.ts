@@ -1,7 +1,7 @@
 /** Converts deployments to API records; the credential is shown once and masked afterwards. */
 import { z } from 'zod';
 import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
-import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import { ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import {
   type DeploymentState,
   declarableSettings,
@@ -11,28 +11,33 @@ import {
 import { DeploymentStatus, DeploymentType } from '../../model/workspaces/gateway-deployment.ts';
 import type { StoredGatewayDeployment } from '../../store/resources/gateway-deployments.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import { computed, constant, document, numericFlag, record, timestamp } from '../request/record.ts';
 
 const Flag = z.literal([0, 1]);
 
-/** Items of the list. */
-export const DeploymentItem = z.object({
+const item = record<StoredGatewayDeployment>()({
   id: z.uuid(),
   organisation_id: z.uuid(),
   name: z.string(),
   slug: z.string(),
   type: DeploymentType,
   status: DeploymentStatus,
-  is_default: Flag,
+  is_default: numericFlag,
   source_type: z.string().nullable(),
-  tags: JsonRecord.nullable(),
-  connection_status: z.literal('unknown'),
+  tags: document(JsonRecord),
+  /** Deployments do not report to this control plane. */
+  connection_status: constant('unknown'),
   created_by: z.string(),
-  created_at: ResponseTimestamp,
-  last_updated_at: ResponseTimestamp,
-  last_synced_at: ResponseTimestamp.nullable(),
-  last_resynced_at: ResponseTimestamp.nullable(),
-  object: z.literal('deployment'),
+  created_at: timestamp,
+  last_updated_at: timestamp,
+  last_synced_at: computed(ResponseTimestamp.nullable(), () => null),
+  last_resynced_at: computed(ResponseTimestamp.nullable(), () => null),
+  object: constant('deployment'),
 });
+
+/** Items of the list. */
+export const DeploymentItem = item.schema;
+export const deploymentToItem = item.toRecord;
 
 const Credentials = z.object({ username: z.string(), password: z.string() });
 
@@ -76,28 +81,6 @@ export const DeploymentUpdated = z.object({
 /** The credential in the two formats that clients expect. */
 export function authInBothFormats({ slug }: Pick<StoredGatewayDeployment, 'slug'>, value: string) {
   return { client_auth: value, credentials: { username: slug, password: value } };
-}
-
-export function deploymentToItem(row: StoredGatewayDeployment): z.infer<typeof DeploymentItem> {
-  return {
-    id: row.id,
-    organisation_id: row.organisation_id,
-    name: row.name,
-    slug: row.slug,
-    type: row.type,
-    status: row.status,
-    is_default: row.is_default === 0 ? 0 : 1,
-    source_type: row.source_type,
-    tags: readDocument<JsonRecord>(row.tags),
-    // Deployments do not report to this control plane.
-    connection_status: 'unknown',
-    created_by: row.created_by,
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
-    last_synced_at: null,
-    last_resynced_at: null,
-    object: 'deployment',
-  };
 }
 
 /** `workspaces` are the row's workspaces that are not archived. */

@@ -7,38 +7,32 @@ import {
   type PolicyCondition,
 } from '../../model/limits/policy.ts';
 import { rateKeys } from '../../model/limits/rate-limit-policy.ts';
-import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredPolicy } from '../../store/rows/policy-table.ts';
+import { computed, record, timestamp } from '../request/record.ts';
 
-/** Spread into the schema of a record. */
-export const policyRecordFields = {
+const policy = record<StoredPolicy>()({
   id: z.uuid(),
   name: z.string().nullable(),
   description: z.string().nullable(),
   organisation_id: z.uuid(),
   workspace_id: z.uuid().nullable(),
-  conditions: conditionsSchema(rateKeys),
-  group_by: groupBySchema(rateKeys),
+  conditions: computed(conditionsSchema(rateKeys), (row: StoredPolicy): PolicyCondition[] =>
+    JSON.parse(row.conditions),
+  ),
+  group_by: computed(
+    groupBySchema(rateKeys),
+    (row: StoredPolicy): GroupBy => JSON.parse(row.group_by),
+  ),
   status: z.enum(['active', 'archived']),
-  created_at: ResponseTimestamp,
-  last_updated_at: ResponseTimestamp,
-};
+  created_at: timestamp,
+  last_updated_at: timestamp,
+});
+
+/** Spread into the schema of a record. */
+export const policyRecordFields = policy.shape;
 
 /** The values of {@link policyRecordFields}. */
-export function toPolicyRecord(row: StoredPolicy) {
-  return {
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    organisation_id: row.organisation_id,
-    workspace_id: row.workspace_id,
-    conditions: JSON.parse(row.conditions) as PolicyCondition[],
-    group_by: JSON.parse(row.group_by) as GroupBy,
-    status: row.status,
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
-  };
-}
+export const toPolicyRecord = policy.toRecord;
 
 /** The common part of the body that would create this policy. */
 export function toPolicySpec(row: StoredPolicy): Record<string, unknown> {

@@ -54,7 +54,10 @@ declare module '../connection/db.ts' {
 
 export type StoredLogExport = Selectable<LogExportRow>;
 
-const table = rows('log_exports', { marks: exportMarks, isVersioned: true });
+const table = rows('log_exports', {
+  marks: { replaceOne: exportMarks.replaceOne },
+  isVersioned: true,
+});
 const parts = rows('log_export_parts');
 
 export const { insert } = table;

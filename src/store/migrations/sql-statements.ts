@@ -5,7 +5,7 @@
  */
 
 export interface SqlStatement {
-  /** Without the closing semicolon; comments inside it are kept. */
+  /** Without the closing semicolon; includes comments within the statement. */
   readonly text: string;
   /** 1-based line of its first word. */
   readonly line: number;

@@ -99,9 +99,6 @@ export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Pr
   });
 }
 
-/** Throws errno 1062 when a key of any organisation has this value. */
-export const { insert: insertHash } = hashes;
-
 /**
  * The key with a value, in any organisation: the value itself determines the tenant. `hash` is
  * `keyring.hashCredential` of the value.

@@ -90,7 +90,7 @@ export async function deleteWithClaims(
 ): Promise<void> {
   const ids = mappings.map(({ id }) => id);
   await deleteByIds(tx, organisationId, ids);
-  await managedResources.deleteByResources(tx, organisationId, 'GuardrailMcpBinding', ids);
+  await managedResources.deleteByResource(tx, organisationId, 'GuardrailMcpBinding', ids);
 }
 
 export const deleteByIds = table.rows.deleteBy('organisation_id', 'id');

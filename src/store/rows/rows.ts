@@ -22,7 +22,7 @@ export type Filter<R> = { readonly [C in keyof R]?: Condition<R[C]> | undefined 
 
 type OrderTerm<R> = (keyof R & string) | `${keyof R & string} desc`;
 
-export interface ListOptions<R, C extends keyof R & string = keyof R & string> {
+interface ListOptions<R, C extends keyof R & string = keyof R & string> {
   /** All columns when absent. */
   readonly columns?: readonly C[];
   readonly orderBy?: readonly OrderTerm<R>[];
@@ -31,7 +31,7 @@ export interface ListOptions<R, C extends keyof R & string = keyof R & string> {
 }
 
 /** New values by column; an SQL expression can refer to the current ones. */
-export type Changes<T extends keyof Tables> = {
+type Changes<T extends keyof Tables> = {
   readonly [C in keyof Updateable<Tables[T]>]?: Updateable<Tables[T]>[C] | RawBuilder<unknown>;
 };
 
@@ -61,8 +61,6 @@ export interface Rows<T extends keyof Tables> {
     where: AnyPredicate<Row<T>>,
     options?: ListOptions<Row<T>, C>,
   ): Promise<Pick<Row<T>, C>[]>;
-  /** As `find`, for a value that itself identifies the organisation. */
-  findAnywhere(db: Db, where: AnyPredicate<Row<T>>): Promise<Row<T> | undefined>;
   /** The first row in an order, or any row that matches. */
   findFirst<C extends keyof Row<T> & string = keyof Row<T> & string>(
     db: Db,
@@ -104,7 +102,7 @@ export interface Rows<T extends keyof Tables> {
   ): (tx: Db, ...values: Args<Row<T>, C>) => Promise<number>;
 }
 
-export interface KeyedRows<T extends keyof Tables, Key> {
+interface KeyedRows<T extends keyof Tables, Key> {
   find(db: Db, key: Readonly<Key>): Promise<Row<T> | undefined>;
   findForUpdate(tx: Db, key: Readonly<Key>): Promise<Row<T> | undefined>;
   update(db: Db, key: Readonly<Key>, set: Changes<T>): Promise<number>;
@@ -129,7 +127,6 @@ export function rows<T extends keyof Tables>(table: T, options: WriteOptions = {
     list,
     listAnywhere: list,
     find,
-    findAnywhere: find,
     findForUpdate,
     findForShare: async (tx: Db, where: AnyWhere) => (await list(tx, where, { lock: 'share' }))[0],
     findFirst,

@@ -82,10 +82,8 @@ export async function updateRecorder(
   await table.update(tx, { organisation_id: organisationId, owner }, { recorded_by: recordedBy });
 }
 
+/** Takes one id, or several of resources that are deleted together with another one. */
 export const deleteByResource = table.deleteBy('organisation_id', 'kind', 'resource_id');
-
-/** For resources that are deleted together with another one. */
-export const deleteByResources = deleteByResource;
 
 /** The part of an organisation that one owner sees: its own resources, undeclared ones, and named ones. */
 export interface OwnerView {
