@@ -160,7 +160,7 @@ describe('a login program', () => {
   it.each<[string, string, string]>([
     ['fails', 'echo first >&2; echo "please log in" >&2; exit 1', 'failed: please log in'],
     ['prints no JSON', 'echo "canary-7 {"', 'its output is not JSON'],
-  ])('that %s throws an error that quotes no output', async (_, script, message) => {
+  ])('throws an error that quotes no output when it %s', async (_, script, message) => {
     writeProgram('login', script);
     const login = loginWith({ user: execOf('./login') });
     const error = await login.current().catch((reason: Error) => reason);
