@@ -26,7 +26,7 @@ import { SnapshotCache } from './callers/snapshot-cache.ts';
 import { Breakers } from './calls/breaker.ts';
 import type { GatewayServices } from './calls/request-context.ts';
 import { ResponseCache } from './calls/response-cache.ts';
-import { Guardrails, type StoredGuardrail } from './guardrails/guardrails.ts';
+import { type CachedGuardrail, Guardrails } from './guardrails/guardrails.ts';
 import type { Pipeline } from './inference/pipeline.ts';
 import { Prompts } from './inference/prompts.ts';
 import { type LimitSwitches, Policies } from './metering/limits.ts';
@@ -204,7 +204,7 @@ function lookupsOf(
     prompts: new Prompts({ database, fresh: cache<RenderablePrompt>(promptsMax) }),
     guardrails: new Guardrails({
       database,
-      fresh: cache<StoredGuardrail>(guardrailsMax),
+      fresh: cache<CachedGuardrail>(guardrailsMax),
       isEnabled: options.runsGuardrails,
       tools: { searches, outbound: new Outbound(origins, trustedHosts) },
     }),

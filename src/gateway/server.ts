@@ -10,7 +10,7 @@ import { isAdminRequest, setKeyHeader } from './callers/admin-requests.ts';
 import { aliasFault, ownHeaders } from './callers/exchange.ts';
 import { sendError } from './calls/error-response.ts';
 import type { Arrival } from './calls/request-context.ts';
-import { type Pipeline, serve } from './inference/pipeline.ts';
+import { type Pipeline, serveRequest } from './inference/pipeline.ts';
 import { parsePromptPath } from './inference/prompts.ts';
 import { plainModelTarget } from './references/model-path.ts';
 import { CallerConnection } from './transfer/caller-connection.ts';
@@ -152,7 +152,7 @@ function begin(
 }
 
 function respond(pipeline: Pipeline, arrival: Arrival, refusal: GatewayError | null): void {
-  if (refusal === null) void serve(pipeline, arrival);
+  if (refusal === null) void serveRequest(pipeline, arrival);
   else sendError(arrival, refusal);
 }
 

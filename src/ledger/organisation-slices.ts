@@ -9,7 +9,7 @@ import type { MoveOutcome, SliceMove } from '../store/usage/usage-slices.ts';
 import * as slices from '../store/usage/usage-slices.ts';
 import * as wantedSlices from '../store/usage/wanted-slices.ts';
 import type { Limit } from './limit.ts';
-import { type Lease, Slice } from './slice.ts';
+import { Slice, type SliceLease } from './slice.ts';
 
 /** Lease of a process, after which everything it holds is charged. */
 const leaseMs = 30_000;
@@ -47,7 +47,7 @@ export class OrganisationSlices {
   readonly #byLimit = new Map<Limit, Slice>();
   /** Sequence number of the last exchange; 0 before the first and after a lost lease. */
   #sequence = 0;
-  readonly #lease: Lease = { endsMs: 0 };
+  readonly #lease: SliceLease = { endsMs: 0 };
   #renewedMs = 0;
   /** An exchange whose result is unknown. */
   #inDoubt: DoubtfulExchange | null = null;

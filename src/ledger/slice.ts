@@ -51,14 +51,14 @@ interface KnownUsage {
 }
 
 /** Time until which held units may be used, monotonic clock. */
-export interface Lease {
+export interface SliceLease {
   endsMs: number;
 }
 
 export class Slice {
   readonly place: CounterRef;
   limit: Limit;
-  readonly #lease: Lease;
+  readonly #lease: SliceLease;
   /** Needs of waiting requests, first come first served. */
   readonly needs = new Set<UnitsNeed>();
   #holding = 0;
@@ -78,7 +78,7 @@ export class Slice {
   /** Shortage as of the last move; null when it granted all needs. */
   shortage: SliceShortage | null = null;
 
-  constructor(limit: Limit, lease: Lease) {
+  constructor(limit: Limit, lease: SliceLease) {
     this.limit = limit;
     this.#lease = lease;
     this.place = placeOf(limit);

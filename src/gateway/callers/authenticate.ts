@@ -59,15 +59,15 @@ export function authenticate(
     throw new GatewayError('invalid_api_key', `No API key was sent: ${hint}`);
   }
   if (tokens !== null && isToken(sent.key)) {
-    const found = tokens.find(sent.key, now);
-    return found instanceof Promise
-      ? found.then((key) => requireUsableKey(key, now))
-      : requireUsableKey(found, now);
+    const result = tokens.find(sent.key, now);
+    return result instanceof Promise
+      ? result.then((key) => requireUsableKey(key, now))
+      : requireUsableKey(result, now);
   }
-  const found = keys.find(sent.key, now);
-  return found instanceof Promise
-    ? found.then((key) => requireUsableKey(key, now))
-    : requireUsableKey(found, now);
+  const result = keys.find(sent.key, now);
+  return result instanceof Promise
+    ? result.then((key) => requireUsableKey(key, now))
+    : requireUsableKey(result, now);
 }
 
 /** @throws GatewayError when the key is unknown, expired or lacks the scope */

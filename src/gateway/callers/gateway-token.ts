@@ -1,4 +1,4 @@
-/** Verifies tokens that callers send in place of keys, and finds the workspace and limits they stand for. */
+/** Verifies tokens that callers send in place of keys, and builds the key that each token represents. */
 import { hash } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import { toRefusedCredential as refusedAs } from '../../auth/refused-credentials.ts';
@@ -62,7 +62,7 @@ interface VerifiedToken {
   readonly signers: readonly IssuerKey[];
   /** Version of the issuer keys at that time. */
   readonly version: string;
-  /** The key that it stands for; valid while `tenant` is the current snapshot of its workspace. */
+  /** The key that it represents; valid while `tenant` is the current snapshot of its workspace. */
   key: { readonly tenant: TokenWorkspace; readonly key: GatewayKey } | null;
 }
 
@@ -88,7 +88,7 @@ export class GatewayTokens {
   }
 
   /**
-   * Returns the key that the token stands for; synchronously when it was verified before and nothing changed.
+   * Returns the key that the token represents; synchronously when it was verified before and nothing changed.
    *
    * @throws GatewayError when the token is invalid, or cannot be verified now
    */
@@ -283,7 +283,7 @@ function invalid(what: string, cause?: unknown): GatewayError {
   return new GatewayError('invalid_token', `The token ${what}`, null, { cause, refused: unknown });
 }
 
-/** Builds the workspace key that the token stands for. */
+/** Builds the workspace key that the token represents. */
 function keyOf(
   { organisationId, workspace, guardrails, terms }: TokenWorkspace,
   claims: TokenClaims,

@@ -69,7 +69,7 @@ async function attemptAgain(
     const waitMs = waitOf(retry, outcome, tries);
     if (waitedMs + waitMs > waitMsMax) return usedUp(outcome);
     waitedMs += waitMs;
-    discard(outcome);
+    discardResponse(outcome);
     hasLostTries ||= mayHaveTakenEffect(outcome);
     await caller.wait(waitMs);
     if (caller.isGone) return outcome;
@@ -82,7 +82,7 @@ function usedUp(outcome: CallOutcome): CallOutcome {
 }
 
 /** Drops a response that nobody reads, which closes its connection. */
-export function discard(outcome: TargetOutcome): void {
+export function discardResponse(outcome: TargetOutcome): void {
   if (outcome.kind !== 'live') return;
   const { call } = outcome;
   outcome.stopClock();

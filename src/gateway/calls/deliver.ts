@@ -7,7 +7,7 @@ import { errorOf } from './attempt.ts';
 import type { LiveOutcome, TargetOutcome } from './outcome.ts';
 import type { RequestContext } from './request-context.ts';
 import type { CachedResponse } from './response-cache.ts';
-import { headerNames, responseHeaders } from './response-headers.ts';
+import { gatewayHeaderNames, responseHeaders } from './response-headers.ts';
 
 /** @throws GatewayError when there is no response */
 export function deliver(
@@ -39,7 +39,7 @@ function sendCached(
   draft.markFirstByte();
   draft.metered = noUsage;
   const headers = responseHeaders(arrival, outcome, calls.left(), exchange.now);
-  headers[headerNames(headerPrefix).cost] = '0';
+  headers[gatewayHeaderNames(headerPrefix).cost] = '0';
   headers['content-type'] = contentType;
   headers['content-length'] = String(body.length);
   response.writeHead(status, headers);
@@ -57,7 +57,7 @@ export function sendComplete(
   draft.markFirstByte();
   draft.metered = metered;
   const own = responseHeaders(arrival, outcome, calls.left(), exchange.now);
-  if (cost !== null) own[headerNames(headerPrefix).cost] = String(cost);
+  if (cost !== null) own[gatewayHeaderNames(headerPrefix).cost] = String(cost);
   const headers = passedHeaders(received, own, headerPrefix);
   headers['content-length'] = String(body.length);
   response.writeHead(status, headers);
@@ -98,7 +98,7 @@ async function relayLive(
       const body = translator === null ? received : translator.whole(call, received);
       calls.cache(call, body);
       const own = headers();
-      if (cost !== null) own[headerNames(headerPrefix).cost] = String(cost);
+      if (cost !== null) own[gatewayHeaderNames(headerPrefix).cost] = String(cost);
       if (translator !== null) own['content-type'] = 'application/json';
       return { headers: own, body };
     },

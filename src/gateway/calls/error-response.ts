@@ -1,9 +1,9 @@
-/** Turns whatever a request threw into a GatewayError, and sends it. */
+/** Converts any thrown value to a GatewayError, and sends it. */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, gatewayErrorBody } from '../transfer/gateway-error.ts';
 import { allowedMethods } from '../transfer/malformed-request.ts';
 import type { Arrival, GatewayServices } from './request-context.ts';
-import { gatewayHeaders, headerNames } from './response-headers.ts';
+import { gatewayHeaderNames, gatewayHeaders } from './response-headers.ts';
 
 /**
  * An unavailable database is never reported as 401, because the key may turn out to be valid later.
@@ -24,7 +24,7 @@ export function gatewayErrorOf(
   return new GatewayError('internal_error', 'Internal Server Error', null, cause);
 }
 
-/** Sends an error of the gateway itself; does nothing when the response has begun or nobody listens. */
+/** Sends an error of the gateway itself; does nothing when the response has begun or the caller has gone. */
 export function sendError(
   arrival: Arrival,
   error: GatewayError,
@@ -34,7 +34,7 @@ export function sendError(
   if (response.headersSent || response.destroyed) return;
   const body = Buffer.from(gatewayErrorBody(error, errorForm));
   if (!isWorthReading(request)) response.shouldKeepAlive = false;
-  headers[headerNames(headerPrefix).exception] = 'true';
+  headers[gatewayHeaderNames(headerPrefix).exception] = 'true';
   headers['content-type'] = 'application/json';
   headers['content-length'] = String(body.length);
   addHints(headers, error);

@@ -9,7 +9,7 @@ export function gatewayHeaders(
   { id, headerPrefix }: Arrival,
   outcome: TargetOutcome | null,
 ): Record<string, string> {
-  const names = headerNames(headerPrefix);
+  const names = gatewayHeaderNames(headerPrefix);
   const headers: Record<string, string> = { [names.traceId]: id };
   if (outcome === null) return headers;
   const { target, retries, cacheStatus } = outcome;
@@ -29,14 +29,14 @@ export function responseHeaders(
 ): Record<string, string> {
   const headers = gatewayHeaders(arrival, outcome);
   if (left.length === 0) return headers;
-  addLimitHeaders(headers, headerNames(arrival.headerPrefix).usageRemaining, left, now);
+  addLimitHeaders(headers, gatewayHeaderNames(arrival.headerPrefix).usageRemaining, left, now);
   return headers;
 }
 
 /** Cached per prefix because building the names for each response costs more than their values. */
 const namesByPrefix = new Map<string, ReturnType<typeof namesUnder>>();
 
-export function headerNames(prefix: string) {
+export function gatewayHeaderNames(prefix: string) {
   const cached = namesByPrefix.get(prefix);
   if (cached !== undefined) return cached;
   const names = namesUnder(prefix);

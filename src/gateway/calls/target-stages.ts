@@ -6,9 +6,9 @@ import type { Exchange } from '../callers/exchange.ts';
 import { GuardedRequests, subjectOf } from '../guardrails/guarded-request.ts';
 import {
   bodyWithVerdict,
+  denialResponse,
   failedStatus,
   readableResponse,
-  refusal,
   trailerOf,
   verdictOf,
 } from '../guardrails/guarded-response.ts';
@@ -76,7 +76,7 @@ async function guard(
   const judged = await requests.judge(leaf.settings.guardrails, input, target);
   const { judgement } = judged;
   if (judgement.isDenied) {
-    return deniedOutcome(target, refusal(exchange.errorForm, judgement.results, []));
+    return deniedOutcome(target, denialResponse(exchange.errorForm, judgement.results, []));
   }
   const outcome = await getOutcome(judged.exchange);
   const guards = { output, input: judgement, isStrict: leaf.settings.isStrict };
@@ -161,7 +161,7 @@ async function judgeRead(
   const verdict = verdictOf(input, judgement);
   if (judgement.isDenied) {
     const used = { metered, cost, providerStatus };
-    const denied = refusal(exchange.errorForm, input.results, judgement.results, used);
+    const denied = denialResponse(exchange.errorForm, input.results, judgement.results, used);
     return judgedOutcome(outcome, denied, verdict);
   }
   const hasPassed = input.passes && judgement.passes;

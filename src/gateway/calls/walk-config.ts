@@ -4,7 +4,7 @@ import type { ConfigBranch, ConfigLeaf, ConfigNode } from '../../model/configs/c
 import { conditionalTarget, stickyChance, weightedTarget } from '../../model/configs/routing.ts';
 import type { Caller } from '../transfer/caller.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { discard } from './attempt.ts';
+import { discardResponse } from './attempt.ts';
 import type { Breakers } from './breaker.ts';
 import { isBodyConsumed, type TargetOutcome } from './outcome.ts';
 import type { CallContext } from './request-context.ts';
@@ -112,7 +112,7 @@ async function fallBack(branch: ConfigBranch, options: WalkOptions): Promise<Tar
   for (const target of targets) {
     // Another request may have opened the breaker of this target, or may be probing it.
     if (last !== null && !areOpen && !isCallable(target, options)) continue;
-    if (last !== null) discard(last);
+    if (last !== null) discardResponse(last);
     last = null;
     try {
       last = await walkConfig(target, options);

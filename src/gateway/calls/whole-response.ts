@@ -14,7 +14,7 @@ export type ReadResponse = Pick<GuardedResponse, 'headers' | 'body' | 'metered' 
 interface ReadOptions {
   readonly calls: ProviderCalls;
   readonly caller: Caller;
-  /** Receives the bytes of a stream as they arrive; null for nobody. */
+  /** Receives the bytes of a stream as they arrive; null for none. */
   readonly onBytes: ((bytes: Buffer) => void) | null;
   /** Whether the response is read to its end even if the caller goes. */
   readonly outlivesCaller: boolean;

@@ -106,7 +106,7 @@ export function textChanges(
 }
 
 /** The response to a request or response that a guardrail denied. */
-export function refusal(
+export function denialResponse(
   form: GatewayErrorForm,
   before: readonly HookResult[],
   after: readonly HookResult[],

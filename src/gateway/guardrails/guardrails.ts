@@ -20,7 +20,7 @@ export interface CallGuardrails {
 }
 
 /** A guardrail of the database and the workspace that may use it. */
-export interface StoredGuardrail {
+export interface CachedGuardrail {
   readonly workspaceId: string | null;
   /** Null for a guardrail that does not judge model requests. */
   readonly guardrail: Guardrail | null;
@@ -28,7 +28,7 @@ export interface StoredGuardrail {
 
 export interface GuardrailsOptions {
   readonly database: Pick<Database, 'readable'>;
-  readonly fresh: SnapshotCache<StoredGuardrail>;
+  readonly fresh: SnapshotCache<CachedGuardrail>;
   readonly tools: CheckTools;
   /** False disables all guardrails (`GUARDRAILS_ENABLED`). */
   readonly isEnabled: boolean;
@@ -110,7 +110,7 @@ export class Guardrails {
   async #load(
     organisationId: string,
     reference: string,
-  ): Promise<SnapshotEntry<StoredGuardrail> | undefined> {
+  ): Promise<SnapshotEntry<CachedGuardrail> | undefined> {
     const { database, tools } = this.#options;
     const row = await gatewayReads.findGuardrail(database.readable, organisationId, reference);
     if (row === undefined) return undefined;
@@ -144,7 +144,7 @@ function both(
 
 /** @throws GatewayError when the guardrail does not exist, because the request must not pass unjudged */
 function requireUsableGuardrail(
-  stored: StoredGuardrail | undefined,
+  stored: CachedGuardrail | undefined,
   key: GatewayKey,
   reference: string,
 ): Guardrail {

@@ -1,4 +1,4 @@
-/** Judges responses by guardrails; each answer in a list or stream is judged by itself. */
+/** Judges responses by guardrails; each answer in a list or stream is judged separately. */
 import { type AnswerPassages, answersIn } from '../../guardrails/answer-passages.ts';
 import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';

@@ -1,4 +1,4 @@
-/** Serves inference requests. `serve` lists the stages of a request in order. */
+/** Serves inference requests. `serveRequest` lists the stages of a request in order. */
 import type { IncomingMessage } from 'node:http';
 import { Secret } from '../../secret.ts';
 import { authenticate, credentialsOf, type SentCredentials } from '../callers/authenticate.ts';
@@ -30,7 +30,7 @@ export interface Pipeline extends GatewayServices {
 }
 
 /** Responds to the request in every case, and logs it; never rejects. */
-export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
+export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promise<void> {
   const { request, response, header } = arrival;
   const { spanExport } = pipeline;
   const now = pipeline.now();
@@ -79,6 +79,8 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
       await respond(pipeline, context, owned);
     }
   } catch (thrown) {
+    // The parser finishes a request that has already arrived, so that its connection stays open.
+    await nextMicrotask;
     fail(pipeline, arrival, draft, thrown);
   }
   draft.markResponded();
@@ -123,6 +125,7 @@ function serveObjects(
 }
 
 const noParams: Params = {};
+const nextMicrotask = Promise.resolve();
 
 /** `sent` is what the caller sent, or what a prompt made of it. */
 function exchangeOf(

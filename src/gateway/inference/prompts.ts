@@ -101,14 +101,14 @@ export class Prompts {
     const { fresh, database } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
-    const known =
+    const prompt =
       fresh.peek(cacheKey) ??
       (await fresh.get(cacheKey, async () => {
         const read = await gatewayReads.findPrompt(database.readable, organisationId, reference);
         return read && { organisationId, generation: read.generation, value: read.prompt };
       }));
-    const isVisible = key.workspace === null || key.workspace.id === known?.workspaceId;
-    if (known !== undefined && isVisible) return known;
+    const isVisible = key.workspace === null || key.workspace.id === prompt?.workspaceId;
+    if (prompt !== undefined && isVisible) return prompt;
     const quoted = /^[\w@-]{1,255}$/.test(reference) ? ` ${reference}` : '';
     throw new GatewayError('not_found', `There is no prompt${quoted}`, 'prompt_id');
   }

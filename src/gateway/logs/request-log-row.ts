@@ -56,7 +56,7 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
 function earlierAttemptsOf({ earlierAttempts }: RequestRecord): string | null {
   if (earlierAttempts.length === 0) return null;
   const attempts = earlierAttempts.map(
-    ({ tokens, ...attempt }): requestLogs.EarlierAttempt => ({
+    ({ tokens, ...attempt }): requestLogs.LoggedAttempt => ({
       provider: attempt.provider.slice(0, textCharsMax),
       model: cut(attempt.model),
       target_path: attempt.targetPath,

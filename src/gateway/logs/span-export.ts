@@ -1,4 +1,9 @@
-/** Exports spans to a collector in batches in the background, within memory bounds; counts every loss. */
+/**
+ * Exports spans to a collector in batches in the background, within memory bounds; counts every loss.
+ *
+ * Written by hand instead of using the OTLP exporter of OpenTelemetry, which has its own HTTP client and so bypasses the
+ * operator's proxy pools, and which needs the SDK's span objects where one record per request is enough here.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pools } from '../../remote/pools.ts';
 import type { Proxies } from '../../remote/proxies.ts';

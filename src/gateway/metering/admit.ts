@@ -46,20 +46,20 @@ export interface AdmissionRequest {
  */
 export function admit(request: AdmissionRequest): Admission | Promise<Admission> {
   const { service, model } = request.target.pricing;
-  const known = lookUpPrice(service, model, request.exchange.now);
-  return known instanceof Promise
-    ? known.then((price) => admitAt(price, request))
-    : admitAt(known, request);
+  const price = lookUpPrice(service, model, request.exchange.now);
+  return price instanceof Promise
+    ? price.then((loaded) => admitAt(loaded, request))
+    : admitAt(price, request);
 }
 
 function admitAt(
-  known: Price | null,
+  listPrice: Price | null,
   { account, target, limits, exchange }: AdmissionRequest,
 ): Admission | Promise<Admission> {
   const { params, pricing } = target;
   const metering = meteredEndpointOf(target.endpoint, exchange);
   const isMeteredCall = isMetered(metering);
-  const price = effectivePrice(pricing, known);
+  const price = effectivePrice(pricing, listPrice);
   const bytes = target.call.body?.length ?? 0;
   const bound = boundOf(metering, params, bytes, price, pricing.model);
   const counted =

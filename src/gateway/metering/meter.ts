@@ -12,7 +12,7 @@ import {
   type ReportedUsage,
 } from '../../model/pricing/reported-usage.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
-import { decodeBody } from '../transfer/content-encoding.ts';
+import { decompressBody } from '../transfer/content-encoding.ts';
 import type { RelayEnd } from '../transfer/relay.ts';
 import { type Admission, grantedUsage, noTokens } from './admit.ts';
 import { hasOutput, isMetered } from './bound.ts';
@@ -60,7 +60,7 @@ export class Meter {
     this.#bodyBytes = body.length;
     if (/^application\/json/i.test(String(headers['content-type']))) {
       try {
-        const plain = decodeBody(headers, body);
+        const plain = decompressBody(headers, body);
         addReportedUsage(this.#reported, parseUsageParts(plain, plain === body ? text : null));
       } catch {
         // A body that is not JSON reports no usage.

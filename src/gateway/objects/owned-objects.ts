@@ -46,7 +46,7 @@ export class OwnedObjects {
   /**
    * Serves a request for a path of objects.
    *
-   * @throws GatewayError when the object does not exist, or equally when it belongs to somebody else
+   * @throws GatewayError when the object does not exist, or belongs to somebody else
    */
   async serve(context: RequestContext, owned: OwnedPath): Promise<void> {
     const exchange = { ...context.exchange, path: owned.path };
@@ -73,7 +73,7 @@ export class OwnedObjects {
   /**
    * Serves a model request that names objects, or whose response may contain new ones.
    *
-   * @throws GatewayError when a named object does not exist, or equally when it belongs to somebody else
+   * @throws GatewayError when a named object does not exist, or belongs to somebody else
    */
   async serveModelRequest(
     context: RequestContext,

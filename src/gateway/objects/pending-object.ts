@@ -100,11 +100,11 @@ interface Creation {
 /** An object that a provider may have created. Its row outlives the process until the outcome is known. */
 export class PendingObject {
   readonly #db: Db;
-  readonly #row: pendingObjects.PendingObject;
+  readonly #row: pendingObjects.StoredPendingObject;
   /** Whether a lost try may have created a second object. */
   #mayBeDuplicate = false;
 
-  private constructor(db: Db, row: pendingObjects.PendingObject) {
+  private constructor(db: Db, row: pendingObjects.StoredPendingObject) {
     this.#db = db;
     this.#row = row;
   }

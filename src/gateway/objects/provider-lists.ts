@@ -13,13 +13,13 @@ import type { Database } from '../../store/connection/db.ts';
 import { Call } from '../../upstream/call.ts';
 import { Origins } from '../../upstream/origins.ts';
 import { errorOf } from '../calls/attempt.ts';
-import { markOf } from '../references/object-mark.ts';
+import { readMark } from '../references/object-mark.ts';
 import { listPathOf } from '../references/owned-kinds.ts';
 import { type ManagedSecretsOptions, managedSecrets } from '../targets/managed-secrets.ts';
 import { Providers, type ProvidersOptions } from '../targets/providers.ts';
 import { type ResolvedTarget, Targets } from '../targets/resolve-target.ts';
 import { Caller } from '../transfer/caller.ts';
-import { decodeBody } from '../transfer/content-encoding.ts';
+import { decompressBody } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { readWhole } from '../transfer/gather.ts';
 import { SignalReceiver } from '../transfer/signal-receiver.ts';
@@ -145,7 +145,10 @@ async function answerOf(
   });
   const { body, end } = await readWhole(call, { caller, lingerMs: 0, events: null });
   const isWhole = end.kind === 'whole';
-  return { status: call.status, body: isWhole ? (decodeBody(call.headers, body) ?? body) : null };
+  return {
+    status: call.status,
+    body: isWhole ? (decompressBody(call.headers, body) ?? body) : null,
+  };
 }
 
 /** @throws GatewayError for any response but a complete 200 */
@@ -165,7 +168,7 @@ function pageIn(body: Buffer): { data: ListedObject[]; hasMore: boolean } {
     const { id, created_at: seconds } = (one ?? {}) as ProviderJson;
     if (typeof id !== 'string') return [];
     const createdAt = typeof seconds === 'number' ? seconds * 1000 : null;
-    return [{ id, mark: markOf(one as ProviderJson), createdAt }];
+    return [{ id, mark: readMark(one as ProviderJson), createdAt }];
   });
   return { data, hasMore: list.has_more === true };
 }

@@ -111,7 +111,7 @@ export async function deliverRecordedStream(
     await pass(events.rest());
   } catch (thrown) {
     end = { kind: 'broken', error: thrown as Error, isStarted: true };
-    // If recording failed, the provider would go on for nobody.
+    // If recording failed, the rest of the response has no receiver.
     call.cut(new CallCut('the rest is not noted'));
   }
   if (lingering !== null) clearTimeout(lingering);

@@ -81,7 +81,7 @@ export function unmarked<T extends JsonObject>(object: T): T {
   return { ...object, metadata: own };
 }
 
-export function markOf({ metadata }: JsonObject): string | null {
+export function readMark({ metadata }: JsonObject): string | null {
   const mark = isObject(metadata) ? metadata[memberName] : null;
   return typeof mark === 'string' ? mark : null;
 }

@@ -50,12 +50,12 @@ export class MappedSecrets {
     if (before?.values.every((value, at) => value === values[at])) return before.provider;
     const { account, fields, origin } = provider.mapped!.reveal();
     try {
-      const made = {
+      const built = {
         ...provider,
         ...buildAccount(withMappedValues(account, fields, values), origin),
       };
-      this.#filled.set(provider, { values, provider: made });
-      return made;
+      this.#filled.set(provider, { values, provider: built });
+      return built;
     } catch (error) {
       throw unavailable(provider, fields.map(({ slug }) => slug).join(', '), error);
     }

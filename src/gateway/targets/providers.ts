@@ -39,8 +39,8 @@ export class Providers {
     const { fresh, secrets } = this.#options;
     const reference = name.slice(1);
     const cacheKey = `${scope.organisationId} ${scope.workspaceId} ${reference}`;
-    const known = fresh.peek(cacheKey);
-    if (known !== undefined) return secrets.fill(known);
+    const cached = fresh.peek(cacheKey);
+    if (cached !== undefined) return secrets.fill(cached);
     const loading = fresh.get(cacheKey, () => this.#load(scope, reference));
     return loading.then((provider) => {
       if (provider === undefined) throw unknownProvider(name);

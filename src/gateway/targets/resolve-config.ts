@@ -55,15 +55,15 @@ export class Configs {
    *   the request to choose it
    */
   resolve(key: GatewayKey, header: ReadHeader): GatewayConfig | Promise<GatewayConfig> {
-    const given = header('config');
+    const sent = header('config');
     const { blocksInline } = this.#options;
-    if (blocksInline) refuseInline(given, header);
-    if (given !== null && !key.allowsConfigOverride) {
+    if (blocksInline) refuseInline(sent, header);
+    if (sent !== null && !key.allowsConfigOverride) {
       const message = 'The API key has a config of its own and lets no request choose another';
       throw new GatewayError('config_override_forbidden', message, 'x-gateway-config');
     }
-    if (given?.startsWith('{') === true) return withHeaders(this.#parse(given), header);
-    const reference = given ?? key.configId;
+    if (sent?.startsWith('{') === true) return withHeaders(this.#parse(sent), header);
+    const reference = sent ?? key.configId;
     if (reference === null) return withHeaders(plain, header);
     const found = this.#find(key, reference);
     if (found instanceof Promise) return found.then((config) => withHeaders(config, header));
@@ -74,8 +74,8 @@ export class Configs {
     const { fresh, database } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
-    const known = fresh.peek(cacheKey);
-    if (known !== undefined) return requireUsableConfig(known, key, reference);
+    const cached = fresh.peek(cacheKey);
+    if (cached !== undefined) return requireUsableConfig(cached, key, reference);
     const loading = fresh.get(cacheKey, async () => {
       const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
       if (row === undefined) return undefined;
@@ -85,8 +85,8 @@ export class Configs {
   }
 
   #parse(text: string): GatewayConfig {
-    const known = this.#inline.get(text);
-    if (known !== undefined) return known;
+    const cached = this.#inline.get(text);
+    if (cached !== undefined) return cached;
     if (text.length > inlineConfigCharsMax) {
       throw invalidConfig(`has more than ${inlineConfigCharsMax} characters; save it and name it`);
     }
@@ -153,9 +153,9 @@ function invalidConfig(fault: string): GatewayError {
 }
 
 /** Rejects the first inline setting that the deployment blocks. */
-function refuseInline(given: string | null, header: ReadHeader): void {
+function refuseInline(sent: string | null, header: ReadHeader): void {
   const blocked = [
-    ['inline_config_blocked', given?.startsWith('{') === true, 'config'],
+    ['inline_config_blocked', sent?.startsWith('{') === true, 'config'],
     ['inline_provider_blocked', isRawProvider(header('provider')), 'provider'],
     ['inline_custom_host_blocked', header('custom-host') !== null, 'custom-host'],
     ['inline_forward_headers_blocked', header('forward-headers') !== null, 'forward-headers'],
@@ -167,8 +167,8 @@ function refuseInline(given: string | null, header: ReadHeader): void {
   throw new GatewayError(code, message, `x-gateway-${name}`);
 }
 
-function isRawProvider(given: string | null): boolean {
-  return given !== null && !given.startsWith('@');
+function isRawProvider(sent: string | null): boolean {
+  return sent !== null && !sent.startsWith('@');
 }
 
 /** Applies header settings to all targets. Target settings take precedence, except for timeout and forwarded headers. */

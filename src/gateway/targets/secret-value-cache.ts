@@ -23,7 +23,7 @@ export interface SecretValueCacheOptions {
   readonly managers: Pick<SecretManagers, 'read'>;
   readonly clock: Clock;
   /** Reports every failed read, even if a cached value replaces it. */
-  readonly onFailure: (error: SecretUnreadable, place: SecretLocation) => void;
+  readonly onFailure: (error: SecretUnreadable, location: SecretLocation) => void;
 }
 
 export class SecretValueCache {
@@ -35,13 +35,13 @@ export class SecretValueCache {
   }
 
   /** Returns a usable value; undefined when it must be read first. */
-  peek(place: SecretLocation): ManagedSecret | undefined {
-    const entry = this.#entries.get(keyOf(place));
+  peek(location: SecretLocation): ManagedSecret | undefined {
+    const entry = this.#entries.get(keyOf(location));
     if (entry?.value === null || entry === undefined) return undefined;
     const ageMs = this.#options.clock.now() - entry.value.readAt;
     if (ageMs < freshMs) return entry.value.secret;
     if (ageMs < staleMs) {
-      if (!this.#isPaused(entry)) void this.#read(place, entry);
+      if (!this.#isPaused(entry)) void this.#read(location, entry);
       return entry.value.secret;
     }
     return this.#isPaused(entry) && ageMs < graceMs ? entry.value.secret : undefined;
@@ -52,9 +52,9 @@ export class SecretValueCache {
    *
    * @throws SecretUnreadable when no cached value replaces it
    */
-  async get(place: SecretLocation): Promise<ManagedSecret> {
-    const entry = this.#entryOf(place);
-    if (!this.#isPaused(entry)) await this.#read(place, entry);
+  async get(location: SecretLocation): Promise<ManagedSecret> {
+    const entry = this.#entryOf(location);
+    if (!this.#isPaused(entry)) await this.#read(location, entry);
     const { value, failure } = entry;
     const now = this.#options.clock.now();
     if (value !== null && (failure === null || now - value.readAt < graceMs)) return value.secret;
@@ -65,10 +65,10 @@ export class SecretValueCache {
     return failure !== null && this.#options.clock.now() < failure.until;
   }
 
-  #entryOf(place: SecretLocation): Entry {
-    const key = keyOf(place);
-    const known = this.#entries.get(key);
-    if (known !== undefined) return known;
+  #entryOf(location: SecretLocation): Entry {
+    const key = keyOf(location);
+    const cached = this.#entries.get(key);
+    if (cached !== undefined) return cached;
     const entry: Entry = { value: null, failure: null, reading: null };
     this.#entries.set(key, entry);
     if (this.#entries.size > valuesMax) this.#entries.delete(this.#entries.keys().next().value!);
@@ -76,17 +76,17 @@ export class SecretValueCache {
   }
 
   /** Never rejects; stores the result in the entry. */
-  #read(place: SecretLocation, entry: Entry): Promise<void> {
-    entry.reading ??= this.#readInto(place, entry).finally(() => {
+  #read(location: SecretLocation, entry: Entry): Promise<void> {
+    entry.reading ??= this.#readInto(location, entry).finally(() => {
       entry.reading = null;
     });
     return entry.reading;
   }
 
-  async #readInto(place: SecretLocation, entry: Entry): Promise<void> {
+  async #readInto(location: SecretLocation, entry: Entry): Promise<void> {
     const { managers, clock, onFailure } = this.#options;
     try {
-      const secret = await managers.read(place);
+      const secret = await managers.read(location);
       entry.value = { secret: secret, readAt: clock.now() };
       entry.failure = null;
     } catch (thrown) {
@@ -97,7 +97,7 @@ export class SecretValueCache {
       entry.failure = { error, until: clock.now() + pauseMs };
       // An explicit refusal revokes the cached value.
       if (!error.isUnavailable) entry.value = null;
-      onFailure(error, place);
+      onFailure(error, location);
     }
   }
 }

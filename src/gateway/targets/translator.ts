@@ -9,14 +9,14 @@ import { NotTranslatable } from '../../upstream/dialects/document-node.ts';
 import { parseExactly } from '../../upstream/dialects/exact-json.ts';
 import { TranslatedEvents } from '../../upstream/dialects/translated-events.ts';
 import {
-  faultOf,
   type ProviderFault,
+  parseProviderFault,
   type ResponseContext,
   type Translation,
   type TranslationContext,
 } from '../../upstream/dialects/translation.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
-import { decodeBody } from '../transfer/content-encoding.ts';
+import { decompressBody } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
 import type { EventFilter } from '../transfer/relay.ts';
@@ -130,10 +130,10 @@ export class Translator {
 
   /** @throws GatewayError when a 2xx response cannot be translated */
   whole({ status, headers }: Call, received: Buffer): Buffer {
-    const body = decodeBody(headers, received) ?? received;
+    const body = decompressBody(headers, received) ?? received;
     const value = parsed(body);
     if (status < 200 || status > 299) {
-      const fault = faultOf(value, status) ?? unformedFault(status, headers, body);
+      const fault = parseProviderFault(value, status) ?? unformedFault(status, headers, body);
       return Buffer.from(JSON.stringify(this.#translation.error(fault)));
     }
     try {

@@ -29,7 +29,7 @@ export class Caller {
     if (this.isGone) this.#left();
   }
 
-  /** Starts watching on first use, when the call is already under way. */
+  /** Starts watching on first use, when the call has already been sent. */
   #watch(): void {
     this.#isWatched = true;
     this.#response.on('close', () => this.#left());

@@ -22,7 +22,7 @@ const decoders: Readonly<Record<string, Decode>> = {
 const decodedBytesMax = 8 * 1024 * 1024;
 
 /** Returns the decompressed body; the same buffer when it is not compressed, null when it cannot be decompressed. */
-export function decodeBody(headers: ProviderHeaders, body: Buffer): Buffer | null {
+export function decompressBody(headers: ProviderHeaders, body: Buffer): Buffer | null {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return body;
   const name = String(encoding).trim().toLowerCase();
@@ -39,7 +39,7 @@ export function decodeResponse(
   headers: ProviderHeaders,
   body: Buffer,
 ): { readonly headers: ProviderHeaders; readonly body: Buffer } {
-  const plain = decodeBody(headers, body);
+  const plain = decompressBody(headers, body);
   return plain === null
     ? { headers, body }
     : { headers: { ...headers, 'content-encoding': undefined }, body: plain };

@@ -144,7 +144,7 @@ class Relay implements Sink {
     if (this.#gathered !== null) {
       if (!this.#sendWhole(this.#gathered)) return;
     } else {
-      // The rest is metered even if nobody receives it.
+      // The rest is metered even after the caller has gone.
       const rest = events?.rest() ?? nothing;
       if (!this.#hasLeft) {
         if (rest.length > 0) response.write(rest);

@@ -1,4 +1,4 @@
-/** Stands in for the connection of a caller in internal calls; an AbortSignal closes it. */
+/** Replaces the connection of a caller in internal calls; an AbortSignal closes it. */
 import { EventEmitter } from 'node:events';
 
 export class SignalReceiver extends EventEmitter<{ close: [] }> {

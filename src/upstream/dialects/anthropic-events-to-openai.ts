@@ -4,7 +4,7 @@ import { DocumentNode, type Json } from './document-node.ts';
 import {
   brokenOff,
   type EventTranslation,
-  faultOf,
+  parseProviderFault,
   type TranslationContext,
 } from './translation.ts';
 
@@ -47,7 +47,7 @@ export class OpenAiEvents implements EventTranslation {
       case 'message_stop':
         return this.#stop();
       case 'error':
-        return this.fail(faultOf(event, 200)?.message ?? brokenOff);
+        return this.fail(parseProviderFault(event, 200)?.message ?? brokenOff);
       // A comment keeps the connection alive, as the ping does at Anthropic.
       case 'ping':
         return ': ping\n\n';

@@ -1,5 +1,5 @@
 /** Translates a request from Anthropic's format to OpenAI's. */
-import { chatMessagesOf } from './anthropic-turns-to-openai.ts';
+import { chatMessagesFromTurns } from './anthropic-turns-to-openai.ts';
 import { DocumentNode, type Json } from './document-node.ts';
 
 /** OpenAI's own models accept only the first name; many compatible services accept only the second. */
@@ -16,7 +16,7 @@ export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json
   const isStream = request.at('stream').value === true;
   return {
     model: message.model,
-    messages: chatMessagesOf(request.at('system'), request.at('messages')),
+    messages: chatMessagesFromTurns(request.at('system'), request.at('messages')),
     ...copyMember(request, 'max_tokens', outputLimit),
     ...copyMember(request, 'temperature'),
     ...copyMember(request, 'top_p'),

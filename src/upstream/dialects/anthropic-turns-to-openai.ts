@@ -2,7 +2,7 @@
 import type { DocumentNode, Json } from './document-node.ts';
 
 /** @throws NotTranslatable */
-export function chatMessagesOf(system: DocumentNode, turns: DocumentNode): Json[] {
+export function chatMessagesFromTurns(system: DocumentNode, turns: DocumentNode): Json[] {
   const messages: Json[] = [];
   if (!system.isAbsent) {
     messages.push({ role: 'system', content: plainText(system) });

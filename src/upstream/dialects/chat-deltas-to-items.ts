@@ -1,7 +1,7 @@
 /** Translates chat deltas to the items of a response, with events for their begin, growth and end. */
 import { type StreamedCall, StreamedCalls } from '../../model/objects/streamed-calls.ts';
 import {
-  argumentsOf,
+  argumentsText,
   callIdOf,
   callItem,
   messageItem,
@@ -106,7 +106,7 @@ export class ResponseItems {
     const begun = known === undefined ? this.#begin(call, called) : '';
     const item = known ?? this.#callItems.get(call)!;
     this.#latest = item;
-    const argumentsDelta = called.isAbsent ? '' : argumentsOf(called.at('arguments'));
+    const argumentsDelta = called.isAbsent ? '' : argumentsText(called.at('arguments'));
     if (argumentsDelta === '') return begun;
     if (!this.#openCalls.has(item)) {
       if (argumentsDelta.trim() === '') return begun;

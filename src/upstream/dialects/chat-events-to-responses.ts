@@ -3,7 +3,12 @@
 import { ResponseItems } from './chat-deltas-to-items.ts';
 import { endedResponse, failedResponse, responseHead } from './chat-response-to-responses.ts';
 import { DocumentNode, type Json } from './document-node.ts';
-import { brokenOff, type EventTranslation, faultOf, type ResponseContext } from './translation.ts';
+import {
+  brokenOff,
+  type EventTranslation,
+  parseProviderFault,
+  type ResponseContext,
+} from './translation.ts';
 
 export class ResponseEvents implements EventTranslation {
   readonly #about: ResponseContext;
@@ -22,7 +27,7 @@ export class ResponseEvents implements EventTranslation {
   pass(chunk: Json): string {
     if (this.#isOver) return '';
     const place = new DocumentNode(chunk);
-    const fault = faultOf(place.json(), 500);
+    const fault = parseProviderFault(place.json(), 500);
     if (fault !== null) return this.fail(fault.message);
     const { usage } = chunk;
     if (usage !== undefined && usage !== null) this.#usage = usage;

@@ -51,7 +51,7 @@ export function responseFromChat(body: unknown, about: ResponseContext): Json {
     const called = call.at('function');
     const details = {
       name: called.at('name').text(),
-      arguments: argumentsOf(called.at('arguments')),
+      arguments: argumentsText(called.at('arguments')),
     };
     const id = call.at('id');
     const call_id = id.isAbsent ? callIdOf(about, output.length) : id.text();
@@ -67,7 +67,7 @@ export function callIdOf({ id }: ResponseContext, at: number): string {
 }
 
 /** Returns the arguments as text; some models send an object. */
-export function argumentsOf(place: DocumentNode): string {
+export function argumentsText(place: DocumentNode): string {
   if (place.isAbsent) return '';
   return place.isText ? place.text() : JSON.stringify(place.json());
 }

@@ -1,4 +1,4 @@
-/** Parses server-sent events from chunks of bytes. Written by hand because it bounds event sizes and runs for every chunk. */
+/** Parses server-sent events from chunks of bytes. Hand-written because it must bound event sizes and run for every chunk. */
 import { StringDecoder } from 'node:string_decoder';
 import { NotTranslatable } from './document-node.ts';
 

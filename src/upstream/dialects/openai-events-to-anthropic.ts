@@ -9,7 +9,7 @@ import {
   textBlock,
   toolUseBlock,
 } from './openai-response-to-anthropic.ts';
-import { brokenOff, type EventTranslation, faultOf } from './translation.ts';
+import { brokenOff, type EventTranslation, parseProviderFault } from './translation.ts';
 
 /** The open block; a call is identified by index and id. */
 type OpenBlock =
@@ -31,7 +31,7 @@ export class AnthropicEvents implements EventTranslation {
   pass(chunk: Json): string {
     if (this.#isOver) return '';
     const place = new DocumentNode(chunk);
-    const fault = faultOf(place.json(), 500);
+    const fault = parseProviderFault(place.json(), 500);
     if (fault !== null) return this.fail(fault.message);
     const usage = place.at('usage');
     if (!usage.isAbsent) this.#usage = usage.json();

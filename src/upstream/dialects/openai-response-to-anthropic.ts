@@ -1,7 +1,7 @@
 /** Translates a response from OpenAI's format to Anthropic's. */
 import { countOf } from './anthropic-response-to-openai.ts';
 import { DocumentNode, type Json } from './document-node.ts';
-import { argumentsOf } from './openai-turns-to-anthropic.ts';
+import { parseArguments } from './openai-turns-to-anthropic.ts';
 import type { ProviderFault } from './translation.ts';
 
 /** @throws NotTranslatable */
@@ -47,7 +47,7 @@ function toolUse(call: DocumentNode): Json {
   return toolUseBlock(
     call.at('id').text(),
     called.at('name').text(),
-    argumentsOf(called.at('arguments')),
+    parseArguments(called.at('arguments')),
   );
 }
 

@@ -165,12 +165,12 @@ function toolUse(call: DocumentNode): Json {
     type: 'tool_use',
     id: call.at('id').text(),
     name: called.at('name').text(),
-    input: argumentsOf(called.at('arguments')),
+    input: parseArguments(called.at('arguments')),
   };
 }
 
 /** Parses the arguments, which are text at OpenAI and an object at Anthropic. */
-export function argumentsOf(node: DocumentNode): Json {
+export function parseArguments(node: DocumentNode): Json {
   const text = node.text();
   if (text.trim() === '') return {};
   let value: unknown;

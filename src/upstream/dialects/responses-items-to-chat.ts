@@ -9,7 +9,7 @@ interface Message {
 }
 
 /** @throws NotTranslatable */
-export function chatMessagesOf(instructions: DocumentNode, input: DocumentNode): Json[] {
+export function chatMessagesFromItems(instructions: DocumentNode, input: DocumentNode): Json[] {
   const messages: Message[] = [];
   if (!instructions.isAbsent) messages.push({ role: 'system', content: instructions.text() });
   if (input.isText) messages.push({ role: 'user', content: input.text() });

@@ -1,6 +1,6 @@
 /** Translates a responses request to a chat request. */
 import { DocumentNode, type Json } from './document-node.ts';
-import { chatMessagesOf } from './responses-items-to-chat.ts';
+import { chatMessagesFromItems } from './responses-items-to-chat.ts';
 
 /**
  * `maxName` is the name of the output limit at the provider.
@@ -20,7 +20,7 @@ export function chatRequest(params: Json, maxName: 'max_tokens' | 'max_completio
   const most = request.at('max_output_tokens');
   return {
     model: params.model,
-    messages: chatMessagesOf(request.at('instructions'), request.at('input')),
+    messages: chatMessagesFromItems(request.at('instructions'), request.at('input')),
     ...(most.isAbsent ? {} : { [maxName]: most.number() }),
     ...copyMembers(
       request,

@@ -64,7 +64,7 @@ export interface EventTranslation {
 export const brokenOff = 'The provider broke off its answer';
 
 /** Parses an error of either format; null when there is none. */
-export function faultOf(body: unknown, status: number): ProviderFault | null {
+export function parseProviderFault(body: unknown, status: number): ProviderFault | null {
   const error = (body as { readonly error?: unknown } | null)?.error;
   if (typeof error === 'string') return { message: error, type: null, status };
   if (typeof error !== 'object' || error === null) return null;

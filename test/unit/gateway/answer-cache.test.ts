@@ -2,11 +2,14 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { type Exchange, ownHeaders } from '../../../src/gateway/callers/exchange.ts';
-import { ResponseCache, cacheUseOf } from '../../../src/gateway/calls/response-cache.ts';
+import { cacheUseOf, ResponseCache } from '../../../src/gateway/calls/response-cache.ts';
 import type { ResolvedTarget } from '../../../src/gateway/targets/resolve-target.ts';
 import { defaultTargetSettings } from '../../../src/model/configs/config-tree.ts';
 
-const settings = { ...defaultTargetSettings, cache: { mode: 'simple' as const, maxAgeSeconds: 60 } };
+const settings = {
+  ...defaultTargetSettings,
+  cache: { mode: 'simple' as const, maxAgeSeconds: 60 },
+};
 const text = '{"model":"m","messages":[{"role":"user","content":"hello"}],"seed":1}';
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
@@ -29,10 +32,11 @@ function useOf(asking: Asking, from = settings) {
   const request = { method, headers } as unknown as IncomingMessage;
   const key = { organisationId: organisation, workspace: { id: workspace } };
   const header = ownHeaders(request, ['x-gateway-']);
-  const asked = { request, header, path, params: JSON.parse(body), isJson: true, key };
-  const exchange = asked as unknown as Exchange;
+  const requested = { request, header, path, params: JSON.parse(body), isJson: true, key };
+  const exchange = requested as unknown as Exchange;
   const call = {
-    ...{ origin: asking.origin ?? 'https://one.example', path: `/v1${path}` },
+    origin: asking.origin ?? 'https://one.example',
+    path: `/v1${path}`,
     headers: { authorization: `Bearer ${credential}`, ...headers },
     body: Buffer.from(body),
   };
@@ -133,8 +137,8 @@ describe('an answer', () => {
     for (const one of ['a', 'b', 'c']) cache.add(one, object, 0);
     expect(cache.find({ ...use, key: 'a' }, 1)).not.toBeNull();
     cache.add('d', object, 0);
-    const kept = ['a', 'b', 'c', 'd'].filter((one) => cache.find({ ...use, key: one }, 1));
-    expect(kept).toEqual(['a', 'c', 'd']);
+    const stored = ['a', 'b', 'c', 'd'].filter((one) => cache.find({ ...use, key: one }, 1));
+    expect(stored).toEqual(['a', 'c', 'd']);
     // The same one again takes no more room.
     for (let at = 0; at < 100; at += 1) cache.add('d', object, 0);
     expect(cache.find({ ...use, key: 'a' }, 1)).not.toBeNull();

@@ -1,7 +1,11 @@
 /** Guarantees that a target that fails is left alone, and that one call at a time finds out whether it is back. */
 import { beforeEach, expect, it } from 'vitest';
 import { Breakers } from '../../../src/gateway/calls/breaker.ts';
-import { type ConfigNode, buildConfigTree, type ConfigLeaf } from '../../../src/model/configs/config-tree.ts';
+import {
+  buildConfigTree,
+  type ConfigLeaf,
+  type ConfigNode,
+} from '../../../src/model/configs/config-tree.ts';
 
 let nowMs = 0;
 let breakers: Breakers;

@@ -29,16 +29,20 @@ const falling = (...targets: readonly object[]) =>
 
 /** The statuses that so many callers get who ask at once. */
 async function ask(root: ConfigNode, callers: number): Promise<number[]> {
-  const asked = Array.from({ length: callers }, async () => {
+  const requested = Array.from({ length: callers }, async () => {
     const response = new ServerResponse(new IncomingMessage(new Socket()));
     const { status } = await walkConfig(root, {
-      ...{ mark: 'm', now: nowMs, breakers, caller: new Caller(response), chance: () => 0 },
+      mark: 'm',
+      now: nowMs,
+      breakers,
+      caller: new Caller(response),
+      chance: () => 0,
       subject: { metadata: {}, params: {}, url: { pathname: '/v1/chat/completions' } },
       call,
     });
     return status;
   });
-  return Promise.all(asked);
+  return Promise.all(requested);
 }
 
 async function call({ settings }: ConfigLeaf): Promise<TargetOutcome> {

@@ -14,7 +14,7 @@ function beyondBytes(params: Record<string, unknown>, model = 'gpt-5'): number {
   return inputBound(params, length, model).inputTokens - length;
 }
 
-function said(...content: unknown[]): Record<string, unknown> {
+function stated(...content: unknown[]): Record<string, unknown> {
   return { messages: [{ role: 'user', content }] };
 }
 
@@ -24,7 +24,7 @@ const url = { type: 'image_url', image_url: { url: 'https://x.test/a.png' } };
 describe('the input of a request', () => {
   it.each<[string, Record<string, unknown>, number]>([
     ['text', { messages: [{ role: 'user', content: 'hi' }] }, 0],
-    ['parts of text', said({ type: 'text', text: 'hi' }), 0],
+    ['parts of text', stated({ type: 'text', text: 'hi' }), 0],
     ['lists of texts and of tokens', { input: ['a', [1, 2]] }, 0],
     ['the prompt of a completion', { prompt: ['a', 'b'] }, 0],
     [
@@ -37,32 +37,33 @@ describe('the input of a request', () => {
       },
       0,
     ],
-    ['a document in words', said({ type: 'document', source: { type: 'text', data: 'hi' } }), 0],
-    ['two pictures by address', said(url, url), 2 * picture],
+    ['a document in words', stated({ type: 'document', source: { type: 'text', data: 'hi' } }), 0],
+    ['two pictures by address', stated(url, url), 2 * picture],
     ['a picture by id', { input: [{ content: [{ type: 'input_image', file_id: 'f' }] }] }, picture],
-    ['a picture of Anthropic', said({ type: 'image', source: { type: 'url', url: 'u' } }), picture],
+    ['a picture of Anthropic', stated({ type: 'image', source: { type: 'url', url: 'u' } }), picture],
     [
       'a picture in the result of a tool',
-      said({
-        ...{ type: 'tool_result', tool_use_id: 'a' },
+      stated({
+        type: 'tool_result',
+        tool_use_id: 'a',
         content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }],
       }),
       picture,
     ],
     ['a message that says it is text', { messages: [{ type: 'text', content: [url] }] }, picture],
-    ['a file', said({ type: 'file', file: { file_id: 'f' } }), open],
-    ['files, which are one context', said({ type: 'input_file' }, { type: 'input_file' }), open],
-    ['a document', said({ type: 'document', source: { type: 'url', url: 'u' } }), open],
-    ['sound', said({ type: 'input_audio', input_audio: { data: 'A', format: 'wav' } }), open],
+    ['a file', stated({ type: 'file', file: { file_id: 'f' } }), open],
+    ['files, which are one context', stated({ type: 'input_file' }, { type: 'input_file' }), open],
+    ['a document', stated({ type: 'document', source: { type: 'url', url: 'u' } }), open],
+    ['sound', stated({ type: 'input_audio', input_audio: { data: 'A', format: 'wav' } }), open],
     ['a thread that begins', { thread: { type: 'create' }, messages: [] }, 0],
     ['one that goes on', { thread: { type: 'continue', previous_message_id: 'm' } }, open],
     ['sound said before', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }, open],
     [
       'a file in the place of a picture',
-      said({ type: 'image_url', image_url: { url: 'data:application/pdf;base64,AAAA' } }),
+      stated({ type: 'image_url', image_url: { url: 'data:application/pdf;base64,AAAA' } }),
       picture + open,
     ],
-    ['something unheard of', said({ type: 'hologram' }), open],
+    ['something unheard of', stated({ type: 'hologram' }), open],
     ['an answer kept by the provider', { input: 'hi', previous_response_id: 'r' }, open],
     ['a prompt kept by the provider', { prompt: { id: 'p' } }, open],
     ['tools of the caller', { tools: [tool, { name: 'f', input_schema: {} }] }, tooling],
@@ -72,18 +73,18 @@ describe('the input of a request', () => {
   });
 
   it.each<[string, Record<string, unknown>]>([
-    ['OpenAI', said({ type: 'image_url', image_url: { url: inline } })],
+    ['OpenAI', stated({ type: 'image_url', image_url: { url: inline } })],
     [
       'a response of OpenAI',
       { input: [{ content: [{ type: 'input_image', image_url: inline }] }] },
     ],
-    ['Anthropic', said({ type: 'image', source: { type: 'base64', data: 'A'.repeat(10_022) } })],
+    ['Anthropic', stated({ type: 'image', source: { type: 'base64', data: 'A'.repeat(10_022) } })],
   ])('does not count the bytes of a picture in the format of %s as text', (_, params) => {
     expect(beyondBytes(params)).toBe(picture - inline.length);
   });
 
   it('has more tokens for a picture where the model counts more', () => {
-    expect(beyondBytes(said(url), 'gpt-4o-mini-2024-07-18')).toBe(49_152);
+    expect(beyondBytes(stated(url), 'gpt-4o-mini-2024-07-18')).toBe(49_152);
   });
 
   it('is judged whatever it looks like, and never below its text', () => {

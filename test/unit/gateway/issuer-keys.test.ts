@@ -24,7 +24,9 @@ function trusting(...hosts: string[]): TrustedHosts {
 function keysOf(...urls: string[]): IssuerKeys {
   return new IssuerKeys({
     issuers: urls.map((url) => ({ url, tsgIds: null })),
-    ...{ origins, monotonicMs: () => nowMs, onFailure: (error) => failures.push(error) },
+    origins,
+    monotonicMs: () => nowMs,
+    onFailure: (error) => failures.push(error),
   });
 }
 
@@ -111,7 +113,8 @@ describe('keys of an issuer', () => {
   it('that were never fetched are asked for again after 5 seconds', async () => {
     issuer.answer = (_, response) => void response.socket?.destroy();
     const keys = keysOf(issuer.url);
-    for (let at = 0; at < 50; at += 1) await expect(keys.find('a')).rejects.toThrow(IssuerKeysUnavailable);
+    for (let at = 0; at < 50; at += 1)
+      await expect(keys.find('a')).rejects.toThrow(IssuerKeysUnavailable);
     expect(issuer.fetches()).toBe(1);
     issuer.answer = null;
     await issuer.addKey('a');

@@ -5,10 +5,18 @@ import type { Limit } from '../../../src/ledger/limit.ts';
 
 const now = Date.UTC(2026, 10, 22, 12, 0, 20);
 const limit: Limit = {
-  ...{ organisationId: 'o', subjectKind: 'api_key', subjectId: 's', valueKey: '' },
-  ...{ windowStart: Date.UTC(2026, 10, 22, 12), endsAt: Date.UTC(2026, 10, 22, 12, 1) },
-  ...{ type: 'requests', limitUnits: 60, alertThresholdUnits: null, isRate: true },
-  ...{ isHard: true, label: 'API key ci' },
+  organisationId: 'o',
+  subjectKind: 'api_key',
+  subjectId: 's',
+  valueKey: '',
+  windowStart: Date.UTC(2026, 10, 22, 12),
+  endsAt: Date.UTC(2026, 10, 22, 12, 1),
+  type: 'requests',
+  limitUnits: 60,
+  alertThresholdUnits: null,
+  isRate: true,
+  isHard: true,
+  label: 'API key ci',
 };
 const budget: Limit = { ...limit, isRate: false, endsAt: null };
 

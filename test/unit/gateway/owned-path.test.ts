@@ -6,7 +6,7 @@ import { isAccountPath, ownedPathOf } from '../../../src/gateway/references/owne
 import { clientRequests } from '../../support/interface/client-requests.ts';
 
 /** What neither makes anything that is kept nor names it in its path. */
-const keptByNobody = new Map([
+const storedByNobody = new Map([
   ['POST /chat/completions', 'asks a model; what it stores or speaks is noted by its answer'],
   ['POST /messages', 'asks a model; containers and files of its code are noted by its answer'],
   ['POST /messages/count_tokens', 'counts'],
@@ -30,9 +30,23 @@ const keptByNobody = new Map([
 
 /** Methods that send nothing, or only what other methods send. */
 const helpers = [
-  ...['stream', 'runTools', 'toolRunner', '_toolRunnerThread', 'thread', 'createAndRunStream'],
-  ...['createAndStream', 'submitToolOutputsStream', 'uploadAndPoll', 'poller', 'worker'],
-  ...['forResult', 'prepare', 'upload', 'unwrap', 'verifySignature', 'parseUnverified'],
+  'stream',
+  'runTools',
+  'toolRunner',
+  '_toolRunnerThread',
+  'thread',
+  'createAndRunStream',
+  'createAndStream',
+  'submitToolOutputsStream',
+  'uploadAndPoll',
+  'poller',
+  'worker',
+  'forResult',
+  'prepare',
+  'upload',
+  'unwrap',
+  'verifySignature',
+  'parseUnverified',
 ];
 /** Which are no helpers where the client has no other name for the request. */
 const sendersInSpite = new Set(['files.upload', 'beta.files.upload']);
@@ -42,7 +56,11 @@ const isHelper = (name: string): boolean =>
 const clients = {
   OpenAI: (fetch: never) =>
     new OpenAI({
-      ...{ apiKey: 'k', adminAPIKey: 'k', baseURL: 'http://any/v1', maxRetries: 0, fetch },
+      apiKey: 'k',
+      adminAPIKey: 'k',
+      baseURL: 'http://any/v1',
+      maxRetries: 0,
+      fetch,
     }),
   Anthropic: (fetch: never) =>
     new Anthropic({ apiKey: 'k', baseURL: 'http://any', maxRetries: 0, fetch }),
@@ -61,7 +79,7 @@ describe.each(byClient)('of all requests of a client of %s', (_, requests) => {
     const unknown = requests.filter(({ name, method, path }) => {
       if (path === null) return !isHelper(name);
       const behind = path.replace(/^\/v1/, '');
-      if (keptByNobody.has(`${method} ${behind}`)) return ownedPathOf(method, behind) !== null;
+      if (storedByNobody.has(`${method} ${behind}`)) return ownedPathOf(method, behind) !== null;
       return ownedPathOf(method, behind) === null && !isAccountPath(method, behind);
     });
     expect(unknown).toEqual([]);

@@ -17,9 +17,9 @@ let wait = turns['a turn later']!;
 
 const server = createServer(async (request, response) => {
   await wait();
-  const told = await bodyOf(request).catch((error: Error) => error.message);
-  read.push(told);
-  response.end(told);
+  const reported = await bodyOf(request).catch((error: Error) => error.message);
+  read.push(reported);
+  response.end(reported);
 });
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -43,15 +43,23 @@ it.each(['text/event-stream', 'application/json'])(
     const gateway = await serve(async (_, response) => {
       const request = { origin: `http://127.0.0.1:${port}`, path: '/', method: 'GET' as const };
       const call = new Call(pool, {
-        ...{ ...request, headers: {}, body: null },
-        ...{ silenceTimeoutMs: 60_000 },
+        ...request,
+        headers: {},
+        body: null,
+        silenceTimeoutMs: 60_000,
       });
       await call.begun;
       const end = await relay(call, {
-        ...{ response, caller: new Caller(response), headerPrefix: 'x-gateway-' },
+        response,
+        caller: new Caller(response),
+        headerPrefix: 'x-gateway-',
         headers: () => ({}),
-        ...{ events: null, lingerMs: 0, stalledMs: 100, isRewritten: false },
-        ...{ status: null, trailer: null },
+        events: null,
+        lingerMs: 0,
+        stalledMs: 100,
+        isRewritten: false,
+        status: null,
+        trailer: null,
         onFirst: () => undefined,
         onWhole: (body) => ({ headers: {}, body }),
       });

@@ -30,8 +30,18 @@ it('a date by the clock of the provider, however wrong it goes', () => {
 });
 
 it.each([
-  ...['', 'soon', 'in 5 minutes', '-3', '1e3', '0x10', 'Infinity', '3 s', 'abc 5'],
-  ...['Sun, 99 Nov 2026 12:00:30 GMT', 'Sun Nov 22 12:00:30 2026', '2026-11-22T12:00:30Z'],
+  '',
+  'soon',
+  'in 5 minutes',
+  '-3',
+  '1e3',
+  '0x10',
+  'Infinity',
+  '3 s',
+  'abc 5',
+  'Sun, 99 Nov 2026 12:00:30 GMT',
+  'Sun Nov 22 12:00:30 2026',
+  '2026-11-22T12:00:30Z',
 ])('%j says nothing', (text) => {
   expect(retryAfterMs({ 'retry-after': text }, now)).toBeNull();
 });

@@ -6,16 +6,18 @@ import type { TraceParent } from '../../../src/gateway/logs/trace-parent.ts';
 
 const id = (rest: string) => `${'ab'.repeat(8)}${rest}`;
 const parentOf = (flags: number): TraceParent => ({
-  ...{ traceId: id('ff'.repeat(8)), spanId: 'cd'.repeat(8), flags },
+  traceId: id('ff'.repeat(8)),
+  spanId: 'cd'.repeat(8),
+  flags,
 });
 const [yes, no, chance] = [parentOf(1), parentOf(0), parentOf(2)];
 
 it('the caller goes before the share where it is heeded, and only there', () => {
   for (const ratio of [0, 0.5, 1]) {
-    const told = [yes, no, chance].map((parent) =>
+    const reported = [yes, no, chance].map((parent) =>
       isSampled({ heedsParent: true, ratio }, parent, parent.traceId),
     );
-    expect(told).toEqual([true, false, false]);
+    expect(reported).toEqual([true, false, false]);
     const own = [yes, no].map((parent) =>
       isSampled({ heedsParent: false, ratio }, parent, parent.traceId),
     );

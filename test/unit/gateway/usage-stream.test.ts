@@ -9,8 +9,17 @@ const aside = `data: {"choices":[],"usage":${usage}}`;
 /** Lines of every kind, save for the one that is taken out. */
 const plainLine = fc.oneof(
   fc.constantFrom(
-    ...['', ': ping', 'event: x', 'id: 1', 'data: [DONE]', 'data: {"usage":null,"choices":[]}'],
-    ...['data: {"usage"', 'usage', '"usage"', 'data:', 'data: "\u{1d11e}é"'],
+    '',
+    ': ping',
+    'event: x',
+    'id: 1',
+    'data: [DONE]',
+    'data: {"usage":null,"choices":[]}',
+    'data: {"usage"',
+    'usage',
+    '"usage"',
+    'data:',
+    'data: "\u{1d11e}é"',
     `data: {"choices":[{"delta":{}}],"usage":${usage}}`,
     `data: {"choices":[{"delta":{"content":"${'x'.repeat(300)}"}}]}`,
   ),
@@ -49,7 +58,11 @@ describe('a stream', () => {
   it('loses the event that was asked for by the gateway and nothing else, wherever it is cut', () => {
     fc.assert(
       fc.property(
-        ...[fc.array(line), fc.array(line), ending, fc.string(), cuts],
+        fc.array(line),
+        fc.array(line),
+        ending,
+        fc.string(),
+        cuts,
         (before, after, end, rest, places) => {
           const text = (lines: typeof before) => lines.map((one) => one.text + one.end).join('');
           const [first, last] = [text(before), text(after) + rest];

@@ -33,10 +33,10 @@ function trusted(text: string): TrustedHosts {
 
 /** Every name has these addresses, one after the other where there are several lists. */
 function resolving(...answers: string[][]): Resolve {
-  let asked = 0;
+  let requested = 0;
   return (_, __, done) => {
-    const addresses = answers[Math.min(asked, answers.length - 1)]!;
-    asked += 1;
+    const addresses = answers[Math.min(requested, answers.length - 1)]!;
+    requested += 1;
     done(
       null,
       addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
@@ -50,7 +50,7 @@ async function call(host: string, trust: string, resolve?: Resolve): Promise<str
   const request = { origin, path: '/', method: 'GET', headers: {}, body: null };
   const one = new Call(origins.at(origin), {
     ...request,
-    ...{ silenceTimeoutMs: 0 },
+    silenceTimeoutMs: 0,
   });
   try {
     await one.begun;

@@ -1,11 +1,11 @@
 /** Guarantees that calls that a model streams are put together as it means them, however it tells which piece is of which. */
 import { describe, expect, it } from 'vitest';
-import { TurnAssembler, parseTurn } from '../../../src/objects/runs/model-turn.ts';
+import { parseTurn, TurnAssembler } from '../../../src/objects/runs/model-turn.ts';
 import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
 import { TranslatedEvents } from '../../../src/upstream/dialects/translated-events.ts';
 
 type Json = Readonly<Record<string, unknown>>;
-type Told = Json & { type: string; output_index: number; item: Json; delta: string };
+type Reported = Json & { type: string; output_index: number; item: Json; delta: string };
 
 const piece = (index: number | null, id: string | null, name: string | null, text?: string) => ({
   ...(index === null ? {} : { index }),
@@ -27,7 +27,7 @@ const chunksOf = (deltas: readonly (readonly Piece[] | string)[]): string[] => [
 ];
 
 /** As the events of a response tell them. */
-function eventsOf(deltas: readonly (readonly Piece[] | string)[]): Told[] {
+function eventsOf(deltas: readonly (readonly Piece[] | string)[]): Reported[] {
   const response = { id: 'resp_1', createdAt: 0, request: { model: 'm', input: 'x' } };
   const translation = translationFor('/responses', 'openai', false)!;
   const about = { now: 0, wantsUsage: true, response };
@@ -35,16 +35,16 @@ function eventsOf(deltas: readonly (readonly Piece[] | string)[]): Told[] {
   const bytes = chunksOf(deltas).map((data) => Buffer.from(`data: ${data}\n\n`));
   const text = Buffer.concat([...bytes.map((one) => events.pass(one)), events.rest()]).toString();
   const lines = text.split('\n').filter((line) => line.startsWith('data: '));
-  return lines.map((line) => JSON.parse(line.slice(6)) as Told);
+  return lines.map((line) => JSON.parse(line.slice(6)) as Reported);
 }
 
 const callsIn = (output: unknown) =>
   (output as Json[])
     .filter(({ type }) => type === 'function_call')
-    .map(({ call_id, name, arguments: said }) => [call_id, name, said]);
+    .map(({ call_id, name, arguments: stated }) => [call_id, name, stated]);
 
 /** What a client has that puts deltas together by the place of their item. */
-function assembled(events: readonly Told[]): string[] {
+function assembled(events: readonly Reported[]): string[] {
   const texts: string[] = [];
   for (const { type, output_index: at, delta } of events) {
     if (type === 'response.output_item.added') texts[at] = '';
@@ -58,7 +58,7 @@ function turnOf(deltas: readonly (readonly Piece[] | string)[]) {
   const parts = new TurnAssembler();
   for (const data of chunksOf(deltas)) parts.addEvent(data);
   expect(parts.fault).toBeNull();
-  return parts.turn().calls.map(({ id, function: { name, arguments: said } }) => [id, name, said]);
+  return parts.turn().calls.map(({ id, function: { name, arguments: stated } }) => [id, name, stated]);
 }
 
 const one = ['a', 'look', '{"at":1}'];
@@ -66,20 +66,19 @@ const two = ['b', 'find', '{"at":2}'];
 /** Two calls, as providers stream them. */
 const ways: Record<string, readonly (readonly Piece[])[]> = {
   'one after the other': [
-    ...[
-      [piece(0, 'a', 'look', '')],
-      [piece(0, null, null, '{"at":')],
-      [piece(0, null, null, '1}')],
-    ],
-    ...[[piece(1, 'b', 'find', '')], [piece(1, null, null, '{"at":2}')]],
+    [piece(0, 'a', 'look', '')],
+    [piece(0, null, null, '{"at":')],
+    [piece(0, null, null, '1}')],
+    [piece(1, 'b', 'find', '')],
+    [piece(1, null, null, '{"at":2}')],
   ],
   'in turns': [
-    ...[[piece(0, 'a', 'look', '')], [piece(1, 'b', 'find', '')], [piece(0, null, null, '{"at"')]],
-    ...[
-      [piece(1, null, null, '{"at":')],
-      [piece(0, null, null, ':1}')],
-      [piece(1, null, null, '2}')],
-    ],
+    [piece(0, 'a', 'look', '')],
+    [piece(1, 'b', 'find', '')],
+    [piece(0, null, null, '{"at"')],
+    [piece(1, null, null, '{"at":')],
+    [piece(0, null, null, ':1}')],
+    [piece(1, null, null, '2}')],
   ],
   'in turns within chunks': [
     [piece(0, 'a', 'look', '{"a'), piece(1, 'b', 'find', '{"at"')],
@@ -94,20 +93,28 @@ const ways: Record<string, readonly (readonly Piece[])[]> = {
     [piece(null, 'a', 'look', '{"at":1}'), piece(null, 'b', 'find', '{"at":2}')],
   ],
   'under one index': [
-    ...[[piece(0, 'a', 'look', '{"at":')], [piece(0, null, null, '1}')]],
-    ...[[piece(0, 'b', 'find', '{"at"')], [piece(0, null, null, ':2}')]],
+    [piece(0, 'a', 'look', '{"at":')],
+    [piece(0, null, null, '1}')],
+    [piece(0, 'b', 'find', '{"at"')],
+    [piece(0, null, null, ':2}')],
   ],
   'without an index, piece by piece': [
-    ...[[piece(null, 'a', 'look')], [piece(null, null, null, '{"at":1}')]],
-    ...[[piece(null, 'b', 'find')], [piece(null, 'b', null, '{"at":2}')]],
+    [piece(null, 'a', 'look')],
+    [piece(null, null, null, '{"at":1}')],
+    [piece(null, 'b', 'find')],
+    [piece(null, 'b', null, '{"at":2}')],
   ],
   'with name and id in each piece': [
-    ...[[piece(0, 'a', 'look', '{"at":')], [piece(1, 'b', 'find', '{"at"')]],
-    ...[[piece(0, 'a', 'look', '1}')], [piece(1, 'b', 'find', ':2}')]],
+    [piece(0, 'a', 'look', '{"at":')],
+    [piece(1, 'b', 'find', '{"at"')],
+    [piece(0, 'a', 'look', '1}')],
+    [piece(1, 'b', 'find', ':2}')],
   ],
   'with another id in each piece': [
-    ...[[piece(0, 'a', 'look', '')], [piece(0, 'x', null, '{"at":1}')]],
-    ...[[piece(1, 'b', 'find', '')], [piece(1, 'y', null, '{"at":2}')]],
+    [piece(0, 'a', 'look', '')],
+    [piece(0, 'x', null, '{"at":1}')],
+    [piece(1, 'b', 'find', '')],
+    [piece(1, 'y', null, '{"at":2}')],
   ],
 };
 
@@ -132,20 +139,32 @@ it('a call that is whole ends before the next begins, as a model without turns h
   const call = ['output_item.added', 'function_call_arguments.delta'];
   const done = ['function_call_arguments.done', 'output_item.done'];
   expect(types).toEqual([
-    ...['created', 'in_progress', ...call, 'function_call_arguments.delta', ...done],
-    ...[...call, ...done, 'completed'],
+    'created',
+    'in_progress',
+    ...call,
+    'function_call_arguments.delta',
+    ...done,
+    ...call,
+    ...done,
+    'completed',
   ]);
 });
 
 it('calls without ids are told apart, and what is said between them has a place of its own', () => {
   const deltas = [
-    ...['first', [piece(0, null, 'look', '{"at":1')], [piece(1, null, 'look', '{}')]],
-    ...['then', [piece(0, null, null, '}')]],
+    'first',
+    [piece(0, null, 'look', '{"at":1')],
+    [piece(1, null, 'look', '{}')],
+    'then',
+    [piece(0, null, null, '}')],
   ];
   const events = eventsOf(deltas);
   const { response } = events.at(-1) as unknown as { response: { output: Json[] } };
   expect(response.output.map(({ type }) => type)).toEqual([
-    ...['message', 'function_call', 'function_call', 'message'],
+    'message',
+    'function_call',
+    'function_call',
+    'message',
   ]);
   const calls = callsIn(response.output);
   expect(calls.map(([, ...rest]) => rest)).toEqual([

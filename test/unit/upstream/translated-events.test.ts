@@ -27,17 +27,17 @@ function openAiBytes(events: readonly (Event | string)[], lineEnd = '\n'): Buffe
 }
 
 /** What the caller is told when the bytes come in these pieces. */
-function told(events: TranslatedEvents, pieces: readonly Buffer[]): string {
+function reported(events: TranslatedEvents, pieces: readonly Buffer[]): string {
   const parts = pieces.map((piece) => events.pass(piece));
   return Buffer.concat([...parts, events.rest()]).toString();
 }
 
 function toChat(bytes: Buffer, { wantsUsage = true } = {}): string {
-  return told(new TranslatedEvents(fromAnthropic.events({ ...about, wantsUsage })), [bytes]);
+  return reported(new TranslatedEvents(fromAnthropic.events({ ...about, wantsUsage })), [bytes]);
 }
 
 function toMessage(bytes: Buffer): string {
-  return told(new TranslatedEvents(fromOpenAi.events(about)), [bytes]);
+  return reported(new TranslatedEvents(fromOpenAi.events(about)), [bytes]);
 }
 
 /** What the events say, without comments. */
@@ -54,7 +54,11 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 }
 
 const message = {
-  ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', content: [] },
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'claude',
+  content: [],
   usage: { input_tokens: 10, cache_read_input_tokens: 4, output_tokens: 1 },
 };
 
@@ -68,25 +72,30 @@ const anthropicStream: readonly Event[] = [
   { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'Łódź\r\n👋' } },
   { type: 'content_block_stop', index: 1 },
   {
-    ...{ type: 'content_block_start', index: 2 },
+    type: 'content_block_start',
+    index: 2,
     content_block: { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} },
   },
   {
-    ...{ type: 'content_block_delta', index: 2 },
+    type: 'content_block_delta',
+    index: 2,
     delta: { type: 'input_json_delta', partial_json: '{"a":' },
   },
   {
-    ...{ type: 'content_block_delta', index: 2 },
+    type: 'content_block_delta',
+    index: 2,
     delta: { type: 'input_json_delta', partial_json: '"世"}' },
   },
   { type: 'content_block_stop', index: 2 },
   {
-    ...{ type: 'content_block_start', index: 3 },
+    type: 'content_block_start',
+    index: 3,
     content_block: { type: 'tool_use', id: 'toolu_2', name: 'g', input: {} },
   },
   { type: 'content_block_stop', index: 3 },
   {
-    ...{ type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null } },
+    type: 'message_delta',
+    delta: { stop_reason: 'tool_use', stop_sequence: null },
     usage: { output_tokens: 7, cache_creation_input_tokens: null },
   },
   { type: 'message_stop' },
@@ -94,7 +103,10 @@ const anthropicStream: readonly Event[] = [
 
 function chunk(delta: Event, finish: string | null = null): Event {
   return {
-    ...{ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt' },
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'gpt',
     choices: [{ index: 0, delta, finish_reason: finish }],
     usage: null,
   };
@@ -107,7 +119,9 @@ function callDelta(index: number, id: string | null, name: string | null, part: 
 }
 
 const usage = {
-  ...{ prompt_tokens: 14, completion_tokens: 7, total_tokens: 21 },
+  prompt_tokens: 14,
+  completion_tokens: 7,
+  total_tokens: 21,
   prompt_tokens_details: { cached_tokens: 4 },
 };
 const usageChunk = { ...chunk({}), choices: [], usage };
@@ -186,7 +200,8 @@ describe('a stream of OpenAI for a client of Anthropic', () => {
       { type: 'content_block_delta', index: 2, delta: { partial_json: '{}' } },
       { type: 'content_block_stop', index: 2 },
       {
-        ...{ type: 'message_delta', delta: { stop_reason: 'tool_use' } },
+        type: 'message_delta',
+        delta: { stop_reason: 'tool_use' },
         usage: { input_tokens: 10, cache_read_input_tokens: 4, output_tokens: 7 },
       },
       { type: 'message_stop' },
@@ -235,20 +250,20 @@ describe.each([
     (lineEnd: string) => openAiBytes(openAiStream, lineEnd),
   ],
 ] as const)('a stream %s', (_, translation, ending, bytesWith) => {
-  const whole = told(new TranslatedEvents(translation.events(about)), [bytesWith('\n')]);
+  const whole = reported(new TranslatedEvents(translation.events(about)), [bytesWith('\n')]);
 
   it('says the same wherever its pieces end, with any line ends', () => {
     const lineEnds = fc.constantFrom('\n', '\r\n', '\r');
     fc.assert(
       fc.property(lineEnds, fc.array(fc.nat()), (lineEnd, places) => {
         const events = new TranslatedEvents(translation.events(about));
-        expect(told(events, cut(bytesWith(lineEnd), places))).toBe(whole);
+        expect(reported(events, cut(bytesWith(lineEnd), places))).toBe(whole);
       }),
     );
     for (const lineEnd of ['\n', '\r\n', '\r']) {
       const bytes = bytesWith(lineEnd);
       const single = Array.from(bytes, (_byte, at) => bytes.subarray(at, at + 1));
-      expect(told(new TranslatedEvents(translation.events(about)), single)).toBe(whole);
+      expect(reported(new TranslatedEvents(translation.events(about)), single)).toBe(whole);
     }
   });
 
@@ -256,7 +271,7 @@ describe.each([
     const bytes = bytesWith('\n');
     const isBroken = (length: number): boolean => {
       const events = new TranslatedEvents(translation.events(about));
-      const stream = told(events, [bytes.subarray(0, length)]);
+      const stream = reported(events, [bytes.subarray(0, length)]);
       const last = dataOf(stream).at(-1) as Event;
       return last.error !== undefined && !stream.includes('[DONE]');
     };
@@ -269,7 +284,7 @@ describe.each([
   it('with an event that is no JSON, or none of its format, ends with an error that says so', () => {
     for (const event of ['{"type":', '[]', '7', 'null']) {
       const events = new TranslatedEvents(translation.events(about));
-      const stream = told(events, [Buffer.from(`data: ${event}\n\n`), bytesWith('\n')]);
+      const stream = reported(events, [Buffer.from(`data: ${event}\n\n`), bytesWith('\n')]);
       const data = dataOf(stream) as Event[];
       expect(data).toHaveLength(1);
       expect(JSON.stringify(data[0])).toContain('The provider has sent what it must not');

@@ -1,8 +1,8 @@
 /** Guarantees what of a request is carried from one format to the other, and that nothing else goes missing unsaid. */
 import { describe, expect, it } from 'vitest';
 import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
-import { anthropicResponse } from '../../../src/upstream/dialects/openai-response-to-anthropic.ts';
 import { NotTranslatable } from '../../../src/upstream/dialects/document-node.ts';
+import { anthropicResponse } from '../../../src/upstream/dialects/openai-response-to-anthropic.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -128,7 +128,8 @@ describe('a chat for Anthropic', () => {
             content: [
               { type: 'tool_result', tool_use_id: 'call_1', content: 'one' },
               {
-                ...{ type: 'tool_result', tool_use_id: 'call_2' },
+                type: 'tool_result',
+                tool_use_id: 'call_2',
                 content: [{ type: 'text', text: 'two' }],
               },
               { type: 'text', text: 'hi' },
@@ -143,7 +144,10 @@ describe('a chat for Anthropic', () => {
         messages: [
           user,
           {
-            ...{ role: 'assistant', annotations: [], reasoning_content: 'hm', audio: null },
+            role: 'assistant',
+            annotations: [],
+            reasoning_content: 'hm',
+            audio: null,
             content: [
               {
                 type: 'text',
@@ -189,7 +193,10 @@ describe('a chat for Anthropic', () => {
       'how it is to be said',
       { temperature: 0.5, top_p: 0.9, stop: 'END', stream: true, reasoning_effort: 'low' },
       {
-        ...{ temperature: 0.5, top_p: 0.9, stop_sequences: ['END'], stream: true },
+        temperature: 0.5,
+        top_p: 0.9,
+        stop_sequences: ['END'],
+        stream: true,
         output_config: { effort: 'low' },
       },
     ],
@@ -206,15 +213,26 @@ describe('a chat for Anthropic', () => {
     [
       'nothing of what goes without saying',
       {
-        ...{ n: 1, logprobs: false, frequency_penalty: 0, presence_penalty: null, logit_bias: {} },
-        ...{ store: false, modalities: ['text'], response_format: { type: 'text' }, seed: null },
-        ...{ prompt_cache_key: 'k', metadata: { a: 'b' }, stream_options: { include_usage: true } },
+        n: 1,
+        logprobs: false,
+        frequency_penalty: 0,
+        presence_penalty: null,
+        logit_bias: {},
+        store: false,
+        modalities: ['text'],
+        response_format: { type: 'text' },
+        seed: null,
+        prompt_cache_key: 'k',
+        metadata: { a: 'b' },
+        stream_options: { include_usage: true },
       },
       { max_tokens: 4096, messages: [hi] },
     ],
-  ])('says %s', (_, said, carried) => {
-    expect(anthropicOf(said)).toEqual({
-      ...{ model: 'm', max_tokens: 4096, messages: [hi] },
+  ])('says %s', (_, stated, carried) => {
+    expect(anthropicOf(stated)).toEqual({
+      model: 'm',
+      max_tokens: 4096,
+      messages: [hi],
       ...carried,
     });
   });
@@ -250,8 +268,8 @@ describe('a chat for Anthropic', () => {
     ['response_format.type', { response_format: { type: 'json_object' } }],
     ['stream_options.later', { stream_options: { later: 1 } }],
     ['something_new', { something_new: true }],
-  ])('is refused at %s', (path, said) => {
-    expect(refusedPath(() => anthropicOf(said))).toBe(path);
+  ])('is refused at %s', (path, stated) => {
+    expect(refusedPath(() => anthropicOf(stated))).toBe(path);
   });
 });
 
@@ -296,7 +314,8 @@ describe('a message for OpenAI', () => {
               {
                 type: 'file',
                 file: {
-                  ...{ filename: 'document.pdf', file_data: 'data:application/pdf;base64,BBBB' },
+                  filename: 'document.pdf',
+                  file_data: 'data:application/pdf;base64,BBBB',
                 },
               },
             ],
@@ -342,7 +361,10 @@ describe('a message for OpenAI', () => {
       'how it is to be said, and that its stream ends with its usage',
       { temperature: 1, top_p: 0.5, stop_sequences: ['END'], stream: true },
       {
-        ...{ temperature: 1, top_p: 0.5, stop: ['END'], stream: true },
+        temperature: 1,
+        top_p: 0.5,
+        stop: ['END'],
+        stream: true,
         stream_options: { include_usage: true },
       },
     ],
@@ -352,7 +374,8 @@ describe('a message for OpenAI', () => {
       {
         reasoning_effort: 'high',
         response_format: {
-          ...{ type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } },
+          type: 'json_schema',
+          json_schema: { name: 'answer', schema, strict: true },
         },
       },
     ],
@@ -361,9 +384,11 @@ describe('a message for OpenAI', () => {
       { metadata: { user_id: 'u' }, service_tier: 'standard_only' },
       { user: 'u', service_tier: 'default' },
     ],
-  ])('says %s', (_, said, carried) => {
-    expect(openAiOf(said)).toEqual({
-      ...{ model: 'm', max_completion_tokens: 9, messages: [user] },
+  ])('says %s', (_, stated, carried) => {
+    expect(openAiOf(stated)).toEqual({
+      model: 'm',
+      max_completion_tokens: 9,
+      messages: [user],
       ...carried,
     });
   });
@@ -384,8 +409,8 @@ describe('a message for OpenAI', () => {
     ['tools[0].type', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
     ['container', { container: 'x' }],
     ['something_new', { something_new: true }],
-  ])('is refused at %s', (path, said) => {
-    expect(refusedPath(() => openAiOf(said))).toBe(path);
+  ])('is refused at %s', (path, stated) => {
+    expect(refusedPath(() => openAiOf(stated))).toBe(path);
   });
 });
 
