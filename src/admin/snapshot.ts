@@ -78,7 +78,7 @@ async function snapshot(
   const view = viewOf(deps, resources, request);
   // A caller with a current snapshot costs one query for the marks.
   const now = tagOf(view, await snapshotMarks.read(deps.database.readable, organisationId));
-  if (holdsTag(ifNoneMatch, now)) return new RawReply(304, null, tagged(now));
+  if (holdsTag(ifNoneMatch, now)) return new RawReply(304, null, tagHeaders(now));
   const unsealer = await deps.keyring.unsealerOf(organisationId);
   const read = await readAll(deps, resources, view);
   return respond(view, read, unsealer, request);
@@ -131,7 +131,7 @@ function tagOf(view: View, marks: string): string {
   return `W/"${digest}"`;
 }
 
-function tagged(etag: string): Record<string, string> {
+function tagHeaders(etag: string): Record<string, string> {
   return { etag, vary: 'accept-encoding' };
 }
 
@@ -166,7 +166,7 @@ function respond(
     switched_off: view.switchedOff,
   } satisfies Omit<Snapshot, 'resources'>;
   const slices = new StreamedList<Snapshot>(frame, 'resources', items()).slices();
-  const headers = tagged(tagOf(view, read.marks));
+  const headers = tagHeaders(tagOf(view, read.marks));
   const coding = chooseCoding(acceptEncoding, streamCodings);
   if (coding === null) return new RawReply(200, new SlicedText(slices), headers);
   const text = new SlicedText(compressStream(slices, coding));

@@ -8,7 +8,7 @@ import {
   jwtVerify,
 } from 'jose';
 import type * as OpenId from 'openid-client';
-import { request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { Pools } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import type { ClientProof, SignInSettings } from '../settings/groups/sign-in.ts';
@@ -210,12 +210,20 @@ export class IdentityProvider implements AsyncDisposable {
       signal: signal ?? null,
       dispatcher: this.#pools.poolFor(new URL(url).origin),
     });
-    const text = await response.body.text();
-    const type = String(response.headers['content-type'] ?? '');
-    const isEmpty = response.statusCode === 204 || response.statusCode === 304;
-    const init = { status: response.statusCode, headers: { 'content-type': type } };
-    return new Response(isEmpty ? null : text, init);
+    return toFetchResponse(response);
   };
+}
+
+async function toFetchResponse({
+  statusCode,
+  headers,
+  body,
+}: Dispatcher.ResponseData): Promise<Response> {
+  const text = await body.text();
+  const type = String(headers['content-type'] ?? '');
+  const isEmpty = statusCode === 204 || statusCode === 304;
+  const init = { status: statusCode, headers: { 'content-type': type } };
+  return new Response(isEmpty ? null : text, init);
 }
 
 async function clientAuthOf(client: typeof OpenId, proof: ClientProof): Promise<OpenId.ClientAuth> {

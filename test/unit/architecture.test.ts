@@ -12,8 +12,15 @@ const root = resolve(import.meta.dirname, '../../src');
  * judge by them: there is one rule, and what passes `settings --check` passes everywhere.
  */
 const ground = [
-  ...['secret', 'failure', 'suggest', 'package-root'],
-  ...['managed-name', 'monotonic', 'trusted-hosts', 'terminal-text', 'task-thread'],
+  'secret',
+  'failure',
+  'suggest',
+  'package-root',
+  'managed-name',
+  'monotonic',
+  'trusted-hosts',
+  'terminal-text',
+  'task-thread',
 ];
 
 /**
@@ -80,8 +87,19 @@ const mayImport: Record<string, readonly string[]> = {
   'commands/sources': ['commands/shared', 'sync', 'kube', 'vault', 'model', 'settings', 'clock'],
   'commands/shared': ['store', 'settings', 'clock'],
   app: [
-    ...['admin', 'gateway', 'mcp', 'jobs', 'auth', 'http', 'store', 'settings', 'log', 'clock'],
-    ...['model', 'blobs', 'upstream'],
+    'admin',
+    'gateway',
+    'mcp',
+    'jobs',
+    'auth',
+    'http',
+    'store',
+    'settings',
+    'log',
+    'clock',
+    'model',
+    'blobs',
+    'upstream',
   ],
   embedded: ['log', 'clock'],
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
@@ -100,8 +118,16 @@ const mayImport: Record<string, readonly string[]> = {
     'prompts',
   ),
   gateway: [
-    ...['gateway/*', 'guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store'],
-    ...['model', 'remote'],
+    'gateway/*',
+    'guardrails',
+    'ledger',
+    'objects',
+    'upstream',
+    'auth',
+    'http',
+    'store',
+    'model',
+    'remote',
   ],
   ...gatewayRooms({
     transfer: ['upstream', 'auth', 'http', 'model'],

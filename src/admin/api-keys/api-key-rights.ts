@@ -50,7 +50,7 @@ export async function requireOwnRights(
  *
  * @throws ApiError `forbidden`
  */
-export async function requireNoGain(
+export async function requireNoEscalation(
   tx: Db,
   caller: Principal,
   row: apiKeys.StoredApiKey,

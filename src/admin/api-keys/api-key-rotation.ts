@@ -17,7 +17,7 @@ import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
 import { chooseKey, ofSubType, requireKeyScope } from './api-key-changes.ts';
-import { requireNoGain } from './api-key-rights.ts';
+import { requireNoEscalation } from './api-key-rights.ts';
 import { rotatedPolicy, transitionOf } from './api-key-rules.ts';
 
 /** Spread into the body schema of a rotation: owner and chosen value. */
@@ -54,7 +54,7 @@ export async function rotate(
     const row = findOr404(caller, ofSubType(subTypes, stored));
     await requireWorkspace(tx, caller, row, query.workspace_id);
     requireKeyScope(caller, row, 'rotate');
-    await requireNoGain(tx, caller, row);
+    await requireNoEscalation(tx, caller, row);
     const values = await apiKeyValues.listForUpdate(tx, row);
     const hash = deps.keyring.hashCredential(key);
     const isRepeated = values[0]!.hash.equals(hash);
@@ -121,7 +121,7 @@ async function replace(
 ): Promise<RotationColumns> {
   const { body, now } = request;
   const givesUp = previous?.valid_until === null && body.await_delivery === true;
-  if (!givesUp) requireOver(previous, now);
+  if (!givesUp) requireTransitionEnded(previous, now);
   const policy = readDocument<RotationPolicy>(row.rotation_policy);
   const transitionMs = transitionOf(policy, body.key_transition_period_ms);
   const end = body.await_delivery === true ? null : now + transitionMs;
@@ -142,7 +142,7 @@ async function replace(
   };
 }
 
-function requireOver(previous: StoredValue | undefined, now: number): void {
+function requireTransitionEnded(previous: StoredValue | undefined, now: number): void {
   if (previous === undefined) return;
   const { valid_until: end } = previous;
   if (end !== null && end <= now) return;

@@ -55,7 +55,7 @@ export async function createDeployment(
   const isDeclared = body.managed_by !== undefined;
   const row = await createResource(deps, request, 'Deployment', async (tx) => {
     if (body.is_default === true) await organisationLocks.lock(tx, organisationId);
-    const settled = await settle(
+    const settled = await settingColumns(
       tx,
       organisationId,
       initialDeploymentState,
@@ -138,10 +138,16 @@ export async function updateDeployment(
       is_default: body.is_default === undefined ? undefined : Number(body.is_default),
       ...(body.auth_settings === undefined
         ? {}
-        : await settle(tx, organisationId, readDeploymentState(stored), body.auth_settings, {
-            replaces: body.override_existing === true,
-            isDeclared,
-          })),
+        : await settingColumns(
+            tx,
+            organisationId,
+            readDeploymentState(stored),
+            body.auth_settings,
+            {
+              replaces: body.override_existing === true,
+              isDeclared,
+            },
+          )),
       deployment_config: rewriteDocument(stored.deployment_config, body.deployment_config),
       tags: rewriteDocument(stored.tags, body.tags),
     }),
@@ -195,7 +201,7 @@ function newAuth({ keyring, apiKeyPrefix }: AdminDeps) {
 }
 
 /** Columns of the settings; locks the workspaces that they name until the transaction ends. */
-async function settle(
+async function settingColumns(
   tx: Db,
   organisationId: string,
   before: DeploymentState,

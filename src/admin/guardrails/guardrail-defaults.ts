@@ -94,7 +94,7 @@ type DefaultsResource = organisationDefaults.StoredOrganisationDefaults & {
 };
 
 /** Writer of the one row, whatever the path contains. */
-function changingAt(now: number): ResourceWriter<DefaultsResource> {
+function createDefaultsWriter(now: number): ResourceWriter<DefaultsResource> {
   return {
     kind: 'OrganisationDefaults',
     param: '',
@@ -110,7 +110,7 @@ function changingAt(now: number): ResourceWriter<DefaultsResource> {
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof DefaultsUpdate>>) {
   const { body, caller, now } = request;
   requireWholeOrganisation(caller);
-  const { id } = await updateResource(deps, request, changingAt(now), {
+  const { id } = await updateResource(deps, request, createDefaultsWriter(now), {
     columns: async (tx, { organisation_id: organisationId }) => {
       const columns: Partial<DefaultsResource> = {};
       if (body.export_settings !== undefined) {
@@ -119,7 +119,9 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
       for (const side of guardrailFields) {
         const sent = body[side];
         if (sent === undefined) continue;
-        columns[side] = JSON.stringify(await idsNamed(tx, organisationId, side, sent ?? []));
+        columns[side] = JSON.stringify(
+          await resolveGuardrailIds(tx, organisationId, side, sent ?? []),
+        );
       }
       return columns;
     },
@@ -131,7 +133,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
 async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
   const { caller, now } = request;
   requireWholeOrganisation(caller);
-  return deleteResource(deps, request, changingAt(now), async (tx, row) => {
+  return deleteResource(deps, request, createDefaultsWriter(now), async (tx, row) => {
     const columns = { ...organisationDefaults.emptyDefaults, last_updated_at: now };
     await organisationDefaults.update(tx, row.organisation_id, row.id, columns);
     return {};
@@ -139,7 +141,7 @@ async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<stri
 }
 
 /** @throws ApiError `invalid` for a guardrail that not every workspace can use */
-async function idsNamed(
+async function resolveGuardrailIds(
   tx: Db,
   organisationId: string,
   side: Side,

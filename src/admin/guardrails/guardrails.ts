@@ -207,7 +207,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   const { id, slug, version_id } = await updateResource(deps, request, writer, {
     columns: (_, row) => {
       requireUnchanged('target', body.target, row.target);
-      const checks = body.checks && identified(body.checks, readChecks(row));
+      const checks = body.checks && withCheckIds(body.checks, readChecks(row));
       const judged = { checks: checks ?? ('stored' as const), actions: actionsOf(row, body) };
       rejectFaults(guardrailFaults(judged, row.target, deps.trustedHosts));
       const content = {
@@ -267,7 +267,7 @@ function actionsOf(row: guardrails.StoredGuardrail, body: { actions?: unknown })
 }
 
 /** Gives checks without id the id of the stored check with the same name. */
-function identified(
+function withCheckIds(
   sent: NonNullable<GuardrailUpdate['checks']>,
   stored: readonly GuardrailCheck[],
 ): GuardrailCheck[] {

@@ -106,7 +106,10 @@ async function create(deps: AdminDeps, request: BodyRequest<IamScopeCreate>) {
   };
   await deps.database.transaction(async (tx) => {
     await requireUnique(iamScopes.insert(tx, row), undefined, 'name');
-    await tell(tx, deps, request, name, { action: 'create', changes: { description, resources } });
+    await auditIamScope(tx, deps, request, name, {
+      action: 'create',
+      changes: { description, resources },
+    });
   });
   return present(caller, row);
 }
@@ -125,7 +128,10 @@ async function replace(deps: AdminDeps, request: BodyRequest<IamScopeReplace>) {
     if (isAsIs) return present(caller, row);
     const columns = { description, resources: JSON.stringify(resources), last_updated_at: now };
     await iamScopes.update(tx, row, columns);
-    await tell(tx, deps, request, name, { action: 'update', changes: { description, resources } });
+    await auditIamScope(tx, deps, request, name, {
+      action: 'update',
+      changes: { description, resources },
+    });
     return present(caller, { ...row, ...columns });
   });
 }
@@ -138,12 +144,12 @@ async function remove(deps: AdminDeps, request: AdminRequest) {
     if (row === undefined) throw new ApiError('notFound');
     requireVersion(request, row.version);
     await iamScopes.deleteOne(tx, row);
-    await tell(tx, deps, request, params.name!, { action: 'delete', changes: {} });
+    await auditIamScope(tx, deps, request, params.name!, { action: 'delete', changes: {} });
   });
   return {};
 }
 
-function tell(
+function auditIamScope(
   tx: Parameters<typeof auditChange>[0],
   deps: AdminDeps,
   request: AdminRequest,

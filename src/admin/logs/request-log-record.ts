@@ -11,7 +11,7 @@ import {
 } from '../../model/logs/request-log.ts';
 import { idFromBytes } from '../../model/wire/ids.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
-import type { EarlierAttempt, RequestLogRow } from '../../store/logs/request-logs.ts';
+import type { LoggedAttempt, RequestLogRow } from '../../store/logs/request-logs.ts';
 import type { RequestSums } from '../../store/logs/request-sums.ts';
 import { countsByProtocol, errorsByProtocol } from './analytics/sums-figures.ts';
 
@@ -37,7 +37,7 @@ export function requestLogToRecord(
   };
 }
 
-function toEarlierAttempt({ cost_units, ...rest }: EarlierAttempt): EarlierAttemptRecord {
+function toEarlierAttempt({ cost_units, ...rest }: LoggedAttempt): EarlierAttemptRecord {
   return { ...rest, cost: fromUnits(cost_units, 'cost') };
 }
 

@@ -62,7 +62,7 @@ export async function createInvite(
       throw new ApiError('conflict', 'The organisation has a user with this address', 'email');
     }
     await userInvites.releaseExpired(tx, caller.organisationId, key, now);
-    await refusingSecond(userInvites.insert(tx, row));
+    await requireSingleInvite(userInvites.insert(tx, row));
     await auditInvite(tx, deps, request, 'create', row.id, { fields: namesOfSentFields(body) });
   });
   return row;
@@ -79,7 +79,7 @@ export async function resendInvite(
     if (row.status !== 'pending') refuseEnded(row);
     const expires_at = now + inviteLifetimeMs;
     const columns = { expires_at, pending_key: row.email_key, last_updated_at: now };
-    await refusingSecond(userInvites.update(tx, row, columns));
+    await requireSingleInvite(userInvites.update(tx, row, columns));
     await auditInvite(tx, deps, request, 'update', row.id, { fields: ['expires_at'] });
     return { ...row, ...columns };
   });
@@ -118,7 +118,7 @@ function refuseEnded({ status }: userInvites.StoredInvite): never {
   throw new ApiError('conflict', `The invite has been ${status}`, 'id');
 }
 
-function refusingSecond(writing: Promise<unknown>): Promise<unknown> {
+function requireSingleInvite(writing: Promise<unknown>): Promise<unknown> {
   return requireUnique(writing, 'This address has an open invite already', 'email');
 }
 

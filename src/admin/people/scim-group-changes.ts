@@ -40,9 +40,9 @@ export async function createScimGroup(
       created_at: now,
       last_updated_at: now,
     };
-    await refusingTaken(scimGroups.insert(tx, row));
+    await requireUniqueName(scimGroups.insert(tx, row));
     await auditGroup(tx, deps, request, 'create', row.id, { name: row.name });
-    await regroup(tx, deps, request, row, new Set(), state.members);
+    await replaceMembers(tx, deps, request, row, new Set(), state.members);
     return { row, members: [...state.members].toSorted() };
   });
 }
@@ -59,17 +59,17 @@ export async function changeScimGroup(
     const state = next(before);
     const previous = new Set(before.members);
     const renamed = state.displayName !== row.name || state.externalId !== row.external_id;
-    const regrouped = previous.symmetricDifference(state.members).size > 0;
-    if (!renamed && !regrouped) return before;
+    const hasNewMembers = previous.symmetricDifference(state.members).size > 0;
+    if (!renamed && !hasNewMembers) return before;
     const columns = {
       name: state.displayName,
       external_id: state.externalId,
       last_updated_at: request.now,
     };
-    await refusingTaken(scimGroups.update(tx, row, columns));
-    const fields = [...(renamed ? ['name'] : []), ...(regrouped ? ['members'] : [])];
+    await requireUniqueName(scimGroups.update(tx, row, columns));
+    const fields = [...(renamed ? ['name'] : []), ...(hasNewMembers ? ['members'] : [])];
     await auditGroup(tx, deps, request, 'update', row.id, { fields });
-    await regroup(tx, deps, request, row, previous, state.members);
+    await replaceMembers(tx, deps, request, row, previous, state.members);
     const changed = { ...row, ...columns, version: row.version + 1 };
     return { row: changed, members: [...state.members].toSorted() };
   });
@@ -80,7 +80,7 @@ export async function deleteScimGroup(deps: AdminDeps, request: Request): Promis
   await deps.database.transaction(async (tx) => {
     const { row, members } = await lockGroup(tx, request);
     const { organisation_id, id } = row;
-    await regroup(tx, deps, request, row, new Set(members), new Set());
+    await replaceMembers(tx, deps, request, row, new Set(members), new Set());
     const mappings = await scimMappings.listByGroup(tx, organisation_id, id);
     await scimMappings.deleteWithClaims(tx, organisation_id, mappings);
     await scimGroups.deleteById(tx, organisation_id, id);
@@ -100,7 +100,7 @@ async function lockGroup(tx: Db, request: Request): Promise<GroupWithMembers> {
 }
 
 /** @throws ApiError `invalid` for a new member who is no user of the organisation */
-async function regroup(
+async function replaceMembers(
   tx: Db,
   deps: AdminDeps,
   author: Author,
@@ -138,6 +138,6 @@ async function auditGroup(
   await auditChange(tx, deps, author, entry);
 }
 
-function refusingTaken(writing: Promise<unknown>): Promise<unknown> {
+function requireUniqueName(writing: Promise<unknown>): Promise<unknown> {
   return requireUnique(writing, 'The organisation has a group of this name', 'displayName');
 }

@@ -44,7 +44,7 @@ export async function createScimUser(
       created_at: now,
       last_updated_at: now,
     };
-    await refusingTaken(users.insert(tx, row));
+    await requireUniqueAddress(users.insert(tx, row));
     await auditChange(tx, deps, request, {
       action: 'create',
       kind: 'User',
@@ -75,7 +75,7 @@ export async function changeScimUser(
     const fields = names.filter((name) => columns[name] !== row[name]);
     if (fields.length === 0) return row;
     if (row.role === 'owner' && columns.status !== 'active') refuseOwner();
-    await refusingTaken(users.update(tx, row, { ...columns, last_updated_at: now }));
+    await requireUniqueAddress(users.update(tx, row, { ...columns, last_updated_at: now }));
     await auditChange(tx, deps, request, {
       action: 'update',
       kind: 'User',
@@ -126,6 +126,6 @@ function columnsOf(state: ScimUserState) {
   };
 }
 
-function refusingTaken(writing: Promise<unknown>): Promise<unknown> {
+function requireUniqueAddress(writing: Promise<unknown>): Promise<unknown> {
   return requireUnique(writing, 'The organisation has a user with this address', 'userName');
 }

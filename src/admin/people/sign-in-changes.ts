@@ -50,7 +50,12 @@ export async function openUserSession(
   }
 }
 
-async function openSessionIn(tx: Db, deps: AdminDeps, settings: Settings, signIn: SignInContext): Promise<string> {
+async function openSessionIn(
+  tx: Db,
+  deps: AdminDeps,
+  settings: Settings,
+  signIn: SignInContext,
+): Promise<string> {
   const { organisation, identity, request } = signIn;
   const role = claimedRole(settings, identity);
   const user = await findOrCreateUser(tx, deps, settings, signIn, role);

@@ -68,7 +68,7 @@ export function signInRoutes(deps: AdminDeps): Route<null>[] {
       summary: 'End sessions that the identity provider has ended',
       bodyType: 'form',
       body: LogoutBody,
-      handle: (request) => endFromAfar(deps, request),
+      handle: (request) => endByLogoutToken(deps, request),
     }),
   ];
 }
@@ -113,17 +113,19 @@ async function finish(deps: AdminDeps, request: SignInRequest<z.infer<typeof Fin
   const organisation = await organisations.findByTsgId(deps.database.readable, tsgId);
   if (organisation === undefined) throw new ApiError('forbidden', 'There is no such organisation');
   const signInContext = { organisation, identity, request };
-  const cookie = await openUserSession(deps, signIn.settings, signInContext).catch((error: unknown) => {
-    if (error instanceof ApiError && error.kind === 'forbidden') {
-      refuse(deps, request, tsgId, 'not_accepted');
-    }
-    throw error;
-  });
+  const cookie = await openUserSession(deps, signIn.settings, signInContext).catch(
+    (error: unknown) => {
+      if (error instanceof ApiError && error.kind === 'forbidden') {
+        refuse(deps, request, tsgId, 'not_accepted');
+      }
+      throw error;
+    },
+  );
   return redirect(attempt.returnTo, [cookie, clearedAttemptCookie]);
 }
 
 /** Back-channel logout. It covers all organisations, because the provider knows nothing of tenants. */
-async function endFromAfar(
+async function endByLogoutToken(
   deps: AdminDeps,
   request: RouteRequest<null, Record<string, string>, unknown, z.infer<typeof LogoutBody>>,
 ) {

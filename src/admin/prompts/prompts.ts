@@ -212,7 +212,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       const { content } = plan.columns;
       return {
         name: body.name,
-        ...(await movedTo(tx, row, body.collection_id)),
+        ...(await newCollectionOf(tx, row, body.collection_id)),
         ...plan.columns,
         ...(content === undefined ? {} : { model: promptModel(JSON.parse(content)) }),
       };
@@ -223,7 +223,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   return { id, slug, prompt_version_id: plan!.versionId, object: 'prompt' as const };
 }
 
-async function movedTo(tx: Db, row: prompts.StoredPrompt, reference: string | undefined) {
+async function newCollectionOf(tx: Db, row: prompts.StoredPrompt, reference: string | undefined) {
   if (reference === undefined) return {};
   const { organisation_id, workspace_id } = row;
   return { collection_id: (await findWithin(tx, organisation_id, workspace_id, reference)).id };

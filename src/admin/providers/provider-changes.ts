@@ -64,7 +64,7 @@ export async function findProvider(
   return matches[0];
 }
 
-export function changing(
+export function createProviderWriter(
   caller: Caller,
   workspace: Reference,
 ): ResourceWriter<providers.StoredProvider> {
@@ -183,7 +183,7 @@ export async function updateProvider(
   writeElsewhere: ResourceUpdate<providers.StoredProvider>['writeElsewhere'] = async () => [],
 ): Promise<providers.StoredProvider> {
   const { body, caller, now } = request;
-  return updateResource(deps, request, changing(caller, body.workspace_id), {
+  return updateResource(deps, request, createProviderWriter(caller, body.workspace_id), {
     columns: (_, row) => columnsOf(body, row, now),
     // A changed provider no longer counts as automatically created.
     stamp: { creation_mode: 'api' },
@@ -233,10 +233,15 @@ export async function deleteProvider(
   request: ItemRequest,
 ): Promise<Record<string, never>> {
   const { caller, query } = request;
-  return deleteResource(deps, request, changing(caller, query.workspace_id), async (tx, row) => {
-    await deleteProviderRow(tx, row);
-    return { name: row.name };
-  });
+  return deleteResource(
+    deps,
+    request,
+    createProviderWriter(caller, query.workspace_id),
+    async (tx, row) => {
+      await deleteProviderRow(tx, row);
+      return { name: row.name };
+    },
+  );
 }
 
 /** Also deletes its budget. */

@@ -30,7 +30,7 @@ import { newRow, withoutOwner } from './integration-changes.ts';
 import { readIntegrationConfigurations } from './integration-record.ts';
 import { keyColumns, sealedConfigurations } from './integration-values.ts';
 import {
-  changing,
+  createProviderWriter,
   deleteProviderRow,
   insertProvider,
   newTerms,
@@ -128,19 +128,24 @@ export async function deleteVirtualKey(
   request: ItemRequest,
 ): Promise<Record<string, never>> {
   const { caller, query } = request;
-  return deleteResource(deps, request, changing(caller, query.workspace_id), async (tx, row) => {
-    const { organisation_id: organisationId } = row;
-    const integration = await ownIntegration(tx, row);
-    await deleteProviderRow(tx, row);
-    if (integration === undefined) return { name: row.name };
-    const { id } = integration;
-    const others = await providers.listByIntegrationForUpdate(tx, organisationId, id);
-    if (others.length > 0) return { name: row.name };
-    await integrations.deleteById(tx, organisationId, id);
-    const changes = { name: integration.name, with_provider: true };
-    await recordIntegration(tx, deps, request, { action: 'delete', integration, changes });
-    return { name: row.name, integration: integration.slug };
-  });
+  return deleteResource(
+    deps,
+    request,
+    createProviderWriter(caller, query.workspace_id),
+    async (tx, row) => {
+      const { organisation_id: organisationId } = row;
+      const integration = await ownIntegration(tx, row);
+      await deleteProviderRow(tx, row);
+      if (integration === undefined) return { name: row.name };
+      const { id } = integration;
+      const others = await providers.listByIntegrationForUpdate(tx, organisationId, id);
+      if (others.length > 0) return { name: row.name };
+      await integrations.deleteById(tx, organisationId, id);
+      const changes = { name: integration.name, with_provider: true };
+      await recordIntegration(tx, deps, request, { action: 'delete', integration, changes });
+      return { name: row.name, integration: integration.slug };
+    },
+  );
 }
 
 /** The integration created with a key, locked until the transaction ends. */

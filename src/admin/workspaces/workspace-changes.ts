@@ -199,7 +199,7 @@ export async function deleteWorkspace(
     const place = { organisationId, workspaceId: row.id };
     const items = await workspaceContents.list(tx, contents, place);
     const declared = items.filter(({ isAutomatic }) => !isAutomatic);
-    if (declared.length > 0 && body.force_delete !== true) refuseWith(declared);
+    if (declared.length > 0 && body.force_delete !== true) refuseWithContents(declared);
     await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);
@@ -234,7 +234,7 @@ function requireConfirmation(
 }
 
 /** `… still holds 2 ApiKey, 1 Config`. */
-function refuseWith(items: readonly workspaceContents.WorkspaceItem[]): never {
+function refuseWithContents(items: readonly workspaceContents.WorkspaceItem[]): never {
   const counts = Map.groupBy(items, (item) => item.kind);
   const list = [...counts].map(([kind, ofKind]) => `${ofKind.length} ${kind}`).join(', ');
   const message = `The workspace still holds ${list}; delete them first or send force_delete`;

@@ -55,12 +55,12 @@ async function renderList(
   if (second.done) return { status, text: first.value ?? '', headers };
   return {
     status,
-    text: new SlicedText(resumed([first.value!, second.value], slices)),
+    text: new SlicedText(concatenate([first.value!, second.value], slices)),
     headers,
   };
 }
 
-async function* resumed(
+async function* concatenate(
   first: readonly string[],
   rest: AsyncGenerator<string, void>,
 ): AsyncGenerator<string, void> {

@@ -380,7 +380,7 @@ describe('capabilities', () => {
       ]) {
         expect([refused.status, refused.body.error?.message]).toEqual([
           400,
-          expect.stringContaining('10000 capabilities at most'),
+          expect.stringContaining('at most 10000 capabilities'),
         ]);
       }
       expect((await put(tool('t1'), tool('x'))).status).toBe(200);

@@ -83,7 +83,7 @@ describe('a rotation of the master key', () => {
       await rotate([2, 1]);
       expect(await counts()).toEqual({ [idOf(2)]: 4 });
       await expectReadable(await open(2), sealed);
-      await expect(open(1)).rejects.toThrow(`under ${idOf(2)}`);
+      await expect(open(1)).rejects.toThrow(`master key ${idOf(2)}`);
       await rotate([1, 2]);
     }
     expect(deaths).toBeGreaterThan(8);
@@ -186,7 +186,7 @@ describe('servers during a rotation of the master key', () => {
     const probe = () => exchange('GET', `${server.url}/readyz`, undefined, {});
     expect(await probe()).toMatchObject({
       status: 200,
-      body: { status: 'degraded', reasons: [expect.stringContaining(`under ${idOf(2)}`)] },
+      body: { status: 'degraded', reasons: [expect.stringContaining(`master key ${idOf(2)}`)] },
     });
     expect((await makeAt(server.url, known)).status).toBe(200);
     const make = () => other.send('POST', '/v1/mcp-integrations', { body: integration });

@@ -47,8 +47,8 @@ function run(...words: string[]): Promise<CliResult> {
 async function tell(owner: string, more: Parameters<typeof syncReport>[0]): Promise<void> {
   const headers = await lease(server.request, owner);
   const body = syncReport(more);
-  const told = await server.request('PUT', '/admin/v2/gatewright/sync/status', { body, headers });
-  expect(told.status).toBe(200);
+  const reported = await server.request('PUT', '/admin/v2/gatewright/sync/status', { body, headers });
+  expect(reported.status).toBe(200);
 }
 
 const row = (stdout: string, start: RegExp): string =>
@@ -132,8 +132,8 @@ describe('suspend and resume', () => {
     expect(made.stdout).toMatch(
       /^owner gatewright, workspace support is suspended until 2\d{3}-.*Z, by .*: it's a freeze\n/,
     );
-    const shown = await run('status');
-    expect(row(shown.stdout, /^gatewright +support/)).toContain('Suspended');
+    const displayed = await run('status');
+    expect(row(displayed.stdout, /^gatewright +support/)).toContain('Suspended');
     writeFileSync(
       join(folder, 'gateway/all.yaml'),
       everyKind.split('---')[0]!.replace('Customer support', 'Help'),

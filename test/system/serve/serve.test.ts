@@ -228,14 +228,14 @@ describe('gatewright serve', () => {
     expect(await statusOf('/startupz')).toBe(503);
     const ready = await probe(`${served.metricsUrl}/readyz`);
     expect([ready.status, ready.body.reasons]).toEqual([503, ['the database is still waited for']]);
-    const said = served.lines.map((line) => JSON.parse(line));
-    const { inferenceUrl } = said.find(({ msg }) => msg === 'listening');
+    const stated = served.lines.map((line) => JSON.parse(line));
+    const { inferenceUrl } = stated.find(({ msg }) => msg === 'listening');
     const headers = { 'x-gateway-api-key': makeApiKey('') };
     for (const url of [`${served.adminUrl}/v1/workspaces`, `${inferenceUrl}/v1/models`]) {
       const call = await exchange('GET', url, undefined, headers);
       expect([url, call.status, call.headers['retry-after']]).toEqual([url, 503, '1']);
     }
-    expect(said).toContainEqual(
+    expect(stated).toContainEqual(
       expect.objectContaining({
         msg: 'waiting for the database',
         reason: expect.stringContaining(`Cannot use the database at 127.0.0.1:${settings.port}`),

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../../src/auth/access-token.ts';
 import {
   type AcceptedCredential,
-  authenticate,
+  type AdminCredentials,
+  authenticateAdmin,
   authorise,
   createAuthCaches,
-  type Credentials,
 } from '../../../src/auth/authenticate.ts';
 import { createFailureThrottle } from '../../../src/auth/failure-throttle.ts';
 import { deriveKeys } from '../../../src/auth/keyring.ts';
@@ -33,11 +33,14 @@ const deps = {
 };
 const everything: AcceptedCredential[] = ['access-token', 'api-key', 'client'];
 
-function attempt(offered: Partial<Credentials>, accepts = everything): Promise<Principal> {
+function attempt(offered: Partial<AdminCredentials>, accepts = everything): Promise<Principal> {
   const nothing = {
-    ...{ authorization: null, gatewayKey: null, browser: null, remoteAddress: '127.0.0.1' },
+    authorization: null,
+    gatewayKey: null,
+    browser: null,
+    remoteAddress: '127.0.0.1',
   };
-  return authenticate(deps, { ...nothing, ...offered }, accepts, 0);
+  return authenticateAdmin(deps, { ...nothing, ...offered }, accepts, 0);
 }
 
 const unauthorized = { kind: 'unauthorized', message: 'Unauthorized access' };

@@ -3,22 +3,22 @@ import { describe, expect, it } from 'vitest';
 import { createFreshCache } from '../../../src/auth/fresh-cache.ts';
 
 function counting() {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const load = (answer: string | undefined) => async () => {
-    asked.push(String(answer));
+    requested.push(String(answer));
     return answer;
   };
-  return { asked, load };
+  return { requested, load };
 }
 
 describe('what was read', () => {
   it('is good for its time and not a millisecond longer', async () => {
     const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
-    const { asked, load } = counting();
+    const { requested, load } = counting();
     expect(await cache.get('a', 1000, load('first'))).toBe('first');
     expect(await cache.get('a', 1099, load('second'))).toBe('first');
     expect(await cache.get('a', 1100, load('third'))).toBe('third');
-    expect(asked).toEqual(['first', 'third']);
+    expect(requested).toEqual(['first', 'third']);
   });
 
   it('is read anew after the clock was set back', async () => {
@@ -30,7 +30,7 @@ describe('what was read', () => {
 
   it('is shared by those who ask at once, and not kept when it was nothing or failed', async () => {
     const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
-    const { asked, load } = counting();
+    const { requested, load } = counting();
     const both = [cache.get('a', 0, load('one')), cache.get('a', 0, load('two'))];
     expect(await Promise.all(both)).toEqual(['one', 'one']);
     expect(await cache.get('b', 0, load(undefined))).toBeUndefined();
@@ -39,7 +39,7 @@ describe('what was read', () => {
       'away',
     );
     expect(await cache.get('c', 0, load('back'))).toBe('back');
-    expect(asked).toEqual(['one', 'undefined', 'there', 'back']);
+    expect(requested).toEqual(['one', 'undefined', 'there', 'back']);
   });
 
   it('is forgotten, the oldest first, beyond the bound', async () => {

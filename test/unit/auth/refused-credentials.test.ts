@@ -20,7 +20,8 @@ afterEach(() => {
 
 function counting(more: { findOrganisation?: () => Promise<string> } = {}) {
   const counts = new MinuteCounts({
-    ...{ fields: { count: 'failures', each: 'sources' }, eachMax: 100 },
+    fields: { count: 'failures', each: 'sources' },
+    eachMax: 100,
     onFailure: () => undefined,
     findOrganisation: async (tsgId) => (tsgId === '1000000000' ? 'ours' : undefined),
     now: () => Date.now(),
@@ -40,7 +41,7 @@ function counting(more: { findOrganisation?: () => Promise<string> } = {}) {
 }
 
 const from = (remoteAddress: string) => ({ server: 'inference', remoteAddress }) as const;
-const told = ({ organisationId, changes }: CountedRow) => [organisationId, changes.failures];
+const reported = ({ organisationId, changes }: CountedRow) => [organisationId, changes.failures];
 
 describe('refused credentials', () => {
   it('of a minute are one row of each organisation, and nothing is written where none was refused', async () => {
@@ -49,18 +50,23 @@ describe('refused credentials', () => {
     expect(rows).toEqual([]);
     for (let time = 0; time < 5; time += 1) {
       counted.record(toRefusedCredential(key), from('::ffff:10.0.0.1'));
-      counted.record(toRefusedCredential({ ...key, organisationId: 'a', subjectId: 'k' }), from('10.0.0.1'));
+      counted.record(
+        toRefusedCredential({ ...key, organisationId: 'a', subjectId: 'k' }),
+        from('10.0.0.1'),
+      );
     }
     counted.record(toRefusedCredential({ ...key, reason: 'expired' }), from('10.0.0.2'));
     await vi.advanceTimersByTimeAsync(minuteMs);
-    expect(rows.map(told)).toEqual([
+    expect(rows.map(reported)).toEqual([
       ['', 6],
       ['a', 5],
     ]);
     const source = { server: 'inference', ...key, source: '10.0.0.1', failures: 5 };
     expect(rows[0]!.changes).toEqual({
-      ...{ since: '2026-11-22T12:10:00.000Z', until: '2026-11-22T12:11:00.000Z' },
-      ...{ failures: 6, elsewhere: 0 },
+      since: '2026-11-22T12:10:00.000Z',
+      until: '2026-11-22T12:11:00.000Z',
+      failures: 6,
+      elsewhere: 0,
       sources: [source, { ...source, reason: 'expired', source: '10.0.0.2', failures: 1 }],
     });
     expect(rows[1]!.changes.sources).toEqual([{ ...source, subject_id: 'k' }]);
@@ -70,7 +76,8 @@ describe('refused credentials', () => {
 
   it('from a million sources are a hundred by name and the rest in one figure', async () => {
     const counted = counting();
-    for (let at = 0; at < 1_000_000; at += 1) counted.record(toRefusedCredential(key), from(`10.0.${at}`));
+    for (let at = 0; at < 1_000_000; at += 1)
+      counted.record(toRefusedCredential(key), from(`10.0.${at}`));
     await counted.flush();
     const [{ changes } = rows[0]!] = rows;
     expect(rows).toHaveLength(1);
@@ -86,7 +93,7 @@ describe('refused credentials', () => {
     }
     await counted.flush();
     expect(rows).toHaveLength(1_001);
-    expect(rows.map(told)).toContainEqual(['', 4_000]);
+    expect(rows.map(reported)).toContainEqual(['', 4_000]);
   });
 
   it('belong to the organisation of their tenant, with what is known to be its own', async () => {
@@ -95,7 +102,7 @@ describe('refused credentials', () => {
     counted.record(toRefusedCredential({ ...key, organisationId: 'ours' }), from('10.0.0.1'));
     counted.record(toRefusedCredential({ ...key, tsgId: '9999999999' }), from('10.0.0.1'));
     await counted.flush();
-    expect(rows.map(told).toSorted()).toEqual([
+    expect(rows.map(reported).toSorted()).toEqual([
       ['', 1],
       ['ours', 2],
     ]);
@@ -109,14 +116,15 @@ describe('refused credentials', () => {
     counted.record(toRefusedCredential(key), from('10.0.0.1'));
     fault = new Error('away');
     await vi.advanceTimersByTimeAsync(minuteMs);
-    for (let time = 0; time < 100; time += 1) counted.record(toRefusedCredential(key), from('10.0.0.1'));
+    for (let time = 0; time < 100; time += 1)
+      counted.record(toRefusedCredential(key), from('10.0.0.1'));
     await vi.advanceTimersByTimeAsync(3 * minuteMs);
     // One that was written although nobody heard of it is the same when it is written again.
     expect(new Set(tried).size).toBe(1);
     expect(rows).toEqual([]);
     fault = null;
     await vi.advanceTimersByTimeAsync(2 * minuteMs);
-    expect(rows.map(told)).toEqual([
+    expect(rows.map(reported)).toEqual([
       ['', 1],
       ['', 100],
     ]);
@@ -132,9 +140,9 @@ describe('refused credentials', () => {
     counted.record(toRefusedCredential({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
     looked.resolve('ours');
     await first;
-    expect(rows.map(told)).toEqual([['ours', 2]]);
+    expect(rows.map(reported)).toEqual([['ours', 2]]);
     await vi.advanceTimersByTimeAsync(minuteMs);
-    expect(rows.map(told)).toEqual([
+    expect(rows.map(reported)).toEqual([
       ['ours', 2],
       ['ours', 1],
     ]);
@@ -144,7 +152,7 @@ describe('refused credentials', () => {
     const counted = counting();
     counted.record(toRefusedCredential(key), from('10.0.0.1'));
     await counted.close(1_000);
-    expect(rows.map(told)).toEqual([['', 1]]);
+    expect(rows.map(reported)).toEqual([['', 1]]);
     const hangs = counting({ findOrganisation: () => new Promise(() => undefined) });
     hangs.record(toRefusedCredential({ ...key, tsgId: '1' }), from('10.0.0.1'));
     const closed = hangs.close(1_000);

@@ -11,7 +11,7 @@ function averageOf({ weighted_units, weight_units }: FeedbackSums): number | nul
 const nothing: FeedbackSums = { given: 0, weighted_units: 0, weight_units: 0, shared: [] };
 
 /** Totals of the time range and of each step. */
-async function along(questions: RequestQueries) {
+async function sumsOverTime(questions: RequestQueries) {
   const [whole = nothing] = await questions.sumFeedback([]);
   const sums = await questions.sumFeedback([{ stepMs: questions.stepMs }]);
   const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
@@ -56,12 +56,12 @@ export const feedbackGraphs: Readonly<
   Record<string, (questions: RequestQueries) => FeedbackGraph>
 > = {
   feedbacks: async (questions) => {
-    const { given, points } = await along(questions);
+    const { given, points } = await sumsOverTime(questions);
     const data_points = points.map(({ at, given: total }) => ({ timestamp: at, total }));
     return { summary: { total: given }, data_points };
   },
   'feedbacks-weighted': async (questions) => {
-    const { given, average, points } = await along(questions);
+    const { given, average, points } = await sumsOverTime(questions);
     const data_points = points.map(({ at, average: avg }) => ({ timestamp: at, avg }));
     return { summary: { avg: average, total: given }, data_points };
   },
@@ -83,12 +83,12 @@ export const feedbackCharts: Readonly<
   Record<string, (questions: RequestQueries) => FeedbackChart>
 > = {
   'feedback-trend': async (questions) => {
-    const { given, points } = await along(questions);
+    const { given, points } = await sumsOverTime(questions);
     return { records: points.map(({ at, given: y }) => ({ x: at, y })), total: given };
   },
   /** Steps without feedback have no average and are left out. */
   'feedback-weighted': async (questions) => {
-    const { average, points } = await along(questions);
+    const { average, points } = await sumsOverTime(questions);
     const some = points.filter((point) => point.average !== null);
     return { records: some.map(({ at, average: y }) => ({ x: at, y })), total: average ?? 0 };
   },

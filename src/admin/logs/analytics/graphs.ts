@@ -227,9 +227,9 @@ async function draw(
   const query =
     drawing?.isOfHits === true ? { ...request.query, cache_status: ['HIT'] } : request.query;
   const questions = await openRequestQueries(deps, request, query, 'may be left out');
-  const drawn = () =>
+  const drawDefault = () =>
     drawing === undefined ? drawStatuses(questions, name) : drawAlong(questions, drawing);
-  const graph = await (ofFeedback?.(questions) ?? drawn());
+  const graph = await (ofFeedback?.(questions) ?? drawDefault());
   return { object: 'analytics-graph', ...graph };
 }
 

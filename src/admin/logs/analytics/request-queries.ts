@@ -58,6 +58,14 @@ export interface RequestQueries {
 /** Whether a query without a workspace covers the whole organisation or is refused. */
 export type WorkspaceRequirement = 'may be left out' | 'must be named';
 
+const defaultSumsRequest = {
+  by: [],
+  usesLog: false,
+  limit: stepsMax,
+  offset: 0,
+  order: 'shared',
+} as const;
+
 /**
  * @throws ApiError `invalid`; `unplaced` when a required workspace is missing; the errors of
  *   {@link resolveWorkspace}
@@ -86,31 +94,23 @@ export async function openRequestQueries(
   };
   // Totals exist for whole hours only.
   const hours = { from: startOfTotalsStep(range.from), to: startOfTotalsStep(range.to) };
-  const questionOf = (sought: Partial<SumsRequest>): requestSums.SumsQuery => {
-    const question = {
-      filter,
-      by: [],
-      usesLog: false,
-      limit: stepsMax,
-      offset: 0,
-      order: 'shared' as const,
-      ...sought,
-    };
-    if (!requestSums.needsLog(question)) {
-      return { ...question, filter: { ...filter, ...hours } };
+  const toSumsQuery = (request: Partial<SumsRequest>): requestSums.SumsQuery => {
+    const sumsQuery = { ...defaultSumsRequest, filter, ...request };
+    if (!requestSums.needsLog(sumsQuery)) {
+      return { ...sumsQuery, filter: { ...filter, ...hours } };
     }
     parseTimeRange(query, now, logDaysMax);
-    return question;
+    return sumsQuery;
   };
-  const ask = (sought: Partial<SumsRequest>) =>
-    requestSums.sum(db, caller.organisationId, questionOf(sought));
+  const sum = (request: Partial<SumsRequest>) =>
+    requestSums.sum(db, caller.organisationId, toSumsQuery(request));
   const whole = async (more: Partial<SumsRequest> = {}) =>
-    (await ask({ ...more, by: [], limit: 1 }))[0]!;
+    (await sum({ ...more, by: [], limit: 1 }))[0]!;
   return {
     workspace,
     range,
     filter,
-    sum: ask,
+    sum,
     timeRange: filter.log ? range : { ...hours, to: hours.to + totalsStepMs },
     stepMs: range.to - range.from <= hourlyMs ? totalsStepMs : rangeDayMs,
     whole,
@@ -118,18 +118,18 @@ export async function openRequestQueries(
       const log = { ...(filter.log ?? anyOfLog), cacheStatuses: ['HIT'] };
       return whole({ filter: { ...filter, log } });
     },
-    count: (sought) => requestSums.count(db, caller.organisationId, questionOf(sought)),
+    count: (request) => requestSums.count(db, caller.organisationId, toSumsQuery(request)),
     sumFeedback: (by, byValue = false) => {
-      const question = questionOf({ by, usesLog: true, limit: feedbackSumsMax });
-      return sumFeedback(db, caller.organisationId, { ...question, byValue });
+      const sumsQuery = toSumsQuery({ by, usesLog: true, limit: feedbackSumsMax });
+      return sumFeedback(db, caller.organisationId, { ...sumsQuery, byValue });
     },
     keys: () => {
-      const question = questionOf({ usesLog: true, limit: keySetsMax });
-      return requestSums.listMetadataKeys(db, caller.organisationId, question);
+      const sumsQuery = toSumsQuery({ usesLog: true, limit: keySetsMax });
+      return requestSums.listMetadataKeys(db, caller.organisationId, sumsQuery);
     },
     rows: (page) => {
-      const question = questionOf({ ...page, usesLog: true });
-      return requestSums.listRows(db, caller.organisationId, question);
+      const sumsQuery = toSumsQuery({ ...page, usesLog: true });
+      return requestSums.listRows(db, caller.organisationId, sumsQuery);
     },
   };
 }

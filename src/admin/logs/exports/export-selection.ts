@@ -24,20 +24,20 @@ export async function selectRequests(
   }
   const requested = filters.api_key_ids?.map((id) => id.toLowerCase()) ?? null;
   return {
-    workspaceIds: common(
+    workspaceIds: intersection(
       workspace === null ? null : [workspace.id],
       await workspacesOf(db, caller, filters.workspace_slug),
-      await servedBy(db, caller, filters.deployment_slug),
+      await workspacesServedBy(db, caller, filters.deployment_slug),
     ),
     configIds: await configsOf(db, caller, filters.configs),
-    apiKeyIds: common(visible, requested),
+    apiKeyIds: intersection(visible, requested),
   };
 }
 
 type Ids = readonly string[] | null;
 
 /** Intersection of the lists; null is everything. */
-function common(...lists: readonly Ids[]): Ids {
+function intersection(...lists: readonly Ids[]): Ids {
   return lists.reduce((all, one) => {
     if (all === null || one === null) return all ?? one;
     return all.filter((id) => one.includes(id));
@@ -81,7 +81,7 @@ async function each(
 }
 
 /** Workspaces of deployments. The log contains the workspace of a request but not the gateway that served it. */
-async function servedBy(
+async function workspacesServedBy(
   db: Db,
   { organisationId }: Principal,
   slugs: readonly string[] | undefined,

@@ -71,7 +71,7 @@ interface Point {
 }
 
 /** Sums of the whole time range and of each step. */
-async function along(questions: RequestQueries, usesLog = false) {
+async function sumsOverTime(questions: RequestQueries, usesLog = false) {
   const { stepMs } = questions;
   const sums = await questions.sum({ usesLog, by: [{ stepMs }] });
   const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
@@ -83,7 +83,7 @@ async function along(questions: RequestQueries, usesLog = false) {
 }
 
 const cost: Draw = async (questions) => {
-  const { whole, points } = await along(questions);
+  const { whole, points } = await sumsOverTime(questions);
   const averages = (sums: RequestSums) => ({ avg: averageOf(centsOf(sums), sums) ?? 0 });
   return {
     records: points.map(({ x, sums }) => ({ x, y: centsOf(sums), ...averages(sums) })),
@@ -100,14 +100,14 @@ function totals(figures: Readonly<Record<string, number>>): Record<string, numbe
 }
 
 const requests: Draw = async (questions) => {
-  const { whole, points } = await along(questions);
+  const { whole, points } = await sumsOverTime(questions);
   const records = points.map(({ x, sums: { requests: y } }) => ({ x, y, ...countsByProtocol(y) }));
   const { requests: total } = whole;
   return { records, total, ...totals(countsByProtocol(total)) };
 };
 
 const errors: Draw = async (questions) => {
-  const { whole, points } = await along(questions);
+  const { whole, points } = await sumsOverTime(questions);
   const records = points.map(({ x, sums: { errors: y } }) => ({ x, y, ...errorsByProtocol(y) }));
   const { errors: total } = whole;
   return { records, total, ...totals(errorsByProtocol(total)) };
@@ -121,7 +121,7 @@ const percentiles = (sums: RequestSums) => ({
 
 /** Steps without requests have no latency and are left out. */
 const latency: Draw = async (questions) => {
-  const { whole, points } = await along(questions);
+  const { whole, points } = await sumsOverTime(questions);
   const some = points.filter(({ sums }) => sums.requests > 0);
   return {
     records: some.map(({ x, sums }) => {
@@ -133,7 +133,7 @@ const latency: Draw = async (questions) => {
 };
 
 const tokens: Draw = async (questions) => {
-  const { whole, points } = await along(questions);
+  const { whole, points } = await sumsOverTime(questions);
   const averages = (sums: RequestSums) => ({
     avg: averageOf(tokensOf(sums), sums) ?? 0,
     total_request_units: sums.input_tokens,
@@ -150,12 +150,12 @@ const tokens: Draw = async (questions) => {
 };
 
 const users: Draw = async (questions) => {
-  const { whole, points } = await along(questions, true);
+  const { whole, points } = await sumsOverTime(questions, true);
   return { records: points.map(({ x, sums }) => ({ x, y: sums.users })), total: whole.users };
 };
 
 const userTrends: Draw = async (questions) => {
-  const { whole, points } = await along(questions, true);
+  const { whole, points } = await sumsOverTime(questions, true);
   const avg = whole.users === 0 ? 0 : whole.requests / whole.users;
   return {
     summary: { total: whole.requests, unique: whole.users, avg },
@@ -164,7 +164,7 @@ const userTrends: Draw = async (questions) => {
 };
 
 const errorTrends: Draw = async (questions) => {
-  const { whole, points } = await along(questions);
+  const { whole, points } = await sumsOverTime(questions);
   return {
     summary: { errorPercent: shareOf(whole.errors, whole) },
     trend: points.map(({ x, sums }) => ({ x, y: shareOf(sums.errors, sums) })),
@@ -204,7 +204,7 @@ const cacheSummary: Draw = async (questions) => {
 
 /** The cache matches equal requests only, and the cost that it saves is not computed. */
 const cacheHitTrend: Draw = async (questions) => {
-  const { whole, points } = await along(questions);
+  const { whole, points } = await sumsOverTime(questions);
   const saved = { cumulativeSimpleHitSavings: 0, cumulativeSemanticHitSavings: 0 };
   const trend = points.map(({ x, sums }) => ({
     x,
@@ -223,7 +223,7 @@ const cacheHitTrend: Draw = async (questions) => {
 
 /** Fallbacks are not counted here, because they cannot be told from load balancing. */
 const rescuedRetries: Draw = async (questions) => {
-  const { whole, points } = await along(questions, true);
+  const { whole, points } = await sumsOverTime(questions, true);
   const retries = points.map(({ x, sums }) => ({ x, retry: sums.retried }));
   return {
     trend: retries.map(({ x, retry }) => ({ x, y: retry > 0 ? [{ retry }] : [] })),
