@@ -176,7 +176,6 @@ function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log } = parts;
   const requestLog = createRequestLog(database, log);
   const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
-  const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
   let isConnected = false;
   let isListening = false;
   let isDraining = false;
@@ -217,32 +216,61 @@ function assemble(parts: Parts): App {
       startWork();
     },
     listen: async () => {
-      const adminUrl = runs('admin') ? await listen(admin, host, port, 'PORT') : null;
-      const inferenceUrl = runs('gateway')
-        ? await listen(gateway.server, host, inferencePort(settings), 'GATEWRIGHT_INFERENCE_PORT')
-        : null;
-      const metricsUrl = await listen(metricsServer, host, metricsPort, 'GATEWRIGHT_METRICS_PORT');
+      const addresses = await listenAll(settings, {
+        admin: runs('admin') ? admin : null,
+        inference: runs('gateway') ? gateway.server : null,
+        metrics: metricsServer,
+      });
       isListening = true;
       setImmediate(metrics.observeProcess);
       startWork();
-      return { adminUrl, inferenceUrl, metricsUrl };
+      return addresses;
     },
     drain,
     [Symbol.asyncDispose]: async () => {
       drain();
       measuring?.[Symbol.dispose]();
-      const close = async (): Promise<void> => {
-        const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
-        if (isListening && isConnected) await delay(lameDuckMs);
-        log.debug('accepting no new connections');
-        await Promise.all([admin, gateway.server].map((one) => one.close(drainSeconds * 1000)));
-      };
-      await Promise.all([close(), jobs.stop()]);
+      const waitsForCallers = isListening && isConnected;
+      const closing = closeServers(parts, [admin, gateway.server], waitsForCallers);
+      await Promise.all([closing, jobs.stop()]);
       await Promise.all([gateway, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()));
       const blobs = parts.blobs[Symbol.asyncDispose]();
       await Promise.all([metricsServer.close(0), blobs, shared[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Waits until load balancers have noticed the drain, if there may be callers, then closes. */
+async function closeServers(
+  { settings, log }: Parts,
+  servers: readonly Pick<HttpServer, 'close'>[],
+  waitsForCallers: boolean,
+): Promise<void> {
+  const { drainSeconds, lameDuckSeconds } = settings.server;
+  const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
+  if (waitsForCallers) await delay(lameDuckMs);
+  log.debug('accepting no new connections');
+  await Promise.all(servers.map((server) => server.close(drainSeconds * 1000)));
+}
+
+/** Servers that are null do not listen. */
+async function listenAll(
+  settings: Settings,
+  servers: {
+    readonly admin: HttpServer | null;
+    readonly inference: Gateway['server'] | null;
+    readonly metrics: HttpServer;
+  },
+): Promise<Addresses> {
+  const { host, port, metricsPort } = settings.server;
+  const { admin, inference, metrics } = servers;
+  const inferenceSetting = 'GATEWRIGHT_INFERENCE_PORT';
+  return {
+    adminUrl: admin && (await listen(admin, host, port, 'PORT')),
+    inferenceUrl:
+      inference && (await listen(inference, host, inferencePort(settings), inferenceSetting)),
+    metricsUrl: await listen(metrics, host, metricsPort, 'GATEWRIGHT_METRICS_PORT'),
   };
 }
 

@@ -24,7 +24,7 @@ import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts'
 import { type SignInSettings, signInFaults, signInSettings } from './settings/groups/sign-in.ts';
 import { signatureFaults } from './settings/groups/signatures.ts';
 import { type VaultSettings, vaultFaults, vaultSettings } from './settings/groups/vault.ts';
-import { describeSettingFault } from './settings/reading/fault.ts';
+import { describeSettingFault, faultList } from './settings/reading/fault.ts';
 import { secretIn } from './settings/reading/secrets.ts';
 import {
   collectSettings,
@@ -237,13 +237,6 @@ export function readSettings(
 
 function refuseFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
-}
-
-/** A heading followed by one fault a line. */
-export function faultList(faults: readonly string[]): string {
-  const heading =
-    faults.length === 1 ? '1 setting is wrong:' : `${faults.length} settings are wrong:`;
-  return [heading, ...faults.map((fault) => `  ${fault}`)].join('\n');
 }
 
 /** Like {@link readSettings}, but returns the faults instead of throwing. */

@@ -24,7 +24,7 @@ const refreshLogIntervalMs = 10_000;
 /** Time limit for writing pending log entries and sending pending spans at shutdown. */
 const closeMs = 5_000;
 
-export function createAppGateway(parts: {
+interface GatewayParts {
   readonly settings: Settings;
   readonly database: Database;
   readonly blobs: StoredBlobs;
@@ -42,12 +42,13 @@ export function createAppGateway(parts: {
   readonly noteSecretRead: CountedRows['noteSecretRead'];
   /** Serves requests for the Admin API. */
   readonly passOn: GatewayOptions['passOn'];
-}): Gateway {
+}
+
+export function createAppGateway(parts: GatewayParts): Gateway {
   const { settings, database, keyring, clock, log, blobs } = parts;
-  const { metrics, requestLog, spanExport, requireConnection, refusals, noteSecretRead } = parts;
+  const { metrics, requestLog, spanExport, requireConnection } = parts;
   const { inference, configTargets, trustedHosts, proxies } = settings;
   const { tokens, ...rest } = inference;
-  let quietUntilMs = 0;
   const gateway = createGateway({
     database,
     clock,
@@ -65,9 +66,6 @@ export function createAppGateway(parts: {
       metrics.observeInference(entry);
       requestLog.record(entry);
     },
-    onRefusedBytes: createRefusedBytesReporter('inference', metrics.observeRefusedBytes, log),
-    onRefused: (refused, remoteAddress) =>
-      refusals.record(refused, { server: 'inference', remoteAddress }),
     tokens: tokens && {
       issuers: issuersOf(tokens, trustedHosts),
       rules: tokens,
@@ -76,9 +74,6 @@ export function createAppGateway(parts: {
     },
     graceMs: inference.graceSeconds * 1000,
     mayBeItself: inference.signsInAsItself,
-    onSecretRead: (place) => noteSecretRead(place, 'inference'),
-    onSecretFailure: (err, reference) =>
-      log.warn({ err, reference }, 'a secret could not be read from its secret manager'),
     runsGuardrails: settings.features.guardrails,
     limitsBy: settings.features,
     hashCredential: (value) => {
@@ -86,6 +81,32 @@ export function createAppGateway(parts: {
       return keyring.hashCredential(value);
     },
     unsealerOf: (organisationId) => keyring.unsealerOf(organisationId),
+    ...observers(parts),
+  });
+  return {
+    ...gateway,
+    [Symbol.asyncDispose]: async () => {
+      await gateway[Symbol.asyncDispose]();
+      await Promise.all([requestLog.close(closeMs), spanExport?.close(closeMs)]);
+    },
+  };
+}
+
+type Observers = Pick<
+  GatewayOptions,
+  'onRefusedBytes' | 'onRefused' | 'onSecretRead' | 'onSecretFailure' | 'onFault' | 'onLookFailure'
+>;
+
+/** Callbacks that count and log events of the gateway. */
+function observers({ metrics, log, refusals, noteSecretRead }: GatewayParts): Observers {
+  let quietUntilMs = 0;
+  return {
+    onRefusedBytes: createRefusedBytesReporter('inference', metrics.observeRefusedBytes, log),
+    onRefused: (refused, remoteAddress) =>
+      refusals.record(refused, { server: 'inference', remoteAddress }),
+    onSecretRead: (place) => noteSecretRead(place, 'inference'),
+    onSecretFailure: (err, reference) =>
+      log.warn({ err, reference }, 'a secret could not be read from its secret manager'),
     onFault: (err, requestId) => log.error({ err, requestId }, 'an inference request failed'),
     onLookFailure: (err) => {
       if (performance.now() < quietUntilMs) return;
@@ -94,13 +115,6 @@ export function createAppGateway(parts: {
         { err },
         'the gateway cannot check for changes; it continues with its last snapshot',
       );
-    },
-  });
-  return {
-    ...gateway,
-    [Symbol.asyncDispose]: async () => {
-      await gateway[Symbol.asyncDispose]();
-      await Promise.all([requestLog.close(closeMs), spanExport?.close(closeMs)]);
     },
   };
 }

@@ -6,7 +6,8 @@ import {
   settingsListing,
   settingsMarkdown,
 } from '../settings/describe.ts';
-import { faultList, inspectSettings } from '../settings.ts';
+import { faultList } from '../settings/reading/fault.ts';
+import { inspectSettings } from '../settings.ts';
 import { readVschema } from '../store/migrations/migration-files.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { outputForm, switchOption } from './shared/option.ts';

@@ -45,7 +45,7 @@ export async function withCommitStatuses(
       durationMs: 0,
       retryAt: null,
       isNews: true,
-      wrong: null,
+      sourceFailure: null,
       isVersionHeld: false,
     });
     return result;

@@ -7,7 +7,8 @@ import { inferencePort } from '../../app/gateway.ts';
 import { listenFailure } from '../../app/listen.ts';
 import { isHeld } from '../../embedded/home-lock.ts';
 import { Failure } from '../../failure.ts';
-import { faultList, inspectSettings, type Settings } from '../../settings.ts';
+import { faultList } from '../../settings/reading/fault.ts';
+import { inspectSettings, type Settings } from '../../settings.ts';
 
 /** The database server opens up to 100 files; this process one for each connection. */
 const openFilesMin = 256;

@@ -26,3 +26,10 @@ function displayText(text: string): string {
 function lengthOf(text: string): string {
   return `a text of ${text.length} characters (not shown)`;
 }
+
+/** A heading followed by one fault a line. */
+export function faultList(faults: readonly string[]): string {
+  const heading =
+    faults.length === 1 ? '1 setting is wrong:' : `${faults.length} settings are wrong:`;
+  return [heading, ...faults.map((fault) => `  ${fault}`)].join('\n');
+}

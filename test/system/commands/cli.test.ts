@@ -44,8 +44,8 @@ function textOf(stream: PassThrough): string {
 describe('help', () => {
   it('shows every command with its summary, with no word and with --help', async () => {
     const bare = await runCli([], null);
-    const asked = await runCli(['--help'], null);
-    expect(bare).toEqual(asked);
+    const requested = await runCli(['--help'], null);
+    expect(bare).toEqual(requested);
     expect(bare).toMatchObject({ exitCode: exitCodes.success, stderr: '' });
     for (const name of names)
       expect(bare.stdout).toMatch(new RegExp(`^  gatewright ${name}\\b.*  \\w`, 'm'));
@@ -115,7 +115,7 @@ describe('a slip', () => {
     [['plan', '--home', 'a', '--hom', 'b'], 'unknown option "--hom" (see gatewright help plan)'],
     [['up', 'stray'], '"stray" is one word too many'],
     [['jobs', 'run', 'x', 'y'], '"y" is one word too many'],
-    [['jobs'], '<action> is missing: list, or run'],
+    [['jobs'], '<action> is missing: list or run'],
     [['jobs', 'lst'], '<action> takes list, run, not "lst"; did you mean "list"?'],
     [['jobs', 'run'], 'which job? gatewright jobs run NAME'],
     [['jobs', 'list', 'expire-keys'], 'leave "expire-keys" out'],
@@ -148,7 +148,7 @@ describe('a slip', () => {
     [['bootstrap', '--tsg-id', '12'], '--tsg-id takes 10 digits, such as 1234567890, not "12"'],
     [['bootstrap', '--name', 'A b'], '--name takes a name of 1 to 63'],
     [['bootstrap', '--url', 'gw.example.com'], '--url takes the address of a server'],
-    [['settings', '-o', 'markdown', '--check'], '--check tells what is wrong as -o text or'],
+    [['settings', '-o', 'markdown', '--check'], '--check supports only -o text and'],
   ] as readonly (readonly [readonly string[], string])[])(
     'in %j is told in one line with what would be right, and nothing is done',
     async (words, message) => {

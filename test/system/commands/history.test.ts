@@ -124,9 +124,9 @@ describe('rollback', () => {
     expect([done.exitCode, done.stderr]).toEqual([0, '']);
     expect(done.stdout).toContain('Applied: 1 updated, 1 deleted');
     expect(await attempts()).toBe(1);
-    const shown = await run('status');
-    expect(shown.stdout).toContain(`rolled back to revision 1 (commit ${first.slice(0, 12)})`);
-    expect(shown.stdout).toContain(` ${first.slice(0, 12)} (revision 1) `);
+    const displayed = await run('status');
+    expect(displayed.stdout).toContain(`rolled back to revision 1 (commit ${first.slice(0, 12)})`);
+    expect(displayed.stdout).toContain(` ${first.slice(0, 12)} (revision 1) `);
     const held = await run('sync', source, '--once');
     expect(held.exitCode).toBe(4);
     expect(await attempts()).toBe(1);
@@ -144,7 +144,7 @@ describe('rollback', () => {
     await apply(two(1));
     await apply(two(2));
     const same = await run('rollback', '2', '--yes');
-    expect(same.stdout).toContain('The server is as revision 2 says; nothing was suspended.');
+    expect(same.stdout).toContain('The server already matches revision 2; nothing was suspended.');
     const { stdout } = await run('rollback', '1', '--yes', '--workspace', 'support', '-o', 'json');
     expect(JSON.parse(stdout)).toMatchObject({
       exitCode: 0,
@@ -201,7 +201,7 @@ describe('rollback', () => {
     const { exitCode, stderr } = await run('rollback', '1');
     expect([exitCode, stderr]).toEqual([
       5,
-      expect.stringContaining('rollback asks before it writes'),
+      expect.stringContaining('rollback asks for confirmation'),
     ]);
     expect((await run('rollback')).stderr).toContain('<revision> is missing');
     expect((await run('rollback', 'x', '--yes')).stderr).toContain(

@@ -57,7 +57,7 @@ function credentials(clientId: string): string {
 }
 
 /** Runs a command, and hands back all that it said. */
-async function told(words: readonly string[], env: Record<string, string> = {}): Promise<string> {
+async function reported(words: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const { stdout, stderr } = await runCli(words, null, { cwd: folder, env });
   return stdout + stderr;
 }
@@ -99,7 +99,7 @@ describe('a hostile name', () => {
       ['plan', `s/${place}`, ...at],
       ['apply', '--yes', `s/${place}`, ...at],
     ]) {
-      const text = await told(words);
+      const text = await reported(words);
       expect(text).not.toMatch(forbidden);
       if (repeated.includes(place)) expect(text).toContain(spelt);
       else expect(text).toMatch(/yaml:\d+:\d+ metadata\./);
@@ -127,7 +127,7 @@ describe('a hostile name', () => {
     ['a home of a database', ['migrate', '--home', hostile]],
     ['a home of a deployment', ['doctor', '--home', hostile]],
   ] as const)('as %s is spelt out', async (_, words) => {
-    const text = await told(words);
+    const text = await reported(words);
     expect(text).not.toBe('');
     expect(text).not.toMatch(forbidden);
   });
@@ -142,7 +142,7 @@ describe('a hostile name', () => {
     [`GATEWRIGHT_${hostile}`],
   ])('in the setting %j is spelt out', async (setting) => {
     for (const words of [['settings'], ['plan', 'good'], ['settings', '-o', 'json']]) {
-      expect(await told(words, { [setting]: hostile })).not.toMatch(forbidden);
+      expect(await reported(words, { [setting]: hostile })).not.toMatch(forbidden);
     }
   });
 
@@ -152,7 +152,7 @@ describe('a hostile name', () => {
       ['plan', 'good', ...at],
       ['export', 'out', ...at],
     ]) {
-      const text = await told(words);
+      const text = await reported(words);
       expect(text).not.toMatch(forbidden);
       expect(text).toContain(spelt);
     }

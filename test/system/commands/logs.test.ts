@@ -85,8 +85,8 @@ it('shows the latest, narrowed as it is told, and goes on with those that come',
       env: {},
     },
   );
-  const told = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const traceOf = async () => JSON.parse((await told.next()).value!).trace_id;
+  const reported = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const traceOf = async () => JSON.parse((await reported.next()).value!).trace_id;
   expect([await traceOf(), await traceOf()]).toEqual(['first', 'second']);
   await log({ id: 'third' });
   expect(await traceOf()).toBe('third');

@@ -239,8 +239,8 @@ describe('the command that releases what a guard holds', () => {
       cwd: folder,
       env: { PATH: '/usr/bin:/bin', ...canaries },
     });
-    const [told, [status]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-    return { status: status as number, told };
+    const [reported, [status]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    return { status: status as number, reported };
   }
 
   it.each(Object.entries(places))(
@@ -262,7 +262,7 @@ describe('the command that releases what a guard holds', () => {
       expect(release).not.toContain(server.clientSecret);
       expect(await shell(release)).toEqual({
         status: 0,
-        told: expect.stringContaining('1 deleted'),
+        reported: expect.stringContaining('1 deleted'),
       });
 
       write(`${source}/w.yaml`, manifestOf(`${name}-x`));
@@ -273,7 +273,7 @@ describe('the command that releases what a guard holds', () => {
       const [, takeOver] = /1 blocked can be taken over: (.*)/.exec(blocked.stdout) ?? [];
       expect(await shell(takeOver)).toEqual({
         status: 0,
-        told: expect.stringContaining('1 adopted'),
+        reported: expect.stringContaining('1 adopted'),
       });
     },
   );
@@ -285,15 +285,15 @@ describe('the command that releases what a guard holds', () => {
     write('guards/all.yaml', [manifest('Workspace', 'g-old', '{}'), both].join('---\n'));
     expect((await run('apply', 'guards', ...given)).exitCode).toBe(0);
     write('guards/all.yaml', both);
-    const kept = await runClone('apply', 'guards', ...given);
-    expect(kept).toMatchObject({
+    const stored = await runClone('apply', 'guards', ...given);
+    expect(stored).toMatchObject({
       exitCode: 4,
       stdout: expect.stringContaining('1 workspace left'),
     });
-    const [, release] = /To delete now: (.*)/.exec(kept.stdout) ?? [];
+    const [, release] = /To delete now: (.*)/.exec(stored.stdout) ?? [];
     expect(await shell(release)).toMatchObject({
       status: 0,
-      told: expect.stringContaining('1 deleted'),
+      reported: expect.stringContaining('1 deleted'),
     });
     write('guards/all.yaml', [both, config('g-three'), config('g-four')].join('---\n'));
     expect((await run('apply', 'guards', ...given)).exitCode).toBe(0);
@@ -303,7 +303,7 @@ describe('the command that releases what a guard holds', () => {
     const [, meant] = /If that is meant: +(.*)/.exec(refused.stdout) ?? [];
     expect(await shell(meant)).toMatchObject({
       status: 0,
-      told: expect.stringContaining('3 deleted'),
+      reported: expect.stringContaining('3 deleted'),
     });
   });
 
@@ -322,7 +322,7 @@ describe('the command that releases what a guard holds', () => {
     expect(release).toMatch(
       /gatewright apply planned --secrets-dir .gatewright\/s --allow-deletes 9 --delete Workspace\/support$/,
     );
-    expect(await shell(release)).toEqual({ status: 5, told: expect.stringContaining('add --yes') });
+    expect(await shell(release)).toEqual({ status: 5, reported: expect.stringContaining('add --yes') });
   });
 });
 

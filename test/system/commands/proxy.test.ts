@@ -63,8 +63,8 @@ it('takes its manifests and makes its changes through the proxy, whose password 
   const refused = await runCli(['sync', source!.href, '--once'], null, { cwd: folder, env });
   expect(refused.exitCode).toBe(6);
   expect(refused.stderr).toContain('407');
-  const shown = await runCli(['settings'], null, { cwd: folder, env });
-  expect(shown.stdout).toMatch(/HTTP_PROXY +\(secret env:HTTP_PROXY\)/);
-  const told = [synced, refused, shown].flatMap(({ stdout, stderr }) => [stdout, stderr]).join();
-  expect(told).not.toContain('canary-of-proxy');
+  const displayed = await runCli(['settings'], null, { cwd: folder, env });
+  expect(displayed.stdout).toMatch(/HTTP_PROXY +\(secret env:HTTP_PROXY\)/);
+  const reported = [synced, refused, displayed].flatMap(({ stdout, stderr }) => [stdout, stderr]).join();
+  expect(reported).not.toContain('canary-of-proxy');
 });

@@ -177,7 +177,7 @@ describe('certificates', () => {
       'DB_SSL_KEY is not the key of DB_SSL_CERT',
     );
     expect(faultsOf(pair(expired.cert, expired.key))).toContain('DB_SSL_CERT has expired');
-    expect(faultsOf(pair(client.cert, client.cert))).toContain('holds no private key');
+    expect(faultsOf(pair(client.cert, client.cert))).toContain('contains no readable private key');
     expect(faultsOf({ ...database, DB_SSL_CERT: client.cert })).toContain('without DB_SSL_KEY');
     expect(faultsOf({ ...database, DB_SSL_KEY: client.key })).toContain('without DB_SSL_CERT');
   });
@@ -232,10 +232,10 @@ describe('the settings command', () => {
     ['TRUSTED_CUSTOM_HOSTS', '169.254.169.254', ['serve']],
   ])('with --check refuses %s=%s in the words of the command that uses it', (name, text, words) => {
     const refused = run({ ...database, [name]: text }, '--check');
-    const told = runWords({ ...database, [name]: text }, words);
+    const reported = runWords({ ...database, [name]: text }, words);
     expect(refused.code).toBe(exitCodes.invalidInput);
     expect(refused.stderr).toContain(`1 setting is wrong:\n  ${name} (environment) `);
-    expect(told).toEqual({ ...refused, stdout: '' });
+    expect(reported).toEqual({ ...refused, stdout: '' });
   });
 
   it('prints the JSON Schema and the Markdown reference from the same table', () => {

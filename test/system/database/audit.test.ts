@@ -13,14 +13,23 @@ it('ends with 3 and names the row that was changed; writes all out; knows a head
   const run = (...words: string[]) => runCli(words, test.settings, { env });
   const { organisationId, tsgId } = await bootstrapTenant(test.database, {
     keyring: { hashCredential: () => Buffer.alloc(32), pepperId: '0badcafe' },
-    ...{ name: 'platform', apiKeyPrefix: '', now: Date.now() },
+    name: 'platform',
+    apiKeyPrefix: '',
+    now: Date.now(),
   });
   // What belongs to no organisation is the deployment's.
   await auditTrail(true)(test.database.db, [
     {
-      ...{ organisationId: '', workspaceId: null, at: Date.now(), requestId: '', changes: {} },
-      ...{ actorKind: 'system', actorId: 'authentication', action: 'refuse' },
-      ...{ resourceKind: 'Credential', resourceId: '' },
+      organisationId: '',
+      workspaceId: null,
+      at: Date.now(),
+      requestId: '',
+      changes: {},
+      actorKind: 'system',
+      actorId: 'authentication',
+      action: 'refuse',
+      resourceKind: 'Credential',
+      resourceId: '',
     },
   ]);
   const sealed = await run('jobs', 'run', 'seal-audit-log', '-o', 'json');
@@ -42,7 +51,7 @@ it('ends with 3 and names the row that was changed; writes all out; knows a head
   const others = await run('audit', 'export', '--organisation', 'deployment');
   expect(others.stdout).toContain('"action":"refuse"');
   const verified = await run('audit', 'verify', '--organisation', 'deployment');
-  expect(verified.stdout).toContain('deployment  as sealed  1 sealed');
+  expect(verified.stdout).toContain('deployment  unchanged  1 sealed');
   await test.database.db
     .updateTable('audit_log')
     .set({ actor_id: 'nobody' })

@@ -297,7 +297,7 @@ describe('the database', () => {
   it('refuses settings of a reader, and standing in, without a reader', () => {
     const message = faultsOf({ ...database, DB_READER_PORT: '1', MYSQL_WRITER_HADR_MODE: 'ON' });
     expect(message).toContain('DB_READER_PORT would have no effect');
-    expect(message).toContain('there is no replica to read from');
+    expect(message).toContain('no replica is configured');
   });
 
   it('ignores what Kubernetes injects for a service of the same name', () => {
@@ -410,8 +410,8 @@ describe('faults', () => {
       fc.property(canary, (text) => {
         const env = Object.fromEntries(secrets.map((name) => [name, text]));
         const { faults, given, settings } = inspectSettings(env, { cwd: nowhere });
-        const shown = [...faults, ...settings.warnings, settingsListing(given)].join('\n');
-        expect(shown).not.toContain(text.trim());
+        const displayed = [...faults, ...settings.warnings, settingsListing(given)].join('\n');
+        expect(displayed).not.toContain(text.trim());
         expect(JSON.stringify(settings)).not.toContain(JSON.stringify(text.trim()).slice(1, -1));
       }),
     );
@@ -772,7 +772,7 @@ describe('settings of a Vault', () => {
     expect(faultsOf(unsigned)).toContain('no way to sign in: set GATEWRIGHT_VAULT_TOKEN_FILE or');
     const { GATEWRIGHT_VAULT_PATHS: __, ...unpermitted } = vaultOf('TOKEN');
     expect(faultsOf(unpermitted)).toContain('no path is granted: set GATEWRIGHT_VAULT_PATHS');
-    expect(faultsOf({ ...vaultOf('TOKEN'), ...vaultOf('ROLE_ID') })).toContain('keep one');
+    expect(faultsOf({ ...vaultOf('TOKEN'), ...vaultOf('ROLE_ID') })).toContain('set only one');
     expect(faultsOf({ GATEWRIGHT_VAULT_PATHS: 'a' })).toContain('set GATEWRIGHT_VAULT_ADDRESS');
     const { GATEWRIGHT_VAULT_SECRET_ID_FILE: ___, ...half } = vaultOf('ROLE_ID');
     expect(faultsOf(half)).toContain('go together: set both');
@@ -783,9 +783,9 @@ describe('settings of a Vault', () => {
     ['a query', 'https://v.example?token=canary'],
     ['another protocol', 'ftp://v.example'],
   ])('take no address with %s', (_, address) => {
-    const told = faultsOf({ ...vaultOf('TOKEN'), GATEWRIGHT_VAULT_ADDRESS: address });
-    expect(told).toContain('GATEWRIGHT_VAULT_ADDRESS');
-    expect(told).not.toContain('canary');
+    const reported = faultsOf({ ...vaultOf('TOKEN'), GATEWRIGHT_VAULT_ADDRESS: address });
+    expect(reported).toContain('GATEWRIGHT_VAULT_ADDRESS');
+    expect(reported).not.toContain('canary');
   });
 });
 
@@ -912,9 +912,9 @@ describe('settings of mail', () => {
   });
 
   it('are refused where one does nothing without another, and where an address is none', () => {
-    expect(faultsOf({ SMTP_HOST: 'smtp.internal' })).toContain('nothing without SMTP_FROM');
-    expect(faultsOf({ SMTP_MAIL: 'ON' })).toContain('nothing without SMTP_HOST');
-    expect(faultsOf({ ...whole, SMTP_USER: 'u' })).toContain('nothing without SMTP_PASSWORD');
+    expect(faultsOf({ SMTP_HOST: 'smtp.internal' })).toContain('no effect without SMTP_FROM');
+    expect(faultsOf({ SMTP_MAIL: 'ON' })).toContain('no effect without SMTP_HOST');
+    expect(faultsOf({ ...whole, SMTP_USER: 'u' })).toContain('no effect without SMTP_PASSWORD');
     for (const wrong of ['a', 'a@b@c', 'a@b\r\nBcc: c@d', 'a@b,', '<a@b>']) {
       expect(faultsOf({ ...whole, GATEWRIGHT_ALERT_EMAILS: wrong })).toContain('ALERT_EMAILS');
     }

@@ -164,8 +164,8 @@ describe('a saved plan', () => {
     await planned(stored, '--delete', `Workspace/w${count}`, '--allow-deletes', '1');
     const added = await refused('--allow-deletes', '9');
     expect(added.exitCode).toBe(5);
-    expect(added.stderr).toContain('--allow-deletes is a part: give it to plan --out');
-    expect((await refused('--env', 'prod')).stderr).toContain('--env is a part');
+    expect(added.stderr).toContain('already contains --allow-deletes: pass it to plan --out');
+    expect((await refused('--env', 'prod')).stderr).toContain('already contains --env');
     const done = await run('apply', 'gw.plan', '--yes');
     expect(done.stdout).toContain('Applied: 1 created, 1 deleted');
   });
