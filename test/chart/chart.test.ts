@@ -181,14 +181,18 @@ describe('rendering', () => {
     expect(role.map(({ rules }) => rules)).toEqual([
       [
         {
-          ...{ apiGroups: [''], resources: ['configmaps'] },
-          ...{ resourceNames: ['gw-gatewright-sync-status'], verbs: ['get', 'patch'] },
+          apiGroups: [''],
+          resources: ['configmaps'],
+          resourceNames: ['gw-gatewright-sync-status'],
+          verbs: ['get', 'patch'],
         },
         { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
         { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
         {
-          ...{ apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
-          ...{ resourceNames: ['gw-gatewright-sync'], verbs: ['get', 'update'] },
+          apiGroups: ['coordination.k8s.io'],
+          resources: ['leases'],
+          resourceNames: ['gw-gatewright-sync'],
+          verbs: ['get', 'update'],
         },
       ],
     ]);
@@ -329,7 +333,8 @@ describe('rendering', () => {
   it('uses the images that `gatewright images` lists, and no others', async () => {
     const digest = `sha256:${'0a'.repeat(32)}`;
     const named = {
-      ...{ ...embedded, image: { repository: 'mirror/gatewright', digest } },
+      ...embedded,
+      image: { repository: 'mirror/gatewright', digest },
       global: { imageRegistry: 'registry.example.com:5000' },
     };
     for (const values of [everything, named, embedded, privateCluster]) {
@@ -406,7 +411,8 @@ describe('rendering', () => {
     expect(holders).toBeGreaterThan(1);
     expect(count(during, 'name: GATEWRIGHT_MASTER_KEY_PREVIOUS_FILE')).toBe(holders);
     const secret = {
-      ...{ secretName: 'keys', defaultMode: 0o440 },
+      secretName: 'keys',
+      defaultMode: 0o440,
       items: [
         { key: 'second', path: 'master-key' },
         { key: 'first', path: 'previous' },
@@ -591,7 +597,9 @@ describe('what is refused', () => {
       {
         ...complete,
         httpRoute: {
-          ...{ enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a', 'b'] },
+          enabled: true,
+          parentRefs: [{ name: 'public' }],
+          hostnames: ['a', 'b'],
           inference: { hostnames: ['b'] },
         },
       },

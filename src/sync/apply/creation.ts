@@ -107,7 +107,7 @@ function targetOf({ body }: ChangeResponse): Target {
   const fields = body as { id?: unknown; map_id?: unknown; slug?: unknown } | null;
   const id = fields?.id ?? fields?.map_id;
   if (typeof id !== 'string') {
-    const fault = { message: 'its answer holds no id', code: '', param: '' };
+    const fault = { message: 'its response has no id', code: '', param: '' };
     throw new ApiRefusal(200, fault, true);
   }
   return { id, slug: typeof fields?.slug === 'string' ? fields.slug : null };

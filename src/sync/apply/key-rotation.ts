@@ -85,16 +85,16 @@ function undelivered(change: PlannedChange, output: SecretOutput): Failure {
   const place = output.placeOf(change.desired!);
   return failure(
     change,
-    `was given another value that is not in ${place}; the value before stays good. Bring it \
-from where the run that rotated it has put it, or raise rotation.generation to give that value up`,
+    `was rotated, but the new value is not in ${place}; the previous value stays valid. Copy it \
+from the sink of the run that rotated it, or raise rotation.generation to discard that value`,
   );
 }
 
 function unprovable(change: PlannedChange): Failure {
   return failure(
     change,
-    'is not rotated: the credential lacks the scope to update keys, so that nothing could prove the \
-delivery of the new value',
+    'is not rotated: the credential lacks the scope to update keys, so the delivery of the new value \
+could not be proven',
   );
 }
 

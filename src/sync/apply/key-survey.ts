@@ -101,7 +101,7 @@ async function lookElsewhere({
 
 function foundElsewhere(surveyed: SurveyedKey, elsewhere: SinkValue): SurveyedKey {
   const { key, place } = surveyed.delivery;
-  const message = `the value of ${key} lies in ${elsewhere.place}; apply moves it to ${place}`;
+  const message = `the value of ${key} is in ${elsewhere.place}; apply moves it to ${place}`;
   return {
     ...surveyed,
     elsewhere,
@@ -195,25 +195,25 @@ function messageOf(
   state: StateInPlace,
   { key, keyId, place, holder }: { key: string; keyId: string; place: string; holder: KeyHolder },
 ): string | null {
-  const anew = 'or raise rotation.generation, which gives the key another value';
+  const anew = 'or raise rotation.generation to rotate the key';
   switch (state) {
     case 'none':
       return `SecretMissing: ${key} exists on the server but ${place} does not, and the value cannot \
-be read again. Bring it back, from where the run that made the key has put it, ${anew}.`;
+be read again. Restore it from the sink of the run that created the key, ${anew}.`;
     case 'mismatch': {
       const truth =
         holder === null ? 'no key of this organisation has it' : `key ${holder.keyId} has it`;
       return `SecretMismatch: the value in ${place} is not that of ${key} (id ${keyId}): ${truth}. \
-It is left as it is. Put the right one there, ${anew}.`;
+It is left alone. Put the right value there, ${anew}.`;
     }
     case 'outdated':
       return `SecretOutdated: the value in ${place} is the one before the last rotation of ${key}, and \
-ends. Bring the new one from where the run that rotated it has put it, or raise rotation.generation for another \
-value.`;
+expires. Copy the new one from the sink of the run that rotated it, or raise rotation.generation to rotate \
+again.`;
     case 'pending':
       return `the value of ${key} is pending; apply puts it in ${place}`;
     case 'unproven':
-      return `whether ${place} holds the value of ${key} cannot be told: the credential lacks the \
+      return `it is unknown whether ${place} has the value of ${key}: the credential lacks the \
 scope to update keys`;
     case 'delivered':
       return null;

@@ -252,7 +252,7 @@ function takenByAnother(desired: DesiredResource, place: string, keyId: string):
   const { file, line, column } = desired.position;
   return new Failure(
     'invalidInput',
-    `${file}:${line}:${column}: ${place} holds the value of another key (id ${keyId}), which is not yours; \
+    `${file}:${line}:${column}: ${place} has the value of another key (id ${keyId}), which is not yours; \
 move it away, or give ${identityKey(desired.identity)} another secretOutput`,
   );
 }

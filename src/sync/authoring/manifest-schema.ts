@@ -205,7 +205,7 @@ const defaults: JsonSchema = {
           Object.fromEntries(
             kindNames.map((kind) => [
               kind,
-              { description: `What each ${kind} has that says nothing else.`, type: 'object' },
+              { description: `Defaults of each ${kind}.`, type: 'object' },
             ]),
           ),
         ),

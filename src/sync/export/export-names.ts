@@ -27,7 +27,7 @@ export class ExportNames {
   }
 
   /** Returns the declared name, or one derived from the title. */
-  of(resource: LiveResource): Identity {
+  nameOf(resource: LiveResource): Identity {
     const { identity, owner, title, id } = resource;
     const key = identityKey(identity);
     const known = this.#given.get(key);
@@ -48,7 +48,7 @@ export class ExportNames {
     if (workspace === null) return null;
     const key = identityKey({ kind: 'Workspace', workspace: null, name: workspace });
     const resource = this.#byKey.get(key);
-    return resource === undefined ? manifestName(workspace, workspace) : this.of(resource).name;
+    return resource === undefined ? manifestName(workspace, workspace) : this.nameOf(resource).name;
   }
 }
 

@@ -72,7 +72,7 @@ export class SpecWriter {
   /** Returns `name`, or `workspace/name` where the name alone is ambiguous. */
   #reference(key: string, path: readonly string[]): { field: ReferenceField; text: string } {
     const target = this.#names.find(key)!;
-    const { kind, workspace, name } = this.#names.of(target);
+    const { kind, workspace, name } = this.#names.nameOf(target);
     const field = kinds[this.#identity.kind].references.find(
       (candidate) => candidate.kind === kind && matchesPattern(candidate.path, path),
     )!;

@@ -61,7 +61,7 @@ class Exporter {
       ...chosen.filter(({ identity }) => identity.kind === 'Workspace'),
       ...chosen.filter(({ identity }) => identity.kind !== 'Workspace'),
     ];
-    for (const resource of workspacesFirst) this.#names.of(resource);
+    for (const resource of workspacesFirst) this.#names.nameOf(resource);
     const chosenKeys = new Set(chosen.map(({ identity }) => identityKey(identity)));
     for (const resource of chosen) this.#findExternals(resource, chosenKeys);
     const documents = chosen.map((resource) => this.#document(resource));
@@ -90,14 +90,14 @@ class Exporter {
     for (const key of [...referencesIn(spec), ...own]) {
       const target = this.#names.find(key);
       if (target === undefined || chosen.has(key) || this.#externals.has(key)) continue;
-      this.#names.of(target);
+      this.#names.nameOf(target);
       this.#externals.set(key, target);
       this.#findExternals(target, chosen);
     }
   }
 
   #external(resource: LiveResource): ExportedDocument {
-    const identity = this.#names.of(resource);
+    const identity = this.#names.nameOf(resource);
     const { id, slug } = resource;
     const document = {
       apiVersion,
@@ -109,7 +109,7 @@ class Exporter {
   }
 
   #document(resource: LiveResource): ExportedDocument {
-    const identity = this.#names.of(resource);
+    const identity = this.#names.nameOf(resource);
     const { kind } = identity;
     const isOurs = resource.owner === this.#options.owner;
     const written = new SpecWriter(this.#names, identity, this.#stubs).write(resource, isOurs);

@@ -16,7 +16,7 @@ export interface LoopState {
   /** Whether a guard refused the last cycle of the version, so that nothing was applied. */
   isRefused: boolean;
   /** Whether the version may have been applied before this process led. */
-  isUnsure: boolean;
+  mayBeApplied: boolean;
   /** Whether part of the version waits for the end of a suspension. */
   isPaused: boolean;
   /** Time of the last cycle or pass. */
@@ -32,7 +32,7 @@ export const newVersionState = { isApplied: false, isRefused: false, isPaused: f
 /** State at the start of a process. */
 export const initialLoopState: Readonly<LoopState> = {
   ...newVersionState,
-  isUnsure: true,
+  mayBeApplied: true,
   cycleAt: Number.NEGATIVE_INFINITY,
   retryAt: null,
   rotatesAt: null,
@@ -47,7 +47,7 @@ export interface DueFacts {
 }
 
 export interface DueAction {
-  readonly what: 'cycle' | 'rotations' | 'telling';
+  readonly what: 'cycle' | 'rotations' | 'report';
   /** Whether the version may contain something that was not applied. */
   readonly isFresh: boolean;
 }
@@ -58,7 +58,15 @@ export function findDueAction(
   { now, isNew, settledAt }: DueFacts,
   { mode, passMs }: DriftPolicy,
 ): DueAction | null {
-  const { isApplied, isRefused, isUnsure, isPaused, cycleAt, retryAt, rotatesAt } = state;
+  const {
+    isApplied,
+    isRefused,
+    mayBeApplied: isUnsure,
+    isPaused,
+    cycleAt,
+    retryAt,
+    rotatesAt,
+  } = state;
   const isOver = (moment: number | null): boolean => moment !== null && now >= moment;
   const isRetry = isOver(retryAt);
   const isPass = mode !== 'off' && now - cycleAt >= passMs;
@@ -66,7 +74,7 @@ export function findDueAction(
   const isUndone = (isRetry && !isApplied) || (isPass && isRefused);
   const isFresh = isNew || isOver(settledAt) || isUndone;
   if (!isFresh && !isRetry && !isPass && !isOver(rotatesAt)) return null;
-  const mayOnlyTell = isUnsure || !isFresh || isPaused;
-  if (mode === 'heal' || !mayOnlyTell) return { what: 'cycle', isFresh };
-  return { what: mode === 'off' && !isFresh ? 'rotations' : 'telling', isFresh };
+  const mayOnlyReport = isUnsure || !isFresh || isPaused;
+  if (mode === 'heal' || !mayOnlyReport) return { what: 'cycle', isFresh };
+  return { what: mode === 'off' && !isFresh ? 'rotations' : 'report', isFresh };
 }

@@ -30,7 +30,7 @@ export function fillFromLastValid(now: DesiredSet, before: DesiredSet | null): D
   ];
   const there = [...sound.filter(({ absent }) => !absent), ...externals];
   const wanted = before.resources.filter((resource) => isHeld(resource) && !resource.absent);
-  const filled = withoutLost(wanted, there.map(keyOf));
+  const filled = withoutUnresolved(wanted, there.map(keyOf));
   const lastSound = new Set(wanted.map(({ identity }) => owningWorkspace(identity)));
   return { ...now, resources: [...sound, ...filled], externals, lastValid: lastSound };
 }
@@ -40,7 +40,7 @@ function keyOf({ identity }: { readonly identity: Identity }): string {
 }
 
 /** Drops resources that refer to something that is no longer declared, or has another name now. */
-function withoutLost(
+function withoutUnresolved(
   resources: readonly DesiredResource[],
   there: readonly string[],
 ): readonly DesiredResource[] {
@@ -48,5 +48,5 @@ function withoutLost(
   const isWhole = ({ references }: DesiredResource): boolean =>
     references.every((reference) => known.has(identityKey(reference)));
   const whole = resources.filter(isWhole);
-  return whole.length === resources.length ? whole : withoutLost(whole, there);
+  return whole.length === resources.length ? whole : withoutUnresolved(whole, there);
 }

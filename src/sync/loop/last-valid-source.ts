@@ -13,7 +13,7 @@ export interface LastValidSourceOptions {
    * Reads what was applied last in the workspaces that are invalid now, from the records of earlier
    * processes. Used while this process has read no valid version itself.
    */
-  readonly readApplied?: ((wrong: DesiredSet) => Promise<DesiredSet | null>) | undefined;
+  readonly readApplied?: ((invalid: DesiredSet) => Promise<DesiredSet | null>) | undefined;
 }
 
 export interface ReadTerms {
@@ -36,7 +36,7 @@ export class LastValidSource {
   #signatures: string | undefined;
   #fault: Failure | null = null;
   /** The fault of the newest version while an earlier one replaces it; else null. */
-  #wrong: Failure | null = null;
+  #failure: Failure | null = null;
 
   constructor(options: LastValidSourceOptions) {
     this.#options = options;
@@ -54,13 +54,13 @@ export class LastValidSource {
   }
 
   /** The fault of the newest version if `read` returned an earlier one instead; else null. */
-  get wrong(): Failure | null {
-    return this.#wrong;
+  get failure(): Failure | null {
+    return this.#failure;
   }
 
   /** @throws Failure as reading the source does, when no valid version can replace it */
   async read({ isFresh, fillsIn }: ReadTerms): Promise<DesiredSet> {
-    this.#wrong = null;
+    this.#failure = null;
     try {
       const now = await this.#options.readDesired();
       this.#read = fillFromLastValid(now, await this.#before(now));
@@ -69,7 +69,7 @@ export class LastValidSource {
       const isWrong = error instanceof Failure && editOnlyFailures.includes(error.kind);
       if (isWrong) this.#fault = error;
       if (isFresh || !isWrong || this.#set === null) throw error;
-      this.#wrong = error;
+      this.#failure = error;
       this.#read = this.#set;
       return this.#set;
     }

@@ -31,7 +31,7 @@ export interface LoopOptions
 }
 
 /** The lease that a daemon holds between its cycles. */
-export interface LoopLease {
+interface LoopLease {
   /** Null while another daemon leads. */
   readonly fence: number | null;
   lead(): Promise<number | null>;
@@ -39,7 +39,7 @@ export interface LoopLease {
 }
 
 /** How the assembled loop runs. */
-export interface LoopRun {
+interface LoopRun {
   /** Without one, each writing cycle and each status report acquires a lease of its own. */
   readonly lease?: LoopLease | undefined;
   /** Waits between two looks, see `WatchOptions.pause`; a plain timer when absent. */

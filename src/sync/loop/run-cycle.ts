@@ -33,7 +33,7 @@ export async function runCycle(
   if (!isRefused || (mode !== 'report' && !isHealing)) return { ...cycle, driftEvent: null };
   const run = await timeCycle({ ...options, restoresOnly: true, act: isHealing });
   const result = { ...run.result, refusal, ending: endingWhileHeld(run.result.ending) };
-  const about = { ...run, result, wrong: null, isVersionHeld: true };
+  const about = { ...run, result, sourceFailure: null, isVersionHeld: true };
   if (!isHealing) {
     const isNews = repeats.isNewDrift(result.plan.changes);
     return { ...cycle, driftEvent: { kind: 'drift', ...about, isNews } };

@@ -169,7 +169,7 @@ class WatchLoop {
   /** Version of the last cycle, whatever its outcome. */
   #version: string | null = null;
   readonly #state: LoopState = { ...initialLoopState };
-  readonly #good: LastValidSource;
+  readonly #validSource: LastValidSource;
   #read: SnapshotRead | null = null;
   readonly #repeats = new RepeatFilter();
   readonly #settling: SettlingTimer;
@@ -182,7 +182,7 @@ class WatchLoop {
     this.#random = options.random ?? Math.random;
     this.#backoff = new Backoff(this.#clock, this.#random);
     this.#leadership = new Leadership(options.lead);
-    this.#good = new LastValidSource(options);
+    this.#validSource = new LastValidSource(options);
     this.#settling = new SettlingTimer(options.settleMs);
   }
 
@@ -191,7 +191,7 @@ class WatchLoop {
     try {
       if (await this.#leadership.refresh()) {
         this.#version = null;
-        this.#state.isUnsure = true;
+        this.#state.mayBeApplied = true;
       }
       if (!this.#leadership.isLeading) return this.#options.onLook?.({ kind: 'standby' });
       const isWaiting = this.#isSourceDown && this.#clock.now() < (this.#state.retryAt ?? 0);
@@ -199,7 +199,7 @@ class WatchLoop {
       this.#isSourceDown = true;
       const version = await this.#options.newest();
       this.#isSourceDown = false;
-      this.#good.forgetOnNewSignatures(version.signatures);
+      this.#validSource.forgetOnNewSignatures(version.signatures);
       const isRetryPending = this.#state.retryAt !== null;
       this.#options.onLook?.({ kind: 'seen', version, isRetryPending });
       await this.#look([version.revision, version.digest, version.signatures].join(':'));
@@ -236,12 +236,12 @@ class WatchLoop {
     this.#state.cycleAt = now;
     if (due.isFresh || (this.#state.retryAt !== null && now >= this.#state.retryAt))
       this.#state.retryAt = null;
-    if (due.what === 'telling' && (await this.#tellDrift(due.isFresh, true))) return;
+    if (due.what === 'report' && (await this.#reportDrift(due.isFresh, true))) return;
     await this.#cycle(due.isFresh, due.what === 'rotations');
   }
 
   /** Reports drift. Returns false when the pass found more than drift: the version may be new. */
-  async #tellDrift(isFresh: boolean, mayRotate: boolean): Promise<boolean> {
+  async #reportDrift(isFresh: boolean, mayRotate: boolean): Promise<boolean> {
     const { result, durationMs } = await timeCycle({ ...this.#cycleOptions(isFresh), act: false });
     const changes = result.plan.changes.filter(({ action }) => action !== 'retain');
     if (isFresh && this.#state.isPaused && suspendedIn(result.plan) !== null) {
@@ -251,16 +251,16 @@ class WatchLoop {
     if (isFresh && (!isOnlyDrift(changes) || result.plan.blocked.length > 0)) return false;
     if (mayRotate && changes.some(({ action }) => action === 'rotate')) {
       await this.#cycle(isFresh, true);
-      return await this.#tellDrift(isFresh, false);
+      return await this.#reportDrift(isFresh, false);
     }
     this.#state.isApplied ||= isFresh;
-    this.#state.isUnsure = false;
+    this.#state.mayBeApplied = false;
     this.#read = result.read;
     this.#state.rotatesAt = result.plan.nextRotationAt;
-    this.#good.markApplied();
+    this.#validSource.markApplied();
     if (this.#state.retryAt === null) this.#backoff.reset();
     const isNews = this.#repeats.isNewDrift(changes);
-    const about = { isNews, wrong: this.#good.wrong, isVersionHeld: false };
+    const about = { isNews, sourceFailure: this.#validSource.failure, isVersionHeld: false };
     this.#options.onEvent({ kind: 'drift', result, durationMs, ...about });
     return true;
   }
@@ -272,10 +272,10 @@ class WatchLoop {
     const around = { mode: this.#options.drift.mode, repeats: this.#repeats };
     const { result, durationMs, driftEvent: beside } = await runCycle(options, around);
     if (!rotationsOnly) this.#settling.observe(result.plan, startedAt);
-    this.#state.isUnsure &&= rotationsOnly;
+    this.#state.mayBeApplied &&= rotationsOnly;
     this.#read = result.read;
     this.#state.rotatesAt = nextRotationAt(result, startedAt);
-    if (result.refusal === null) this.#good.markApplied();
+    if (result.refusal === null) this.#validSource.markApplied();
     if (canRetry(result)) this.#state.retryAt = this.#backoff.next();
     else if (this.#state.retryAt === null) this.#backoff.reset();
     const isPaused = suspendedIn(result.plan) !== null;
@@ -285,7 +285,7 @@ class WatchLoop {
       const isApplied = result.ending === 'success';
       Object.assign(this.#state, { isPaused, isApplied, isRefused: result.refusal !== null });
     }
-    const about = { isNews, wrong: this.#good.wrong, isVersionHeld: false };
+    const about = { isNews, sourceFailure: this.#validSource.failure, isVersionHeld: false };
     const { retryAt } = this.#state;
     this.#options.onEvent({ kind: 'cycle', result, durationMs, retryAt, ...about });
     if (beside !== null) this.#options.onEvent(beside);
@@ -297,12 +297,12 @@ class WatchLoop {
     const unattended = { settledDigest, settleMs, pruneKeys };
     // A workspace whose manifests are invalid gets nothing new, so what is left there is drift.
     const fillsIn = drift.mode === 'heal' || !isFresh;
-    const readDesired = () => this.#good.read({ isFresh, fillsIn });
+    const readDesired = () => this.#validSource.read({ isFresh, fillsIn });
     return { ...this.#options, previous: this.#read, readDesired, unattended };
   }
 
   #fail(failure: Failure): void {
-    const isHard = this.#good.needsEdit(failure);
+    const isHard = this.#validSource.needsEdit(failure);
     this.#state.rotatesAt &&= Math.max(this.#state.rotatesAt, this.#clock.now() + rotationLookMs);
     this.#state.retryAt = isHard ? null : this.#backoff.next();
     this.#options.onLook?.({ kind: 'failed', failure });

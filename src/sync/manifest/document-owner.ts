@@ -19,7 +19,7 @@ export function isForeignDocument(document: unknown): boolean {
   // Plain text may be the rest of a truncated manifest, or one without colons.
   if (!isMap(document)) return false;
   const { apiVersion: version, kind } = document;
-  if (typeof version !== 'string') return !isMeant(document);
+  if (typeof version !== 'string') return !isProbableManifest(document);
   if (apiVersion.startsWith(version)) return false;
   const [name = ''] = version.split('/');
   const isOurKind = typeof kind === 'string' && kindsOfOurs.includes(kind);
@@ -32,7 +32,7 @@ export function isForeignDocument(document: unknown): boolean {
 }
 
 /** Returns whether a document without any version was meant as a manifest. */
-function isMeant(document: Readonly<Record<string, unknown>>): boolean {
+function isProbableManifest(document: Readonly<Record<string, unknown>>): boolean {
   const entries = Object.entries(document);
   if (document.apiVersion === null) return true;
   if (entries.some(([, value]) => typeof value === 'string' && value.startsWith(`${group}/`))) {

@@ -65,7 +65,7 @@ export class EncryptedFiles {
     const metadata = metadataOf(documents);
     if (metadata === undefined) return { documents, fault: undefined };
     // A file that only others read, or that is only named, is not decrypted here.
-    const isNeeded = documents.some(({ value }) => isOurs(value));
+    const isNeeded = documents.some(({ value }) => mayBeManifest(value));
     const sops: SopsFile = isNeeded ? await this.#open(file, metadata) : { sealed: new Map() };
     return {
       documents: documents.map((document) => ({
@@ -146,9 +146,9 @@ function metadataOf(documents: readonly YamlDocument[]): unknown {
 }
 
 /** Returns whether a document is a manifest, or may be one. */
-function isOurs(value: unknown): boolean {
+function mayBeManifest(value: unknown): boolean {
   if (!isMap(value)) return false;
-  if (value.kind === 'List' && Array.isArray(value.items)) return value.items.some(isOurs);
+  if (value.kind === 'List' && Array.isArray(value.items)) return value.items.some(mayBeManifest);
   const isHidden = [value.apiVersion, value.kind].some(
     (text) => typeof text === 'string' && looksEncrypted(text),
   );

@@ -68,11 +68,11 @@ export function misplacedLayer(
   if (raw.kind === defaultsKind) {
     if (defaultsFileName.test(basename(file.path))) return undefined;
     const fix = 'move it to the file defaults.yaml of the folder that it is for';
-    return place.fault(['kind'], 'misplaced', 'Defaults stand in a file of their own', fix);
+    return place.fault(['kind'], 'misplaced', 'Defaults must be in a file of their own', fix);
   }
   if (file.inEnvironment !== undefined) return undefined;
   const fix = 'move it to environments/NAME/ of the source, which --env NAME chooses';
-  return place.fault(['patch'], 'misplaced', 'a patch stands in an environment', fix);
+  return place.fault(['patch'], 'misplaced', 'a patch must be in an environment', fix);
 }
 
 export function folderMarkOf({ path, location = 0 }: SourceFile): FolderMark {

@@ -69,7 +69,7 @@ export class Announcer implements StatusFollower {
     this.#putStatus(commitStatusOf(standing, standing.applied));
   }
 
-  note(
+  prepare(
     report: Report,
     standing: LoopStatus,
     before: SyncAnnouncements | undefined,

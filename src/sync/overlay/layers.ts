@@ -117,7 +117,7 @@ export class Layers {
     }
     const lower = (defaults.value.spec as Record<string, unknown>)[kind];
     if (!this.#budget.take(lower)) {
-      const message = `defaults and values come to more than ${putInMebibytesMax} MiB in all manifests`;
+      const message = `defaults and values exceed ${putInMebibytesMax} MiB in all manifests`;
       faults.push(defaults.place.fault(['spec', kind], 'too-large', message));
       return manifest;
     }

@@ -165,7 +165,7 @@ class Substitution {
     const { values } = this.#variables;
     const found = values.look(path);
     if (found !== undefined && !values.budget.take(found)) {
-      const message = `values come to more than ${putInMebibytesMax} MiB in all manifests`;
+      const message = `values exceed ${putInMebibytesMax} MiB in all manifests`;
       const fix = 'write large values into one manifest, or use them in fewer places';
       this.#fault(segments, 'variable-size', message, fix);
       return '';

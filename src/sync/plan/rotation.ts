@@ -79,14 +79,14 @@ export function rotationOf(
   if (transitionExpiresAt === null || transitionExpiresAt <= now) {
     return planned(isRaised ? 'generation' : 'period');
   }
-  const hint = `${identityKey(desired.identity)} is rotated once its value before has ended, \
+  const hint = `${identityKey(desired.identity)} is rotated when its previous value has expired, \
 at ${new Date(transitionExpiresAt).toISOString()}`;
   return { ...settled, hint, nextAt: transitionExpiresAt };
 }
 
 function orphaned({ identity }: DesiredResource): string {
-  return `${identityKey(identity)} was given another value that was not delivered, and has no \
-secretOutput any more: the value before stays good; declare secretOutput again to finish`;
+  return `${identityKey(identity)} was rotated, but the new value was not delivered, and it no longer \
+has secretOutput: the previous value stays valid; declare secretOutput again to finish`;
 }
 
 function timesOf({ rotation }: LiveResource) {

@@ -25,10 +25,10 @@ export function baselineLines(baseline: Baseline | undefined): string[] {
   const among = drift === 0 ? '' : `, ${drift} of them drift`;
   const blocked = blockedAlready === 0 ? '' : `; ${blockedAlready} blocked there, too`;
   return [
-    `beyond ${name}, by which as well: ${counted(already.length)}${among}${blocked}`,
+    `compared with ${name}, which already has: ${counted(already.length)}${among}${blocked}`,
     ...(undone.length === 0
       ? []
-      : [`${counted(undone.length)} of ${name} no more: ${listed(undone)}`]),
+      : [`${counted(undone.length)} of ${name} no longer planned: ${listed(undone)}`]),
   ];
 }
 

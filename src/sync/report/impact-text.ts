@@ -37,10 +37,10 @@ export function impactDocument(impact: Impact | undefined): Record<string, unkno
     kind,
     { count: ids.length, names: ids.slice(0, namesMax) },
   ]);
-  return {
-    reached: Object.fromEntries(entries),
-    lastUsedAt: lastUse?.at ?? null,
-    lastUsedBy: lastUse?.by ?? null,
-    keysAsked: keysQueried,
-  };
+  return Object.fromEntries<unknown>([
+    ['reached', Object.fromEntries(entries)],
+    ['lastUsedAt', lastUse?.at ?? null],
+    ['lastUsedBy', lastUse?.by ?? null],
+    ['keysAsked', keysQueried],
+  ]);
 }

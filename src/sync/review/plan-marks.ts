@@ -104,8 +104,7 @@ export function changedSince(then: PlanMarks, now: PlanMarks, plan: Plan): strin
       const why = changed(before, after);
       return why === null ? [] : [`${id}: ${why}`];
     }
-    if (after !== undefined)
-      return [`${id}: is to be ${participles[after.action]} now, and was not`];
+    if (after !== undefined) return [`${id}: would now be ${participles[after.action]}`];
     const [heldThen, heldNow] = [then.blocked[id], now.blocked[id]];
     if (heldNow !== undefined) {
       return heldNow === heldThen ? [] : [`${id}: is held back now: ${messages.get(id)}`];

@@ -88,8 +88,8 @@ export function savedPlanText(plan: Plan, read: SnapshotRead, options: SaveOptio
   const { now, validMs, server, terms, warnings, impacts } = options;
   const key = keyOf(read);
   if (key === null) {
-    const message = `a plan is saved by credentials that may apply it: these may not write the headers of \
-integrations, and are not told by what secrets and saved plans are proven.\nLeave --out out, or name others \
+    const message = `saving a plan needs credentials that may apply it: these may not write the headers of \
+integrations, so they do not receive the key that seals plans.\nOmit --out, or name others \
 with --credentials FILE.`;
     throw new Failure('invalidInput', message);
   }
@@ -137,7 +137,7 @@ export function parseSavedPlan(text: string, name: string): SavedPlan {
     );
   }
   const parsed = Document.safeParse(raw);
-  if (!parsed.success) throw refuse('is no saved plan: it is damaged');
+  if (!parsed.success) throw refuse('is not a valid saved plan: it is damaged');
   const { seal: _, ...rest } = saved as Record<string, unknown>;
   return { ...parsed.data, sealed: JSON.stringify({ ...raw, saved: rest }) };
 }
@@ -187,7 +187,7 @@ export function assertApplicable(
   throw new Failure(
     'stale',
     `${name} was made at ${saved.madeAt} and was to be applied until ${saved.expiresAt}; nothing was written.
-To plan anew: ${planAgain()}`,
+To plan again: ${planAgain()}`,
   );
 }
 
@@ -245,7 +245,7 @@ export function staleFailure(name: string, changed: readonly string[], planAgain
   const lines = changed.slice(0, listedMax).map((line) => `  ${line}`);
   const more = hidden > 0 ? [`  … and ${hidden} more`] : [];
   const what = [...lines, ...more].join('\n');
-  const message = `${name} is stale, nothing was written. Since it was made\n${what}\nTo plan anew: ${planAgain}`;
+  const message = `${name} is stale, nothing was written. Since it was made\n${what}\nTo plan again: ${planAgain}`;
   return new Failure('stale', message);
 }
 

@@ -51,21 +51,24 @@ async function withoutFields(
 }
 
 /** The part of a schema that may meet unknown values; `null` where that is impossible. */
-type Form = { readonly items: Form } | { readonly fields: ReadonlyMap<string, Form> } | null;
+type SchemaForm =
+  | { readonly items: SchemaForm }
+  | { readonly fields: ReadonlyMap<string, SchemaForm> }
+  | null;
 
 /** Schemas live as long as the process. */
-const forms = new WeakMap<object, Form>();
+const forms = new WeakMap<object, SchemaForm>();
 
-function formOf(schema: object): Form {
+function formOf(schema: object): SchemaForm {
   let form = forms.get(schema);
   if (form === undefined) {
-    form = readForm(bare(schema));
+    form = readForm(unwrapSchema(schema));
     forms.set(schema, form);
   }
   return form;
 }
 
-function readForm(schema: unknown): Form {
+function readForm(schema: unknown): SchemaForm {
   if (schema instanceof z.ZodArray) {
     const items = formOf(schema.element);
     return items === null ? null : { items };
@@ -78,7 +81,7 @@ function readForm(schema: unknown): Form {
 }
 
 /** Returns whether everything is known, the usual case. */
-function isKnown(form: Form, value: unknown): boolean {
+function isKnown(form: SchemaForm, value: unknown): boolean {
   if (form === null || typeof value !== 'object' || value === null) return true;
   if ('items' in form) {
     return !Array.isArray(value) || value.every((item) => isKnown(form.items, item));
@@ -94,7 +97,7 @@ function isKnown(form: Form, value: unknown): boolean {
 }
 
 /** Returns the value without unknown fields, and adds their paths to `extra`. */
-function knownPart(form: Form, value: unknown, path: string, extra: string[]): unknown {
+function knownPart(form: SchemaForm, value: unknown, path: string, extra: string[]): unknown {
   if (form === null || isKnown(form, value)) return value;
   if ('items' in form) {
     const items = value as readonly unknown[];
@@ -111,12 +114,12 @@ function knownPart(form: Form, value: unknown, path: string, extra: string[]): u
 }
 
 /** Removes the optional, nullable and default wrappers of a schema. */
-function bare(schema: unknown): unknown {
+function unwrapSchema(schema: unknown): unknown {
   const isWrapper =
     schema instanceof z.ZodOptional ||
     schema instanceof z.ZodNullable ||
     schema instanceof z.ZodDefault;
-  return isWrapper ? bare(schema.unwrap()) : schema;
+  return isWrapper ? unwrapSchema(schema.unwrap()) : schema;
 }
 
 function nameOf(resource: Readonly<Record<string, unknown>>): string {

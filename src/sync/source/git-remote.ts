@@ -138,7 +138,7 @@ function isBusy({ stderr }: GitRun): boolean {
  */
 export function assertCommit(url: string, name: string, type: string | undefined): void {
   if (type !== 'tree' && type !== 'blob') return;
-  const text = `${name} of ${url} stands for a ${type}. Name a branch, or a tag of a commit: URL#ref`;
+  const text = `${name} of ${url} refers to a ${type}. Name a branch, or a tag of a commit: URL#ref`;
   throw new Failure('invalidInput', text);
 }
 
@@ -177,8 +177,8 @@ function assertOurs(url: string): void {
   if (foreign === undefined) return;
   const { uid } = statSync(foreign);
   const text = `${foreign} belongs to another user (${uid}), and git does not read such repositories. Run this \
-as that user, or clone it: git clone --bare ${path} COPY, and name file://…/COPY. Its files as they lie \
-there can be read without file://.`;
+as that user, or clone it: git clone --bare ${path} COPY, and name file://…/COPY. Its current files \
+can be read without file://.`;
   throw new Failure('invalidInput', text);
 }
 

@@ -18,7 +18,7 @@ export type LoopEvent =
       readonly retryAt: number | null;
       /** False when the same changes wait as after the last cycle, and nothing else happened. */
       readonly isNews: boolean;
-      readonly wrong: Failure | null;
+      readonly sourceFailure: Failure | null;
       /**
        * Whether a guard holds back the whole version and this cycle only restored what was applied
        * before.
@@ -33,7 +33,7 @@ export type LoopEvent =
       /** Whether the drift differs from the last time. */
       readonly isNews: boolean;
       /** The fault of the newest version while the last valid one replaces it; else null. */
-      readonly wrong: Failure | null;
+      readonly sourceFailure: Failure | null;
       /**
        * Whether a guard holds back the whole version and this is drift from what was applied
        * before.

@@ -11,7 +11,7 @@ import { truncateText, workspaceReports } from './workspace-reports.ts';
 
 /** Minimum interval of reports while nothing changes. */
 const renewMsMin = 60_000;
-const tellMsMax = 3_000;
+const reportMsMax = 3_000;
 const messageMax = 2_000;
 
 type WorkspaceReport = SyncReport['workspaces'][number];
@@ -31,7 +31,7 @@ export interface StatusReporterOptions {
 /** Sends reports to other receivers and lets the server store what has been sent. */
 export interface StatusFollower {
   /** @param before what the previous leader announced; undefined if nothing was announced */
-  note(
+  prepare(
     report: Omit<SyncReport, 'next_look_at'>,
     standing: LoopStatus,
     before: SyncAnnouncements | undefined,
@@ -80,7 +80,7 @@ export class StatusReporter {
     hold: (signal: AbortSignal) => Promise<ReportLease>,
     waitMs: number,
   ): Promise<void> {
-    const one = (): Promise<void> => this.#tell(standing, hold, waitMs);
+    const one = (): Promise<void> => this.#sendReport(standing, hold, waitMs);
     this.#turn = this.#turn.then(one, one);
     await this.#turn;
   }
@@ -92,20 +92,20 @@ export class StatusReporter {
     this.#options.follower?.forget();
   }
 
-  async #tell(
+  async #sendReport(
     standing: LoopStatus,
     hold: (signal: AbortSignal) => Promise<ReportLease>,
     waitMs: number,
   ): Promise<void> {
     const { follower } = this.#options;
-    const signal = AbortSignal.timeout(tellMsMax);
+    const signal = AbortSignal.timeout(reportMsMax);
     let isOurs = false;
     try {
-      if (this.#before === undefined) this.#before = await this.#ask(signal);
+      if (this.#before === undefined) this.#before = await this.#readPrevious(signal);
       const report = this.#reportOf(standing);
       this.#options.onReport?.(report);
       const before = this.#before?.announced;
-      const announced = follower?.note(report, standing, before) ?? before;
+      const announced = follower?.prepare(report, standing, before) ?? before;
       isOurs = true;
       await this.#put({ ...report, ...(announced && { announced }) }, hold, waitMs, signal);
     } catch (error) {
@@ -141,7 +141,7 @@ export class StatusReporter {
   }
 
   /** Without permission to read the status, reports are still sent. */
-  async #ask(signal: AbortSignal): Promise<SyncReport | null> {
+  async #readPrevious(signal: AbortSignal): Promise<SyncReport | null> {
     const { client } = this.#options;
     try {
       return (await readStatuses(client, client.owner, signal))?.[0]?.report ?? null;

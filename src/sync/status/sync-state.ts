@@ -92,17 +92,17 @@ export class SyncState {
    */
   onEvent(event: LoopEvent): number | null {
     if (event.kind === 'failure') return null;
-    const { result, wrong } = event;
+    const { result, sourceFailure } = event;
     if (event.isVersionHeld) {
       this.#set({ driftCount: event.kind === 'drift' ? driftIn(result) : 0 });
       return null;
     }
-    if (wrong !== null) {
-      this.#standIn(result, wrong);
+    if (sourceFailure !== null) {
+      this.#applySubstitute(result, sourceFailure);
       return null;
     }
     if (event.kind === 'drift') {
-      this.#tellDrift(result);
+      this.#applyDrift(result);
       return null;
     }
     const now = this.#clock.now();
@@ -133,7 +133,7 @@ export class SyncState {
     }
   }
 
-  #tellDrift(result: CycleResult): void {
+  #applyDrift(result: CycleResult): void {
     const seen = commitOf(result.plan.source);
     const driftCount = driftIn(result);
     const { faults, blocked } = result.plan;
@@ -151,7 +151,7 @@ export class SyncState {
   }
 
   /** Handles a cycle with an earlier version while the newest one is invalid. */
-  #standIn(result: CycleResult, { message, place }: Failure): void {
+  #applySubstitute(result: CycleResult, { message, place }: Failure): void {
     const isReached = result.ending !== 'unreachable';
     this.#set({
       state: 'Degraded',

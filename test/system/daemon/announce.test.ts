@@ -80,7 +80,8 @@ it('through a mistake and its correction, a restart and a receiver that refuses'
   const third = repository.commit('main', manifest('{description: three}'));
   const { channel, host, reason } = await after.find(({ event }) => event === 'undelivered');
   expect({ channel, host, reason }).toEqual({
-    ...{ channel: 'commit-status', host: new URL(outside.url).host },
+    channel: 'commit-status',
+    host: new URL(outside.url).host,
     reason: 'it responds with 401',
   });
   await eventually(() => {
@@ -98,9 +99,9 @@ it('through a mistake and its correction, a restart and a receiver that refuses'
 
   const bodies = outside.received.map(({ raw }) => raw).join('\n');
   after.child.kill('SIGTERM');
-  const said = JSON.stringify([before.events, after.events, await before.ended, await after.ended]);
+  const stated = JSON.stringify([before.events, after.events, await before.ended, await after.ended]);
   const secrets = [...Object.values(canaries), 'token-77b2', 'secret-path-91', 'signing-secret-of'];
-  for (const secret of secrets) expect(bodies + said).not.toContain(secret);
+  for (const secret of secrets) expect(bodies + stated).not.toContain(secret);
 });
 
 it('also where it is run once, in CI: what the Git host says neither changes how it ends nor what it prints', async () => {
@@ -135,7 +136,10 @@ it('also where it is run once, in CI: what the Git host says neither changes how
   expect((await apply(...back)).exitCode).toBe(4);
   expect((await apply(...back, '--accept-history')).exitCode).toBe(0);
   expect(statuses().slice(before)).toEqual([
-    ...[`${commit} pending`, `${commit} failed`, `${commit} pending`, `${commit} success`],
+    `${commit} pending`,
+    `${commit} failed`,
+    `${commit} pending`,
+    `${commit} success`,
   ]);
 });
 

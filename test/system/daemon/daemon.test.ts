@@ -177,7 +177,10 @@ describe('what the server is told', () => {
     await eventually(async () =>
       expect(await reported()).toMatchObject({
         source: `${repository.url}#main`,
-        ...{ commit_seen: first, commit_applied: first, state: 'Synced', error: null },
+        commit_seen: first,
+        commit_applied: first,
+        state: 'Synced',
+        error: null,
         workspaces: [{ ...support, state: 'Synced', drift_count: 0 }],
       }),
     );
@@ -187,14 +190,17 @@ describe('what the server is told', () => {
     await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: byHand });
     await eventually(async () =>
       expect(await reported()).toMatchObject({
-        ...{ state: 'OutOfSync', drift_count: 1 },
+        state: 'OutOfSync',
+        drift_count: 1,
         workspaces: [{ ...support, state: 'OutOfSync', drift_count: 1 }],
       }),
     );
     const wrong = repository.commit('main', { 'a.yaml': `${workspace('two')}unknown: 1\n` });
     await eventually(async () =>
       expect(await reported()).toMatchObject({
-        ...{ commit_seen: wrong, commit_applied: first, state: 'Degraded' },
+        commit_seen: wrong,
+        commit_applied: first,
+        state: 'Degraded',
         error: { file: 'a.yaml', line: 6 },
       }),
     );
@@ -238,13 +244,13 @@ describe('an idle daemon', () => {
     const looks = git.requests.slice(before).filter(({ line }) => line.startsWith('GET'));
     const lists = git.requests.slice(before).filter(({ line }) => line.startsWith('POST'));
     expect(Math.abs(looks.length - lists.length)).toBeLessThanOrEqual(1);
-    const asked = server.logLines
+    const requested = server.logLines
       .slice(told)
       .map((line) => JSON.parse(line))
       .filter(({ msg }) => msg === 'request')
       .map(({ method, route }) => `${method} ${route}`);
     const renewal = 'PUT /admin/v2/gatewright/leases/:owner';
-    expect([...new Set([renewal, ...asked])]).toEqual([renewal]);
+    expect([...new Set([renewal, ...requested])]).toEqual([renewal]);
     expect(server.logLines.some((line) => line.includes(`"route":"${renewal.slice(4)}"`))).toBe(
       true,
     );

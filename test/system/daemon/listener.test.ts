@@ -126,8 +126,8 @@ describe('figures', () => {
     await using daemon = start([repository.url, '--interval', '1s'], pace);
     const url = await urlOf(daemon);
     await daemon.find(({ event }) => event === 'cycle');
-    const shown = async (): Promise<string> => (await get(`${url}/metrics`)).text;
-    const first = await shown();
+    const displayed = async (): Promise<string> => (await get(`${url}/metrics`)).text;
+    const first = await displayed();
     for (const line of [
       'gatewright_sync_changes_total{kind="Workspace",action="create"} 1',
       'gatewright_sync_changes_total{kind="ApiKey",action="create"} 1',
@@ -147,14 +147,14 @@ describe('figures', () => {
     const byHand = { description: 'by hand' };
     await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: byHand });
     await eventually(async () =>
-      expect(await shown()).toContain('gatewright_sync_drift_resources 1\n'),
+      expect(await displayed()).toContain('gatewright_sync_drift_resources 1\n'),
     );
-    expect(await shown()).toContain('gatewright_sync_state{state="OutOfSync"} 1\n');
+    expect(await displayed()).toContain('gatewright_sync_state{state="OutOfSync"} 1\n');
     repository.commit('main', { 'all.yaml': 'kind: [' });
     await eventually(async () =>
-      expect(await shown()).toContain('gatewright_sync_failures_total{ending="invalidInput"}'),
+      expect(await displayed()).toContain('gatewright_sync_failures_total{ending="invalidInput"}'),
     );
-    const last = await shown();
+    const last = await displayed();
     expect(last).toContain('gatewright_sync_state{state="Degraded"} 1\n');
     expect(last.match(/^gatewright_sync_revision_info/gm)).toHaveLength(1);
   });
@@ -182,10 +182,10 @@ describe('figures', () => {
   it('and events hold all there is to know beside a server that keeps nothing of its daemons', async () => {
     const source = join(folder, 'a.yaml');
     put(source, workspace('one'));
-    let told = 0;
+    let reported = 0;
     await using proxy = await startFaultyProxy(server.url, (_, request) => {
       if (!request.includes('/gatewright/sync/')) return 'pass';
-      told += Number(request.startsWith('PUT'));
+      reported += Number(request.startsWith('PUT'));
       return 404;
     });
     await using receiver = await startReceiver();
@@ -196,7 +196,7 @@ describe('figures', () => {
     });
     const url = await urlOf(daemon);
     await daemon.find(({ event }) => event === 'noStatus');
-    const before = told;
+    const before = reported;
     put(source, 'kind: [');
     await daemon.find(({ event }) => event === 'failure');
     await eventually(() => expect(receiver.received).toHaveLength(1));
@@ -209,7 +209,7 @@ describe('figures', () => {
     expect((await get(`${url}/readyz`)).status).toBe(200);
     const events = daemon.events.map(({ event }) => event);
     expect(events).toEqual(['started', 'leading', 'cycle', 'noStatus', 'failure', 'cycle']);
-    expect(told).toBe(before);
+    expect(reported).toBe(before);
   });
 });
 

@@ -63,10 +63,10 @@ it('a commit that is not signed changes nothing, and another list of keys counts
     }
 
     const third = signCommit(repository, 'main', dave);
-    const told = await daemon.find(
+    const reported = await daemon.find(
       ({ event, message }) => event === 'failure' && message.includes(dave.fingerprint),
     );
-    expect(told.message).toContain('which is not permitted.');
+    expect(reported.message).toContain('which is not permitted.');
     expect(await described()).toBe('one');
     writeFileSync(signers, `dave@example.com ${dave.publicKey}\n`);
     await daemon.find(cycleOf(third));

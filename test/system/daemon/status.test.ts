@@ -29,7 +29,7 @@ async function status() {
 }
 
 /** Asks the command once the server knows it: to ask it again and again keeps a processor busy. */
-async function told(expected: { report: object; [more: string]: unknown }): Promise<void> {
+async function reported(expected: { report: object; [more: string]: unknown }): Promise<void> {
   await eventually(async () => {
     const { body } = await server.request('GET', '/admin/v2/gatewright/sync/status');
     expect(body.data[0]?.report).toMatchObject(expected.report);
@@ -47,13 +47,15 @@ it('Synced with the commit, Degraded with the place of a mistake, Suspended whil
   await using daemon = startDaemon(folder, [`${repository.url}#main`, '--interval', '1s'], {
     GATEWRIGHT_GIT_CA_FILE: git.caFile,
   });
-  await told({
+  await reported({
     state: 'Synced',
     silent: false,
     lease: { holder: expect.stringContaining('sync on') },
     revision: { number: 1, commit: first },
     report: {
-      ...{ source: `${repository.url}#main`, commit_seen: first, commit_applied: first },
+      source: `${repository.url}#main`,
+      commit_seen: first,
+      commit_applied: first,
       state: 'Synced',
       workspaces: [
         { workspace: 'sales', state: 'Synced', commit_applied: first },
@@ -62,7 +64,7 @@ it('Synced with the commit, Degraded with the place of a mistake, Suspended whil
     },
   });
   const second = repository.commit('main', { ...files('two'), 'b.yaml': 'kind: [' });
-  await told({
+  await reported({
     state: 'Degraded',
     report: { commit_seen: second, state: 'Degraded', error: { file: 'b.yaml', line: 1 } },
   });
@@ -71,9 +73,10 @@ it('Synced with the commit, Degraded with the place of a mistake, Suspended whil
   const paused = await run('suspend', 'sales', '--reason', 'frozen');
   expect(paused.exitCode).toBe(0);
   const third = repository.commit('main', files('three'));
-  await told({
+  await reported({
     report: {
-      ...{ commit_seen: third, state: 'Suspended' },
+      commit_seen: third,
+      state: 'Suspended',
       workspaces: [
         { workspace: 'sales', state: 'Suspended', commit_applied: first },
         { workspace: 'support', state: 'Synced', commit_applied: third },
@@ -82,7 +85,7 @@ it('Synced with the commit, Degraded with the place of a mistake, Suspended whil
   });
   expect((await run('resume', 'sales')).exitCode).toBe(0);
   const fourth = repository.commit('main', files('four'));
-  await told({ state: 'Synced', report: { commit_applied: fourth, state: 'Synced', error: null } });
+  await reported({ state: 'Synced', report: { commit_applied: fourth, state: 'Synced', error: null } });
   daemon.child.kill('SIGKILL');
   await daemon.ended;
   await server.database.db.updateTable('sync_leases').set({ expires_at: 0 }).execute();

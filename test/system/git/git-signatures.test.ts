@@ -135,7 +135,8 @@ describe.skipIf(!isRunnable)('a commit', () => {
     const held = room.run('sh', [
       '-c',
       `for d in "$1"/*.git; do git -C "$d" cat-file --batch-all-objects --batch-check; done`,
-      ...['sh', cacheDirectory],
+      'sh',
+      cacheDirectory,
     ]);
     expect(held).toContain(commit);
     expect(held).not.toContain(blob);

@@ -162,14 +162,16 @@ describe('what is refused', () => {
     const repository = newRepository();
     const link = (content: string) => ({ mode: '120000', content });
     repository.commit('main', {
-      ...{ 'gateway/a.yaml': 'a: 1\n', 'AGENTS.md': 'x\n', 'gateway/sub/b.yaml': 'b: 1\n' },
-      ...{
-        'gateway/README.md': link('../AGENTS.md'),
-        'gateway/sub/twice.md': link('../README.md'),
-      },
-      ...{ 'gateway/folder.md': link('sub'), 'gateway/gone': link('nowhere\nblob') },
-      ...{ 'gateway/loop': link('loop'), 'gateway/out.md': link('../../etc/passwd') },
-      ...{ 'gateway/x.yaml': link('a.yaml') },
+      'gateway/a.yaml': 'a: 1\n',
+      'AGENTS.md': 'x\n',
+      'gateway/sub/b.yaml': 'b: 1\n',
+      'gateway/README.md': link('../AGENTS.md'),
+      'gateway/sub/twice.md': link('../README.md'),
+      'gateway/folder.md': link('sub'),
+      'gateway/gone': link('nowhere\nblob'),
+      'gateway/loop': link('loop'),
+      'gateway/out.md': link('../../etc/passwd'),
+      'gateway/x.yaml': link('a.yaml'),
     });
     const { files, faults } = await open(`${repository.url}#main:gateway`).read();
     expect(faults.map(({ position }) => position.file)).toEqual(

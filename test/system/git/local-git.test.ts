@@ -141,10 +141,22 @@ describe('a hostile repository', () => {
       chmodSync(join(hooks, hook), 0o755);
     }
     for (const setting of [
-      ...['core.fsmonitor', 'core.sshCommand', 'core.gitProxy', 'core.pager', 'core.editor'],
-      ...['core.alternateRefsCommand', 'core.askPass', 'uploadpack.packObjectsHook'],
-      ...['credential.helper', 'diff.external', 'remote.origin.uploadpack', 'remote.origin.vcs'],
-      ...['gpg.program', 'filter.x.smudge', 'filter.x.process', 'trace2.eventTarget'],
+      'core.fsmonitor',
+      'core.sshCommand',
+      'core.gitProxy',
+      'core.pager',
+      'core.editor',
+      'core.alternateRefsCommand',
+      'core.askPass',
+      'uploadpack.packObjectsHook',
+      'credential.helper',
+      'diff.external',
+      'remote.origin.uploadpack',
+      'remote.origin.vcs',
+      'gpg.program',
+      'filter.x.smudge',
+      'filter.x.process',
+      'trace2.eventTarget',
     ]) {
       git('config', setting, program(setting));
     }

@@ -41,7 +41,7 @@ function suspension(more: Partial<SyncSuspension> = {}): SyncSuspension {
 const rolledBack = { rolled_back_to: { revision: 12, commit: older } };
 const sales = { workspace: 'sales', commit_applied: newer, state: 'Synced' } as const;
 const workspaces = [{ ...sales, message: null, drift_count: 0 }];
-const shown = (...owners: SyncStatus[]): string[][] =>
+const displayed = (...owners: SyncStatus[]): string[][] =>
   statusText(owners, { wide: false, resumeOf: () => 'RESUME' })
     .split('\n')
     .map((line) => line.split(/ {2,}/));
@@ -51,7 +51,7 @@ describe('what is applied', () => {
     const reason = `rolled back to revision 12 (commit ${older.slice(0, 12)})`;
     const status = statusOf({ workspaces }, suspension({ reason, ...rolledBack }));
     expect(appliedNow(status)).toEqual({ revision: 12, commit: older });
-    const [, own, inSales, , note] = shown(status);
+    const [, own, inSales, , note] = displayed(status);
     expect(own).toEqual(
       expect.arrayContaining(['Suspended', newer.slice(0, 12), 'aaaaaaaaaaaa (revision 12)']),
     );
@@ -86,8 +86,8 @@ describe('what is applied', () => {
 });
 
 it('an environment has a column where one of the sources has one', () => {
-  expect(shown(statusOf({}))[0]).not.toContain('ENVIRONMENT');
+  expect(displayed(statusOf({}))[0]).not.toContain('ENVIRONMENT');
   const prod = statusOf({ source: 'https://git.example/gw.git#main --env prod', workspaces });
-  const rows = shown(prod, statusOf({}));
+  const rows = displayed(prod, statusOf({}));
   expect(rows.slice(0, 4).map((row) => row[1])).toEqual(['ENVIRONMENT', 'prod', 'prod', '-']);
 });

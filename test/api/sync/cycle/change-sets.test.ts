@@ -65,7 +65,7 @@ describe('a run with change sets', () => {
       'Workspace/w': 'done',
     });
     const blocked = result.report!.items.find(({ status }) => status === 'blocked');
-    expect(blocked?.message).toBe('it waits for McpIntegration/w/crm, which is not done');
+    expect(blocked?.message).toBe('it depends on McpIntegration/w/crm, which was not done');
   });
 
   it('succeeds for two owners concurrently, each with its own resources', async () => {
@@ -166,7 +166,7 @@ describe('an atomic run', () => {
     const none = await refusalOf(config('a'), withoutSets(sync.openClient()));
     expect(none).toContain('this server takes no change sets');
     const over = await refusalOf(many(1001, (name) => config(name)));
-    expect(over).toContain('1000 at most, of the 1001');
+    expect(over).toContain('1000 at most, and the plan has 1001');
     expect(await sync.cycle(key('bot'))).toMatchObject({ ending: 'success' });
     const rotated = key('bot', 'rotation: {generation: 2}, ');
     expect(await refusalOf(rotated)).toContain('a rotation takes several steps');

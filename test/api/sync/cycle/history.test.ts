@@ -118,7 +118,7 @@ describe('a repository', () => {
       await run(first, 'one');
       for (const commit of [first, second]) {
         const refused = await run(commit, 'two', { repo });
-        expect(refused.refusal?.message).toContain('another repository');
+        expect(refused.refusal?.message).toContain('the repository differs');
         expect(refused.requested).toEqual([]);
       }
       expect((await run(second, 'two', { repo, acceptHistory: true })).ending).toBe('success');

@@ -123,9 +123,9 @@ describe('an ignored path', () => {
     ['spec.rateLimit', 'did you mean "rateLimits"?'],
     ['spec.usageLimits.creditLimt', 'did you mean "creditLimit"?'],
     ['spec.rateLimits[0].value', 'name the list'],
-    ['spec', 'is no path'],
-    ['""', 'is no path'],
-    ['spec.defaults.__proto__', 'is no path'],
+    ['spec', 'is not a path'],
+    ['""', 'is not a path'],
+    ['spec.defaults.__proto__', 'is not a path'],
   ])('is rejected with its position when it is %s', async (path, words) => {
     const { faults } = await readTexts({
       'a.yaml': key('d', path === '""' ? '[""]' : `['${path}']`) + configs,

@@ -47,7 +47,7 @@ it('postpones the deletions of its workspace, executes those of others, and cont
     ['Config/sales/routing', 'done'],
     ['Config/support/routing', 'blocked'],
   ]);
-  expect(report?.items[2]?.message).toContain('another change of its workspace is not done');
+  expect(report?.items[2]?.message).toContain('another change in its workspace failed');
   const mended = await sync.cycle(both);
   expect(mended).toMatchObject({ ending: 'success', report: { items: [{ status: 'done' }] } });
 });

@@ -96,7 +96,7 @@ it('shows in a plan when the affected keys were last used, with one request', as
   expect(sync.client.requests - before).toBe(1);
   const at = new Date((await lastUsed('used')).last_used_at!).toISOString();
   expect(impacts.get('ApiKey/used')).toMatchObject({ lastUse: { at, by: 'ApiKey/used' } });
-  expect(impacts.get('ApiKey/idle')).toMatchObject({ lastUse: null, keysAsked: 1 });
+  expect(impacts.get('ApiKey/idle')).toMatchObject({ lastUse: null, keysQueried: 1 });
 });
 
 describe('a prune', () => {

@@ -6,7 +6,7 @@ import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { matchesPattern } from '../../../../src/model/manifests/path-patterns.ts';
 import { effectiveSettings } from '../../../../src/model/workspaces/security-settings.ts';
 import { leafValues } from '../../../../src/sync/diff/leaf-values.ts';
-import type { SpecJson, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import type { Spec, SpecJson } from '../../../../src/sync/resources/resource-set.ts';
 import { segmentsOf } from '../../../../src/sync/resources/spec-paths.ts';
 import { planOf } from '../../../support/sync/plan-of.ts';
 
@@ -65,13 +65,16 @@ const factors: Spec = {
       .filter(([field, , , below]) => field === 'pricing_adjustments' && below === undefined)
       .map(([, , name]) => [name!, 2]),
   ),
-  ...{ image: { default: 2 }, additional_units: { searches: 2 } },
+  image: { default: 2 },
+  additional_units: { searches: 2 },
 };
 
 /** What nothing can withhold. */
 const fixed = [
-  ...['membersViewLogMetadata', 'managersViewLogMetadata'],
-  ...['organisationAdminsViewLogs', 'organisationAdminsViewLogMetadata'],
+  'membersViewLogMetadata',
+  'managersViewLogMetadata',
+  'organisationAdminsViewLogs',
+  'organisationAdminsViewLogMetadata',
 ];
 const usualSettings = Object.entries(effectiveSettings(null)).filter(
   ([name]) => !fixed.includes(name),
@@ -145,13 +148,15 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       'more keys that live longer, and a field more in exports',
       {
         settings: {
-          ...{ user_api_keys_max: 1, api_key_max_ttl_days: 7 },
+          user_api_keys_max: 1,
+          api_key_max_ttl_days: 7,
           export_settings: { deniedFields: ['request', 'response'] },
         },
       },
       {
         settings: {
-          ...{ user_api_keys_max: 2, api_key_max_ttl_days: 8 },
+          user_api_keys_max: 2,
+          api_key_max_ttl_days: 8,
           export_settings: { deniedFields: ['response'] },
         },
       },
@@ -221,13 +226,15 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       'rotated later, and for longer beside the value before',
       {
         rotation_policy: {
-          ...{ next_rotation_at: '2027-01-01T00:00:00Z', key_transition_period_ms: 1 },
+          next_rotation_at: '2027-01-01T00:00:00Z',
+          key_transition_period_ms: 1,
           rotation_period: 'weekly',
         },
       },
       {
         rotation_policy: {
-          ...{ next_rotation_at: '2027-01-02T00:00:00Z', key_transition_period_ms: 2 },
+          next_rotation_at: '2027-01-02T00:00:00Z',
+          key_transition_period_ms: 2,
           rotation_period: 'monthly',
         },
       },
@@ -792,7 +799,11 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
 /** By kind the places that open nothing whatever they say, and documents of which the cases above are part. */
 const harmless: Readonly<Record<KindName, readonly string[]>> = {
   Workspace: [
-    ...['name', 'scope_name', 'description', 'icon', 'defaults.metadata.*'],
+    'name',
+    'scope_name',
+    'description',
+    'icon',
+    'defaults.metadata.*',
     'usage_limits.*.alert_threshold',
     ...fixed.map((name) => `security_settings.${name}`),
   ],
@@ -806,16 +817,33 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
   ],
   Config: ['name', 'isDefault', 'config.*', 'workspace_id'],
   ApiKey: [
-    ...['name', 'description', 'sub_type', 'alert_emails.*', 'defaults.metadata.*'],
+    'name',
+    'description',
+    'sub_type',
+    'alert_emails.*',
+    'defaults.metadata.*',
     'usage_limits.alert_threshold',
   ],
   SecretReference: [
-    ...['name', 'slug', 'description', 'tags.*', 'manager_type', 'secret_path', 'secret_key'],
+    'name',
+    'slug',
+    'description',
+    'tags.*',
+    'manager_type',
+    'secret_path',
+    'secret_key',
     'auth_config.*',
   ],
   McpIntegration: [
-    ...['name', 'slug', 'description', 'url', 'transport', 'secret_mappings.*.*'],
-    ...['configurations.custom_headers.*', 'configurations.headers.*', 'configurations.*'],
+    'name',
+    'slug',
+    'description',
+    'url',
+    'transport',
+    'secret_mappings.*.*',
+    'configurations.custom_headers.*',
+    'configurations.headers.*',
+    'configurations.*',
     'workspaces.*.id',
   ],
   McpServer: ['name', 'slug', 'description', 'mcp_integration_id', 'workspace_id'],
@@ -823,31 +851,65 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
   UsageLimitPolicy: ['name', 'description', 'alert_threshold'],
   RateLimitPolicy: ['name', 'description'],
   Integration: [
-    ...['name', 'slug', 'description', 'ai_provider_id', 'key', 'tags.*', 'secret_mappings.*.*'],
-    ...['configurations.custom_headers.*', 'configurations.*', 'models.*.slug'],
-    ...['models.*.is_custom', 'models.*.is_finetune', 'models.*.pricing_config.**'],
-    ...['models.*.base_model_slug', 'models.*.configurations.custom_headers.*'],
+    'name',
+    'slug',
+    'description',
+    'ai_provider_id',
+    'key',
+    'tags.*',
+    'secret_mappings.*.*',
+    'configurations.custom_headers.*',
+    'configurations.*',
+    'models.*.slug',
+    'models.*.is_custom',
+    'models.*.is_finetune',
+    'models.*.pricing_config.**',
+    'models.*.base_model_slug',
+    'models.*.configurations.custom_headers.*',
     'models.*.configurations.*',
     'workspaces.*.usage_limits.*.alert_threshold',
     'global_workspace_access.usage_limits.*.alert_threshold',
   ],
   Provider: [
-    ...['name', 'slug', 'note', 'integration_id', 'workspace_id', 'usage_limits.alert_threshold'],
+    'name',
+    'slug',
+    'note',
+    'integration_id',
+    'workspace_id',
+    'usage_limits.alert_threshold',
   ],
   PromptLabel: ['name', 'description', 'color_code', 'workspace_id'],
   PromptCollection: ['name', 'slug', 'workspace_id', 'parent_collection_id'],
   PromptPartial: ['name', 'slug', 'string', 'version_description', 'workspace_id'],
   Prompt: [
-    ...['name', 'slug', 'string', 'version_description', 'workspace_id', 'collection_id', 'model'],
-    ...['virtual_key', 'functions.**', 'tools.**', 'tool_choice.**', 'template_metadata.*'],
-    ...['is_raw_template', 'parameters.*'],
+    'name',
+    'slug',
+    'string',
+    'version_description',
+    'workspace_id',
+    'collection_id',
+    'model',
+    'virtual_key',
+    'functions.**',
+    'tools.**',
+    'tool_choice.**',
+    'template_metadata.*',
+    'is_raw_template',
+    'parameters.*',
   ],
   OrganisationDefaults: [],
   GuardrailExclusion: ['workspace_id'],
   WorkspaceGuardrails: ['workspace_id'],
   Deployment: [
-    ...['name', 'slug', 'type', 'is_default', 'source_type', 'tags.*', 'deployment_config.*'],
-    ...['auth_settings.gateway_base_url', 'auth_settings.mcp_gateway_base_url'],
+    'name',
+    'slug',
+    'type',
+    'is_default',
+    'source_type',
+    'tags.*',
+    'deployment_config.*',
+    'auth_settings.gateway_base_url',
+    'auth_settings.mcp_gateway_base_url',
     'auth_settings.is_dataservice_hosted',
   ],
   ScimMapping: [],

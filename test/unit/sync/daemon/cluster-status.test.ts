@@ -9,13 +9,22 @@ import {
 type Workspace = ClusterReport['workspaces'][number];
 
 const workspace = (name: string | null, state: Workspace['state'], message = ''): Workspace => ({
-  ...{ workspace: name, state, commit_applied: 'c0ffee', drift_count: 0 },
+  workspace: name,
+  state,
+  commit_applied: 'c0ffee',
+  drift_count: 0,
   message: message === '' ? null : message,
 });
 
 const report = (over: Partial<ClusterReport> = {}): ClusterReport => ({
-  ...{ source: 'https://git.example.com/gw.git', commit_seen: 'c0ffee', commit_applied: 'c0ffee' },
-  ...{ state: 'Synced', message: null, error: null, drift_count: 0, workspaces: [] },
+  source: 'https://git.example.com/gw.git',
+  commit_seen: 'c0ffee',
+  commit_applied: 'c0ffee',
+  state: 'Synced',
+  message: null,
+  error: null,
+  drift_count: 0,
+  workspaces: [],
   ...over,
 });
 
@@ -25,36 +34,42 @@ describe('what the ConfigMap says', () => {
   it('is the state, the commits, the last error with its place, and a workspace a line', () => {
     const error = { file: 'a.yaml', line: 3, column: 5, message: 'no such field' };
     const workspaces = [workspace('support', 'Degraded', 'x'), workspace(null, 'Synced')];
-    const shown = data(report({ state: 'Degraded', message: 'no such field', error, workspaces }));
-    expect(shown).toEqual({
-      ...{ owner: 'platform', state: 'Degraded', message: 'no such field', driftCount: '0' },
-      ...{ source: 'https://git.example.com/gw.git', error: 'a.yaml:3:5: no such field' },
-      ...{ commitSeen: 'c0ffee', commitApplied: 'c0ffee', updatedAt: '1970-01-01T00:00:00.000Z' },
+    const displayed = data(report({ state: 'Degraded', message: 'no such field', error, workspaces }));
+    expect(displayed).toEqual({
+      owner: 'platform',
+      state: 'Degraded',
+      message: 'no such field',
+      driftCount: '0',
+      source: 'https://git.example.com/gw.git',
+      error: 'a.yaml:3:5: no such field',
+      commitSeen: 'c0ffee',
+      commitApplied: 'c0ffee',
+      updatedAt: '1970-01-01T00:00:00.000Z',
       'workspaces.json': `{
 "(organisation)": {"state":"Synced","commitApplied":"c0ffee","driftCount":0},
 "support": {"state":"Degraded","commitApplied":"c0ffee","driftCount":0,"message":"x"}
 }
 `,
     });
-    expect(JSON.parse(shown['workspaces.json']!)).toHaveProperty('support.state', 'Degraded');
+    expect(JSON.parse(displayed['workspaces.json']!)).toHaveProperty('support.state', 'Degraded');
   });
 
   it('has room in a ConfigMap with a thousand workspaces of the longest names, those in trouble first', () => {
     const workspaces = Array.from({ length: 1000 }, (_, index) =>
       workspace(`${index}`.padStart(253, 'w'), index % 10 ? 'Synced' : 'Degraded', '€'.repeat(600)),
     );
-    const shown = data(report({ workspaces }));
-    expect(Buffer.byteLength(JSON.stringify(shown))).toBeLessThan(1024 * 1024);
-    const states = Object.values(JSON.parse(shown['workspaces.json']!)).map(
+    const displayed = data(report({ workspaces }));
+    expect(Buffer.byteLength(JSON.stringify(displayed))).toBeLessThan(1024 * 1024);
+    const states = Object.values(JSON.parse(displayed['workspaces.json']!)).map(
       (one) => (one as Workspace).state,
     );
     expect(states.filter((state) => state === 'Degraded')).toHaveLength(100);
-    expect(Number(shown.omittedWorkspaces)).toBe(1000 - states.length);
+    expect(Number(displayed.omittedWorkspaces)).toBe(1000 - states.length);
   });
 
   it('is one line each, whatever the source says', () => {
-    const shown = data(report({ message: 'a\nb\u001b[31m', source: '/tmp/a\nb' }));
-    expect([shown.message, shown.source]).toEqual(['a\\u000ab\\u001b[31m', '/tmp/a\\u000ab']);
+    const displayed = data(report({ message: 'a\nb\u001b[31m', source: '/tmp/a\nb' }));
+    expect([displayed.message, displayed.source]).toEqual(['a\\u000ab\\u001b[31m', '/tmp/a\\u000ab']);
   });
 });
 
@@ -65,7 +80,8 @@ describe('what is told as Events', () => {
   it('is each change once, from the first word on', () => {
     const calm = report({ workspaces: [workspace('support', 'Synced')] });
     const wrong = report({
-      ...{ state: 'Degraded', message: 'some changes failed' },
+      state: 'Degraded',
+      message: 'some changes failed',
       workspaces: [workspace('support', 'Degraded', 'refused'), workspace('other', 'Synced')],
     });
     expect(changes(null, calm)).toEqual(['platform is Synced at c0ffee']);
@@ -83,17 +99,17 @@ describe('what is told as Events', () => {
 
   it('is no storm: of more than twenty workspaces the last one counts the rest', () => {
     const workspaces = Array.from({ length: 50 }, (_, index) => workspace(`w${index}`, 'Degraded'));
-    const told = changes(report(), report({ workspaces }));
-    expect(told).toHaveLength(20);
-    expect(told.at(-1)).toContain('so are or were 30 more');
+    const reported = changes(report(), report({ workspaces }));
+    expect(reported).toHaveLength(20);
+    expect(reported.at(-1)).toContain('so are or were 30 more');
   });
 
   it('is told anew, and fails nothing, where somebody else has written into the ConfigMap', () => {
     for (const text of ['', 'no json', '[]', 'null', '{"support": 7}', '{"support": null}']) {
       const before = { state: 'Synced', 'workspaces.json': text };
       const now = report({ workspaces: [workspace('support', 'Suspended')] });
-      const told = statusChanges('platform', before, now);
-      expect(told.map(({ about, state }) => [about, state])).toEqual([['support', 'Suspended']]);
+      const reported = statusChanges('platform', before, now);
+      expect(reported.map(({ about, state }) => [about, state])).toEqual([['support', 'Suspended']]);
     }
   });
 });

@@ -115,7 +115,10 @@ describe('the address of a status', () => {
 describe('the status of a commit', () => {
   const place = { file: 'team/keys.yaml', line: 7, column: 3 };
   const stand = (more: Partial<LoopStatus>) => ({
-    ...{ state: 'Synced' as const, seen: commit, place: null, result: null },
+    state: 'Synced' as const,
+    seen: commit,
+    place: null,
+    result: null,
     ...more,
   });
   const of = (more: Partial<LoopStatus>, applied: string | null = null) => {
@@ -194,7 +197,9 @@ describe('a status on its way', () => {
     state: 'pending' | 'failure' = 'failure',
   ): Promise<void> => {
     const terms = {
-      ...{ host: { form, statusesUrl: `${host.url}/statuses` }, token, owner: 'team-a' },
+      host: { form, statusesUrl: `${host.url}/statuses` },
+      token,
+      owner: 'team-a',
       link: 'https://wiki.acme.com/gw',
     };
     const box = outbox();
@@ -209,14 +214,18 @@ describe('a status on its way', () => {
       {
         path: `/statuses/${commit}`,
         headers: {
-          ...{ authorization: 'Bearer token-77b2', 'user-agent': 'gatewright/test' },
-          ...{ accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
+          authorization: 'Bearer token-77b2',
+          'user-agent': 'gatewright/test',
+          accept: 'application/vnd.github+json',
+          'x-github-api-version': '2022-11-28',
           'content-type': 'application/json',
         },
       },
     ]);
     expect(host.received[0]!.body).toEqual({
-      ...{ state: 'failure', context: 'gatewright/team-a', description: 'd' },
+      state: 'failure',
+      context: 'gatewright/team-a',
+      description: 'd',
       target_url: 'https://wiki.acme.com/gw',
     });
   });
@@ -306,12 +315,10 @@ describe('a status on its way', () => {
 
   it('is given up without its token in the reason where nothing listens', async () => {
     const terms = {
-      ...{
-        host: { form: 'github' as const, statusesUrl: 'http://127.0.0.1:1' },
-        token,
-        owner: 'a',
-        link: undefined,
-      },
+      host: { form: 'github' as const, statusesUrl: 'http://127.0.0.1:1' },
+      token,
+      owner: 'a',
+      link: undefined,
     };
     const box = outbox();
     box.put('c', {
@@ -324,10 +331,10 @@ describe('a status on its way', () => {
 
   it('is the newest of its commit: what has been overtaken is not sent any more', async () => {
     const box = outbox();
-    const said = (state: string) => ({
+    const stated = (state: string) => ({
       message: () => ({ url: new URL(host.url), headers: {}, body: JSON.stringify({ state }) }),
     });
-    for (const state of ['pending', 'failure', 'success']) box.put(commit, said(state));
+    for (const state of ['pending', 'failure', 'success']) box.put(commit, stated(state));
     await box.close(60_000);
     const states = host.received.map(({ body }) => body.state);
     expect(states.at(-1)).toBe('success');

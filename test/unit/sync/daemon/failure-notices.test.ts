@@ -10,17 +10,21 @@ const away = (words: string, reason = 'nothing listens there'): Unreachable =>
   });
 
 it('a server that is away is told once, whichever request finds it so, and anew once the reason is another', () => {
-  const told = new RepeatFilter();
+  const reported = new RepeatFilter();
   const failures = [
-    ...[away('GET /snapshot'), away('PUT /leases/team'), away('GET /snapshot')],
-    ...[
-      away('PUT /leases/team', 'it keeps answering 503'),
-      new Failure('unreachable', 'Git is away'),
-    ],
+    away('GET /snapshot'),
+    away('PUT /leases/team'),
+    away('GET /snapshot'),
+    away('PUT /leases/team', 'it keeps answering 503'),
+    new Failure('unreachable', 'Git is away'),
     away('GET /snapshot'),
   ];
-  expect(failures.map((failure) => told.isNewFailure(failure))).toEqual([
-    ...[true, false, false],
-    ...[true, true, true],
+  expect(failures.map((failure) => reported.isNewFailure(failure))).toEqual([
+    true,
+    false,
+    false,
+    true,
+    true,
+    true,
   ]);
 });

@@ -41,7 +41,9 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
   const outbox = new Outbox({ post, onOutcome: () => undefined, pause: async () => undefined });
   opened.push(outbox);
   const announcer = new Announcer({
-    ...{ owner: 'team-a', clock, commitStatus: null },
+    owner: 'team-a',
+    clock,
+    commitStatus: null,
     notification: {
       outbox,
       terms: { url: new URL(receiver.url + path), form, signingSecret: new Secret(key, 'test') },
@@ -66,15 +68,14 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
       } = {},
     ): SyncAnnouncements {
       const { next_look_at: _, ...report } = syncReport({
-        ...{ state, message },
+        state,
+        message,
         workspaces: Object.entries(workspaces).map(([workspace, one]) => ({
-          ...{
-            workspace,
-            state: one,
-            message: `of ${workspace}`,
-            commit_applied: null,
-            drift_count: 0,
-          },
+          workspace,
+          state: one,
+          message: `of ${workspace}`,
+          commit_applied: null,
+          drift_count: 0,
         })),
       });
       const standing = {
@@ -83,9 +84,9 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
         result: null,
         isRetryPending,
       } as unknown as LoopStatus;
-      const kept = announcer.note({ ...report, state }, { ...standing, state }, before);
+      const stored = announcer.prepare({ ...report, state }, { ...standing, state }, before);
       announcer.send();
-      return kept;
+      return stored;
     },
     /** Once what was put has arrived. */
     async settled(): Promise<void> {
@@ -95,7 +96,7 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
   };
 }
 
-const told = () =>
+const reported = () =>
   receiver.received.map(({ body }) => {
     const inside = body.workspaces.map(
       (one: ReturnType<typeof JSON.parse>) =>
@@ -114,7 +115,7 @@ describe('a change of state', () => {
     one.note('Synced', { workspaces: { support: 'Synced', sales: 'Synced' } });
     await one.settled();
     one.note('Synced');
-    expect(told()).toEqual([
+    expect(reported()).toEqual([
       'Synced→Degraded support Synced→Degraded',
       'Degraded→Synced support Degraded→Synced',
     ]);
@@ -132,7 +133,7 @@ describe('a change of state', () => {
       one.note(state, { workspaces });
       await one.settled();
     }
-    expect(told()).toEqual([
+    expect(reported()).toEqual([
       'Synced→OutOfSync a Synced→OutOfSync',
       'OutOfSync→OutOfSync b Synced→Suspended',
       'OutOfSync→Suspended a OutOfSync→Synced',
@@ -152,28 +153,28 @@ describe('a change of state', () => {
     now += minute;
     one.note('Degraded', passing);
     await one.settled();
-    expect(told()).toEqual(['Synced→Degraded']);
+    expect(reported()).toEqual(['Synced→Degraded']);
   });
 
   it('that flaps is told four times at once, then each ten minutes at most, and at last as it is', async () => {
     let one = openAnnouncer();
-    let kept: SyncAnnouncements | undefined;
+    let stored: SyncAnnouncements | undefined;
     for (let second = 0; second < 3_600; second += 10) {
       now = start + second * 1000;
       // Restarts in between change nothing.
       if (second % 600 === 300) one = openAnnouncer();
       const state = second % 20 === 0 ? 'OutOfSync' : 'Synced';
-      const before = kept?.notification?.delivery_id;
-      kept = one.note(state, { before: kept });
-      if (kept.notification !== null && kept.notification.delivery_id !== before) {
+      const before = stored?.notification?.delivery_id;
+      stored = one.note(state, { before: stored });
+      if (stored.notification !== null && stored.notification.delivery_id !== before) {
         await one.settled();
-        kept = one.note(state, { before: kept });
+        stored = one.note(state, { before: stored });
       }
     }
     now += 600_000;
     one.note('Suspended');
     await one.settled();
-    const words = told();
+    const words = reported();
     expect(words.length).toBeGreaterThan(4);
     expect(words.length).toBeLessThanOrEqual(4 + 6 + 1);
     expect(words.at(-1)).toMatch(/→Suspended$/);
@@ -188,45 +189,45 @@ describe('a process that follows another', () => {
     const first = openAnnouncer();
     first.note('Degraded', { workspaces: { a: 'Degraded' } });
     await first.settled();
-    const kept = first.note('Degraded', { workspaces: { a: 'Degraded' } });
-    expect(kept.notification).toMatchObject({ is_delivered: true, state: 'Degraded' });
+    const stored = first.note('Degraded', { workspaces: { a: 'Degraded' } });
+    expect(stored.notification).toMatchObject({ is_delivered: true, state: 'Degraded' });
     const second = openAnnouncer();
-    second.note('Degraded', { workspaces: { a: 'Degraded' }, before: kept });
+    second.note('Degraded', { workspaces: { a: 'Degraded' }, before: stored });
     second.note('Synced', { workspaces: {} });
     await second.settled();
-    expect(told()).toEqual([
+    expect(reported()).toEqual([
       'Synced→Degraded a Synced→Degraded',
       'Degraded→Synced a Degraded→Synced',
     ]);
   });
 
   it('sends again under the same id what may not have gone out before the crash', async () => {
-    const kept = openAnnouncer().note('Degraded', { workspaces: { a: 'Degraded' } });
-    expect(kept.notification).toMatchObject({ is_delivered: false });
+    const stored = openAnnouncer().note('Degraded', { workspaces: { a: 'Degraded' } });
+    expect(stored.notification).toMatchObject({ is_delivered: false });
     const second = openAnnouncer();
-    second.note('Degraded', { workspaces: { a: 'Degraded' }, before: kept });
+    second.note('Degraded', { workspaces: { a: 'Degraded' }, before: stored });
     await second.settled();
     const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
-    expect(new Set(ids)).toEqual(new Set([kept.notification!.delivery_id]));
+    expect(new Set(ids)).toEqual(new Set([stored.notification!.delivery_id]));
     second.note('Degraded', { workspaces: { a: 'Degraded' } });
-    expect(told().at(-1)).toBe('null→Degraded a null→Degraded');
+    expect(reported().at(-1)).toBe('null→Degraded a null→Degraded');
   });
 
   it('that leads again asks anew what was told in between', async () => {
     const first = openAnnouncer();
-    const kept = first.note('Degraded');
+    const stored = first.note('Degraded');
     await first.settled();
     first.announcer.forget();
-    const told = { ...kept.notification!, state: 'Synced' as const, is_delivered: true };
-    const again = first.note('Synced', { before: { ...kept, notification: told } });
-    expect(again.notification).toEqual(told);
+    const reported = { ...stored.notification!, state: 'Synced' as const, is_delivered: true };
+    const again = first.note('Synced', { before: { ...stored, notification: reported } });
+    expect(again.notification).toEqual(reported);
     expect(receiver.received).toHaveLength(1);
   });
 
   it('sends nothing before the server keeps it', () => {
     const { announcer } = openAnnouncer();
     const { next_look_at: _, ...report } = syncReport({ state: 'OutOfSync' });
-    announcer.note(report, { state: 'OutOfSync', seen: null } as LoopStatus, undefined);
+    announcer.prepare(report, { state: 'OutOfSync', seen: null } as LoopStatus, undefined);
     expect(receiver.received).toEqual([]);
   });
 });
@@ -235,20 +236,28 @@ describe('a notification', () => {
   it('is JSON that Standard Webhooks can verify, of the moment of each try', async () => {
     receiver.replies.push({ status: 503 });
     const one = openAnnouncer();
-    const kept = one.note('OutOfSync', { workspaces: { a: 'OutOfSync' }, message: 'held' });
+    const stored = one.note('OutOfSync', { workspaces: { a: 'OutOfSync' }, message: 'held' });
     await one.settled();
     expect(receiver.received).toHaveLength(2);
-    const { headers, raw, body, path: asked } = receiver.received[1]!;
+    const { headers, raw, body, path: requested } = receiver.received[1]!;
     const hint = readWebhook({ headers, body: Buffer.from(raw) }, new Secret(key, 'test'), [], now);
     expect(hint).toEqual({ form: 'standard', isDue: true });
     const tampered = { headers, body: Buffer.from(raw.replace('OutOfSync', 'Synced')) };
     expect(readWebhook(tampered, new Secret(key, 'test'), [], now)).toBeNull();
-    expect(asked).toBe(path);
+    expect(requested).toBe(path);
     expect(headers['webhook-timestamp']).toBe(String(start / 1000));
     expect(body).toEqual({
-      ...{ id: kept.notification!.delivery_id, event: 'sync.state_changed', owner: 'team-a' },
-      ...{ state: 'OutOfSync', previous_state: 'Synced', message: 'held', error: null },
-      ...{ source: '/srv/gateway', commit_seen: null, commit_applied: null, drift_count: 0 },
+      id: stored.notification!.delivery_id,
+      event: 'sync.state_changed',
+      owner: 'team-a',
+      state: 'OutOfSync',
+      previous_state: 'Synced',
+      message: 'held',
+      error: null,
+      source: '/srv/gateway',
+      commit_seen: null,
+      commit_applied: null,
+      drift_count: 0,
       workspaces: [
         { workspace: 'a', state: 'OutOfSync', previous_state: 'Synced', message: 'of a' },
       ],

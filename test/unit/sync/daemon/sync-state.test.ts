@@ -27,12 +27,21 @@ async function standingAfter(
   const { set } = await readSource(sourceOf(texts), secrets);
   const server = new ModelServer();
   const plan = makePlan(set, server.live(), {
-    ...{ owner, takeOwnership: false, prune: true, now: 0 },
+    owner,
+    takeOwnership: false,
+    prune: true,
+    now: 0,
     suspensions: isSuspended ? [suspension] : [],
   });
   const result: CycleResult = {
-    ...{ plan, refusal: null, declined: false, report: null, warnings: [], deliveries: [] },
-    ...{ ending: endingOfPlan(plan, null), read: server.read() },
+    plan,
+    refusal: null,
+    declined: false,
+    report: null,
+    warnings: [],
+    deliveries: [],
+    ending: endingOfPlan(plan, null),
+    read: server.read(),
   };
   const state = new SyncState({ now: () => 1_000 });
   state.onLook({
@@ -40,7 +49,7 @@ async function standingAfter(
     version: { digest: null, revision: set.source.digest },
     isRetryPending: false,
   });
-  const event = { result, durationMs: 0, isNews: true, wrong: null, isVersionHeld: false };
+  const event = { result, durationMs: 0, isNews: true, sourceFailure: null, isVersionHeld: false };
   state.onEvent(kind === 'cycle' ? { ...event, kind, retryAt: null } : { ...event, kind });
   return state.status;
 }
@@ -58,10 +67,14 @@ describe('a daemon', () => {
   it('that only tells drift is Degraded while a workspace is wrong, and has not applied the version', async () => {
     const terms = { kind: 'drift', isSuspended: false } as const;
     expect(await standingAfter(right, terms)).toMatchObject({
-      ...{ state: 'OutOfSync', driftCount: 2, lastSuccessAt: 1_000 },
+      state: 'OutOfSync',
+      driftCount: 2,
+      lastSuccessAt: 1_000,
     });
     expect(await standingAfter(wrong, terms)).toMatchObject({
-      ...{ state: 'Degraded', applied: null, lastSuccessAt: null },
+      state: 'Degraded',
+      applied: null,
+      lastSuccessAt: null,
     });
   });
 
@@ -69,7 +82,9 @@ describe('a daemon', () => {
     const away = { 'e.yaml': manifest('External', 'away', '{kind: Guardrail, slug: away}') };
     const terms = { kind: 'drift', isSuspended: false } as const;
     expect(await standingAfter(away, terms)).toMatchObject({
-      ...{ state: 'OutOfSync', applied: null, lastSuccessAt: null },
+      state: 'OutOfSync',
+      applied: null,
+      lastSuccessAt: null,
       message: expect.stringContaining('is blocked'),
     });
   });

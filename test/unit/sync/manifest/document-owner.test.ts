@@ -39,8 +39,10 @@ describe('a file of another program', () => {
     expect(faults).toEqual([]);
     expect(kinds).toEqual(['Workspace']);
     expect(leftAlone).toEqual({
-      ...{ ignored: [], otherEnvironments: [] },
-      ...{ foreignFiles: [path], foreignDocuments: [] },
+      ignored: [],
+      otherEnvironments: [],
+      foreignFiles: [path],
+      foreignDocuments: [],
     });
   });
 
@@ -149,7 +151,9 @@ describe('what may have been meant as a manifest', () => {
   it('is a fault where the file is no YAML, which names the way out', async () => {
     const { faults, leftAlone } = await check({ 'chart.yaml': 'a: {{ .Values.x }}\nb: c: d\n' });
     expect(faults[0]).toMatchObject({ code: 'yaml-syntax' });
-    expect(faults[0]?.fix).toContain('name the file in .gatewrightignore if it contains no manifest');
+    expect(faults[0]?.fix).toContain(
+      'name the file in .gatewrightignore if it contains no manifest',
+    );
     expect(leftAlone.foreignFiles).toEqual([]);
   });
 });

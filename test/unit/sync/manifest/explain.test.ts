@@ -23,9 +23,9 @@ async function all(kind: KindName, path: readonly string[] = []): Promise<Explan
 
 describe.each(kindNames)('%s', (kind) => {
   it('explains each of its fields, with a type and an example', async () => {
-    const told = await all(kind);
-    expect(told.length).toBeGreaterThan(2);
-    const silent = told.filter(({ meaning, type, example, field }) => {
+    const reported = await all(kind);
+    expect(reported.length).toBeGreaterThan(2);
+    const silent = reported.filter(({ meaning, type, example, field }) => {
       const hasExample = field === kind || example !== undefined;
       return meaning === '' || type === '' || type === 'anything' || !hasExample;
     });

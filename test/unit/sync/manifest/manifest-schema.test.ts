@@ -4,7 +4,12 @@ import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { dump, loadAll } from 'js-yaml';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type KindName, kindNames, kinds, singletonName } from '../../../../src/model/kinds/kinds.ts';
+import {
+  type KindName,
+  kindNames,
+  kinds,
+  singletonName,
+} from '../../../../src/model/kinds/kinds.ts';
 import { anySchema, kindSchema } from '../../../../src/sync/authoring/manifest-schema.ts';
 import { annotations, metadataKeys } from '../../../../src/sync/manifest/manifest-metadata.ts';
 import { readTexts } from '../../../support/sync/manifests.ts';
@@ -292,8 +297,27 @@ function changed(
 }
 
 const wrongValues: readonly unknown[] = [
-  ...[null, '', 'x', 'a b', -1, 0, 1, 1.5, 1e15, true, false, [], ['x'], {}, { a: 1 }],
-  ...['x'.repeat(6000), [null], [{}], '/etc/passwd', '../x', 'a/b/c'],
+  null,
+  '',
+  'x',
+  'a b',
+  -1,
+  0,
+  1,
+  1.5,
+  1e15,
+  true,
+  false,
+  [],
+  ['x'],
+  {},
+  { a: 1 },
+  'x'.repeat(6000),
+  [null],
+  [{}],
+  '/etc/passwd',
+  '../x',
+  'a/b/c',
 ];
 
 function* mistakesIn(document: Document): Generator<readonly [string, Document]> {
@@ -301,9 +325,9 @@ function* mistakesIn(document: Document): Generator<readonly [string, Document]>
     const place = path.join('.');
     yield [`${place} left out`, changed(document, path, (holder, key) => delete holder[key])];
     for (const value of wrongValues) {
-      const shown = JSON.stringify(value).slice(0, 20);
+      const displayed = JSON.stringify(value).slice(0, 20);
       yield [
-        `${place} = ${shown}`,
+        `${place} = ${displayed}`,
         changed(document, path, (holder, key) => {
           holder[key] = value;
         }),

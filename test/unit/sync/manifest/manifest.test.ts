@@ -149,7 +149,7 @@ describe('a field of several forms', () => {
     ['{a: 1}', '6:49', 'must be text or a list, not a map'],
     ['[a, 1]', '6:53', 'must be text, not a number'],
     ['[]', '6:49', 'must have at least one item'],
-  ])('that holds %s is told at %s what it %s', async (excludes, place, told) => {
+  ])('that holds %s is told at %s what it %s', async (excludes, place, reported) => {
     const conditions = `conditions: [{key: model, value: x, excludes: ${excludes}}]`;
     const rest = 'groupBy: [{key: api_key}]\ntype: cost\ncreditLimit: 5';
     const text = manifest('UsageLimitPolicy', 'p', `name: p\n${conditions}\n${rest}`, inSupport);
@@ -157,7 +157,7 @@ describe('a field of several forms', () => {
     expect(faults).toHaveLength(1);
     const { position, message } = faults[0]!;
     expect(`${position.line}:${position.column}`).toBe(place);
-    expect(message).toContain(told);
+    expect(message).toContain(reported);
   });
 });
 

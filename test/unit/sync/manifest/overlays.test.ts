@@ -230,9 +230,9 @@ metadata: {team: cx}
       'description: "${values.constructor}"',
       'keys.yaml:6:16 the value values.constructor is not set | write constructor into environments/prod/values.yaml, or set a default: ${values.constructor:-value}',
     ],
-  ])('that do not fit are told: %s', async (spec, told) => {
+  ])('that do not fit are told: %s', async (spec, reported) => {
     const texts = { ...base(spec), [prodValues]: 'name: prod\nmap: {a: 1}\n' };
-    expect(await faultsOf(texts)).toEqual([told]);
+    expect(await faultsOf(texts)).toEqual([reported]);
   });
 
   it('of the wrong type are told with where they are used and where they stand', async () => {
@@ -255,11 +255,11 @@ metadata: {team: cx}
     ['a: &x 1\nb: *x', 'environments/prod/values.yaml:1:4 anchors and aliases (& and *)'],
     ['a: 1\na: 2', 'environments/prod/values.yaml:2:1 the key "a" occurs twice'],
     ['a: [', 'environments/prod/values.yaml:1:4'],
-  ])('are refused, alone, where they are wrong themselves: %j', async (values, told) => {
+  ])('are refused, alone, where they are wrong themselves: %j', async (values, reported) => {
     const texts = { ...base('description: ${values.a}'), [prodValues]: values };
     const [fault, ...others] = await faultsOf(texts);
     expect([fault, others.filter((other) => !other.includes('values.yaml'))]).toEqual([
-      expect.stringContaining(told),
+      expect.stringContaining(reported),
       [],
     ]);
   });
@@ -280,7 +280,7 @@ metadata: {team: cx}
       [prodValues]: big,
     };
     const faults = await faultsOf(texts);
-    expect(faults.some((told) => told.includes('values come to more than 64 MiB'))).toBe(true);
+    expect(faults.some((reported) => reported.includes('values exceed 64 MiB'))).toBe(true);
   });
 
   it('without an environment are not set, and say how they would be', async () => {
@@ -431,7 +431,7 @@ config:
       'outside of an environment',
       { 'p.yaml': patch('description: x') },
       [
-        'p.yaml:1:8 a patch stands in an environment | move it to environments/NAME/ of the source, which --env NAME chooses',
+        'p.yaml:1:8 a patch must be in an environment | move it to environments/NAME/ of the source, which --env NAME chooses',
       ],
     ],
     [
@@ -451,13 +451,13 @@ config:
         `${prodPatch}:6:16 the value values.x is not set | write x into ${prodValues}, or set a default: \${values.x:-value}`,
       ],
     ],
-  ])('%s is a fault with both places', async (_, texts, told) => {
-    expect(await faultsOf({ [prodValues]: '', ...base(''), ...texts })).toEqual(told);
+  ])('%s is a fault with both places', async (_, texts, reported) => {
+    expect(await faultsOf({ [prodValues]: '', ...base(''), ...texts })).toEqual(reported);
   });
 
   it('of a manifest that cannot be read waits for that', async () => {
     const texts = { 'ws.yaml': support, 'keys.yaml': 'a: [', [prodPatch]: patch('description: x') };
-    expect((await faultsOf(texts)).map((told) => told.split(' ')[0])).toEqual(['keys.yaml:1:4']);
+    expect((await faultsOf(texts)).map((reported) => reported.split(' ')[0])).toEqual(['keys.yaml:1:4']);
   });
 
   it('tells where each field comes from', async () => {
@@ -488,9 +488,9 @@ describe('a plan', () => {
     const server = new ModelServer();
     server.apply(server.plan(await setOf(texts(1))));
     const plan = server.plan(await setOf(texts(2)));
-    const told = textReport({ plan, report: null, refusal: null, warnings: [], declined: false });
+    const reported = textReport({ plan, report: null, refusal: null, warnings: [], declined: false });
     expect(
-      told.replaceAll(/[\uFDD0-\uFDEF]/g, ''),
+      reported.replaceAll(/[\uFDD0-\uFDEF]/g, ''),
     ).toContain(`~ update ApiKey/support/bot  keys.yaml:1:1 (patched by ${prodPatch}:1:1)
     ~ spec.description: "x1" → "x2"  (keys.yaml:6:16 (value from ${prodValues}:1:4))
     ~ spec.rateLimits[0].value: 1 → 2  (${prodPatch}:6:51 (patches keys.yaml:4:1))  ! loosens
@@ -501,7 +501,9 @@ describe('a plan', () => {
       {
         path: '/rate_limits/0/value',
         position: {
-          ...{ file: prodPatch, line: 6, column: 51 },
+          file: prodPatch,
+          line: 6,
+          column: 51,
           related: [{ relation: 'patches', file: 'keys.yaml', line: 4, column: 1 }],
         },
       },
@@ -570,18 +572,18 @@ describe('defaults', () => {
     ]);
     const { warnings } = new ModelServer().plan(set);
     expect(warnings).toContainEqual(expect.stringContaining(note));
-    const told = async (...words: string[]) =>
+    const reported = async (...words: string[]) =>
       await runWords(['validate', '--env', 'prod', ...words], root);
-    expect(await told()).toMatchObject({
+    expect(await reported()).toMatchObject({
       exitCode: 0,
       stdout: expect.stringContaining(`warning: ${note}`),
     });
-    expect(JSON.parse((await told('-o', 'json')).stdout)).toMatchObject({
+    expect(JSON.parse((await reported('-o', 'json')).stdout)).toMatchObject({
       valid: true,
       faults: [],
       warnings: [{ line: 4, code: 'unreached-defaults' }, { file: 'gone/defaults.yaml' }],
     });
-    expect((await told('-o', 'github')).stdout).toMatch(
+    expect((await reported('-o', 'github')).stdout).toMatch(
       /^::warning file=environments\/prod\/defaults.yaml,line=4,col=3,title=unreached-defaults::/,
     );
   });
@@ -636,13 +638,13 @@ describe('defaults', () => {
     [
       'other.yaml',
       defaults('a: 1'),
-      'Defaults stand in a file of their own | move it to the file defaults.yaml',
+      'Defaults must be in a file of their own | move it to the file defaults.yaml',
     ],
-  ])('in %s are refused where they are wrong', async (path, text, told) => {
+  ])('in %s are refused where they are wrong', async (path, text, reported) => {
     const [fault] = (await faultsOf({ 'ws.yaml': support, [path]: text }, null)).filter(
       (one) => !one.includes('has no field "a"'),
     );
-    expect(fault).toContain(told);
+    expect(fault).toContain(reported);
   });
 
   it('of one location are not those of another', async () => {
@@ -673,7 +675,8 @@ it('what sops has encrypted beside a patch is named from there', async () => {
     'environments/prod/secrets.sops.yaml': sopsFile('values.sops.yaml'),
   };
   const { set, faults } = await readDesired(await filesOf(texts, 'prod'), {
-    ...{ ...secrets, requireSecrets: true },
+    ...secrets,
+    requireSecrets: true,
     ageIdentities: testIdentity(''),
   });
   expect(faults).toBeUndefined();
@@ -691,8 +694,8 @@ it('a patch that has been encrypted keeps what it says closed, and goes into its
     ),
     'environments/prod/crm.yaml': `${patch(`configurations: {headers: {X-A: "${sealed}"}}`, 'crm', 'McpIntegration', '')}sops: {mac: "${sealed}", age: [{recipient: a, enc: b}]}\n`,
   };
-  const told = await faultsOf(texts);
-  expect(told.filter((one) => !one.startsWith('environments/prod/crm.yaml'))).toEqual([]);
+  const reported = await faultsOf(texts);
+  expect(reported.filter((one) => !one.startsWith('environments/prod/crm.yaml'))).toEqual([]);
   const read = await readSource(await filesOf(texts, 'prod'), { ...secrets, requireSecrets: true });
   expect(read.set.faults.length).toBeGreaterThan(0);
   expect(() => requireValidPart(read, null)).toThrow(Failure);

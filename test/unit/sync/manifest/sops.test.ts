@@ -33,7 +33,7 @@ function headersOf(desired: DesiredResult): Record<string, string> {
   );
 }
 
-function toldOf(desired: DesiredResult): string {
+function reportedOf(desired: DesiredResult): string {
   return (desired.faults ?? []).map(({ message, fix }) => `${message} | ${fix}`).join('\n');
 }
 
@@ -111,8 +111,8 @@ describe('a value of a file that the real sops has encrypted', () => {
     const right = { 'crm.yaml': naming('crm.token'), 'secrets.sops.yaml': text };
     expect((await readTexts(right, closed)).faults).toBeUndefined();
     const wrong = await readTexts({ ...right, 'crm.yaml': naming('crm.tokn') }, closed);
-    expect(toldOf(wrong)).toContain('secrets.sops.yaml has no value crm.tokn');
-    expect(toldOf(wrong)).toContain('did you mean "token"?');
+    expect(reportedOf(wrong)).toContain('secrets.sops.yaml has no value crm.tokn');
+    expect(reportedOf(wrong)).toContain('did you mean "token"?');
   });
 });
 
@@ -195,25 +195,25 @@ describe('an encrypted file is refused', () => {
     const desired = await readTexts(texts, own);
     expect(placesOf(desired)).toHaveLength(1);
     expect(placesOf(desired)[0]).toMatch(/^crm\.yaml:9:\d+ sops-/);
-    expect(toldOf(desired)).toContain(message);
-    expect(toldOf(desired)).not.toMatch(/canary|AGE-SECRET|plain-by-mistake/);
+    expect(reportedOf(desired)).toContain(message);
+    expect(reportedOf(desired)).not.toMatch(/canary|AGE-SECRET|plain-by-mistake/);
   });
 
   it('of another recipient with the names of both, never with an identity', async () => {
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile('other.sops.yaml') };
-    const told = toldOf(await readTexts(texts, own));
-    expect(told).toMatch(
+    const reported = reportedOf(await readTexts(texts, own));
+    expect(reported).toMatch(
       /it is encrypted for age1\w+; the identities at hand are those of age1\w+/,
     );
-    expect(told).toContain('sops updatekeys');
-    expect(told).not.toContain('AGE-SECRET-KEY');
+    expect(reported).toContain('sops updatekeys');
+    expect(reported).not.toContain('AGE-SECRET-KEY');
   });
 
   it('without any identity with the setting and the recipients', async () => {
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile('other.sops.yaml') };
     const desired = await readTexts(texts);
     expect(placesOf(desired)).toEqual(['crm.yaml:9:35 secret-missing']);
-    expect(toldOf(desired)).toMatch(
+    expect(reportedOf(desired)).toMatch(
       /set GATEWRIGHT_AGE_KEY_FILE to a file with an identity of age1/,
     );
   });
@@ -224,19 +224,19 @@ describe('an encrypted file is refused', () => {
   ])('for %s alone, by its name', async (name, message) => {
     const text = sopsFile('other.sops.yaml').replace('    age:', `    ${name}:`);
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': text };
-    expect(toldOf(await readTexts(texts, own))).toContain(message);
+    expect(reportedOf(await readTexts(texts, own))).toContain(message);
   });
 
   it('with groups of recipients, and with rules by comments', async () => {
     const groups = sopsFile('groups.sops.yaml');
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': groups };
-    expect(toldOf(await readTexts(texts, own))).toContain('split among several groups');
+    expect(reportedOf(await readTexts(texts, own))).toContain('split among several groups');
     const commented = sopsFile('other.sops.yaml').replace(
       'unencrypted_suffix: _unencrypted',
       'encrypted_comment_regex: secret',
     );
-    const told = toldOf(await readTexts({ ...texts, 'secrets.sops.yaml': commented }, own));
-    expect(told).toContain('encrypted_comment_regex selects the encrypted values by comments');
+    const reported = reportedOf(await readTexts({ ...texts, 'secrets.sops.yaml': commented }, own));
+    expect(reported).toContain('encrypted_comment_regex selects the encrypted values by comments');
   });
 
   it('of a hostile size before a key is tried', async () => {
@@ -245,7 +245,9 @@ describe('an encrypted file is refused', () => {
       `$&${' '.repeat(12)}${'A'.repeat(9_000)}\n`,
     );
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': text };
-    expect(toldOf(await readTexts(texts, own))).toContain('sops.age is larger than any that sops writes');
+    expect(reportedOf(await readTexts(texts, own))).toContain(
+      'sops.age is larger than any that sops writes',
+    );
   });
 });
 
@@ -255,7 +257,7 @@ describe('what a file proves where only encrypted values are counted', () => {
     expect(await readKey('token', text.replace('free to change', 'changed'))).toBe(canary);
     const counted = text.replace('mac_only_encrypted: true', 'mac_only_encrypted: false');
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': counted };
-    expect(toldOf(await readTexts(texts, own))).toContain('the MAC does not match');
+    expect(reportedOf(await readTexts(texts, own))).toContain('the MAC does not match');
   });
 });
 
@@ -294,7 +296,7 @@ describe('a place that valueFrom.sops names', () => {
   ])('must not lead %s', async (_, manifest, message) => {
     const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': text }, own);
     expect(placesOf(desired)).toHaveLength(1);
-    expect(toldOf(desired)).toContain(message);
+    expect(reportedOf(desired)).toContain(message);
   });
 
   it.each([
@@ -304,7 +306,7 @@ describe('a place that valueFrom.sops names', () => {
     ['nothing', 'null', 'sops must be a map'],
   ])('must not be given by %s', async (_, sops, message) => {
     const manifest = integration(`{X-A: {valueFrom: {sops: ${sops}}}}`);
-    expect(toldOf(await readTexts({ 'crm.yaml': manifest }, own))).toContain(message);
+    expect(reportedOf(await readTexts({ 'crm.yaml': manifest }, own))).toContain(message);
   });
 
   it('keeps what the server has where it is optional and not there, or nothing can open it', async () => {
@@ -322,7 +324,7 @@ describe('a place that valueFrom.sops names', () => {
     const damaged = text.replace('https://crm', 'https://evil');
     const manifest = naming('crm.token', ', optional: true');
     const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': damaged }, own);
-    expect(toldOf(desired)).toContain('the MAC does not match');
+    expect(reportedOf(desired)).toContain('the MAC does not match');
   });
 });
 
@@ -341,7 +343,7 @@ describe('a manifest that sops has encrypted', () => {
     expect((await readTexts(texts, { requireSecrets: false })).faults).toBeUndefined();
     const desired = await readTexts(texts);
     expect(placesOf(desired)).toEqual(['crm.sops.yaml:5:1 secret-missing']);
-    expect(toldOf(desired)).toContain('no age identity is available');
+    expect(reportedOf(desired)).toContain('no age identity is available');
   });
 
   it('proves its plain fields, too: a secret is sent to no other address', async () => {
@@ -360,14 +362,12 @@ describe('a manifest that sops has encrypted', () => {
   });
 
   it('must not hide what it declares', async () => {
-    const told = await readTexts({ 'whole.sops.yaml': sopsFile('whole.sops.yaml') }, own);
-    expect(placesOf(told)).toEqual(['whole.sops.yaml:1:13 sealed-field']);
-    expect(toldOf(told)).toContain(
-      'apiVersion is encrypted, so it is unclear what this declares',
-    );
-    expect(toldOf(told)).toContain('--encrypted-regex');
+    const reported = await readTexts({ 'whole.sops.yaml': sopsFile('whole.sops.yaml') }, own);
+    expect(placesOf(reported)).toEqual(['whole.sops.yaml:1:13 sealed-field']);
+    expect(reportedOf(reported)).toContain('apiVersion is encrypted, so it is unclear what this declares');
+    expect(reportedOf(reported)).toContain('--encrypted-regex');
     const named = await readTexts({ 'wide.sops.yaml': sopsFile('wide.sops.yaml') }, own);
-    expect(toldOf(named)).toContain('metadata.name is encrypted');
+    expect(reportedOf(named)).toContain('metadata.name is encrypted');
   });
 
   it('must encrypt nothing that plans and servers show', async () => {
@@ -376,8 +376,8 @@ describe('a manifest that sops has encrypted', () => {
     const plain = text.replace(name, '    name: crm').replace('^(url|name|', '^(url|');
     const desired = await readTexts({ 'wide.sops.yaml': plain }, { requireSecrets: false });
     expect(placesOf(desired)).toEqual(['wide.sops.yaml:7:10 sealed-field']);
-    expect(toldOf(desired)).toContain('spec.url is encrypted, but is not a secret field');
-    expect(toldOf(desired)).toContain('spec.configurations.headers.*');
+    expect(reportedOf(desired)).toContain('spec.url is encrypted, but is not a secret field');
+    expect(reportedOf(desired)).toContain('spec.configurations.headers.*');
   });
 });
 

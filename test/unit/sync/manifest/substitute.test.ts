@@ -1,11 +1,11 @@
 /** Guarantees what becomes of `${VAR}` in a manifest. */
 import { describe, expect, it } from 'vitest';
-import { SubstitutionBudget } from '../../../../src/sync/overlay/substitution-budget.ts';
 import {
   type EnvironmentValues,
   substitute,
   toScalar,
 } from '../../../../src/sync/overlay/substitute.ts';
+import { SubstitutionBudget } from '../../../../src/sync/overlay/substitution-budget.ts';
 import { valueAt } from '../../../../src/sync/resources/spec-paths.ts';
 import {
   inSupport,

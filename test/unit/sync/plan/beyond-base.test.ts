@@ -26,7 +26,7 @@ function setFrom(chosen: Version) {
 }
 
 /** Each field of each change, and each change as such. */
-function told(changes: ReturnType<ModelServer['plan']>['changes']): string[] {
+function reported(changes: ReturnType<ModelServer['plan']>['changes']): string[] {
   return changes.flatMap(({ id, action, fields }) => [
     `${action} ${id}`,
     ...fields.map(({ path, to }) => `${action} ${id} ${path} ${JSON.stringify(to)}`),
@@ -40,11 +40,11 @@ it('what is beyond the base and what is shared make the whole plan, and share no
       server.apply(server.plan(setFrom(applied)));
       const [of, against] = [server.plan(setFrom(head)), server.plan(setFrom(base))];
       const { plan, baseline } = beyondBase(of, against);
-      const [beyond, shared, undone] = [plan.changes, baseline.already, baseline.undone].map(told);
-      expect(new Set([...beyond!, ...shared!])).toEqual(new Set(told(of.changes)));
+      const [beyond, shared, undone] = [plan.changes, baseline.already, baseline.undone].map(reported);
+      expect(new Set([...beyond!, ...shared!])).toEqual(new Set(reported(of.changes)));
       const fieldsOf = (all: readonly string[]) => all.filter((one) => one.split(' ').length > 2);
       expect(fieldsOf(shared!).filter((one) => beyond!.includes(one))).toEqual([]);
-      expect(new Set([...undone!, ...shared!])).toEqual(new Set(told(against.changes)));
+      expect(new Set([...undone!, ...shared!])).toEqual(new Set(reported(against.changes)));
       expect(beyondBase(of, null).plan.changes).toEqual(of.changes);
       const none = beyondBase(of, of);
       expect([none.plan.changes, none.baseline.undone]).toEqual([[], []]);

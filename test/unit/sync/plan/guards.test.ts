@@ -54,7 +54,9 @@ describe('findRefusal', () => {
     const all = Array.from({ length: 30 }, (_, at) => want('Workspace', `w${at}`));
     server.apply(server.plan(setOf(all)));
     const gone = all.map((resource) => ({ ...resource, absent: true }));
-    expect(findPruneRefusal(server.plan(setOf(gone)), { allowDeletes: null, command })).toBeUndefined();
+    expect(
+      findPruneRefusal(server.plan(setOf(gone)), { allowDeletes: null, command }),
+    ).toBeUndefined();
   });
 });
 
@@ -71,7 +73,10 @@ describe('a workspace that left the source', () => {
     const server = new ModelServer();
     server.apply(server.plan(setOf(before)));
     return makePlan(setOf(wanted), server.live(), {
-      ...{ owner, takeOwnership: false, prune: true, now: 0 },
+      owner,
+      takeOwnership: false,
+      prune: true,
+      now: 0,
       isReleased: (id) => names.includes(id),
     });
   }
@@ -84,10 +89,11 @@ describe('a workspace that left the source', () => {
       ['Config/old/routing', 'parent-stays'],
       ['Workspace/old', 'guarded'],
     ]);
-    const [told] = releaseAdvice(plan, null, command);
-    expect(told).toContain(`${called} --allow-deletes 4 --delete Workspace/old`);
+    const [reported] = releaseAdvice(plan, null, command);
+    expect(reported).toContain(`${called} --allow-deletes 4 --delete Workspace/old`);
     expect(planNaming(['Workspace/old'], others.slice(1))).toMatchObject({
-      ...{ blocked: [], changes: { length: 4 } },
+      blocked: [],
+      changes: { length: 4 },
     });
   });
 
@@ -97,8 +103,8 @@ describe('a workspace that left the source', () => {
       scopes: ['logs.list'],
       defaults: { config_id: { $ref: 'Config/shared' } },
     });
-    const kept = want('Workspace', 'old', {}, { protected: true });
-    const plan = planNaming(['Workspace/old'], others, [...others, kept, key, shared]);
+    const stored = want('Workspace', 'old', {}, { protected: true });
+    const plan = planNaming(['Workspace/old'], others, [...others, stored, key, shared]);
     expect(plan.changes).toEqual([]);
     expect(plan.blocked.map(({ id, reason }) => [id, reason])).toEqual([
       ['ApiKey/old/bot', 'parent-stays'],

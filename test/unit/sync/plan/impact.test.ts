@@ -1,7 +1,7 @@
 /** Guarantees that a plan tells what its changes reach: all that uses them, through others too, and nothing else. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Impacts, summarizeImpact, findAffected } from '../../../../src/sync/plan/impact.ts';
+import { findAffected, type Impacts, summarizeImpact } from '../../../../src/sync/plan/impact.ts';
 import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import { planDocument } from '../../../../src/sync/report/document.ts';
 import { markdownReport } from '../../../../src/sync/report/markdown.ts';
@@ -21,7 +21,10 @@ const config = (name: string, guardrails: readonly string[], fields: Spec = {}) 
   });
 const key = (name: string, by: string | null, fields: Spec = {}) =>
   want('ApiKey', `w/${name}`, {
-    ...{ type: 'workspace', sub_type: 'service', scopes: ['logs.view'], ...fields },
+    type: 'workspace',
+    sub_type: 'service',
+    scopes: ['logs.view'],
+    ...fields,
     ...(by === null ? {} : { defaults: { config_id: ref(`Config/w/${by}`) } }),
   });
 const guardrail = (name: string, fields: Spec = {}) =>
@@ -61,9 +64,7 @@ describe('what a change reaches', () => {
     ];
     expect(reached(planFrom(before, after))).toEqual({
       'ApiKey/w/one': ['ApiKey/w/one'],
-      'Workspace/w': [
-        ...['ApiKey/w/one', 'ApiKey/w/two', 'Config/w/a', 'Config/w/b', 'Guardrail/w/g'],
-      ],
+      'Workspace/w': ['ApiKey/w/one', 'ApiKey/w/two', 'Config/w/a', 'Config/w/b', 'Guardrail/w/g'],
     });
   });
 
@@ -118,21 +119,21 @@ describe('what a change reaches', () => {
 
 describe('the impact of a change is told', () => {
   const plan = planFrom([...common, guardrail('g')], [...common, guardrail('g', { deny: true })]);
-  const told = (lastUses: ReadonlyMap<string, string | null>) => {
+  const reported = (lastUses: ReadonlyMap<string, string | null>) => {
     const impacts: Impacts = new Map(
       [...findAffected(plan)].map(([id, all]) => [id, summarizeImpact(all, lastUses)]),
     );
-    const shown = { plan, impacts, report: null, declined: false, refusal: null, warnings: [] };
+    const displayed = { plan, impacts, report: null, declined: false, refusal: null, warnings: [] };
     return {
-      text: forTerminal(textReport(shown), { color: false }),
-      markdown: markdownReport(shown),
+      text: forTerminal(textReport(displayed), { color: false }),
+      markdown: markdownReport(displayed),
       change: (planDocument(plan, [], impacts).changes as { impact: unknown }[])[0],
     };
   };
   const id = plan.live.get('ApiKey/w/one')!.id;
 
   it('in text, Markdown and JSON, with the latest use', () => {
-    const { text, markdown, change } = told(new Map([[id, '2026-11-21T22:00:00.000Z']]));
+    const { text, markdown, change } = reported(new Map([[id, '2026-11-21T22:00:00.000Z']]));
     const line =
       'reaches 1 config, 1 API key; last used 2026-11-21T22:00:00.000Z by ApiKey/w/one\n';
     expect(text).toContain(`    ${line}`);
@@ -143,14 +144,16 @@ describe('the impact of a change is told', () => {
           Config: { count: 1, names: ['Config/w/a'] },
           ApiKey: { count: 1, names: ['ApiKey/w/one'] },
         },
-        ...{ lastUsedAt: '2026-11-21T22:00:00.000Z', lastUsedBy: 'ApiKey/w/one', keysAsked: 1 },
+        lastUsedAt: '2026-11-21T22:00:00.000Z',
+        lastUsedBy: 'ApiKey/w/one',
+        keysRequested: 1,
       },
     });
   });
 
   it('and says what was never used, and what is not known', () => {
-    expect(told(new Map([[id, null]])).text).toContain('1 API key; never used\n');
-    expect(told(new Map()).text).toContain('1 API key; their last use is unknown\n');
+    expect(reported(new Map([[id, null]])).text).toContain('1 API key; never used\n');
+    expect(reported(new Map()).text).toContain('1 API key; their last use is unknown\n');
   });
 
   it('by a bounded number of names, however much is reached', () => {

@@ -49,7 +49,7 @@ async function planOf(
   return makePlan(read, server.live(), { owner, takeOwnership: false, prune: true, now: 0, scope });
 }
 
-const told = ({ changes, blocked }: Plan): string[] => [
+const reported = ({ changes, blocked }: Plan): string[] => [
   ...changes.map(({ action, id }) => `${action} ${id}`),
   ...blocked.map(({ reason, id }) => `${reason} ${id}`),
 ];
@@ -90,7 +90,7 @@ describe('a workspace in which the source is wrong', () => {
     async (_, text) => {
       const after = { ...without(estate, 'support/b.yaml', 'sales/b.yaml'), ...others };
       const plan = await planOf({ ...after, 'sales/a.yaml': text });
-      expect(told(plan)).toEqual([...healthy, 'delete Config/support/b']);
+      expect(reported(plan)).toEqual([...healthy, 'delete Config/support/b']);
       expect(plan.faults.map(({ workspaces }) => workspaces)).toEqual([['sales']]);
       expect(plan.faults[0]?.fault.position.file).toBe('sales/a.yaml');
     },
@@ -152,14 +152,14 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
         expect.arrayContaining(['create Workspace/more', 'create Config/more/c']),
       );
       expect(plan.changes.filter(({ action }) => action === 'delete')).toEqual([]);
-      expect(told(plan)).not.toContain('create Config/sles/a');
+      expect(reported(plan)).not.toContain('create Config/sles/a');
       expect(plan.faults.length).toBeGreaterThan(0);
     },
   );
 
   it('is that of what was applied from a file that cannot be read', async () => {
     const plan = await planOf({ ...estate, ...others, 'sales/a.yaml': 'a: [' });
-    expect(told(plan)).toEqual(healthy);
+    expect(reported(plan)).toEqual(healthy);
     expect(plan.faults).toMatchObject([{ workspaces: ['sales'], unread: 'sales/a.yaml' }]);
   });
 
@@ -170,9 +170,9 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
       'sales/a.yaml': config('a', 'trade', 5),
       'sales/b.yaml': config('b', 'trade'),
     };
-    expect(told(await planOf(after))).toEqual([]);
+    expect(reported(await planOf(after))).toEqual([]);
     const lost = without(after, 'sales/ws.yaml');
-    expect(told(await planOf({ ...lost, 'sales/ws.yaml': 'a: [' }))).toEqual([]);
+    expect(reported(await planOf({ ...lost, 'sales/ws.yaml': 'a: [' }))).toEqual([]);
   });
 
   it('is held under its former name also where only something in it is wrong', async () => {
@@ -182,7 +182,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
       'sales/a.yaml': config('a', 'trade', 5),
       'sales/b.yaml': manifest('Config', 'b', 'x: 1', ', workspace: trade'),
     };
-    expect(told(await planOf(after))).toEqual([]);
+    expect(reported(await planOf(after))).toEqual([]);
   });
 
   it('lets what refers to it go on with what is on the server, and holds what refers to what is not', async () => {
@@ -204,7 +204,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
       },
       { before },
     );
-    expect(told(plan)).toEqual([
+    expect(reported(plan)).toEqual([
       'create UsageLimitPolicy/support/on-old',
       'dependency UsageLimitPolicy/support/on-new',
     ]);
@@ -224,7 +224,8 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
         faults: [
           {
             position: { file: 'sales/.gatewrightignore', line: 1, column: 1 },
-            ...{ code: 'ignore-rule', message: 'm' },
+            code: 'ignore-rule',
+            message: 'm',
           },
         ],
       },
@@ -242,7 +243,7 @@ describe('a scope of workspaces', () => {
       'sales/a.yaml': config('a', 'sales', 2),
     };
     const plan = await planOf(after, { scope: new Set(['support']) });
-    expect(told(plan)).toEqual(['update Config/support/a', 'delete Config/support/b']);
+    expect(reported(plan)).toEqual(['update Config/support/a', 'delete Config/support/b']);
     expect(plan).toMatchObject({ owned: 3, desired: 2, unchanged: 1, faults: [] });
   });
 
@@ -254,10 +255,10 @@ describe('a scope of workspaces', () => {
       'sales/a.yaml': manifest('Config', 'a', 'x: 1', ', workspace: sales'),
     };
     expect((await readDesired(sourceOf(wrong), secrets, scope)).faults).toBeUndefined();
-    expect(told(await planOf(wrong, { scope }))).toEqual(['delete Config/support/b']);
+    expect(reported(await planOf(wrong, { scope }))).toEqual(['delete Config/support/b']);
     const twice = { ...gone, 'sales/c.yaml': config('a', 'sales') };
     expect((await readDesired(sourceOf(twice), secrets, scope)).faults).toBeUndefined();
-    expect(told(await planOf(twice, { scope }))).toEqual(['unread Config/support/b']);
+    expect(reported(await planOf(twice, { scope }))).toEqual(['unread Config/support/b']);
     const unread = { ...gone, 'sales/a.yaml': 'a: [' };
     expect((await readDesired(sourceOf(unread), secrets, scope)).faults).toHaveLength(1);
   });
@@ -322,7 +323,10 @@ it('after any one edit of any file, and however manifests are laid out in files,
         server.apply(server.plan(set!));
         const faults = [...read.set.faults, ...read.waiting];
         const plan = makePlan({ ...read.set, faults }, server.live(), {
-          ...{ owner, takeOwnership: false, prune: true, now: 0 },
+          owner,
+          takeOwnership: false,
+          prune: true,
+          now: 0,
         });
         expect(plan.changes.filter(({ prune, action }) => prune || action === 'replace')).toEqual(
           [],

@@ -59,7 +59,7 @@ function planOf(set: DesiredSet, server: ModelServer): Plan {
   return makePlan(set, server.live(), { owner, takeOwnership: false, prune: true, now: 0 });
 }
 
-const told = ({ changes, blocked }: Plan): string[] => [
+const reported = ({ changes, blocked }: Plan): string[] => [
   ...changes.map(({ action, id }) => `${action} ${id}`),
   ...blocked.map(({ reason, id }) => `${reason} ${id}`),
 ];
@@ -78,15 +78,17 @@ describe('where the source is wrong in a workspace', () => {
       'sales/more.yaml': wrong,
       'support/b.yaml': config('b', 2, ', workspace: support'),
     });
-    expect(told(planOf(fillFromLastValid(now, before), server))).toEqual(['update Config/support/b']);
+    expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual([
+      'update Config/support/b',
+    ]);
     change(server, 'Config/sales/a', { config: { targets: [{ weight: 5 }] } });
     const plan = planOf(fillFromLastValid(now, before), server);
-    expect(told(plan)).toEqual(['update Config/sales/a', 'update Config/support/b']);
+    expect(reported(plan)).toEqual(['update Config/sales/a', 'update Config/support/b']);
     expect(plan.changes[0]!.fields).toMatchObject([{ reason: 'drift', from: 5, to: 1 }]);
     expect(new Set(plan.faults.flatMap(({ workspaces }) => workspaces))).toEqual(
       new Set(['sales']),
     );
-    expect(told(planOf(now, server))).toEqual(['update Config/support/b']);
+    expect(reported(planOf(now, server))).toEqual(['update Config/support/b']);
   });
 
   it('what others deleted there is made again, and what left the source there stays', async () => {
@@ -94,7 +96,7 @@ describe('where the source is wrong in a workspace', () => {
     const { 'sales/a.yaml': _, 'sales/key.yaml': __, ...rest } = estate;
     const now = await soundOf({ ...rest, 'sales/more.yaml': wrong });
     server.remove(server.find('Config/sales/a').id);
-    expect(told(planOf(fillFromLastValid(now, before), server))).toEqual(['create Config/sales/a']);
+    expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual(['create Config/sales/a']);
   });
 
   it('what was last to be absent is no reason to delete it', async () => {
@@ -105,14 +107,14 @@ describe('where the source is wrong in a workspace', () => {
       secrets,
     );
     const now = await soundOf({ ...estate, 'sales/more.yaml': wrong });
-    expect(told(planOf(fillFromLastValid(now, before!), server))).toEqual([]);
+    expect(reported(planOf(fillFromLastValid(now, before!), server))).toEqual([]);
   });
 
   it('holds for what was read from a file that cannot be read now', async () => {
     const { server, before } = await serverWith(estate);
     change(server, 'Config/sales/a', { config: { targets: [{ weight: 5 }] } });
     const now = await soundOf({ ...estate, 'sales/a.yaml': 'a: [' });
-    expect(told(planOf(fillFromLastValid(now, before), server))).toEqual(['update Config/sales/a']);
+    expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual(['update Config/sales/a']);
   });
 
   it.each([
@@ -136,10 +138,10 @@ describe('where the source is wrong in a workspace', () => {
       change(server, 'ApiKey/sales/k', { scopes: [] });
       const now = await soundOf({ ...estate, 'guard.yaml': guard, 'sales/more.yaml': wrong });
       const plan = planOf(fillFromLastValid(now, before), server);
-      expect(told(plan).filter((line) => line.includes('sales'))).toEqual([
+      expect(reported(plan).filter((line) => line.includes('sales'))).toEqual([
         'update Config/sales/a',
       ]);
-      expect(told(plan)).toContainEqual(
+      expect(reported(plan)).toContainEqual(
         expect.stringMatching(/^(update Guardrail\/brief|in-use Guardrail\/short)$/),
       );
     },
@@ -152,7 +154,7 @@ describe('where the source is wrong in a workspace', () => {
       'new/a.yaml': manifest('Config', 'a', 'x: 1', ', workspace: new'),
     };
     const set = fillFromLastValid(await soundOf({ ...estate, ...fresh }), before);
-    expect(told(planOf(set, server))).toEqual([]);
+    expect(reported(planOf(set, server))).toEqual([]);
     expect(fillFromLastValid(before, before)).toBe(before);
     expect(fillFromLastValid(set, null)).toBe(set);
   });
@@ -187,10 +189,12 @@ it('after any edit of any file and any change by hand, it removes nothing, refer
       }
       const set = fillFromLastValid(now, before);
       const plan = planOf(set, server);
-      expect(told(plan).filter((line) => /^(delete|replace) /.test(line))).toEqual([]);
+      expect(reported(plan).filter((line) => /^(delete|replace) /.test(line))).toEqual([]);
       server.apply(plan);
       expect(
-        told(planOf(fillFromLastValid(now, set), server)).filter((line) => !line.startsWith('unread')),
+        reported(planOf(fillFromLastValid(now, set), server)).filter(
+          (line) => !line.startsWith('unread'),
+        ),
       ).toEqual([]);
     }),
     { numRuns: 60 },

@@ -2,7 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
-import type { DesiredResource, SpecJson, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import type {
+  DesiredResource,
+  Spec,
+  SpecJson,
+} from '../../../../src/sync/resources/resource-set.ts';
 import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
 const runs = { numRuns: 300 };
@@ -79,7 +83,9 @@ function resourcesIn(ws: string, inside: WorkspaceContent): DesiredResource[] {
     ),
     ...keys.map(({ config, scopes, description: text, metadata }, at) =>
       want('ApiKey', `${ws}/k${at}`, {
-        ...{ type: 'workspace', sub_type: 'service', scopes },
+        type: 'workspace',
+        sub_type: 'service',
+        scopes,
         ...defined({ description: text }),
         defaults: {
           ...defined({ metadata }),
@@ -92,7 +98,9 @@ function resourcesIn(ws: string, inside: WorkspaceContent): DesiredResource[] {
         'McpIntegration',
         `${ws}/i${at}`,
         {
-          ...{ url: 'https://x.example', auth_type: 'headers', transport: 'http' },
+          url: 'https://x.example',
+          auth_type: 'headers',
+          transport: 'http',
           configurations: { custom_headers: { A: { $secret: 'env:A', fingerprint: '' } } },
         },
         { secrets: { '/configurations/custom_headers/A': secret } },
@@ -133,7 +141,7 @@ function meddle(server: ModelServer, moves: readonly { pick: number; how: string
   }
 }
 
-function told(plan: Plan): unknown {
+function reported(plan: Plan): unknown {
   const { changes, blocked, warnings, unchanged } = plan;
   return JSON.parse(JSON.stringify({ changes, blocked, warnings, unchanged }));
 }
@@ -214,7 +222,7 @@ describe('for any estate, any earlier estate and any drift', () => {
         const one = server.plan(setOf(straight));
         const two = server.plan(setOf(turned));
         // `toEqual` overlooks the order of keys only.
-        expect(told(two)).toEqual(told(one));
+        expect(reported(two)).toEqual(reported(one));
       }),
       runs,
     );

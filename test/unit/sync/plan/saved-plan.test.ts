@@ -25,8 +25,15 @@ const wanted = setOf([
 const read = model.read();
 const plan = model.plan(wanted);
 const terms = {
-  ...{ paths: ['.'], environment: null, workspace: [], delete: [], allowDeletes: null },
-  ...{ noPrune: false, takeOwnership: false, evenIfSuspended: false, acceptHistory: false },
+  paths: ['.'],
+  environment: null,
+  workspace: [],
+  delete: [],
+  allowDeletes: null,
+  noPrune: false,
+  takeOwnership: false,
+  evenIfSuspended: false,
+  acceptHistory: false,
 };
 const day = 86_400_000;
 const options = {
@@ -90,7 +97,7 @@ describe('a saved plan', () => {
     expect(refusal?.kind).toBe('stale');
     expect(refusal?.message).toBe(
       `x.plan was made at 1970-01-01T00:00:00.000Z and was to be applied until 1970-01-02T00:00:00.000Z; nothing was written.
-To plan anew: plan anew`,
+To plan again: plan anew`,
     );
   });
 
@@ -120,7 +127,9 @@ To plan anew: plan anew`,
     fc.assert(
       fc.property(fc.nat({ max: text.length - 2 }), (length) => {
         const refusal = refusalOf(() => judge(text.slice(0, length)));
-        expect(refusal?.message).toContain('x.plan is not a complete plan: it is cut off or damaged');
+        expect(refusal?.message).toContain(
+          'x.plan is not a complete plan: it is cut off or damaged',
+        );
       }),
       { numRuns: 100 },
     );

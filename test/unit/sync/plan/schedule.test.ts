@@ -14,7 +14,10 @@ function changesOf(facts: readonly Facts[]): PlannedChange[] {
 }
 
 const create = (dependsOn: readonly string[]): Facts => ({
-  ...{ kind: 'Config', action: 'create', last: false, dependsOn },
+  kind: 'Config',
+  action: 'create',
+  last: false,
+  dependsOn,
 });
 
 /** Carries everything out with so many sets under way, of which the one that `choose` names ends next. */

@@ -1,14 +1,14 @@
 /** Guarantees that a plan shows every difference, for any two specs of any kind, as text, Markdown and JSON. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
+import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
 import { planDocument } from '../../../../src/sync/report/document.ts';
 import { type FieldLine, fieldLines } from '../../../../src/sync/report/field-lines.ts';
 import { markdownReport } from '../../../../src/sync/report/markdown.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
-import type { SpecJson, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import type { Spec, SpecJson } from '../../../../src/sync/resources/resource-set.ts';
 import { forTerminal } from '../../../../src/terminal-text.ts';
 import { meaning, patched } from '../../../support/sync/applied-fields.ts';
 import { planOf } from '../../../support/sync/plan-of.ts';
@@ -28,8 +28,8 @@ function linesOf(plan: Plan): FieldLine[] {
 }
 
 function textOf(plan: Plan): string {
-  const told = { plan, report: null, declined: false, refusal: null, warnings: [] };
-  return forTerminal(textReport(told), { color: false });
+  const reported = { plan, report: null, declined: false, refusal: null, warnings: [] };
+  return forTerminal(textReport(reported), { color: false });
 }
 
 function markdownOf(plan: Plan): string {
@@ -74,7 +74,10 @@ const { value: anyValue } = fc.letrec<{ value: SpecJson }>((tie) => ({
 /** Edits: each takes a value and makes another of it, mostly near the first. */
 const edit = fc.record({ how: fc.nat({ max: 7 }), at: fc.nat({ max: 9 }), value: anyValue });
 
-function edited(value: SpecJson, edits: readonly { how: number; at: number; value: SpecJson }[]): SpecJson {
+function edited(
+  value: SpecJson,
+  edits: readonly { how: number; at: number; value: SpecJson }[],
+): SpecJson {
   return edits.reduce(
     (now: SpecJson, { how, at, value: given }) => oneEdit(now, how, at, given),
     value,
@@ -166,7 +169,7 @@ const laws: Readonly<Record<string, (planned: Planned) => void>> = {
   'the text has a line for each value that one holds more often than the other': (planned) => {
     const isShort = (text: string): boolean => /^[\x20-\x7e]{1,150}$/.test(text);
     const [before, after] = [valuesIn(planned.live), valuesIn(planned.desired)];
-    const shown = textOf(planned.plan).split('\n');
+    const displayed = textOf(planned.plan).split('\n');
     for (const value of new Set([...before, ...after].filter(isShort))) {
       if (value.includes('\\n')) continue;
       const more = countOf(after, value) - countOf(before, value);
@@ -174,8 +177,8 @@ const laws: Readonly<Record<string, (planned: Planned) => void>> = {
       const safe = value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
       const form = more > 0 ? `(: |→ )${safe}(  |$)` : `: ${safe}( →|  |$)`;
       const line = new RegExp(`^    ${sign} .*${form}`);
-      const found = shown.filter((text) => line.test(text)).length;
-      expect(found, `${value}\n${shown.join('\n')}`).toBeGreaterThanOrEqual(Math.abs(more));
+      const found = displayed.filter((text) => line.test(text)).length;
+      expect(found, `${value}\n${displayed.join('\n')}`).toBeGreaterThanOrEqual(Math.abs(more));
     }
   },
 

@@ -11,7 +11,10 @@ import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
 const key = (fields = {}) =>
   want('ApiKey', 'support/bot', {
-    ...{ type: 'workspace', sub_type: 'service', scopes: ['logs.view'], ...fields },
+    type: 'workspace',
+    sub_type: 'service',
+    scopes: ['logs.view'],
+    ...fields,
   });
 
 function resultOf(plan: Plan, parts: Partial<ReportableCycle> = {}): ReportableCycle {
@@ -125,10 +128,10 @@ describe('markdownReport of a large plan', () => {
     const warnings = Array.from({ length: 500 }, () => `w ${text.slice(0, 500)}`);
     const markdown = markdownReport(resultOf(plan, { warnings }));
     expect(Buffer.byteLength(markdown)).toBeLessThan(60_000);
-    const shown = markdown.match(/^@@ create Workspace/gm)?.length ?? 0;
-    expect(shown).toBeGreaterThan(0);
+    const displayed = markdown.match(/^@@ create Workspace/gm)?.length ?? 0;
+    expect(displayed).toBeGreaterThan(0);
     const missing = /\*\*(\d+) of \d+ changes are not shown here/.exec(markdown)?.[1] ?? '0';
-    expect(Number(missing)).toBe(count - shown);
+    expect(Number(missing)).toBe(count - displayed);
     expect(markdown).toMatch(/^### gatewright: Plan: \d+ to create/);
     const outside: string[] = [];
     let fence = '';
@@ -189,9 +192,9 @@ describe('values', () => {
     ['in one place', `1${'b'.repeat(500)}`, '1001 characters'],
     ['again', `1${'b'.repeat(400)}c${'b'.repeat(99)}`, '1001 characters, last difference at 902'],
     ['to the end', `1${'b'.repeat(499)}cd`, '1002 characters, last difference at 1002'],
-  ])('too long to be shown whole tell that they differ %s', (_, end, told) => {
+  ])('too long to be shown whole tell that they differ %s', (_, end, reported) => {
     const start = 'a'.repeat(500);
-    expect(textOf(`${start}0${'b'.repeat(500)}`, start + end)).toContain(`…" (${told})\n`);
+    expect(textOf(`${start}0${'b'.repeat(500)}`, start + end)).toContain(`…" (${reported})\n`);
   });
 
   it('of any script are shown as they are written', () => {

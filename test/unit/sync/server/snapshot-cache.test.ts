@@ -51,9 +51,9 @@ const files = (): string[] => readdirSync(folder).map((name) => join(folder, nam
 
 describe('what is kept', () => {
   it('is had back by the next run, readable by its user only and sealed', async () => {
-    const kept = snapshot();
-    await cacheOf().keep(kept);
-    expect(await cacheOf().read()).toEqual(kept);
+    const stored = snapshot();
+    await cacheOf().keep(stored);
+    expect(await cacheOf().read()).toEqual(stored);
     const [path, ...more] = files();
     expect(more).toEqual([]);
     expect(statSync(path!).mode & 0o777).toBe(0o600);

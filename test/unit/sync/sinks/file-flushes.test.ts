@@ -45,8 +45,8 @@ it('files of one folder that are flushed at once are all there and closed', asyn
   const names = ['one', 'two', 'three'];
   const files = names.map(written);
   expect(names.map((name, at) => isOpen(files[at]!, name))).toEqual([true, true, true]);
-  const asked = files.map((file) => flushes.flush(file, folder));
-  await Promise.all([...asked, flushes.flushFolder(folder)]);
+  const requested = files.map((file) => flushes.flush(file, folder));
+  await Promise.all([...requested, flushes.flushFolder(folder)]);
   expect(names.map((name, at) => isOpen(files[at]!, name))).toEqual([false, false, false]);
   for (const name of names) expect(readFileSync(join(folder, name), 'utf8')).toBe(name);
 });
@@ -54,8 +54,8 @@ it('files of one folder that are flushed at once are all there and closed', asyn
 it('one that cannot be flushed makes all fail that go with it, and those that come later are safe', async () => {
   const flushes = new FileFlushes();
   const beside = written('beside');
-  const asked = [openSync('/dev/null', 'r'), beside].map((file) => flushes.flush(file, folder));
-  expect(await Promise.all(asked.map(endOf))).toEqual(['EINVAL', 'EINVAL']);
+  const requested = [openSync('/dev/null', 'r'), beside].map((file) => flushes.flush(file, folder));
+  expect(await Promise.all(requested.map(endOf))).toEqual(['EINVAL', 'EINVAL']);
   expect(isOpen(beside, 'beside')).toBe(false);
   expect(await endOf(flushes.flush(written('later'), folder))).toBe('safe');
 });

@@ -19,31 +19,31 @@ const begun = () => new Promise((resolve) => setImmediate(resolve));
 
 it('whoever asks while none runs shares one run', async () => {
   const { work, runs } = openWork();
-  const asked = Array.from({ length: 100 }, () => work.run('a'));
+  const requested = Array.from({ length: 100 }, () => work.run('a'));
   await begun();
   expect(runs).toHaveLength(1);
   runs[0]!.end();
-  expect(new Set(await Promise.all(asked))).toEqual(new Set([1]));
+  expect(new Set(await Promise.all(requested))).toEqual(new Set([1]));
 });
 
 it('whoever asks while one runs shares the next, which begins after that has ended', async () => {
   const { work, runs } = openWork();
   const first = work.run('a');
   await begun();
-  const asked = [work.run('a'), work.run('a')];
+  const requested = [work.run('a'), work.run('a')];
   await begun();
   expect(runs).toHaveLength(1);
   runs[0]!.end();
   expect(await first).toBe(1);
   await begun();
-  asked.push(work.run('a'));
+  requested.push(work.run('a'));
   await begun();
   expect(runs).toHaveLength(2);
   runs[1]!.end();
-  expect(await Promise.all(asked.slice(0, 2))).toEqual([2, 2]);
+  expect(await Promise.all(requested.slice(0, 2))).toEqual([2, 2]);
   await begun();
   runs[2]!.end();
-  expect(await asked[2]).toBe(3);
+  expect(await requested[2]).toBe(3);
   const later = work.run('a');
   await begun();
   runs[3]!.end();

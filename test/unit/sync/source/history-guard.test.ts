@@ -6,7 +6,10 @@ import { commandOf } from '../../../support/sync/sync-model.ts';
 
 const digest = `sha256:${'d'.repeat(64)}`;
 const folder = (environment: string | null) => ({
-  ...{ repo: '/srv/gateway', revision: null, digest: 'e'.repeat(64), environment },
+  repo: '/srv/gateway',
+  revision: null,
+  digest: 'e'.repeat(64),
+  environment,
 });
 
 async function refusalOf(
@@ -15,7 +18,9 @@ async function refusalOf(
   acceptHistory = false,
 ): Promise<string | null> {
   const all = earlier.map(({ source, commit = digest }, at) => ({
-    ...{ number: earlier.length - at, source, commit },
+    number: earlier.length - at,
+    source,
+    commit,
   }));
   const applied = { newest: all[0] ?? null, all: async () => all };
   const terms = { acceptHistory, command: commandOf('gatewright apply .') };

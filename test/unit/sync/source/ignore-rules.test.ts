@@ -110,9 +110,9 @@ it.each([
   ['a'.repeat(501), '1 a rule is longer than 500 characters'],
   ['a\n'.repeat(1001), '1 the file has more than 1000 rules'],
   [`# ${'a'.repeat(64 * 1024)}`, '1 the file is larger than 64 KiB'],
-])('refuses %j with its line', (text, told) => {
+])('refuses %j with its line', (text, reported) => {
   const { faults } = parseIgnoreFile('.gatewrightignore', Buffer.from(text));
-  expect(faults.map(({ position, message }) => `${position.line} ${message}`)).toEqual([told]);
+  expect(faults.map(({ position, message }) => `${position.line} ${message}`)).toEqual([reported]);
 });
 
 it('refuses what is no UTF-8', () => {
