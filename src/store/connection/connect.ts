@@ -99,7 +99,7 @@ export function createConnector(
         for (const sql of session) await run(connection, sql, timeoutMs);
         await report(connection);
       } catch (error) {
-        discard(connection);
+        closeSocket(connection);
         throw explainConnectFailure(error, settings, tls !== undefined);
       }
       return connection;
@@ -162,13 +162,13 @@ async function handshake(
     await promise;
     return connection;
   } catch (error) {
-    discard(connection);
+    closeSocket(connection);
     throw error;
   }
 }
 
 /** Closes the socket at once; the driver's `destroy` would wait for a server that may be frozen. */
-export function discard(connection: Connection): void {
+export function closeSocket(connection: Connection): void {
   connection.destroy();
   streamOf(connection).destroy();
 }

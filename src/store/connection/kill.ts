@@ -1,6 +1,6 @@
 /** Kills a connection whose statement has timed out. */
 import type { Connection as PromiseConnection, RowDataPacket } from 'mysql2/promise';
-import { type Connector, discard } from './connect.ts';
+import { type Connector, closeSocket } from './connect.ts';
 
 const unknownThread = 1094;
 
@@ -21,7 +21,7 @@ export async function killConnection(connector: Connector, stuck: Stuck): Promis
     const { timeoutMs } = connector;
     if (await isRunning(ask, stuck, timeoutMs)) await kill(ask, stuck.threadId, timeoutMs);
   } finally {
-    discard(connection);
+    closeSocket(connection);
   }
 }
 

@@ -2,7 +2,7 @@
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Connection, QueryError, ResultSetHeader } from 'mysql2';
 import { widened } from './beyond-ascii.ts';
-import { discard } from './connect.ts';
+import { closeSocket } from './connect.ts';
 import type { Stuck } from './kill.ts';
 import { retrying } from './retry.ts';
 import {
@@ -153,7 +153,7 @@ export class PooledConnection implements DatabaseConnection {
     this.#waiters.fail(error);
     if (!this.#usable) return;
     this.#usable = false;
-    discard(this.#raw);
+    closeSocket(this.#raw);
   }
 
   /** Closes the connection cleanly. */
@@ -163,7 +163,7 @@ export class PooledConnection implements DatabaseConnection {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#raw.end(() => resolve());
     await promise;
-    discard(this.#raw);
+    closeSocket(this.#raw);
   }
 }
 

@@ -195,7 +195,7 @@ function countEarlier(
   row: requestLogs.RequestLogRow,
   attempts: string,
 ): void {
-  for (const attempt of JSON.parse(attempts) as readonly requestLogs.EarlierAttempt[]) {
+  for (const attempt of JSON.parse(attempts) as readonly requestLogs.LoggedAttempt[]) {
     const { provider, model, status } = attempt;
     countUse(totalOf(totals, { ...row, provider, model, status }), attempt);
   }

@@ -8,7 +8,7 @@ import { rows } from '../rows/rows.ts';
 import type { OpenChargeKey } from './open-charges.ts';
 
 /** A charged call whose response was not sent to the caller. */
-export interface EarlierAttempt {
+export interface LoggedAttempt {
   readonly provider: string;
   readonly model: string | null;
   readonly target_path: string;
@@ -53,7 +53,7 @@ export interface RequestLogRow {
   cache_write_tokens: number | null;
   cost_units: number | null;
   is_estimated: number;
-  /** JSON: a list of {@link EarlierAttempt}; null for none. */
+  /** JSON: a list of {@link LoggedAttempt}; null for none. */
   earlier_attempts: string | null;
   metadata: string;
   /** 1 when the caller reported the request, which did not pass through the gateway. */

@@ -30,7 +30,7 @@ declare module '../connection/db.ts' {
   }
 }
 
-export type PendingObject = PendingObjectRow;
+export type StoredPendingObject = PendingObjectRow;
 
 const table = rows('pending_objects');
 
@@ -40,15 +40,15 @@ export const { insert } = table;
 export const { delete: deleteById } = table.keyedBy('organisation_id', 'id');
 
 /** Rows of any organisation that are due at `now`, the longest due first. */
-export function listDue(db: Db, now: number, limit: number): Promise<PendingObject[]> {
+export function listDue(db: Db, now: number, limit: number): Promise<StoredPendingObject[]> {
   return table.listAnywhere(db, { look_at: atMost(now) }, { orderBy: ['look_at'], limit });
 }
 
 /** Sets the time of the next query and whether the object has been found. */
 export async function putOff(
   db: Db,
-  { organisation_id, id }: PendingObject,
-  { look_at, found_at }: Pick<PendingObject, 'look_at' | 'found_at'>,
+  { organisation_id, id }: StoredPendingObject,
+  { look_at, found_at }: Pick<StoredPendingObject, 'look_at' | 'found_at'>,
 ): Promise<void> {
   await table.update(db, { organisation_id, id }, { look_at, found_at });
 }

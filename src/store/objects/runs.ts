@@ -51,7 +51,7 @@ export type StoredRun = RunRow;
 /** A thread or run whose owner has been checked. */
 type CheckedKey = Readonly<{ organisation_id: string; id: string }>;
 
-export interface Lease {
+export interface RunLease {
   readonly owner: string;
   readonly until: number;
 }
@@ -143,7 +143,12 @@ export async function update(
 }
 
 /** Claims a run whose lease has expired; returns whether no other process did. */
-export async function claim(db: Db, run: CheckedKey, lease: Lease, now: number): Promise<boolean> {
+export async function claim(
+  db: Db,
+  run: CheckedKey,
+  lease: RunLease,
+  now: number,
+): Promise<boolean> {
   const where = { ...keyOf(run), status: driven, lease_until: atMost(now) };
   const claimed = await table.update(db, where, {
     lease_owner: lease.owner,

@@ -59,7 +59,7 @@ interface Term {
  *
  * @throws TypeError for an undefined value, which must not widen a delete
  */
-export function shapeOf(where: Where, values: unknown[]): string | null {
+export function predicateShape(where: Where, values: unknown[]): string | null {
   let shape = '';
   for (const column in where) {
     const condition = where[column];
@@ -90,7 +90,7 @@ function termOf(column: string, condition: unknown): Term {
   return { operator: '=', value: condition, isNullMatched: false };
 }
 
-/** The SQL conditions of a predicate. `values` takes the place of its values, in the order of {@link shapeOf}. */
+/** The SQL conditions of a predicate. `values` takes the place of its values, in the order of {@link predicateShape}. */
 export function conditionsOf(where: Where, values: Iterator<unknown>): RawBuilder<boolean>[] {
   const conditions: RawBuilder<boolean>[] = [];
   for (const column in where) {

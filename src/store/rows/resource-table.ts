@@ -3,7 +3,7 @@ import { type Insertable, type RawBuilder, type Selectable, sql, type Updateable
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { listPage } from './paging.ts';
-import { type Reference, readReference } from './references.ts';
+import { type IdOrSlug, readReference } from './references.ts';
 import { type Filter, type Predicate, type Rows, rows } from './rows.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 import type { VersionColumns } from './version-columns.ts';
@@ -98,10 +98,10 @@ type SharedPredicate = Predicate<Selectable<Tables['workspaces']>>;
 type Active = Pick<Filter<Selectable<Tables['workspaces']>>, 'status'>;
 
 function lookups<Stored>(shared: SharedRows, active: Active) {
-  const where = (organisationId: string, { column, value }: Reference) =>
+  const where = (organisationId: string, { column, value }: IdOrSlug) =>
     ({ organisation_id: organisationId, ...active, [column]: value }) as SharedPredicate;
   const one = (finding: Promise<unknown>) => finding as Promise<Stored | undefined>;
-  const byId = (id: string): Reference => ({ column: 'id', value: id });
+  const byId = (id: string): IdOrSlug => ({ column: 'id', value: id });
   return {
     findById: (db: Db, organisationId: string, id: string) =>
       one(shared.find(db, where(organisationId, byId(id)))),

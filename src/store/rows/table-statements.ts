@@ -3,7 +3,7 @@ import { type Compilable, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { insertion, StatementCache } from '../connection/statement.ts';
 import { lockInShareMode } from './portable-sql.ts';
-import { conditionsOf, shapeOf } from './predicate.ts';
+import { conditionsOf, predicateShape } from './predicate.ts';
 
 /** Stands for any table where statements are built. */
 interface AnyTables {
@@ -139,7 +139,7 @@ export class TableStatements {
     );
     const values: unknown[] = [];
     const query = anyTable(db).selectFrom(this.#table);
-    if (shapeOf(where, values) === null) return query.where(sql<boolean>`1 = 0`);
+    if (predicateShape(where, values) === null) return query.where(sql<boolean>`1 = 0`);
     const conditions = conditionsOf(where, values.values());
     return conditions.reduce((all, condition) => all.where(condition), query);
   };
@@ -151,7 +151,7 @@ export class TableStatements {
   /** Returns null when the predicate matches no row because a list is empty. */
   #run(db: Db, key: string, where: Where, values: unknown[], write: WriteStatement) {
     const ownCount = values.length;
-    const shape = shapeOf(where, values);
+    const shape = predicateShape(where, values);
     if (shape === null) return null;
     return this.#cache.run(db, `${key} ${shape}`, values, (slots) => {
       const conditions = conditionsOf(where, slots.slice(ownCount).values());
@@ -162,7 +162,7 @@ export class TableStatements {
 
   /** As {@link #run}, for a change; replaces a mark first. */
   #write(db: Db, key: string, where: Where, values: unknown[], write: WriteStatement) {
-    if (shapeOf(where, []) === null) return null;
+    if (predicateShape(where, []) === null) return null;
     this.#mark(db, where);
     return this.#run(db, key, where, values, write);
   }
