@@ -1,4 +1,7 @@
-/** Serves the snapshot: everything an organisation declares, in one response, for sync (docs/reference/sync-api.md, Snapshot). */
+/**
+ * Serves the snapshot: everything an organisation declares, in one response, for sync
+ * (docs/reference/sync-api.md, Snapshot).
+ */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import type { Unsealer } from '../auth/keyring.ts';

@@ -1,4 +1,7 @@
-/** Issues and verifies access tokens: short-lived JWTs signed by this deployment for one tenant and its roles. */
+/**
+ * Issues and verifies access tokens: short-lived JWTs signed by this deployment for one tenant and its
+ * roles.
+ */
 import {
   createHash,
   createPrivateKey,
@@ -51,7 +54,10 @@ export function createAccessTokens(
     pair ??= makeKeyPair(keyring.tokenSigningSeed);
     return pair;
   };
-  /** Keyed by digest, so that no token is stored. Verifying a signature takes 300 times as long as this look-up. */
+  /**
+   * Keyed by digest, so that no token is stored. Verifying a signature takes 300 times as long as this
+   * look-up.
+   */
   const verified = new Map<string, { readonly grant: TokenGrant; readonly expiresAt: number }>();
   return {
     issue: ({ serviceAccountId, tsgId, workspaceId, roles }, now) => {

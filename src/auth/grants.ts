@@ -1,4 +1,7 @@
-/** Determines the roles of a service account in a tenant (TSG) from the access policies of it and its ancestors. */
+/**
+ * Determines the roles of a service account in a tenant (TSG) from the access policies of it and its
+ * ancestors.
+ */
 import { parseResource, serviceAccountPrincipal } from '../model/people/access-policy.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as accessPolicies from '../store/people/access-policies.ts';

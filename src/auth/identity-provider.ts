@@ -304,7 +304,9 @@ function digest(issuer: string, name: string): Buffer {
     .digest();
 }
 
-/** String values of a claim, which may be one or a list, also nested by a dotted path: `realm_access.roles`. */
+/**
+ * String values of a claim, which may be one or a list, also nested by a dotted path: `realm_access.roles`.
+ */
 export function claimTexts(claims: Readonly<Record<string, unknown>>, path: string): string[] {
   const found = Object.hasOwn(claims, path)
     ? claims[path]

@@ -1,4 +1,6 @@
-/** Derives the keys of a deployment, one for each purpose, and seals values with the keys of organisations. */
+/**
+ * Derives the keys of a deployment, one for each purpose, and seals values with the keys of organisations.
+ */
 import { createHmac, createSecretKey } from 'node:crypto';
 import { Secret } from '../secret.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -15,7 +17,10 @@ export interface DeploymentKeys {
   hashCredential(credential: string): Buffer;
   /** Id of the pepper, stored with each hash to distinguish several peppers. */
   readonly pepperId: string;
-  /** HMAC key that proves a write-only value unchanged without revealing it; differs by organisation and owner. */
+  /**
+   * HMAC key that proves a write-only value unchanged without revealing it; differs by organisation and
+   * owner.
+   */
   fingerprintKey(organisationId: string, owner: string): Buffer;
   /** Key of the HMACs that seal the audit log of an organisation. */
   auditKey(organisationId: string): Buffer;
@@ -48,7 +53,10 @@ export interface Keyring extends DeploymentKeys {
 }
 
 export interface Unsealer {
-  /** Reverses {@link Sealer.seal}; throws when the value was altered, moved or sealed for another organisation. */
+  /**
+   * Reverses {@link Sealer.seal}; throws when the value was altered, moved or sealed for another
+   * organisation.
+   */
   unseal(sealed: string, place: string): string;
 }
 

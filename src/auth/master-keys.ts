@@ -28,7 +28,10 @@ export interface MasterKeys {
   faultOf(id: string): MissingMasterKey | null;
   /** Wraps a data key as the text stored in the database. @throws MissingMasterKey */
   wrap(id: string, dataKey: Buffer, organisationId: string): string;
-  /** Reverses {@link wrap} for any master key. @throws MissingMasterKey; TypeError when the text was altered or moved */
+  /**
+   * Reverses {@link wrap} for any master key. @throws MissingMasterKey; TypeError when the text was altered
+   * or moved
+   */
   unwrap(wrapped: string, organisationId: string): Buffer;
 }
 

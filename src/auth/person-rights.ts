@@ -1,4 +1,7 @@
-/** Determines what a workspace allows a user to do (docs/reference/access.md, Visibility), by the current role. */
+/**
+ * Determines what a workspace allows a user to do (docs/reference/access.md, Visibility), by the current
+ * role.
+ */
 
 import { hasAccessEverywhere, type WorkspaceRole } from '../model/people/person.ts';
 import { readDocument } from '../model/wire/json-record.ts';
@@ -32,7 +35,9 @@ export async function hasRight(
   return isOpenToAll || isGrantedTo(place, await roleOf(db, person, place), right);
 }
 
-/** Organisation administrators are administrators of each workspace; former members count as plain members. */
+/**
+ * Organisation administrators are administrators of each workspace; former members count as plain members.
+ */
 export async function roleOf(
   db: Db,
   { organisationId, userId }: UserReference,

@@ -1,4 +1,6 @@
-/** Handles write-only values in a document: seals them for storage, masks or fingerprints them in output. */
+/**
+ * Handles write-only values in a document: seals them for storage, masks or fingerprints them in output.
+ */
 
 import { fingerprintOf } from '../model/manifests/fingerprint.ts';
 import { matchesPattern, replaceValues } from '../model/manifests/path-patterns.ts';

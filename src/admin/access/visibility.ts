@@ -1,4 +1,7 @@
-/** Enforces the visibility settings of a workspace for users (docs/reference/access.md, Visibility); other credentials are not affected. */
+/**
+ * Enforces the visibility settings of a workspace for users (docs/reference/access.md, Visibility); other
+ * credentials are not affected.
+ */
 import { hasRight, isGrantedTo, type RightsScope, roleOf } from '../../auth/person-rights.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -9,7 +12,9 @@ import * as apiKeys from '../../store/resources/api-keys.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
-/** Wraps a route so that the workspace's settings for the user's role are checked first, where they apply. */
+/**
+ * Wraps a route so that the workspace's settings for the user's role are checked first, where they apply.
+ */
 export function enforceRights(
   { database }: Pick<AdminDeps, 'database'>,
   route: Route<Principal>,

@@ -132,7 +132,9 @@ function itemRoutes(
   ];
 }
 
-/** The path contains type and sub-type; on v2 it may contain the sub-type only, with the type in the body. */
+/**
+ * The path contains type and sub-type; on v2 it may contain the sub-type only, with the type in the body.
+ */
 function createRoutes(deps: AdminDeps): Route<Principal>[] {
   const summary = 'Create an API key';
   return [

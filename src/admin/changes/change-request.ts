@@ -6,7 +6,9 @@ import { matchesPattern, replaceValues } from '../../model/manifests/path-patter
 import { ApiError } from '../../model/wire/errors.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 
-/** Resources written by earlier changes of the set, by label; null for changes that were not carried out. */
+/**
+ * Resources written by earlier changes of the set, by label; null for changes that were not carried out.
+ */
 export type Outcomes = ReadonlyMap<string, ChangedResource | null>;
 
 interface ChangedResource {

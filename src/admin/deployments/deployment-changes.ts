@@ -104,7 +104,9 @@ export async function createDeployment(
   return { ...ids, ...authInBothFormats(row, auth.value) };
 }
 
-/** Writer for updates. With `isAlone` it locks the organisation, because a new default changes the others. */
+/**
+ * Writer for updates. With `isAlone` it locks the organisation, because a new default changes the others.
+ */
 function createWriter({ isAlone = false } = {}): ResourceWriter<DeploymentResource> {
   return {
     kind: 'Deployment',

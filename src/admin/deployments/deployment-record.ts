@@ -123,7 +123,9 @@ export function readDeploymentState(row: StoredGatewayDeployment): DeploymentSta
   };
 }
 
-/** The body that would create it again, without absent fields; `active` are the ids of existing workspaces. */
+/**
+ * The body that would create it again, without absent fields; `active` are the ids of existing workspaces.
+ */
 export function deploymentToSpec(
   row: StoredGatewayDeployment,
   active: ReadonlySet<string>,

@@ -1,4 +1,7 @@
-/** HTTP routes for deployments: gateways that an organisation runs (docs/reference/resources.md, Deployments). */
+/**
+ * HTTP routes for deployments: gateways that an organisation runs (docs/reference/resources.md,
+ * Deployments).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

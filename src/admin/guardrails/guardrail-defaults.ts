@@ -1,4 +1,7 @@
-/** HTTP routes for settings that apply to every workspace of an organisation (docs/reference/resources.md, Organisation defaults). */
+/**
+ * HTTP routes for settings that apply to every workspace of an organisation (docs/reference/resources.md,
+ * Organisation defaults).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';

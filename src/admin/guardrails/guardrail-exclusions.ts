@@ -1,4 +1,7 @@
-/** HTTP routes for workspaces that are excluded from guardrails of their organisation, one at a time (docs/reference/resources.md, Organisation defaults). */
+/**
+ * HTTP routes for workspaces that are excluded from guardrails of their organisation, one at a time
+ * (docs/reference/resources.md, Organisation defaults).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';

@@ -181,7 +181,9 @@ async function findMapping(db: Db, request: ItemRequest, action: 'read' | 'updat
   return { guardrail, row };
 }
 
-/** Makes the guardrail's mappings exactly those sent; the lock on the guardrail serialises concurrent calls. */
+/**
+ * Makes the guardrail's mappings exactly those sent; the lock on the guardrail serialises concurrent calls.
+ */
 async function sync(deps: AdminDeps, request: SyncRequest) {
   const { caller, body } = request;
   const entries = Object.entries(body.mcp_servers);

@@ -43,7 +43,10 @@ export const GuardrailRecord = GuardrailListItem.extend({
   mcp_server_mappings: z.array(GuardrailMapping),
 });
 
-/** The record without its mappings. `as sent` adds nothing to checks and actions; `complete` adds all defaults. */
+/**
+ * The record without its mappings. `as sent` adds nothing to checks and actions; `complete` adds all
+ * defaults.
+ */
 export function guardrailToFrame(
   row: StoredGuardrail,
   form: 'as sent' | 'complete',

@@ -1,4 +1,7 @@
-/** HTTP routes for exclusions from organisation guardrails, for all workspaces and one side at once (docs/reference/resources.md, Organisation defaults). */
+/**
+ * HTTP routes for exclusions from organisation guardrails, for all workspaces and one side at once
+ * (docs/reference/resources.md, Organisation defaults).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -18,7 +21,9 @@ import { requireVersion, withVersionTag } from '../request/version.ts';
 const workspacesMax = 1_000;
 const organisation_id = z.string().min(1).max(255).optional();
 
-/** By UUID or slug. Workspaces that are left out stay, or with `override_existing` are no longer excluded. */
+/**
+ * By UUID or slug. Workspaces that are left out stay, or with `override_existing` are no longer excluded.
+ */
 const ExclusionsUpdate = z.object({
   organisation_id,
   workspaces: z

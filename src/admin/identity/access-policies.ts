@@ -1,4 +1,7 @@
-/** HTTP routes for access policies: which principal holds which role in the caller's tenant (docs/reference/access.md, Access policies). */
+/**
+ * HTTP routes for access policies: which principal holds which role in the caller's tenant
+ * (docs/reference/access.md, Access policies).
+ */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';

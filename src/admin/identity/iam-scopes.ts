@@ -1,4 +1,6 @@
-/** HTTP routes for scopes of the access service (docs/reference/access.md, Scopes of the access service). */
+/**
+ * HTTP routes for scopes of the access service (docs/reference/access.md, Scopes of the access service).
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';

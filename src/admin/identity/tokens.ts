@@ -1,4 +1,7 @@
-/** HTTP route of the token service: issues a 15-minute access token for one tenant to a client with its secret (RFC 6749). */
+/**
+ * HTTP route of the token service: issues a 15-minute access token for one tenant to a client with its
+ * secret (RFC 6749).
+ */
 import { z } from 'zod';
 import {
   type AccessTokens,
@@ -14,7 +17,9 @@ import type { AdminDeps } from '../request/deps.ts';
 
 const scopePattern = /^tsg_id:(\d{10})$/;
 
-/** Further fields are ignored, as RFC 6749 3.2 requires; a repeated field is parsed as a list and refused. */
+/**
+ * Further fields are ignored, as RFC 6749 3.2 requires; a repeated field is parsed as a list and refused.
+ */
 const TokenRequest = z.object({
   grant_type: z.string(),
   scope: z.string(),

@@ -1,4 +1,7 @@
-/** HTTP route by which callers add requests made elsewhere to the log (docs/reference/analytics.md, Reported requests). */
+/**
+ * HTTP route by which callers add requests made elsewhere to the log (docs/reference/analytics.md, Reported
+ * requests).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

@@ -1,4 +1,7 @@
-/** HTTP routes for the request log (docs/reference/analytics.md, Logs and analytics): pages, newest first, and single rows. */
+/**
+ * HTTP routes for the request log (docs/reference/analytics.md, Logs and analytics): pages, newest first,
+ * and single rows.
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

@@ -1,4 +1,7 @@
-/** HTTP routes for the capabilities of MCP integrations and servers (docs/reference/resources.md, MCP integrations). */
+/**
+ * HTTP routes for the capabilities of MCP integrations and servers (docs/reference/resources.md, MCP
+ * integrations).
+ */
 
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';

@@ -64,7 +64,10 @@ async function accessTokenOf(
   return unsealer.unseal(stored.access_token, connectionContext(stored, 'access_token'));
 }
 
-/** Stores the result unless the integration has changed meanwhile; returns the reason for not storing it, or null. */
+/**
+ * Stores the result unless the integration has changed meanwhile; returns the reason for not storing it, or
+ * null.
+ */
 export async function storeDiscovery(
   deps: AdminDeps,
   request: DiscoveryRequest,

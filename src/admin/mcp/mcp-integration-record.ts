@@ -85,7 +85,10 @@ export interface GrantedMcpIntegration extends StoredMcpIntegration {
   readonly disabled: readonly CapabilityName[];
 }
 
-/** The body that would create this integration, without absent fields; header values are replaced by fingerprints. */
+/**
+ * The body that would create this integration, without absent fields; header values are replaced by
+ * fingerprints.
+ */
 export function mcpIntegrationToSpec(
   row: GrantedMcpIntegration,
   { unsealer, fingerprintKey }: SpecSecrets,

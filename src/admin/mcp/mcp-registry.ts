@@ -1,4 +1,7 @@
-/** HTTP route that lists the caller's MCP servers in the format of the MCP registry (docs/reference/resources.md, MCP registry). */
+/**
+ * HTTP route that lists the caller's MCP servers in the format of the MCP registry
+ * (docs/reference/resources.md, MCP registry).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

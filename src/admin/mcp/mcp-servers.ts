@@ -1,4 +1,7 @@
-/** HTTP routes for MCP servers: a workspace's use of an MCP integration (docs/reference/resources.md, MCP servers). */
+/**
+ * HTTP routes for MCP servers: a workspace's use of an MCP integration (docs/reference/resources.md, MCP
+ * servers).
+ */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';

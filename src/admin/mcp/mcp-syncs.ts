@@ -1,4 +1,7 @@
-/** HTTP routes that test MCP servers and refresh their capabilities (docs/reference/resources.md, MCP integrations). */
+/**
+ * HTTP routes that test MCP servers and refresh their capabilities (docs/reference/resources.md, MCP
+ * integrations).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -120,7 +123,9 @@ async function integrationOf(
   return { integration, server: null };
 }
 
-/** Data that a client pushes applies to all users of the integration, so it needs the scope to update it. */
+/**
+ * Data that a client pushes applies to all users of the integration, so it needs the scope to update it.
+ */
 async function serverOf(
   deps: AdminDeps,
   request: BodyRequest<WorkspaceField>,

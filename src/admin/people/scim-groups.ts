@@ -1,4 +1,6 @@
-/** HTTP routes for groups that a directory provisions over SCIM 2.0 (docs/reference/access.md, Provisioning). */
+/**
+ * HTTP routes for groups that a directory provisions over SCIM 2.0 (docs/reference/access.md, Provisioning).
+ */
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

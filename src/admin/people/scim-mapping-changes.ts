@@ -1,4 +1,6 @@
-/** Creates, updates and deletes mappings of groups to workspaces and adjusts the memberships that follow. */
+/**
+ * Creates, updates and deletes mappings of groups to workspaces and adjusts the memberships that follow.
+ */
 
 import type { ScimMappingCreate, ScimMappingUpdate } from '../../model/people/scim-mapping.ts';
 import { newId } from '../../model/wire/ids.ts';

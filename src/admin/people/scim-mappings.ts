@@ -1,4 +1,7 @@
-/** HTTP routes for mappings of directory groups to workspaces (docs/reference/access.md, Groups of a directory). */
+/**
+ * HTTP routes for mappings of directory groups to workspaces (docs/reference/access.md, Groups of a
+ * directory).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

@@ -1,4 +1,7 @@
-/** HTTP routes for users' sessions (docs/reference/access.md, Sign-in): one's own, and those of others for administrators. */
+/**
+ * HTTP routes for users' sessions (docs/reference/access.md, Sign-in): one's own, and those of others for
+ * administrators.
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { clearedSessionCookie } from '../../auth/sessions.ts';

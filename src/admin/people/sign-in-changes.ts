@@ -1,4 +1,7 @@
-/** Maps a proven identity to a user, applies roles and groups of the identity provider, and opens the session. */
+/**
+ * Maps a proven identity to a user, applies roles and groups of the identity provider, and opens the
+ * session.
+ */
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
 import { claimTexts } from '../../auth/identity-provider.ts';
 import type { Principal } from '../../auth/principal.ts';
@@ -26,7 +29,9 @@ interface SignInContext {
   readonly request: Pick<Author, 'requestId' | 'now'>;
 }
 
-/** Returns the session cookie. @throws ApiError `forbidden` for an unknown user, or one who may not sign in */
+/**
+ * Returns the session cookie. @throws ApiError `forbidden` for an unknown user, or one who may not sign in
+ */
 export async function openUserSession(
   deps: AdminDeps,
   settings: Settings,
@@ -88,7 +93,9 @@ async function openSessionIn(
   return cookie;
 }
 
-/** Null when roles are not taken from claims. @throws ApiError `forbidden` when the claims contain no role */
+/**
+ * Null when roles are not taken from claims. @throws ApiError `forbidden` when the claims contain no role
+ */
 function claimedRole({ roles }: Settings, { claims }: ProvenIdentity): AssignedRole | null {
   if (roles === null) return null;
   const claimed = claimTexts(claims, roles.claim).flatMap(

@@ -1,4 +1,7 @@
-/** HTTP routes for signing in with a browser (docs/reference/access.md, Sign-in): to the identity provider and back with a session. */
+/**
+ * HTTP routes for signing in with a browser (docs/reference/access.md, Sign-in): to the identity provider
+ * and back with a session.
+ */
 import { z } from 'zod';
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
 import { ProviderUnavailable, SignInRefused } from '../../auth/identity-provider.ts';

@@ -1,4 +1,7 @@
-/** Converts usage-limit policies and their counters to API records, and policies to bodies that would create them. */
+/**
+ * Converts usage-limit policies and their counters to API records, and policies to bodies that would create
+ * them.
+ */
 import { z } from 'zod';
 import {
   isExhausted,

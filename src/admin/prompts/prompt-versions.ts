@@ -167,7 +167,9 @@ async function label(
   return {};
 }
 
-/** Requires a label of the prompt's workspace or of the organisation and locks it until the transaction ends. */
+/**
+ * Requires a label of the prompt's workspace or of the organisation and locks it until the transaction ends.
+ */
 async function requireLabel(tx: Db, prompt: prompts.StoredPrompt, labelId: string): Promise<void> {
   const row = await promptLabels.findByIdForUpdate(tx, prompt.organisation_id, labelId);
   if (row !== undefined && [null, prompt.workspace_id].includes(row.workspace_id)) return;

@@ -135,7 +135,9 @@ export interface GrantedIntegration extends StoredIntegration {
   readonly grants: readonly StoredIntegrationWorkspace[];
 }
 
-/** The body that would create this integration, without absent fields; secrets are replaced by fingerprints. */
+/**
+ * The body that would create this integration, without absent fields; secrets are replaced by fingerprints.
+ */
 export function integrationToSpec(
   row: GrantedIntegration,
   secrets: SpecSecrets,

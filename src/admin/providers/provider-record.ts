@@ -51,7 +51,9 @@ export function providerToItem<P extends { readonly rate_limits: RateLimits }>(r
   return { ...record, rate_limits: limits.length === 0 ? null : limits };
 }
 
-/** `budget` is the provider's current budget state, if it has a budget. Fields that were not sent stay null. */
+/**
+ * `budget` is the provider's current budget state, if it has a budget. Fields that were not sent stay null.
+ */
 export function providerToFields(
   row: StoredProvider,
   integration: StoredIntegration,

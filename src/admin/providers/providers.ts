@@ -1,4 +1,6 @@
-/** HTTP routes for providers: a workspace's use of an integration (docs/reference/resources.md, Providers). */
+/**
+ * HTTP routes for providers: a workspace's use of an integration (docs/reference/resources.md, Providers).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';

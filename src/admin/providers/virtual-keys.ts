@@ -1,4 +1,7 @@
-/** HTTP routes for virtual keys: providers with an account of their own, in one request (docs/reference/resources.md, Virtual keys). */
+/**
+ * HTTP routes for virtual keys: providers with an account of their own, in one request
+ * (docs/reference/resources.md, Virtual keys).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';

@@ -45,7 +45,9 @@ export interface AdminDeps {
   readonly mcp: McpExplorer;
   /** Sends requests to addresses that administrators have configured. */
   readonly outbound: {
-    /** @throws Error with the reason when there is no complete response; it contains nothing of the request */
+    /**
+     * @throws Error with the reason when there is no complete response; it contains nothing of the request
+     */
     request(request: OutboundRequest): Promise<{ readonly status: number }>;
   };
   /** Null when sign-in is not configured. */

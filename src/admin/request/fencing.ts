@@ -22,7 +22,9 @@ export async function requireLease(tx: Db, author: LeaseAuthor, owner: string): 
   await requireHeld(tx, author, owner, syncLeases.findForShare);
 }
 
-/** Like {@link requireLease}, but also blocks all other changes for the owner until the transaction ends. */
+/**
+ * Like {@link requireLease}, but also blocks all other changes for the owner until the transaction ends.
+ */
 export async function requireLeaseAlone(tx: Db, author: LeaseAuthor, owner: string): Promise<void> {
   await requireHeld(tx, author, owner, syncLeases.findForUpdate);
 }
@@ -68,7 +70,9 @@ function lostMessage(
   return isOthers ? `${lost}: ${heldBy(held)}` : lost;
 }
 
-/** `sync on host-1 (process 12) holds it until 2027-01-04T08:00:00.000Z, since 2027-01-04T07:00:00.000Z`. */
+/**
+ * `sync on host-1 (process 12) holds it until 2027-01-04T08:00:00.000Z, since 2027-01-04T07:00:00.000Z`.
+ */
 export function heldBy({ holder, held_since, expires_at }: syncLeases.SyncLeaseRow): string {
   const [until, since] = [expires_at, held_since].map(formatTimestamp);
   return `${holder} holds it until ${until}, since ${since}`;

@@ -1,4 +1,6 @@
-/** Defines the API record of a stored row once, and derives its response schema, its mapping and its columns. */
+/**
+ * Defines the API record of a stored row once, and derives its response schema, its mapping and its columns.
+ */
 import { z } from 'zod';
 import { omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import {

@@ -104,7 +104,9 @@ export function baseColumns<W extends { readonly id: string } | null>(
   };
 }
 
-/** Returns the row after the update. An update that changes nothing writes nothing and keeps the version. */
+/**
+ * Returns the row after the update. An update that changes nothing writes nothing and keeps the version.
+ */
 export async function updateResource<Row extends StoredResource>(
   deps: AdminDeps,
   request: BodyRequest<UpdateFields>,

@@ -47,7 +47,10 @@ type ReadForSnapshot = (
   which: RowCondition | null,
 ) => Promise<SnapshotRows>;
 
-/** `toSpec` returns the body that would create the resource again, `toOthers` further snapshot fields that are no columns. */
+/**
+ * `toSpec` returns the body that would create the resource again, `toOthers` further snapshot fields that
+ * are no columns.
+ */
 export function snapshotOf<
   Row extends {
     readonly id: string;

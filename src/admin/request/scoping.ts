@@ -1,4 +1,7 @@
-/** Determines where a request may act: in its organisation, or in one workspace if the credential is bound to it. */
+/**
+ * Determines where a request may act: in its organisation, or in one workspace if the credential is bound to
+ * it.
+ */
 import { ApiError } from '../../model/wire/errors.ts';
 import { isUuid } from '../../model/wire/slug.ts';
 import type { Db } from '../../store/connection/db.ts';

@@ -3,7 +3,9 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { makeSlug, type SlugForm } from '../../model/wire/slug.ts';
 import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
 
-/** With 100,000 equal names one generated slug in 168 is taken, so ten collisions in a row do not happen. */
+/**
+ * With 100,000 equal names one generated slug in 168 is taken, so ten collisions in a row do not happen.
+ */
 const attemptsMax = 10;
 
 /**

@@ -57,7 +57,9 @@ export function secretReferenceToRecord(
   };
 }
 
-/** The body that would create this reference, without absent fields; secrets are replaced by fingerprints. */
+/**
+ * The body that would create this reference, without absent fields; secrets are replaced by fingerprints.
+ */
 export function secretReferenceToSpec(
   row: SecretReferenceWithWorkspaces,
   { unsealer, fingerprintKey }: SpecSecrets,

@@ -1,4 +1,7 @@
-/** HTTP routes for secret references: values that stay in a secret manager (docs/reference/resources.md, Secret references). */
+/**
+ * HTTP routes for secret references: values that stay in a secret manager (docs/reference/resources.md,
+ * Secret references).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';

@@ -1,4 +1,6 @@
-/** HTTP route that tells sync when API keys were last used, so that keys in use are not removed by mistake. */
+/**
+ * HTTP route that tells sync when API keys were last used, so that keys in use are not removed by mistake.
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

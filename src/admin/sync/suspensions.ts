@@ -1,4 +1,6 @@
-/** HTTP routes for suspensions: pauses of sync for an owner or one of its workspaces, with an optional end. */
+/**
+ * HTTP routes for suspensions: pauses of sync for an owner or one of its workspaces, with an optional end.
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';

@@ -108,7 +108,9 @@ export async function createWorkspace(
   });
 }
 
-/** The collection of prompts that name none; created and deleted with the workspace, without an audit row. */
+/**
+ * The collection of prompts that name none; created and deleted with the workspace, without an audit row.
+ */
 async function addDefaultCollection(
   tx: Db,
   { id: workspace_id, organisation_id, created_at }: workspaces.StoredWorkspace,

@@ -1,4 +1,7 @@
-/** HTTP routes for the guardrails that apply to every request of a workspace (docs/reference/resources.md, Workspaces). */
+/**
+ * HTTP routes for the guardrails that apply to every request of a workspace (docs/reference/resources.md,
+ * Workspaces).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';

@@ -121,7 +121,9 @@ export function workspaceToRecord(
   };
 }
 
-/** The body that would create this workspace, without absent fields; sync compares it with its manifests. */
+/**
+ * The body that would create this workspace, without absent fields; sync compares it with its manifests.
+ */
 export function workspaceToSpec(row: StoredWorkspace): Record<string, unknown> {
   const defaults = readDocument<WorkspaceDefaults>(row.defaults) ?? {};
   const { metadata = null, allow_config_override = null } = defaults;

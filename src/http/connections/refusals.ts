@@ -35,7 +35,9 @@ export function refuseTunnel(connections: Connections, requestId: string, stream
   return error.status;
 }
 
-/** The last response of a connection in wire format; `status` includes the reason phrase, `body` is JSON. */
+/**
+ * The last response of a connection in wire format; `status` includes the reason phrase, `body` is JSON.
+ */
 export function renderRawResponse(
   status: string,
   headers: readonly string[],

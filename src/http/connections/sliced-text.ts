@@ -29,7 +29,9 @@ export async function endWithSlices(response: PendingResponse, slices: Slices): 
   if (!isDisconnected(response)) response.end();
 }
 
-/** A response queued behind another gets no event when its connection closes, so the socket is checked too. */
+/**
+ * A response queued behind another gets no event when its connection closes, so the socket is checked too.
+ */
 function isDisconnected({ destroyed, req }: PendingResponse): boolean {
   return destroyed || req.socket.destroyed;
 }

@@ -1,4 +1,6 @@
-/** Base of a duplex stream that stands in for a socket: forwards writes and propagates the end of either. */
+/**
+ * Base of a duplex stream that stands in for a socket: forwards writes and propagates the end of either.
+ */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 

@@ -22,7 +22,9 @@ const singleHeaders = [
   'x-api-key',
 ];
 
-/** One bit for each header, in lower case and in the usual capitalisation, which saves `toLowerCase` calls. */
+/**
+ * One bit for each header, in lower case and in the usual capitalisation, which saves `toLowerCase` calls.
+ */
 const singleBits = new Map(
   singleHeaders.flatMap((name, at) => [
     [name, 1 << at],

@@ -1,4 +1,7 @@
-/** Treats null as "field omitted" in bodies of creates, as clients may send it (docs/reference/api.md, Null and empty). */
+/**
+ * Treats null as "field omitted" in bodies of creates, as clients may send it (docs/reference/api.md, Null
+ * and empty).
+ */
 import { z } from 'zod';
 import type { Route } from '../routes/route.ts';
 

@@ -227,7 +227,9 @@ function propertiesOf(schema: z.ZodType | undefined): {
 /** Schemas of this length or more are defined once, under a name, and referenced. */
 const sharedFromChars = 200;
 
-/** Defines each schema once: small ones inline, others under the name of the first operation that uses them. */
+/**
+ * Defines each schema once: small ones inline, others under the name of the first operation that uses them.
+ */
 class ComponentSchemas {
   readonly shared: Record<string, Json> = {};
   readonly #references = new Map<string, Json>();

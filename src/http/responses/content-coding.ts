@@ -20,7 +20,9 @@ export function chooseCoding<Coding extends string>(
   return acceptable.toSorted((left, right) => weightOf(right) - weightOf(left))[0] ?? null;
 }
 
-/** Codings for responses made for one reader: cheap levels, with a window that finds distant repetitions. */
+/**
+ * Codings for responses made for one reader: cheap levels, with a window that finds distant repetitions.
+ */
 const streams = {
   zstd: () =>
     createZstdCompress({

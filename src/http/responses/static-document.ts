@@ -1,4 +1,7 @@
-/** Serves a large JSON document that is the same for all callers: rendered and compressed once, with an entity tag. */
+/**
+ * Serves a large JSON document that is the same for all callers: rendered and compressed once, with an
+ * entity tag.
+ */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';

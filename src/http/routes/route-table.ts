@@ -1,8 +1,9 @@
 /**
  * Finds the route of a method and a path.
  *
- * A table of our own, because it must also list the methods of a path (`Allow`) and serve change sets. A
- * tree of path segments is built in 1 ms at start; find-my-way compiles code for each of 670 routes, 50 ms.
+ * A table of our own, because it must also list the methods of a path (`Allow`) and dispatch the changes
+ * of change sets. For 670 routes it takes 10 ms and 0.6 MB; find-my-way, which compiles code for each
+ * route, takes 50 ms and 2.7 MB.
  */
 
 export interface RouteMatch<Entry> {
@@ -48,7 +49,9 @@ export class RouteTable<Entry> {
     node.end = { entry, names };
   }
 
-  /** Null when no route matches. `path` has no query, and its escapes are valid (checked in ambiguity.ts). */
+  /**
+   * Null when no route matches. `path` has no query, and its escapes are valid (checked in ambiguity.ts).
+   */
   find(method: string, path: string): RouteMatch<Entry> | null {
     const root = this.#roots.get(method === 'HEAD' ? 'GET' : method);
     const segments = path.split('/');

@@ -170,7 +170,9 @@ export interface Route<Caller = unknown> {
   readonly response: z.ZodType;
   /** 204 is sent without a body. */
   readonly successStatus?: 200 | 201 | 204;
-  /** Whether the response may close its connection; pipelined requests wait for it. For routes without body. */
+  /**
+   * Whether the response may close its connection; pipelined requests wait for it. For routes without body.
+   */
   readonly mayClose?: boolean;
   /** Whether a repeated POST has no further effect, so that it needs no `Idempotency-Key`. */
   readonly isRepeatable?: boolean;

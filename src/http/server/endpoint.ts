@@ -176,7 +176,9 @@ export function header(request: IncomingMessage, name: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Address of the peer, possibly a proxy; forwarding headers are ignored because any client can send them. */
+/**
+ * Address of the peer, possibly a proxy; forwarding headers are ignored because any client can send them.
+ */
 export function remoteAddressOf(request: IncomingMessage): string {
   return request.socket.remoteAddress ?? '';
 }

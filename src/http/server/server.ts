@@ -27,7 +27,9 @@ export interface HttpServer {
   listen(host: string, port: number): Promise<string>;
   /** Serves a request from another listener of the process, which limits its connection. */
   serve(request: IncomingMessage, response: ServerResponse): void;
-  /** Continues to serve, but closes each connection after its response, so that clients reconnect elsewhere. */
+  /**
+   * Continues to serve, but closes each connection after its response, so that clients reconnect elsewhere.
+   */
   drain(): void;
   /** Stops accepting connections, waits for the requests in flight and aborts them after `graceMs`. */
   close(graceMs: number): Promise<void>;

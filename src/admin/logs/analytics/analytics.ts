@@ -1,4 +1,7 @@
-/** HTTP routes for sums over model requests (docs/reference/analytics.md, Logs and analytics): in total, over time, and by group. */
+/**
+ * HTTP routes for sums over model requests (docs/reference/analytics.md, Logs and analytics): in total, over
+ * time, and by group.
+ */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';

@@ -1,4 +1,7 @@
-/** HTTP routes for graphs of requests (docs/reference/analytics.md, Graphs and groups): one figure over time and in total. */
+/**
+ * HTTP routes for graphs of requests (docs/reference/analytics.md, Graphs and groups): one figure over time
+ * and in total.
+ */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';

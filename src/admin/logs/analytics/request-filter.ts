@@ -1,4 +1,7 @@
-/** Parses the filters of analytics queries (docs/reference/analytics.md, Graphs and groups): lists, bounds and metadata. */
+/**
+ * Parses the filters of analytics queries (docs/reference/analytics.md, Graphs and groups): lists, bounds
+ * and metadata.
+ */
 import { z } from 'zod';
 import { providerNames } from '../../../model/logs/request-log.ts';
 import { commaList } from '../../../model/wire/comma-list.ts';
@@ -42,7 +45,9 @@ const score = z
 const name = z.string().min(1).max(255);
 const status = z.string().regex(/^[1-9]\d\d$/, 'must be statuses such as 429');
 
-/** Query fields common to all analytics routes, in v1 spelling; v2 clients write `traceId` for `trace_id`. */
+/**
+ * Query fields common to all analytics routes, in v1 spelling; v2 clients write `traceId` for `trace_id`.
+ */
 export const filterQuery = {
   ...rangeQuery,
   workspace_slug: name.optional(),

@@ -1,4 +1,7 @@
-/** HTTP routes for groups of requests in the format of other gateways (docs/reference/analytics.md, Graphs and groups). */
+/**
+ * HTTP routes for groups of requests in the format of other gateways (docs/reference/analytics.md, Graphs
+ * and groups).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';

@@ -1,4 +1,7 @@
-/** Restricts log exports to callers who may see all their requests (docs/reference/analytics.md, Log exports). */
+/**
+ * Restricts log exports to callers who may see all their requests (docs/reference/analytics.md, Log
+ * exports).
+ */
 import type { Principal } from '../../../auth/principal.ts';
 import type { ExportSelection } from '../../../model/logs/log-export.ts';
 import { ApiError } from '../../../model/wire/errors.ts';
@@ -22,7 +25,10 @@ export async function exportableKeys(
   return await visibleKeys(db, caller, workspace);
 }
 
-/** @throws ApiError `notFound`, also for an export of requests that the caller may not see; as {@link exportableKeys} */
+/**
+ * @throws ApiError `notFound`, also for an export of requests that the caller may not see; as {@link
+ * exportableKeys}
+ */
 export async function requireVisibleExport(
   db: Db,
   caller: Principal,

@@ -9,7 +9,10 @@ import type { StoredWorkspace } from '../../../store/resources/workspaces.ts';
 import * as workspaces from '../../../store/resources/workspaces.ts';
 import { exportableKeys } from './export-access.ts';
 
-/** @throws ApiError `invalid` for an unknown reference or an invalid range, `forbidden` when the caller may not see the log */
+/**
+ * @throws ApiError `invalid` for an unknown reference or an invalid range, `forbidden` when the caller may
+ * not see the log
+ */
 export async function selectRequests(
   db: Db,
   caller: Principal,
@@ -80,7 +83,9 @@ async function each(
   return ids;
 }
 
-/** Workspaces of deployments. The log contains the workspace of a request but not the gateway that served it. */
+/**
+ * Workspaces of deployments. The log contains the workspace of a request but not the gateway that served it.
+ */
 async function workspacesServedBy(
   db: Db,
   { organisationId }: Principal,

@@ -1,4 +1,6 @@
-/** Creates, updates, starts, cancels and archives log exports, each in one transaction with its audit row. */
+/**
+ * Creates, updates, starts, cancels and archives log exports, each in one transaction with its audit row.
+ */
 
 import { matchesMetadata } from '../../../model/logs/exported-log.ts';
 import {

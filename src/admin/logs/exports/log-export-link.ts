@@ -9,7 +9,10 @@ import { requireVisibleExport } from './export-access.ts';
 
 const linkMs = 15 * 60_000;
 
-/** Returns a link that needs no credential and audits it. @throws ApiError `conflict` for an unfinished export */
+/**
+ * Returns a link that needs no credential and audits it. @throws ApiError `conflict` for an unfinished
+ * export
+ */
 export async function download(
   deps: Pick<AdminDeps, 'database' | 'keyring' | 'audit'>,
   request: AdminRequest,

@@ -1,4 +1,7 @@
-/** HTTP routes for rows of the log and their filter values in the v2 format (docs/reference/analytics.md, Graphs and groups). */
+/**
+ * HTTP routes for rows of the log and their filter values in the v2 format (docs/reference/analytics.md,
+ * Graphs and groups).
+ */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
