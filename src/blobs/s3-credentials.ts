@@ -128,7 +128,7 @@ export class S3Credentials implements AsyncDisposable {
     // All compatible services respond with XML, only AWS with JSON too.
     const textOf = (name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1];
     const names = ['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration'];
-    return this.#currentBy(sts, names.map(textOf));
+    return temporaryKeyOf(sts, names.map(textOf), this.#context.now());
   }
 
   async #fetchFromContainer(address: URL, tokenFile: string | null): Promise<TemporaryKey> {
@@ -147,33 +147,8 @@ export class S3Credentials implements AsyncDisposable {
       );
     }
     const names = ['AccessKeyId', 'SecretAccessKey', 'Token', 'Expiration'];
-    return this.#currentBy(
-      address,
-      names.map((name) => fields[name]),
-    );
-  }
-
-  #currentBy({ origin }: URL, values: readonly unknown[]): TemporaryKey {
-    const [accessKeyId, secretAccessKey, sessionToken, expiration] = values.map(String) as [
-      string,
-      string,
-      string,
-      string,
-    ];
-    const expiresAt = Date.parse(expiration);
-    if (values.includes(undefined) || Number.isNaN(expiresAt)) {
-      throw new BlobUnavailable(`${origin} returns no credentials: a field is missing`);
-    }
-    const now = this.#context.now();
-    return {
-      key: {
-        accessKeyId,
-        secretAccessKey: new Secret(secretAccessKey, origin),
-        sessionToken: new Secret(sessionToken, origin),
-      },
-      expiresAt,
-      renewAt: expiresAt - Math.min(marginMsMax, (expiresAt - now) / 4),
-    };
+    const values = names.map((name) => fields[name]);
+    return temporaryKeyOf(address, values, this.#context.now());
   }
 
   async #text(
@@ -204,6 +179,29 @@ export class S3Credentials implements AsyncDisposable {
     const reason = code === undefined ? response.statusCode : `${response.statusCode}, ${code}`;
     throw new BlobUnavailable(`${origin} returns no credentials for the bucket (${reason})`);
   }
+}
+
+/** @throws BlobUnavailable when a value is missing */
+function temporaryKeyOf({ origin }: URL, values: readonly unknown[], now: number): TemporaryKey {
+  const [accessKeyId, secretAccessKey, sessionToken, expiration] = values.map(String) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  const expiresAt = Date.parse(expiration);
+  if (values.includes(undefined) || Number.isNaN(expiresAt)) {
+    throw new BlobUnavailable(`${origin} returns no credentials: a field is missing`);
+  }
+  return {
+    key: {
+      accessKeyId,
+      secretAccessKey: new Secret(secretAccessKey, origin),
+      sessionToken: new Secret(sessionToken, origin),
+    },
+    expiresAt,
+    renewAt: expiresAt - Math.min(marginMsMax, (expiresAt - now) / 4),
+  };
 }
 
 /** Read for each use, because Kubernetes replaces the token before it expires. */

@@ -127,7 +127,7 @@ class ConfigFile {
     const hasCertificate = Boolean((certFile || certData) && (keyFile || keyData));
     if (hasCertificate || user.token || user.username || user.exec || user.authProvider) return;
     throw this.#fault(
-      'its user needs token, tokenFile, exec, username, or client-certificate with client-key',
+      'its user needs token, tokenFile, exec, or client-certificate with client-key',
     );
   }
 
