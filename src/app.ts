@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import { openBlobs } from './app/blobs.ts';
 import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
-import { createAppGateway, inferencePort } from './app/gateway.ts';
+import { createAppGateway } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
-import { listen } from './app/listen.ts';
+import { type Addresses, listenAll } from './app/listen.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
@@ -65,13 +65,6 @@ export interface AppOverrides {
 /** Components that can run in separate processes: the Admin API, inference, and scheduled jobs. */
 export const allComponents = ['admin', 'gateway', 'jobs'] as const;
 export type Component = (typeof allComponents)[number];
-
-/** URLs of the listeners; null for a component that does not run. */
-export interface Addresses {
-  readonly adminUrl: string | null;
-  readonly inferenceUrl: string | null;
-  readonly metricsUrl: string;
-}
 
 export interface App extends AsyncDisposable {
   /** Version of this program: `0.1.0`. */
@@ -252,26 +245,6 @@ async function closeServers(
   if (waitsForCallers) await delay(lameDuckMs);
   log.debug('accepting no new connections');
   await Promise.all(servers.map((server) => server.close(drainSeconds * 1000)));
-}
-
-/** Servers that are null do not listen. */
-async function listenAll(
-  settings: Settings,
-  servers: {
-    readonly admin: HttpServer | null;
-    readonly inference: Gateway['server'] | null;
-    readonly metrics: HttpServer;
-  },
-): Promise<Addresses> {
-  const { host, port, metricsPort } = settings.server;
-  const { admin, inference, metrics } = servers;
-  const inferenceSetting = 'GATEWRIGHT_INFERENCE_PORT';
-  return {
-    adminUrl: admin && (await listen(admin, host, port, 'PORT')),
-    inferenceUrl:
-      inference && (await listen(inference, host, inferencePort(settings), inferenceSetting)),
-    metricsUrl: await listen(metrics, host, metricsPort, 'GATEWRIGHT_METRICS_PORT'),
-  };
 }
 
 /** Each listener also serves the other's requests, for clients that know only one address. */

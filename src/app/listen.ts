@@ -1,6 +1,36 @@
 /** Opens listeners and explains why one cannot be opened. */
 import { Failure } from '../failure.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import type { HttpServer } from '../http/server/server.ts';
+import type { Settings } from '../settings.ts';
+import { inferencePort } from './gateway.ts';
+
+/** URLs of the listeners; null for a component that does not run. */
+export interface Addresses {
+  readonly adminUrl: string | null;
+  readonly inferenceUrl: string | null;
+  readonly metricsUrl: string;
+}
+
+/** Servers that are null do not listen. */
+export async function listenAll(
+  settings: Settings,
+  servers: {
+    readonly admin: HttpServer | null;
+    readonly inference: Gateway['server'] | null;
+    readonly metrics: HttpServer;
+  },
+): Promise<Addresses> {
+  const { host, port, metricsPort } = settings.server;
+  const { admin, inference, metrics } = servers;
+  const inferenceSetting = 'GATEWRIGHT_INFERENCE_PORT';
+  return {
+    adminUrl: admin && (await listen(admin, host, port, 'PORT')),
+    inferenceUrl:
+      inference && (await listen(inference, host, inferencePort(settings), inferenceSetting)),
+    metricsUrl: await listen(metrics, host, metricsPort, 'GATEWRIGHT_METRICS_PORT'),
+  };
+}
 
 const listenFaults: Record<string, string> = {
   EADDRINUSE: 'another program already listens there',
@@ -10,7 +40,7 @@ const listenFaults: Record<string, string> = {
 };
 
 /** Resolves with the URL. @throws Failure when the address cannot be used */
-export async function listen(
+async function listen(
   server: Pick<HttpServer, 'listen'>,
   host: string,
   port: number,

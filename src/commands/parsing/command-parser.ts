@@ -28,12 +28,12 @@ export async function parseCommandLine(
   const loaded = await loadMentioned(args, commands);
   const context: LineContext = { commands: [...commands.keys()], current: null, wordCount: 0 };
   const parser = createParser(args, context);
-  for (const [name, { usage, summary }] of commands) {
-    const command = loaded.get(name);
-    if (command === undefined) {
-      parser.command(usage, summary);
-      continue;
-    }
+  // Without a command in the line, yargs needs all of them for help and completion.
+  if (loaded.size === 0) {
+    for (const { usage, summary } of commands.values()) parser.command(usage, summary);
+  }
+  for (const [name, command] of loaded) {
+    const { usage, summary } = commands.get(name)!;
     const declare = (inner: Argv): Argv => {
       context.current = { name, options: command.options };
       return declareOptions(inner, command, args[0] === completionRequest);

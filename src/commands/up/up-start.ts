@@ -1,8 +1,9 @@
 /** Starts the parts of `up` in order and stops them in reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Addresses } from '../../app/listen.ts';
 import { proveMasterKeys } from '../../app/master-key-check.ts';
-import { type Addresses, createApp } from '../../app.ts';
+import { createApp } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import {
   type EmbeddedDatabase,
