@@ -48,7 +48,7 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
   ];
 }
 
-/** Recursion is safe: JSON bodies are at most 64 levels deep (http/json.ts). */
+/** Recursion is safe: JSON bodies are at most 64 levels deep (http/input/json.ts). */
 function otherFaults(key: string, value: unknown): Fault[] {
   if (programKeys.has(key)) {
     return [{ path: [key], message: 'is for local programs, which are never started; set url' }];

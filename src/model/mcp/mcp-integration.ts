@@ -9,7 +9,7 @@ import { OptionalSlug } from '../wire/slug.ts';
 const capabilitiesMax = 1000;
 const workspacesMax = 1000;
 
-/** Header names to values; forward-headers.ts validates both. */
+/** Header names to values; model/services/forward-headers.ts validates both. */
 const HeaderMap = z.record(z.string(), z.string());
 
 /**

@@ -14,7 +14,7 @@ const operationsMax = 100;
 const NamePart = z.string().max(255).nullable().optional();
 const ExternalId = z.string().max(255).nullable().optional();
 
-/** Some directories write a truth value as text. */
+/** Some directories send booleans as text. */
 const Truth = z.union([
   z.boolean(),
   z
@@ -22,7 +22,7 @@ const Truth = z.union([
     .transform((text): boolean => text.toLowerCase() === 'true'),
 ]);
 
-/** Body of POST and PUT /scim/v2/Users; a user is known by the address that is the user name. */
+/** Body of POST and PUT /scim/v2/Users; the user name is an e-mail address and identifies the user. */
 export const ScimUserBody = z.object({
   userName: z.email().max(254),
   externalId: ExternalId,
@@ -40,7 +40,7 @@ export const ScimGroupBody = z.object({
   members: Members.optional(),
 });
 
-/** Body of PATCH of either. */
+/** Body of PATCH of a user or a group. */
 export const ScimPatch = z.object({
   Operations: z
     .array(
@@ -58,7 +58,7 @@ export const ScimPatch = z.object({
 });
 export type ScimPatch = z.infer<typeof ScimPatch>;
 
-/** What of a user a directory decides. */
+/** The attributes of a user that a directory controls. */
 export interface ScimUserState {
   readonly userName: string;
   readonly externalId: string | null;
@@ -67,7 +67,7 @@ export interface ScimUserState {
   readonly active: boolean;
 }
 
-/** What of a group a directory decides. */
+/** The attributes of a group that a directory controls. */
 export interface ScimGroupState {
   readonly displayName: string;
   readonly externalId: string | null;
@@ -75,7 +75,7 @@ export interface ScimGroupState {
   readonly members: ReadonlySet<string>;
 }
 
-/** What a PUT leaves out is unset; who is not said to be inactive is active. */
+/** A PUT unsets absent attributes; a user without `active` is active. */
 export function userStateOf(body: z.infer<typeof ScimUserBody>): ScimUserState {
   return {
     userName: body.userName,
@@ -97,9 +97,9 @@ export function groupStateOf(body: z.infer<typeof ScimGroupBody>): ScimGroupStat
 type Operation = ScimPatch['Operations'][number];
 
 /**
- * The user as it is to be. Attributes that are not kept here are passed over, as they are in a PUT.
+ * Applies a patch to a user. Attributes that are not stored are ignored, as in a PUT.
  *
- * @throws ApiError `invalid` for a value of another form.
+ * @throws ApiError `invalid` for a malformed value.
  */
 export function patchedUser(state: ScimUserState, { Operations }: ScimPatch): ScimUserState {
   const body: Record<string, unknown> = {
@@ -121,7 +121,7 @@ export function patchedUser(state: ScimUserState, { Operations }: ScimPatch): Sc
   return userStateOf(parsed(ScimUserBody, { ...Object.fromEntries(nulls), name }));
 }
 
-/** As {@link patchedUser}, of a group. */
+/** Like {@link patchedUser}, for a group. */
 export function patchedGroup(state: ScimGroupState, { Operations }: ScimPatch): ScimGroupState {
   const body: Record<string, unknown> = {
     displayName: state.displayName,
@@ -138,7 +138,7 @@ export function patchedGroup(state: ScimGroupState, { Operations }: ScimPatch): 
   return { ...groupStateOf(parsed(ScimGroupBody, body)), members };
 }
 
-/** A remove without members empties the group. */
+/** A `remove` without members removes all members. */
 function changedMembers(
   before: ReadonlySet<string>,
   op: Operation['op'],
@@ -163,7 +163,7 @@ function memberIdIn(path: string): string {
   refuse('path', 'is not known');
 }
 
-/** Path and value of all that an operation sets; a value without a path says several. */
+/** Paths and values that an operation sets; a value without a path is an object with several. */
 function assignments({ op, path, value }: Operation): [path: string, value: unknown][] {
   const set = op === 'remove' && !/^members\b/i.test(path ?? '') ? null : value;
   if (path === undefined) {
@@ -175,7 +175,7 @@ function assignments({ op, path, value }: Operation): [path: string, value: unkn
   return flattened(path.replace(/^urn:ietf:params:scim:schemas:core:2\.0:\w+:/i, ''), set);
 }
 
-/** A name is an object of its parts. */
+/** Splits the object `name` into its parts. */
 function flattened(path: string, value: unknown): [string, unknown][] {
   if (path.toLowerCase() !== 'name' || typeof value !== 'object' || value === null) {
     return [[path, value]];

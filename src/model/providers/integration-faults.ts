@@ -70,7 +70,7 @@ function configurationsFaults(
   ];
 }
 
-/** Recursion is safe: JSON bodies are at most 64 levels deep (http/json.ts). */
+/** Recursion is safe: JSON bodies are at most 64 levels deep (http/input/json.ts). */
 function readableFaults(key: string, value: unknown): Fault[] {
   if (isSecretName(key) && typeof value === 'string') {
     return [{ path: [key], message: 'is a secret; send it as key or in custom_headers' }];

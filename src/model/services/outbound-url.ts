@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import {
   embeddedAddress,
+  isInNetworks,
   isMetadataHost,
-  isWithin,
   networkList,
   type TrustedHost,
   type TrustedHosts,
@@ -139,5 +139,5 @@ function isPrivate(host: string): boolean {
   const address = embeddedAddress(host);
   const mapped = address !== host && host.startsWith('::ffff:');
   const effective = mapped ? address : host;
-  return isWithin(isIP(effective) === 4 ? privateNetworks4 : privateNetworks6, effective);
+  return isInNetworks(isIP(effective) === 4 ? privateNetworks4 : privateNetworks6, effective);
 }

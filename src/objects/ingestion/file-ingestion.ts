@@ -1,10 +1,10 @@
 /** Adds one file to a vector store while its lease is held: reads, splits, embeds and stores it. */
 import type { Database } from '../../store/connection/db.ts';
-import type { StoredBlobs, ReadBlob } from '../../store/stored-blobs.ts';
 import * as files from '../../store/objects/files.ts';
 import * as vectorChunks from '../../store/objects/vector-chunks.ts';
 import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import * as vectorStores from '../../store/objects/vector-stores.ts';
+import type { ReadBlob, StoredBlobs } from '../../store/stored-blobs.ts';
 import type { ModelCalls } from '../model-calls.ts';
 import type { Owner } from '../owner.ts';
 import { embed, vectorBytes } from './embeddings.ts';

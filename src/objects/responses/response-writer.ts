@@ -119,24 +119,12 @@ export class ResponseWriter {
   }
 
   async #insert(lastEvents: Buffer | null): Promise<void> {
-    const { owner, id, previousId, rootId } = this.#response;
     const { db, now } = this.#options;
     const record = this.#record!;
     const isOpen = !finalStates.has(record.status);
-    await responses.insert(db, {
-      organisation_id: owner.organisationId,
-      id,
-      workspace_id: owner.workspaceId,
-      api_key_id: owner.apiKeyId,
-      root_id: rootId,
-      previous_id: previousId,
-      status: record.status,
-      alive_until: isOpen ? now() + aliveMs : null,
-      input: this.#input,
-      record: JSON.stringify(record),
-      last_events: lastEvents,
-      created_at: now(),
-    });
+    const aliveUntil = isOpen ? now() + aliveMs : null;
+    const row = newRow(this.#response, record, aliveUntil, now());
+    await responses.insert(db, { ...row, input: this.#input, last_events: lastEvents });
     this.#isStored = true;
     this.#storedBefore = this.#nextNumber;
     this.#renewedAtMs = performance.now();
@@ -191,4 +179,25 @@ export class ResponseWriter {
     if (this.#renewalTimer !== null) clearInterval(this.#renewalTimer);
     this.#isOver = true;
   }
+}
+
+/** Columns of a new row that its request and its record determine. */
+function newRow(
+  { owner, id, previousId, rootId }: NewResponse,
+  record: ResponseRecord,
+  aliveUntil: number | null,
+  createdAt: number,
+) {
+  return {
+    organisation_id: owner.organisationId,
+    id,
+    workspace_id: owner.workspaceId,
+    api_key_id: owner.apiKeyId,
+    root_id: rootId,
+    previous_id: previousId,
+    status: record.status,
+    alive_until: aliveUntil,
+    record: JSON.stringify(record),
+    created_at: createdAt,
+  };
 }

@@ -1,6 +1,6 @@
 /** Manages the runs that this process drives, and takes over runs of dead processes. */
 import { newId } from '../../model/wire/ids.ts';
-import type { Lease, StoredRun } from '../../store/objects/runs.ts';
+import type { RunLease, StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
 import { RunDriver, type RunDriverOptions } from './run-driver.ts';
 import type { RunEvents } from './run-events.ts';
@@ -48,7 +48,7 @@ export class RunDriverPool implements AsyncDisposable {
   }
 
   /** A lease to be written with the run before it is driven. */
-  newLease(): Lease {
+  newLease(): RunLease {
     return { owner: newId(), until: this.#options.now() + leaseMs };
   }
 

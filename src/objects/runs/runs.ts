@@ -1,27 +1,17 @@
 /** Handles runs: create, read, submit tool outputs, cancel, and list steps. */
-import type { AssistantTerms } from '../../model/objects/assistant.ts';
-import {
-  RunCreate,
-  type RunTerms,
-  runLifetimeMs,
-  runTermsOf,
-  ThreadAndRunCreate,
-  ToolOutputsSubmit,
-} from '../../model/objects/run.ts';
+import { RunCreate, ThreadAndRunCreate, ToolOutputsSubmit } from '../../model/objects/run.ts';
 import type { ToolResources } from '../../model/objects/run-tool.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as assistants from '../../store/objects/assistants.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
 import * as threadMessages from '../../store/objects/thread-messages.ts';
 import type { StoredThread } from '../../store/objects/threads.ts';
 import * as threads from '../../store/objects/threads.ts';
 import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
-import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
-import { searchToolOf } from './file-search.ts';
+import { draftRun } from './draft-run.ts';
 import { expireIfOver } from './move-run.ts';
 import { respondWithPage } from './pages.ts';
 import { runRecord, stepRecord, threadRecord } from './records.ts';
@@ -57,7 +47,7 @@ export class Runs {
     const { search } = this.#options;
     await requireSearchableStores(search, request, body.tool_resources);
     await requireSearchableStores(search, request, body.thread?.tool_resources);
-    const draft = await this.#draft(request, body, body.thread?.tool_resources ?? null);
+    const draft = await draftRun(this.#options, request, body, body.thread?.tool_resources ?? null);
     const { thread, run } = await this.#options.database.transaction(async (tx) => {
       const created = await insertThread(tx, request, body.thread ?? {});
       const row = { ...draft, thread_id: created.id };
@@ -127,7 +117,7 @@ export class Runs {
     const { database } = this.#options;
     const body = readParams(RunCreate, request.params);
     const resources = JSON.parse(thread.tool_resources) as ToolResources;
-    const draft = await this.#draft(request, body, resources);
+    const draft = await draftRun(this.#options, request, body, resources);
     const run = { ...draft, thread_id: thread.id };
     await requireNoActiveRun(database, thread, request.now);
     const messages = messageRows(thread, body.additional_messages ?? [], request.now);
@@ -142,46 +132,6 @@ export class Runs {
       throw new ObjectError('invalid_request', 'Another run of this thread is active');
     }
     return this.#begin(run, body.stream === true, null);
-  }
-
-  /** The run without the id of its thread. */
-  async #draft(
-    { owner, now, modelCaller }: ObjectRequest,
-    body: RunCreate | ThreadAndRunCreate,
-    threadResources: ToolResources | null,
-  ): Promise<StoredRun> {
-    const { db } = this.#options.database;
-    const assistant = await assistants.find(db, owner, body.assistant_id);
-    if (assistant === undefined) {
-      throw new ObjectError('not_found', 'The assistant does not exist', 'assistant_id');
-    }
-    const terms = runTermsOf(body, JSON.parse(assistant.terms) as AssistantTerms, threadResources);
-    requireChoice(terms);
-    const caller = modelCaller();
-    const lease = this.#options.drivers.newLease();
-    return {
-      organisation_id: owner.organisationId,
-      id: newObjectId('run'),
-      thread_id: '',
-      assistant_id: assistant.id,
-      status: 'queued',
-      active: 1,
-      terms: JSON.stringify(terms),
-      metadata: JSON.stringify(body.metadata ?? {}),
-      caller: JSON.stringify(caller),
-      turn: 0,
-      pending_calls: null,
-      failure: null,
-      prompt_tokens: 0,
-      completion_tokens: 0,
-      lease_owner: lease.owner,
-      lease_until: lease.until,
-      lease_count: 1,
-      created_at: now,
-      started_at: null,
-      ended_at: null,
-      expires_at: now + runLifetimeMs,
-    };
   }
 
   #begin(run: StoredRun, isStream: boolean, thread: StoredThread | null): ObjectResponse {
@@ -206,16 +156,6 @@ export class Runs {
     events?.emit('thread.run.step.completed', stepRecord(step));
     return this.#drive(goingOn, events);
   }
-}
-
-/** @throws ObjectError if file search is forced but not available to the run */
-function requireChoice(terms: RunTerms): void {
-  const { tool_choice: choice } = terms;
-  const isForced = typeof choice === 'object' && choice.type === 'file_search';
-  if (!isForced || searchToolOf(terms) !== null) return;
-  const message =
-    'tool_choice: the run cannot search files: it requires the tool file_search and a vector store in tool_resources of its assistant or thread';
-  throw new ObjectError('invalid_request', message, 'tool_choice');
 }
 
 function noSuch(what: string): ObjectError {

@@ -2,8 +2,8 @@
 import { BlobUnavailable } from '../../blobs/blob-store.ts';
 import { FileFields, filePurposes } from '../../model/objects/stored-file.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { StoredBlobs, WrittenBlob } from '../../store/stored-blobs.ts';
 import * as files from '../../store/objects/files.ts';
+import type { StoredBlobs, WrittenBlob } from '../../store/stored-blobs.ts';
 import { newObjectId } from '../object-id.ts';
 import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.ts';
 import { readParams } from '../object-params.ts';

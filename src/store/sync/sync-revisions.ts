@@ -59,7 +59,7 @@ export interface ChangesPart {
 
 /**
  * Inserts a revision with the owner's next number, which it returns, and deletes the oldest revisions
- * beyond {@link revisionsKept}. Call it in a transaction that holds a lock on the owner's lease, so that
+ * beyond {@link revisionsMax}. Call it in a transaction that holds a lock on the owner's lease, so that
  * no concurrent transaction uses the number.
  */
 export async function insertNext(
