@@ -1,4 +1,4 @@
-/** Guarantees of the chart: what it renders, by both majors of Helm, and what it refuses, with the way out. */
+/** Tests what the chart renders with both major versions of Helm, and which values it rejects with which fix. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ import {
 const root = resolve(import.meta.dirname, '../..');
 const valuesYaml = readFileSync(join(chartFolder, 'values.yaml'), 'utf8');
 
-/** What the program of this clone lists. */
+/** Images that the program of this clone lists. */
 function listedImages(values: object | null, ...words: string[]): Set<string> {
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-images-'));
   try {
@@ -58,7 +58,7 @@ describe('the files of the chart', () => {
     },
   );
 
-  it('say what every value means, and use every value', () => {
+  it('describes every value, and uses every value', () => {
     const readme = readFileSync(join(chartFolder, 'README.md'), 'utf8');
     const rows = [...readme.matchAll(/^\| `([\w.]+)` \|[^|]*\| (.*)\|$/gm)];
     expect(rows.length).toBeGreaterThan(100);
@@ -84,7 +84,7 @@ describe('the files of the chart', () => {
 
 describe('rendering', () => {
   it.each(Object.entries(stories))(
-    'of %s is the same by both majors, every time',
+    'renders %s identically with both major versions, every time',
     async (_, values) => {
       const [first, again, other] = await Promise.all([
         renderText(values, 4),
@@ -97,7 +97,7 @@ describe('rendering', () => {
   );
 
   it.each(Object.entries(stories))(
-    'of %s makes pods that the restricted profile admits',
+    'creates only pods for %s that the restricted profile admits',
     async (_, values) => {
       const pods = podsOf(await render(values));
       expect(pods.length).toBeGreaterThan(1);
@@ -107,7 +107,7 @@ describe('rendering', () => {
   );
 
   it.each(Object.entries(stories))(
-    'of %s makes no Secret, and gives nobody rights unless Kubernetes is used',
+    'creates no Secret for %s, and grants no rights unless Kubernetes is used',
     async (story, values) => {
       const kinds = (await render(values)).map(({ kind }) => kind);
       expect(kinds.filter((kind) => /^(Secret|ClusterRole(Binding)?)$/.test(kind))).toEqual([]);
@@ -378,7 +378,7 @@ describe('rendering', () => {
     expect(names.filter((name) => name.length > 63)).toEqual([]);
   });
 
-  it('of a hook needs nothing of its own release', async () => {
+  it('requires nothing of its own release for a hook', async () => {
     const job = (await render(hook)).find(({ kind }) => kind === 'Job');
     const text = JSON.stringify(job);
     expect(text).toContain('pre-install,pre-upgrade');
@@ -455,7 +455,7 @@ describe('rendering', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('rejected values', () => {
   it.each<[string, object, RegExp]>([
     ['a misspelled value', { ...complete, server: { replica: 3 } }, /replica/],
     ['a misspelled setting', { ...complete, settings: { API_KEY_PREFX: 'a' } }, /API_KEY_PREFX/],
@@ -639,7 +639,7 @@ describe('alerts and dashboard', () => {
   );
   const [alerts] = files as [string, string];
 
-  it('read metrics that there are', () => {
+  it('uses existing metrics', () => {
     const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => readFileSync(join(root, 'src', name), 'utf8'))
@@ -655,7 +655,7 @@ describe('alerts and dashboard', () => {
     expect([...metrics].filter((metric) => !known(metric))).toEqual([]);
   });
 
-  it('lead to a runbook each', () => {
+  it('links each alert to a runbook', () => {
     const names = [...alerts.matchAll(/alert: (\w+)/g)].map(([, name]) => name!);
     const runbooks = [...alerts.matchAll(/docs\/runbooks\/(\w+)\.md/g)].map(([, name]) => name!);
     expect(names.length).toBeGreaterThan(5);

@@ -1,4 +1,4 @@
-/** Guarantees of the gateway in the chart: its pods, who reaches it and whom it reaches, and what it takes of the database. */
+/** Tests the gateway of the chart: its pods, network policies and database connections. */
 import { describe, expect, it } from 'vitest';
 import { chartFolder, complete, helm, type KubernetesObject, render } from './helm.ts';
 import { podsOf } from './restricted.ts';
@@ -21,7 +21,7 @@ function podOf(objects: readonly KubernetesObject[], component: string): Serving
   return pod?.spec as ServingPod | undefined;
 }
 
-/** The setting of the container that answers requests. */
+/** The setting of the container that serves requests. */
 function settingOf(pod: ServingPod, name: string): string | undefined {
   return pod.containers[0]!.env.find((one) => one.name === name)?.value;
 }
@@ -73,13 +73,15 @@ describe('the gateway of the chart', () => {
   it('is left out with all that belongs to it', async () => {
     const objects = await render(withoutGateway);
     expect(objects.filter(({ metadata: { name } }) => /gateway$/.test(name))).toEqual([]);
-    // The program of the test of the release asks where it is told to.
+    // The release's test calls the address that it is given.
     const others = objects.filter(({ metadata: { name } }) => !name.endsWith('-test'));
     expect(JSON.stringify(others)).not.toMatch(/inference|8787/i);
     const test = podsOf(objects).find(({ name }) => name.endsWith('-test'))!;
     expect(test.spec.containers[0]).not.toHaveProperty('env');
     expect(podOf(objects, 'server')!.containers[0]!.args).toEqual([
-      ...['serve', '--components', 'admin,jobs'],
+      'serve',
+      '--components',
+      'admin,jobs',
     ]);
   });
 
@@ -90,7 +92,9 @@ describe('the gateway of the chart', () => {
       const server = podOf(objects, 'server')!;
       expect(server.containers[0]!.args).toEqual(['serve']);
       expect(server.containers[0]!.ports.map(({ name }) => name)).toEqual([
-        ...['http', 'inference', 'metrics'],
+        'http',
+        'inference',
+        'metrics',
       ]);
       expect(settingOf(server, 'GATEWRIGHT_LAME_DUCK_SECONDS')).toBe('30');
       expect(settingOf(server, 'GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS')).toBe('110');
@@ -157,11 +161,12 @@ describe('the gateway of the chart', () => {
     ['components', 'gateway'],
     ['all-in-one', 'server'],
   ])(
-    'of mode %s reaches providers at the ports that are named, from pods of the %s alone',
+    'reaches providers in mode %s at the named ports, from pods of the %s only',
     async (mode, pods) => {
       const providerPorts = [443, 11_434];
       const objects = await render({
-        ...{ ...complete, mode },
+        ...complete,
+        mode,
         networkPolicy: { enabled: true, providerPorts, inferenceFrom: [{ podSelector: {} }] },
       });
       expect(find(objects, 'NetworkPolicy', 'gw-gatewright-gateway')).toMatchObject({
@@ -172,7 +177,9 @@ describe('the gateway of the chart', () => {
         },
       });
       const { spec } = find<{ spec: { ingress: object[]; egress: object[] } }>(
-        ...[objects, 'NetworkPolicy', 'gw-gatewright'],
+        objects,
+        'NetworkPolicy',
+        'gw-gatewright',
       );
       const { 'app.kubernetes.io/component': _, ...release } = component(pods);
       const own = { podSelector: { matchLabels: release } };
@@ -185,14 +192,14 @@ describe('the gateway of the chart', () => {
   );
 
   it('counts in the connections that the notes tell and the budget that is held', async () => {
-    const told = async (values: object): Promise<string> => {
+    const reported = async (values: object): Promise<string> => {
       const words = ['install', 'gw', chartFolder, '--dry-run=client', '--namespace', 'gateways'];
       return (await helm(4, words, values)).stdout;
     };
     const [apart, together, alone] = await Promise.all([
-      told(complete),
-      told({ ...complete, mode: 'all-in-one' }),
-      told(withoutGateway),
+      reported(complete),
+      reported({ ...complete, mode: 'all-in-one' }),
+      reported(withoutGateway),
     ]);
     expect(apart).toMatch(/^inference {4}http:\/\/gw-gatewright-gateway\.gateways:80\/v1$/m);
     expect(apart).toMatch(
@@ -201,7 +208,7 @@ describe('the gateway of the chart', () => {
     expect(together).toMatch(/^connections {2}at most 36 .*\(pods and one more during an upgrade/m);
     expect(alone).toMatch(/^connections {2}at most 36 /m);
     expect(alone).not.toMatch(/^inference/m);
-    const busy = await told(everything);
+    const busy = await reported(everything);
     expect(busy).toMatch(/^inference {4}https:\/\/models\.example\.com\/v1$/m);
     expect(busy).toMatch(/^connections {2}at most 204 .* of 500$/m);
   });
@@ -213,7 +220,9 @@ describe('the gateway of the chart', () => {
       { name: 'INFERENCE_URL', value: 'http://gw-gatewright-gateway:443/v1' },
     ]);
     const { spec } = find<{ spec: { selector: object } }>(
-      ...[objects, 'Service', 'gw-gatewright-metrics'],
+      objects,
+      'Service',
+      'gw-gatewright-metrics',
     );
     const { 'app.kubernetes.io/component': _, ...release } = component('gateway');
     expect(spec.selector).toEqual(release);

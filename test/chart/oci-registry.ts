@@ -1,4 +1,4 @@
-/** Knows how tests get a registry of images and charts of their own: that of Debian, on a port of loopback. */
+/** Starts Debian's registry of images and charts on a loopback port for tests. */
 import {
   closeSync,
   existsSync,
@@ -21,7 +21,7 @@ export interface OciRegistry extends AsyncDisposable {
   readonly address: string;
 }
 
-/** Why no registry can be had here; null where one can. */
+/** The reason why no registry is available here; null if one is. */
 export function missingRegistry(): string | null {
   try {
     if (!existsSync(unpacked)) unpackDebianPackages(['docker-registry'], unpacked);

@@ -1,4 +1,4 @@
-/** Guarantees that the chart is packaged, pushed to a registry and installed from there as it is in the clone. */
+/** Tests that the chart can be packaged, pushed to a registry and installed from there. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ describe.skipIf(why !== null)(`the packaged chart${why === null ? '' : ` (${why}
   });
 
   it.each(helmMajors)(
-    'of Helm %i goes to a registry and renders from there as here',
+    'pushes to a registry with Helm %i and renders from there like the clone',
     async (major) => {
       const place = join(folder, `helm${major}`);
       const charts = `oci://${registry.address}/charts-${major}`;

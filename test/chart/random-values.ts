@@ -1,4 +1,4 @@
-/** Knows random values that the chart has to take: each alone valid, together without contradiction. */
+/** Generates random valid values for the chart, without contradictions. */
 import fc from 'fast-check';
 
 const flag = fc.boolean();
@@ -8,7 +8,7 @@ const labels = fc.dictionary(fc.stringMatching(/^[a-z]{1,10}$/), name, { maxKeys
 const annotations = fc.dictionary(name, fc.string({ maxLength: 30, unit: 'binary' }), {
   maxKeys: 2,
 });
-/** Some of the fields of a record, or none. */
+/** A subset of the fields of a record. */
 const some = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) =>
   fc.record(fields, { requiredKeys: [] });
 
@@ -37,7 +37,7 @@ const podFields = some({
   env: fc.constant([{ name: 'GW_VAR_A', value: 'b' }]),
   envFrom: fc.constant([{ secretRef: { name: 'more' } }]),
 });
-/** Both pods may be one, where no two volumes have the same name. */
+/** Volume names are unique across both pods, because they may be one pod. */
 const podWith = (volume: string): fc.Arbitrary<object> => {
   const volumes = {
     volumes: [{ name: volume, emptyDir: {} }],
@@ -66,7 +66,9 @@ const tls = fc.constantFrom(
 const mysql = fc.oneof(
   fc.record({ existingSecret: name, embedded: fc.record({ enabled: fc.constant(true) }) }),
   fc.record({
-    ...{ existingSecret: name, host: fc.constant('mysql.example.com'), tls },
+    existingSecret: name,
+    host: fc.constant('mysql.example.com'),
+    tls,
     port: fc.integer({ min: 1, max: 65_535 }),
     poolSize: fc.integer({ min: 1, max: 50 }),
     keys: fc.record({ username: key, password: key }),
@@ -96,8 +98,12 @@ const vault = fc.constantFrom(
     authMount: 'k',
   },
   {
-    ...{ address: 'http://vault:8200', paths: ['kv'], roleId: 'id', namespace: 'team' },
-    ...{ existingSecret: 'vault', keys: { secretId: 's', ca: 'ca' } },
+    address: 'http://vault:8200',
+    paths: ['kv'],
+    roleId: 'id',
+    namespace: 'team',
+    existingSecret: 'vault',
+    keys: { secretId: 's', ca: 'ca' },
   },
   { address: 'https://vault', paths: ['kv'], existingSecret: 'vault', keys: { token: 't' } },
 );
@@ -106,7 +112,9 @@ const git = fc.constantFrom(
   {},
   { existingSecret: 'git', keys: { token: 't', username: 'u' } },
   {
-    ...{ existingSecret: 'git', keys: { sshKey: 'k', knownHosts: 'h' }, verify: 'commit' },
+    existingSecret: 'git',
+    keys: { sshKey: 'k', knownHosts: 'h' },
+    verify: 'commit',
     signers: { existingConfigMap: 'signers', keys: { gpgKeys: 'gpg' } },
   },
   {
@@ -119,7 +127,11 @@ const sync = fc
   .tuple(
     source,
     some({
-      ...{ git, vault, pod: podWith('more'), resources, prune: flag },
+      git,
+      vault,
+      pod: podWith('more'),
+      resources,
+      prune: flag,
       owner: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,30}$/),
       replicas: fc.nat(3),
       intervalSeconds: fc.integer({ min: 0, max: 86_400 }),
@@ -128,7 +140,10 @@ const sync = fc
       tsgId: fc.constantFrom('', '1234567890'),
       webhook: fc.constantFrom({}, { existingSecret: 'webhook' }),
       kubernetes: some({
-        ...{ enabled: flag, createRoles: flag, status: flag, lease: flag },
+        enabled: flag,
+        createRoles: flag,
+        status: flag,
+        lease: flag,
         namespaces: fc.constantFrom([], ['gateways'], ['gateways', 'apps'], ['apps']),
       }),
       secretSettings: fc.constantFrom(
@@ -141,19 +156,25 @@ const sync = fc
   )
   .chain(([one, more]) => flag.map((enabled) => ({ ...more, ...one, enabled })));
 
-/** What the server and the gateway have in common. */
+/** Values that the server and the gateway share. */
 const serving = (volume: string) => ({
-  ...{ pod: podWith(volume), resources, replicas: fc.nat(9) },
+  pod: podWith(volume),
+  resources,
+  replicas: fc.nat(9),
   lameDuckSeconds: fc.nat(3600),
   drainSeconds: fc.nat(3600),
   service: some({
-    ...{ annotations, port: fc.integer({ min: 1, max: 65_535 }) },
+    annotations,
+    port: fc.integer({ min: 1, max: 65_535 }),
     type: fc.constantFrom('ClusterIP', 'NodePort', 'LoadBalancer'),
   }),
   autoscaling: fc
     .tuple(flag, fc.integer({ min: 1, max: 5 }), fc.nat(5), fc.integer({ min: 1, max: 100 }))
     .map(([enabled, minReplicas, more, cpuPercent]) => ({
-      ...{ enabled, minReplicas, maxReplicas: minReplicas + more, cpuPercent },
+      enabled,
+      minReplicas,
+      maxReplicas: minReplicas + more,
+      cpuPercent,
     })),
 });
 
@@ -164,7 +185,7 @@ const server = some({
 
 const gateway = some({ ...serving('third'), enabled: flag });
 
-/** What a user may write. */
+/** All values that a user may set. */
 export const randomValues: fc.Arbitrary<object> = fc
   .record(
     {
@@ -181,7 +202,11 @@ export const randomValues: fc.Arbitrary<object> = fc
         imageRegistry: fc.constantFrom('', 'registry.example.com:5000'),
         imagePullSecrets: fc.constantFrom([], [{ name: 'pull' }]),
       }),
-      ...{ image, server, gateway, sync, openshift: flag },
+      image,
+      server,
+      gateway,
+      sync,
+      openshift: flag,
       mode: fc.constantFrom('components', 'all-in-one'),
       migrations: some({
         strategy: fc.constantFrom('initContainer', 'hook', 'external'),
@@ -209,7 +234,9 @@ export const randomValues: fc.Arbitrary<object> = fc
         { enabled: true, host: 'gateway.example.com' },
         { enabled: true, host: 'a.example.com', tlsSecret: 'tls', className: 'nginx' },
         {
-          ...{ enabled: true, host: 'a.example.com', annotations: { a: 'b' } },
+          enabled: true,
+          host: 'a.example.com',
+          annotations: { a: 'b' },
           inference: { host: 'b.example.com', tlsSecret: 'tls', annotations: { a: 'c' } },
         },
       ),
@@ -244,13 +271,14 @@ export const randomValues: fc.Arbitrary<object> = fc
     { requiredKeys: ['masterKey', 'mysql'] },
   )
   .map(({ mysql: database, migrations, mode, ...rest }) => ({
-    ...{ ...rest, mysql: database },
-    // What leads to inference needs it.
+    ...rest,
+    mysql: database,
+    // Routes to inference need the gateway.
     ...('inference' in { ...rest.ingress, ...rest.httpRoute }
       ? { gateway: { ...rest.gateway, enabled: true } }
       : {}),
-    // Pods that are one have one service account.
+    // A shared pod has one service account.
     ...('serviceAccount' in (rest.sync ?? {}) ? {} : { mode: mode ?? 'components' }),
-    // A hook would run before the database of the release is there.
+    // A hook would run before the embedded database exists.
     migrations: 'embedded' in database ? {} : (migrations ?? {}),
   }));

@@ -1,10 +1,10 @@
-/** Knows values that stand for the uses of the chart. */
+/** Values for typical uses of the chart. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { chartFolder, complete } from './helm.ts';
 
-/** Everything turned on that can be turned on at once. */
+/** Every option that can be enabled at once. */
 export const everything = {
   ...complete,
   mysql: {
@@ -41,8 +41,10 @@ export const everything = {
     },
     webhook: { existingSecret: 'webhook' },
     kubernetes: {
-      ...{ enabled: true, namespaces: ['gateways', 'apps'] },
-      ...{ status: true, lease: true },
+      enabled: true,
+      namespaces: ['gateways', 'apps'],
+      status: true,
+      lease: true,
     },
     vault: {
       address: 'https://vault.example.com:8200',
@@ -56,18 +58,23 @@ export const everything = {
     secretsVolume: { source: { persistentVolumeClaim: { claimName: 'keys' } } },
   },
   ingress: {
-    ...{ enabled: true, host: 'gateway.example.com', tlsSecret: 'tls', className: 'nginx' },
-    ...{
-      annotations: { a: 'b', c: 'd' },
-      inference: { host: 'models.example.com', annotations: { a: 'e' } },
-    },
+    enabled: true,
+    host: 'gateway.example.com',
+    tlsSecret: 'tls',
+    className: 'nginx',
+    annotations: { a: 'b', c: 'd' },
+    inference: { host: 'models.example.com', annotations: { a: 'e' } },
   },
   httpRoute: {
-    ...{ enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a.example.com'] },
+    enabled: true,
+    parentRefs: [{ name: 'public' }],
+    hostnames: ['a.example.com'],
     inference: { hostnames: ['models.example.com'] },
   },
   networkPolicy: {
-    ...{ enabled: true, apiFrom: [{ podSelector: {} }], inferenceFrom: [{ podSelector: {} }] },
+    enabled: true,
+    apiFrom: [{ podSelector: {} }],
+    inferenceFrom: [{ podSelector: {} }],
     providerPorts: [443, 11_434],
   },
   monitoring: {
@@ -90,11 +97,11 @@ export const allInOne = {
   sync: { ...gitSync, kubernetes: { enabled: true } },
 };
 export const hook = { ...complete, migrations: { strategy: 'hook' } };
-/** What users are told to begin with. */
+/** The values of the README's first installation. */
 export const privateCluster = parse(
   readFileSync(join(chartFolder, '../../examples/3-private-cluster/values.yaml'), 'utf8'),
 ) as object;
-/** The control plane alone. */
+/** The control plane without gateway and sync. */
 export const withoutGateway = {
   ...complete,
   gateway: { enabled: false },

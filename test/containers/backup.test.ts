@@ -1,4 +1,4 @@
-/** Guarantees of a backup: what docs/guides/operations.md dumps comes back on another server's database, under a newer release, and credentials work. */
+/** Tests the backup of docs/guides/operations.md: a dump restores on another server under a newer release, and credentials keep working. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { startTestServer } from '../support/server/server.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** The commands of docs/guides/operations.md for this make of server, as they stand there. */
+/** The commands of docs/guides/operations.md for this engine, verbatim. */
 function commandOf(program: 'dump' | 'restore'): string {
   const { make } = inject('containers');
   const text = readFileSync(join(root, 'docs/guides/operations.md'), 'utf8');
@@ -27,7 +27,7 @@ function commandOf(program: 'dump' | 'restore'): string {
   return line;
 }
 
-/** Runs a line in the server's container, with the names that stand for values in it. */
+/** Runs a line in the server's container, with its variables set. */
 async function runInDatabase(line: string, name: string): Promise<void> {
   const { user, password } = inject('databaseServer');
   const { container: engine } = await getContainerRuntimeClient();
@@ -38,7 +38,7 @@ async function runInDatabase(line: string, name: string): Promise<void> {
   if (exitCode !== 0) throw new Error(`${line}\n${output}`);
 }
 
-it('a dump that was taken while the server served is a whole deployment to a newer release', async () => {
+it('restores a dump taken during service as a complete deployment of a newer release', async () => {
   await using old = await startTestServer();
   const made = await old.request('POST', '/v1/api-keys/organisation/service', {
     body: { name: 'bot', scopes: ['workspaces.list'] },
@@ -63,7 +63,7 @@ it('a dump that was taken while the server served is a whole deployment to a new
     rmSync(release, { recursive: true });
   }
 
-  // The key ring of the tests is one master key, as that of a deployment is.
+  // The tests' key ring consists of one master key, like that of a deployment.
   await using server = await startTestServer({ between: async () => restored.settings });
   for (const key of [made.body.key, old.organisationApiKey]) {
     const answer = await server.request('GET', '/v1/admin/workspaces', {

@@ -1,4 +1,4 @@
-/** Knows how tests get a database server in a container, with TLS, gone with the run. */
+/** Starts a database server in a container, with TLS, removed at the end of the run. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import {
@@ -19,14 +19,14 @@ export type Make = (typeof makes)[number];
 
 export interface DatabaseContainer extends AsyncDisposable {
   readonly container: StartedTestContainer;
-  /** As a user of the host reaches it, who may do everything. */
+  /** Connection of a user on the host with all rights. */
   readonly server: TestDatabaseServer;
-  /** PEM of who vouches for the server as `localhost` and as its make, its name in `network`. */
+  /** PEM of the certificate authority of the server's names: `localhost`, and its engine name in `network`. */
   readonly authority: string;
 }
 
 const images = { mariadb: mariadbImage, mysql: mysqlImage };
-/** What costs time and protects data that is gone with the run. */
+/** Disables durability, because the data is discarded with the run. */
 const fastFlags = [
   '--max-connections=500',
   '--back-log=1000',
@@ -37,10 +37,10 @@ const fastFlags = [
   '--performance-schema=OFF',
   '--skip-name-resolve',
 ];
-// The image of the one who would tidy up cannot be had everywhere; the next run does, by label.
+// testcontainers' cleanup image is not available everywhere; the next run cleans up by label.
 process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
 
-/** Why no such server can be had here; null where one can: its image is there, and this machine reaches what it runs. */
+/** The reason why no such server is available here; null if one is: its image exists, and this machine can connect to its containers. */
 export async function missingDatabase(make: Make): Promise<string | null> {
   const noImage = await missingImage(images[make]);
   if (noImage !== null) return noImage;
@@ -93,12 +93,12 @@ export async function startDatabase(
 
 const ownerLabel = 'gatewright-test-pid';
 
-/** Whose container it is, so that a later run knows what one that was killed has left. */
+/** Label of this run's containers, by which a later run recognises those of a killed run. */
 export function markOwner(container: GenericContainer): GenericContainer {
   return container.withLabels({ [ownerLabel]: String(process.pid) });
 }
 
-/** What runs that were killed left behind. */
+/** Removes containers of killed runs. */
 export async function removeAbandoned(): Promise<void> {
   const { container: engine } = await getContainerRuntimeClient();
   for (const { Id, Labels } of await engine.list()) {
@@ -117,7 +117,7 @@ function certificates(authority: Authority, name: string) {
   ];
 }
 
-/** An official image serves itself first, while it sets up, and then the world. */
+/** Waits for the second start: an official image serves only itself during its set-up. */
 async function answers(server: TestDatabaseServer): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,4 +1,4 @@
-/** Guarantees of the product's image where nothing is writable and no right is left: it migrates, serves over checked TLS, tells its health, and drains. */
+/** Tests the product's image with a read-only root and no rights: it migrates, serves over verified TLS, reports its health, and drains. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -49,7 +49,7 @@ describe.skipIf(missing !== '')(`the product's image${missing}`, () => {
     const credentials = JSON.parse(await run(['bootstrap', '--file', '-']));
     await using served = await startProduct(options);
     expect(await served.exec(['gatewright', 'healthcheck'])).toMatchObject({ exitCode: 0 });
-    // The command of ssh goes through a shell at a fixed place.
+    // ssh runs its command through a shell at a fixed path.
     const ssh = ['env', 'GIT_SSH_COMMAND=ssh -o BatchMode=yes'];
     const fetched = await served.exec([...ssh, 'git', 'ls-remote', 'ssh://127.0.0.1:1/x']);
     expect(fetched.output).toContain('ssh: connect to host 127.0.0.1 port 1');

@@ -1,4 +1,4 @@
-/** Knows where the images of the suites come from: here already, a registry, else built from Debian's packages. */
+/** Provides the images of the suites: existing ones, those of a registry, or ones built from Debian's packages. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,12 +9,12 @@ const root = resolve(import.meta.dirname, '../..');
 const pullMsMax = 5 * 60_000;
 const buildMsMax = 15 * 60_000;
 
-/** An image cannot be had on this machine, for a reason that is none of the product's. */
+/** Thrown when an image is not available on this machine for reasons outside of the product. */
 class ImageMissing extends Error {
   override readonly name = 'ImageMissing';
 }
 
-/** Why no container can be started here; null where one can. */
+/** The reason why no container can be started here; null if one can. */
 async function missingDocker(): Promise<string | null> {
   try {
     await docker(['version', '--format', '{{.Server.Version}}'], 30_000);
@@ -24,7 +24,7 @@ async function missingDocker(): Promise<string | null> {
   }
 }
 
-/** Why `prepare` finds no image; null where it does. */
+/** The reason why `prepare` finds no image; null if it does. */
 export async function missingImage(prepare: () => Promise<string>): Promise<string | null> {
   const noDocker = await missingDocker();
   if (noDocker !== null) return noDocker;
@@ -63,7 +63,7 @@ export async function galeraImage(): Promise<string> {
 
 let product: Promise<string> | undefined;
 
-/** Id of an image of the product as it stands in this clone, built once a run. */
+/** Id of the product's image of this clone, built once a run. */
 export function productImage(): Promise<string> {
   product ??= buildProduct();
   return product;
@@ -71,14 +71,14 @@ export function productImage(): Promise<string> {
 
 async function buildProduct(): Promise<string> {
   const base = await pulledOr('node:24-bookworm-slim', 'gatewright-test/node:24', buildNodeImage);
-  // By its id: the name is that of every clone on this machine.
+  // Uses the id, because all clones on this machine share the name.
   return await build('gatewright-test/gatewright', root, { NODE_IMAGE: base });
 }
 
 async function buildNodeImage(name: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-node-'));
   try {
-    // Where npm says that it lies it does not where this Node is one among the dependencies.
+    // npm's path is wrong where this Node is one of the dependencies.
     const { stdout } = await promisify(execFile)('/bin/sh', ['-c', 'command -v npm']);
     const npm = resolve(realpathSync(stdout.trim()), '../..');
     cpSync(realpathSync(process.execPath), join(folder, 'node'));
@@ -109,7 +109,7 @@ function debianImage(suite: 'bookworm' | 'sid'): Promise<string> {
   });
 }
 
-/** `official` where it is here or can be pulled, else `own` made; made again from what was kept of it. */
+/** Returns `official` if it exists or can be pulled, else builds `own`, using cached layers. */
 async function pulledOr(
   official: string,
   own: string,
@@ -138,9 +138,9 @@ const networkFaults =
   /temporary failure|could not resolve|unable to connect|connection (refused|timed out|failed)|failed to fetch|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRESET|ECONNREFUSED|i\/o timeout|npm error code E5\d\d|hash sum mismatch|404 +not found \[IP/i;
 
 /**
- * The image's id.
+ * Builds the image and returns its id.
  *
- * @throws ImageMissing where what it downloads cannot be reached; what else fails is a fault of the file
+ * @throws ImageMissing if its downloads are unreachable; other failures are errors of the Dockerfile
  */
 async function build(
   name: string,
@@ -159,8 +159,8 @@ async function build(
     return readFileSync(id, 'utf8');
   } catch (error) {
     const { stdout = '', stderr = '', message } = error as Error & { [out: string]: string };
-    const said = `${stdout}\n${stderr}`;
-    if (!networkFaults.test(said)) throw new Error(`${message}\n${said.slice(-4000)}`);
+    const stated = `${stdout}\n${stderr}`;
+    if (!networkFaults.test(stated)) throw new Error(`${message}\n${stated.slice(-4000)}`);
     throw new ImageMissing(`what ${name} is built of cannot be downloaded`);
   } finally {
     rmSync(notes, { recursive: true, force: true });

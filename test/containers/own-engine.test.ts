@@ -1,4 +1,4 @@
-/** Guarantees that an engine of the suites' own serves, and leaves nothing behind. */
+/** Tests that the suites' own Docker engine serves, and leaves nothing behind. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,14 +13,14 @@ describe.skipIf(why !== null)(`an engine of one’s own${why === null ? '' : ` (
   let images: string;
 
   beforeEach(() => {
-    // On a disk: what lies in memory may not be a layer of an image.
+    // On a disk, because image layers cannot be on a memory file system.
     images = mkdtempSync(
       join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'gatewright-images-'),
     );
   });
   afterEach(() => rmSync(images, { recursive: true, force: true }));
 
-  /** Processes that were told of the folder. */
+  /** Processes whose command line contains the folder. */
   const running = (): string[] =>
     readdirSync('/proc').filter((pid) => {
       try {

@@ -1,4 +1,4 @@
-/** Knows how the suites get a Docker engine of their own where one is installed and none runs, and how it goes without a trace. */
+/** Starts a Docker engine for the suites where one is installed and none runs, and removes all of its traces. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import {
@@ -17,17 +17,17 @@ import { promisify } from 'node:util';
 import { spawnLeashed } from '../../src/embedded/leash.ts';
 
 export interface OwnEngine extends AsyncDisposable {
-  /** What `DOCKER_HOST` has to be. */
+  /** Value of `DOCKER_HOST`. */
   readonly address: string;
-  /** Name of the bridge that its containers are on. */
+  /** Name of its containers' bridge. */
   readonly bridge: string;
 }
 
-/** Images stay for the next run of this clone. */
+/** Folder of the images, kept for the next run of this clone. */
 const imagesOfClone = resolve(import.meta.dirname, '../../.cache/docker');
 const startMsMax = 60_000;
 
-/** Why this machine needs no engine of the suites or can have none; null where it can. */
+/** The reason why this machine needs no engine of the suites or cannot have one; null if it can. */
 export function whyNoOwnEngine(): string | null {
   if (process.platform !== 'linux') return 'this is no Linux';
   if (process.getuid!() !== 0) return 'only root can start one';
@@ -39,15 +39,15 @@ export function whyNoOwnEngine(): string | null {
 }
 
 /**
- * Starts one with its mounts and processes in namespaces of their own, without a rule of a firewall; a
- * pipe ties it to this process, however that ends. `images` is the folder of its images, which one
- * engine has at a time.
+ * Starts an engine with mounts and processes in their own namespaces, without firewall rules. A pipe
+ * ends it with this process, however that ends. `images` is the folder of its images, which one
+ * engine uses at a time.
  *
- * @throws Error with the end of what it said, where it does not answer
+ * @throws Error with the end of its output if it does not respond
  */
 export async function startOwnEngine(images = imagesOfClone): Promise<OwnEngine> {
   mkdirSync(images, { recursive: true });
-  // Short, because a socket's path may have no more than 107 characters.
+  // Short, because the path of a socket has at most 107 characters.
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'gatewright-docker-')));
   const bridge = `gw-${randomBytes(4).toString('hex')}`;
   const address = `unix://${folder}/socket`;
@@ -56,19 +56,43 @@ export async function startOwnEngine(images = imagesOfClone): Promise<OwnEngine>
   makeBridge(bridge);
   const engine = spawnLeashed(
     [
-      ...(['flock', '--nonblock', '--verbose', join(images, 'lock')] as const),
-      ...['unshare', '--mount', '--propagation', 'private'],
-      ...['--pid', '--fork', '--kill-child', '--mount-proc'],
-      ...['dockerd', '--data-root', images, '--exec-root', join(folder, 'run')],
-      ...['--pidfile', join(folder, 'pid'), '--host', address, '--bridge', bridge],
-      ...['--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip', '127.0.0.1'],
-      ...['--storage-driver', 'overlay2'],
+      'flock',
+      '--nonblock',
+      '--verbose',
+      join(images, 'lock'),
+      'unshare',
+      '--mount',
+      '--propagation',
+      'private',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount-proc',
+      'dockerd',
+      '--data-root',
+      images,
+      '--exec-root',
+      join(folder, 'run'),
+      '--pidfile',
+      join(folder, 'pid'),
+      '--host',
+      address,
+      '--bridge',
+      bridge,
+      '--iptables=false',
+      '--ip6tables=false',
+      '--ip-forward=false',
+      '--ip',
+      '127.0.0.1',
+      '--storage-driver',
+      'overlay2',
     ],
     { cwd: folder, output },
   );
   closeSync(output);
   const own: OwnEngine = {
-    ...{ address, bridge },
+    address,
+    bridge,
     [Symbol.asyncDispose]: async () => {
       engine.cut();
       await engine.exited;
@@ -86,14 +110,14 @@ export async function startOwnEngine(images = imagesOfClone): Promise<OwnEngine>
       await setTimeout(100);
       continue;
     }
-    const said = readFileSync(log, 'utf8').trim().split('\n').at(-1)!;
+    const stated = readFileSync(log, 'utf8').trim().split('\n').at(-1)!;
     await own[Symbol.asyncDispose]();
-    throw new Error(`dockerd does not serve (${said || ended || 'silence'})`);
+    throw new Error(`dockerd does not serve (${stated || ended || 'silence'})`);
   }
   return own;
 }
 
-/** Whether an engine answers there, or where this machine's usually does. */
+/** Whether an engine responds at this address, or at the machine's usual one. */
 export async function answers(address?: string): Promise<boolean> {
   const where = address === undefined ? [] : ['--host', address];
   try {
@@ -104,14 +128,14 @@ export async function answers(address?: string): Promise<boolean> {
   }
 }
 
-/** With an address of those that are kept for tests of networks. */
+/** Uses an address range that is reserved for network tests. */
 function makeBridge(name: string): void {
   execFileSync('ip', ['link', 'add', name, 'type', 'bridge']);
   execFileSync('ip', ['address', 'add', `198.19.${randomInt(128, 255)}.1/24`, 'dev', name]);
   execFileSync('ip', ['link', 'set', name, 'up']);
 }
 
-/** Left so by an engine that has run here; and bridges ask the firewall. */
+/** Restores values that an engine changes: IP forwarding, and bridges that call the firewall. */
 function dropsForwarded(): boolean {
   try {
     const asks =

@@ -1,30 +1,30 @@
-/** Knows how tests run the product's image as a careful cluster does: nothing writable, no rights, any user. */
+/** Runs the product's image like a hardened cluster: nothing writable, no rights, any user. */
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
 
-interface Ended {
+interface ContainerResult {
   readonly exitCode: number;
-  /** What it wrote to stdout. */
+  /** Its standard output. */
   readonly output: string;
 }
 
 export interface ProductContainer extends AsyncDisposable {
   /** `http://127.0.0.1:port` of the Admin API. */
   readonly url: string;
-  /** Runs another program in the container, to its end. */
-  exec(words: string[]): Promise<Ended>;
+  /** Runs another program in the container to completion. */
+  exec(words: string[]): Promise<ContainerResult>;
   /** Sends SIGTERM. */
   terminate(): Promise<void>;
   /** Resolves once the process has ended. */
-  end(): Promise<Ended>;
+  end(): Promise<ContainerResult>;
 }
 
 interface ProductOptions {
   readonly image: string;
   readonly words: string[];
   readonly environment: Record<string, string>;
-  /** Name of the network that its database is in. */
+  /** Name of the database's network. */
   readonly network: string;
 }
 
@@ -42,7 +42,7 @@ class LockedContainer extends GenericContainer {
   }
 }
 
-/** Runs a command to its end, for what it writes to stdout. @throws Error where it does not succeed */
+/** Runs a command to completion and returns its standard output. @throws Error if it fails */
 export async function runProduct(options: ProductOptions): Promise<string> {
   const container = new LockedContainer(options).withWaitStrategy(Wait.forOneShotStartup());
   const started = await container.start();
@@ -74,7 +74,7 @@ export async function startProduct(options: ProductOptions): Promise<ProductCont
   };
 }
 
-async function endOf(id: string): Promise<Ended> {
+async function endOf(id: string): Promise<ContainerResult> {
   const { container: engine } = await getContainerRuntimeClient();
   const container = engine.getById(id);
   const { StatusCode: exitCode } = await container.wait();

@@ -1,4 +1,4 @@
-/** Knows how the suites of a project get the database server that its name ends in, from a container. */
+/** Starts the database server that a project's name ends in, in a container. */
 import { Network } from 'testcontainers';
 import type { TestProject } from 'vitest/node';
 import { readMigratedSchema } from '../support/database/migrated-schema.ts';
@@ -7,16 +7,16 @@ import { missingImage, productImage } from './images.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** PEM of who vouches for the certificate of the database server in a container. */
+    /** PEM of the certificate authority of the database server in a container. */
     databaseAuthority: string;
-    /** What the product needs to reach that server from another container, and which container it is. */
+    /** Settings with which the product reaches that server from another container, and that container. */
     containers: { readonly make: Make; readonly network: string; readonly databaseId: string };
-    /** The image of the product, or why there is none. */
+    /** The product's image, or the reason why there is none. */
     product: { readonly image: string } | { readonly missing: string };
   }
 }
 
-/** For a project such as `containers-mysql`. */
+/** Set-up of a project such as `containers-mysql`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const make = project.name.split('-').at(-1) as Make;
   if (!makes.includes(make)) throw new Error(`no image is known for project ${project.name}`);

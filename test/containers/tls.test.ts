@@ -1,4 +1,4 @@
-/** Guarantees what each DB_SSL mode does with a server from an image: encrypted where it says so, refused where a stranger vouches. */
+/** Tests each DB_SSL mode with a server from an image: encrypted where required, refused with a foreign certificate authority. */
 import { sql } from 'kysely';
 import { describe, expect, inject, it } from 'vitest';
 import { createLog } from '../../src/log.ts';
@@ -25,9 +25,9 @@ describe('a server from an image', () => {
     const authority = mode.startsWith('VERIFY') ? inject('databaseAuthority') : null;
     await using database = openDatabase(under(test.settings, mode, authority));
     const status = sql<{ Value: string }>`SHOW SESSION STATUS LIKE 'Ssl_cipher'`;
-    const told = (await status.execute(database.db)).rows[0]!.Value;
-    expect(told).not.toBe('');
-    expect(database.tls()).toMatchObject({ mode, cipher: told });
+    const reported = (await status.execute(database.db)).rows[0]!.Value;
+    expect(reported).not.toBe('');
+    expect(database.tls()).toMatchObject({ mode, cipher: reported });
   });
 
   it.each(['VERIFY_CA', 'VERIFY_IDENTITY'] as const)(

@@ -1,4 +1,4 @@
-/** Guarantees that gatewright goes by a config as the open-source gateway of the same kind does, save for what is listed with a reason. */
+/** Tests that gatewright interprets configs like the open-source gateway of the same kind, except for listed deviations. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
@@ -9,12 +9,12 @@ import { conditionCases } from './cases/conditions.ts';
 import { requestCases } from './cases/requests.ts';
 import { routingCases } from './cases/routing.ts';
 import { type Deviation, deviations } from './deviations.ts';
-import { type Observed, observe } from './observe.ts';
+import { type Observation, observe } from './observe.ts';
 import { startOtherGateway } from './other-gateway.ts';
 import { startScriptedUpstream } from './scripted-upstream.ts';
 
 const cases = [...routingCases, ...conditionCases, ...requestCases, ...answerCases];
-/** Most of them wait between tries, or for a time to be over. */
+/** Most cases wait between retries or for a timeout. */
 const atOnce = 24;
 
 interface Difference {
@@ -23,7 +23,7 @@ interface Difference {
   readonly theirs: unknown;
 }
 
-/** Of each case by its name. */
+/** Observations by case name. */
 const differences = new Map<string, readonly Difference[]>();
 const stack = new AsyncDisposableStack();
 
@@ -53,13 +53,13 @@ beforeAll(async () => {
 
 afterAll(() => stack.disposeAsync());
 
-function compare(ours: Observed, theirs: Observed): Difference[] {
+function compare(ours: Observation, theirs: Observation): Difference[] {
   return Object.keys(ours)
     .map((part) => ({ part, ours: ours[part], theirs: theirs[part] }))
     .filter((one) => !isDeepStrictEqual(one.ours, one.theirs));
 }
 
-/** Whether the list says that the part differs in this way. */
+/** Whether a listed deviation covers this difference. */
 function isListed(name: string, difference: Difference): boolean {
   return deviations.some((one) => {
     if (!isOf(one, name) || !one.parts.includes(difference.part)) return false;
@@ -76,7 +76,7 @@ const isOf = ({ cases: names }: Deviation, name: string): boolean =>
 const matches = (pattern: string, name: string): boolean =>
   pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 
-it('there are more than 200 cases, each with a name of its own', () => {
+it('has more than 200 cases with unique names', () => {
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
   expect(cases.length).toBeGreaterThan(200);
 });

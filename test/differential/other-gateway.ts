@@ -1,4 +1,4 @@
-/** Knows how the open-source gateway of the same kind is started as it comes from npm, on a port of its own. */
+/** Starts the open-source gateway of the same kind from its npm package, on its own port. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ const addressReporter = new URL('address-reporter.mjs', import.meta.url).href;
 export async function startOtherGateway(): Promise<OtherGateway> {
   const child = fork(program, ['--headless', '--port=0'], {
     execArgv: ['--import', addressReporter],
-    // It writes a stack for each answer that it does not like.
+    // It logs a stack trace for each response that it rejects.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   const exited = once(child, 'exit');

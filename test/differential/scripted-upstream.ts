@@ -1,45 +1,45 @@
-/** Knows the provider that both gateways are led to: each case has places of its own there, which answer by script and note what reaches them. */
+/** Scripted provider of both gateways: each case has its own places, which respond by script and record requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chatAnswer } from '../support/upstream/upstream.ts';
 
-/** One answer of a place; of what is left out, an ordinary one of chat completions. */
+/** One response of a place; by default a normal one of chat completions. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** As JSON; a text as it is. */
+  /** Sent as JSON; text as it is. */
   readonly body?: unknown;
-  /** Pieces of a stream, each sent by itself, in place of `body`. */
+  /** Chunks of a stream, each sent separately, in place of `body`. */
   readonly events?: readonly string[];
   /**
-   * `silent` never begins, `reset` ends the connection in place of an answer, `cut` does so behind what
-   * was sent, `stall` sends it and never ends.
+   * `silent` never responds, `reset` closes the connection instead of responding, `cut` does so after
+   * the body, `stall` sends the body and never ends.
    */
   readonly fault?: 'silent' | 'reset' | 'cut' | 'stall';
 }
 
-/** What reached a place. */
-export interface Reached {
+/** A request that reached a place. */
+export interface ReceivedRequest {
   readonly place: string;
   readonly method: string;
-  /** Behind the address of the place, with the query. */
+  /** Path below the address of the place, with the query. */
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 }
 
-/** The answers of each place in order; the last one stands for all that follow. */
+/** Responses of each place in order; the last one repeats. */
 export type Script = Readonly<Record<string, readonly Answer[]>>;
 
 export interface ScriptedUpstream extends AsyncDisposable {
   readonly host: string;
-  /** Room for one request of one gateway: `base` begins the addresses of its places, `reached` fills. */
-  room(script: Script): { readonly base: string; readonly reached: readonly Reached[] };
+  /** Opens the places of one request of one gateway: `base` is the prefix of their addresses, `reached` collects requests. */
+  room(script: Script): { readonly base: string; readonly reached: readonly ReceivedRequest[] };
 }
 
 interface Room {
   readonly script: Script;
-  readonly reached: Reached[];
+  readonly reached: ReceivedRequest[];
 }
 
 export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
@@ -67,7 +67,7 @@ export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
   return {
     host,
     room: (script) => {
-      const reached: Reached[] = [];
+      const reached: ReceivedRequest[] = [];
       const at = rooms.push({ script, reached }) - 1;
       return { base: `http://${host}/${at}`, reached };
     },

@@ -1,4 +1,4 @@
-/** Knows how tests get a cluster of Galera: three nodes in containers, any of which can be killed and come back. */
+/** Starts a Galera cluster for tests: three nodes in containers, each of which can be killed and restarted. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
@@ -7,9 +7,9 @@ import { markOwner, removeAbandoned } from '../containers/database-container.ts'
 import { galeraImage, missingImage } from '../containers/images.ts';
 import { findFreePort, type TestDatabaseServer } from '../support/database/database-server.ts';
 
-/** Plain data, because it travels to the test workers. */
+/** Plain data, because it is serialised to the test workers. */
 export interface GaleraNode {
-  /** As a user of the host reaches it, who may do everything; the same after a restart. */
+  /** Connection of a user on the host with all rights; the same after a restart. */
   readonly server: TestDatabaseServer;
   readonly containerId: string;
 }
@@ -22,7 +22,7 @@ const names = ['node-1', 'node-2', 'node-3'];
 const triesMax = 1200;
 const pollMs = 250;
 
-/** Why no nodes can be had here; null where they can. */
+/** The reason why no nodes are available here; null if they are. */
 export function missingGalera(): Promise<string | null> {
   return missingImage(galeraImage);
 }
@@ -69,7 +69,7 @@ export async function startGalera(): Promise<GaleraCluster> {
   }
 }
 
-/** Ends it without a word, and resolves once it is gone. */
+/** Kills a node, and resolves once it is gone. */
 export async function killNode({ containerId }: GaleraNode): Promise<void> {
   const { container: engine } = await getContainerRuntimeClient();
   const container = engine.getById(containerId);
@@ -77,19 +77,19 @@ export async function killNode({ containerId }: GaleraNode): Promise<void> {
   await container.wait();
 }
 
-/** Starts it again, and resolves once it is one of three that are in step. */
+/** Restarts a node, and resolves once it is one of three in sync. */
 export async function restartNode({ containerId, server }: GaleraNode): Promise<void> {
   const { container: engine } = await getContainerRuntimeClient();
   await engine.getById(containerId).start();
   await inStep(server, names.length);
 }
 
-/** Waits for the node itself to say that it is in step, in a cluster of that many. */
+/** Waits until the node itself reports that it is in sync, in a cluster of that size. */
 async function inStep(server: TestDatabaseServer, size: number): Promise<void> {
   for (let tries = 1; ; tries += 1) {
-    const told = await stateOf(server).catch((error: Error) => error.message);
-    if (told === `Synced in ${size}`) return;
-    if (tries === triesMax) throw new Error(`the node is not in step: ${told}`);
+    const reported = await stateOf(server).catch((error: Error) => error.message);
+    if (reported === `Synced in ${size}`) return;
+    if (tries === triesMax) throw new Error(`the node is not in step: ${reported}`);
     await setTimeout(pollMs);
   }
 }

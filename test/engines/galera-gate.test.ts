@@ -1,4 +1,4 @@
-/** Guarantees that limits hold on three nodes of Galera, each with a gateway of its own, when one node is killed under load. */
+/** Tests limits on three Galera nodes, each with its own gateway, while one node is killed under load. */
 import { expect, inject, it } from 'vitest';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { newSeed, runGate, tell } from '../gate/run-gate.ts';
@@ -13,19 +13,22 @@ const through = (at: number, real: DatabaseSettings): DatabaseSettings => ({
   port: nodes[at]!.server.port,
 });
 
-it('a limit of cost is kept to the micro-dollar by gateways that write to three nodes, of which one dies, and one gateway with it', async () => {
+it('keeps a cost limit to the micro-dollar with gateways on three nodes, when one node and one gateway are killed', async () => {
   await using link = await startDatabaseLink();
   const seed = newSeed();
   try {
     const report = await runGate({
-      ...{ seed, callers: 50, outputTokensMost: 4_000, killAfter: 500 },
+      seed,
+      callers: 50,
+      outputTokensMost: 4_000,
+      killAfter: 500,
       terms: { key: { type: 'cost', units: 2_000_000 } },
       databaseOf: async (gateway, real) =>
         gateway === 2 ? link.lead(through(2, real)) : through(gateway, real),
       meanwhile: async ({ journal, server }) => {
         await eventually(() => expect(journal.entries.length).toBeGreaterThan(200));
         await killNode(nodes[2]!);
-        // As a balancer does that sees it.
+        // Like a load balancer that detects the failure.
         link.cut();
         await link.lead(through(1, server.settings.database!));
         link.mend();

@@ -1,4 +1,4 @@
-/** Knows how the tests of Galera get their three nodes, of which the first is the database server of all helpers. */
+/** Provides the three Galera nodes; the first is the database server of all helpers. */
 import type { TestProject } from 'vitest/node';
 import { readMigratedSchema } from '../support/database/migrated-schema.ts';
 import { type GaleraNode, startGalera } from './galera-cluster.ts';

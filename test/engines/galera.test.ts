@@ -1,4 +1,4 @@
-/** Guarantees on three nodes of Galera of which one is killed under load: changes, migrations, leases and limits stay exact. */
+/** Tests that changes, migrations, leases and limits stay exact on three Galera nodes, one of which is killed under load. */
 import { randomUUID } from 'node:crypto';
 import { createConnection } from 'mysql2/promise';
 import { afterEach, expect, inject, it } from 'vitest';
@@ -28,13 +28,13 @@ async function kill(at: number): Promise<void> {
   await killNode(nodes[at]!);
 }
 
-/** The same database by way of another node. */
+/** The same database through another node. */
 const through = (at: number, settings: DatabaseSettings): DatabaseSettings => ({
   ...settings,
   port: nodes[at]!.server.port,
 });
 
-it('a change that was acknowledged is there once, and so is one that was sent again, when the node dies that all write to', async () => {
+it('keeps acknowledged and repeated changes exactly once when the node that all write to is killed', async () => {
   await using link = await startDatabaseLink();
   let real: DatabaseSettings | undefined;
   const between = (settings: DatabaseSettings): Promise<DatabaseSettings> => {
@@ -63,12 +63,12 @@ it('a change that was acknowledged is there once, and so is one that was sent ag
   const rows = await second.db.selectFrom('workspaces').select('name').execute();
   const stored = rows.map(({ name }) => name).filter((name) => name.startsWith('w-'));
   expect(stored.toSorted()).toEqual(acknowledged.toSorted());
-  // What is left is disposed of by way of the first node.
+  // Resources are disposed of through the first node.
   await restartNode(killed.pop()!);
   await server[Symbol.asyncDispose]();
 });
 
-/** As a client does that wants it made once: the same key until it is answered. */
+/** Like a client that wants one creation: repeats the same key until it gets a response. */
 async function createOnce(server: TestServer, name: string): Promise<void> {
   const headers = { 'idempotency-key': randomUUID() };
   for (;;) {
@@ -82,7 +82,7 @@ async function reach(list: readonly unknown[], length: number): Promise<void> {
   await expect.poll(() => list.length).toBeGreaterThanOrEqual(length);
 }
 
-it('a lease has one winner each time, of two nodes that ask at once, while the third dies', async () => {
+it('gives a lease exactly one winner when two nodes compete while the third is killed', async () => {
   await using test = await createTestDatabase();
   const callers = await Promise.all(
     nodes
@@ -127,7 +127,7 @@ it('migrations that three nodes run at once are each made once, and finished by 
   expect((await migrate(through(1, empty.settings), { log })).applied).toEqual([]);
 });
 
-it('a budget starts again once, by whichever of two nodes, while the third dies', async () => {
+it('resets a budget once, from either of two nodes, while the third is killed', async () => {
   const monday = Date.parse('2026-11-23T00:00:00Z');
   const windowStart = monday - 7 * 86_400_000;
   await using test = await createTestDatabase();
@@ -137,14 +137,14 @@ it('a budget starts again once, by whichever of two nodes, while the third dies'
     await insertBudget(test.database.db, organisation, due);
   }
   const job = resetUsage({ auditLogs: true });
-  /** As a scheduler does: what failed comes again. */
+  /** Like a scheduler: retries what failed. */
   const runToEnd = async (database: Database): Promise<void> => {
     for (;;) {
       try {
         await job.run(jobContext(database, monday));
         return;
       } catch {
-        // The next run does what is left.
+        // The next run does the rest.
       }
     }
   };

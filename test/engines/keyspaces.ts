@@ -1,11 +1,11 @@
-/** Knows the keyspaces that tests on a sharded Vitess take in turn: who has one, and that the next finds it as it was. */
+/** Lends the keyspaces of a sharded Vitess to tests in turn, and resets them after use. */
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 
-/** Where a server keeps the tables of one organisation, or those of all; plain data, which travels to the test workers. */
+/** Where a server stores the tables of one organisation, or the global ones; plain data, serialised to the test workers. */
 export interface KeyspacePool {
-  /** The server behind all shards, reached past Vitess, by one who may do everything. */
+  /** Direct connection to the server of all shards, bypassing Vitess, with all rights. */
   readonly behind: { host: '127.0.0.1'; port: number; user: string; password: string };
-  /** Names of keyspaces without tables, and of those that hold what every migration makes. */
+  /** Names of keyspaces without tables, and of those with the tables of every migration. */
   readonly empty: readonly string[];
   readonly migrated: readonly string[];
 }
@@ -14,10 +14,10 @@ export interface TakenKeyspace extends AsyncDisposable {
   readonly name: string;
 }
 
-/** What tests make for themselves: tables of no tenant, which one server keeps. */
+/** Tables that tests create for themselves, outside of any tenant. */
 export const tablesOfTests = ['a', 'b', 'counters', 'kept', 'others'];
 
-/** Databases on the server behind that a keyspace and its global one are made of, each with its template's name. */
+/** Databases of a keyspace and its global one on that server, each with its template's name. */
 export function databasesOf(
   name: string,
 ): { readonly database: string; readonly template: string }[] {
@@ -28,7 +28,7 @@ export function databasesOf(
   ];
 }
 
-/** Resolves once one of the kind is free; its disposal makes it what it was. */
+/** Resolves once one of the kind is free; disposal resets it. */
 export async function takeKeyspace(
   pool: KeyspacePool,
   kind: 'empty' | 'migrated',
@@ -36,7 +36,7 @@ export async function takeKeyspace(
   const holder = await createConnection({ ...pool.behind, multipleStatements: true });
   for (let at = process.pid; ; at += 1) {
     const name = pool[kind][at % pool[kind].length]!;
-    // The lock goes with its connection, however the test ends; where all are taken, it waits.
+    // The lock is released with its connection, however the test ends; it waits while all are in use.
     const [[row]] = await holder.query<RowDataPacket[]>('SELECT GET_LOCK(?, 0.1) AS held', [name]);
     if (Number(row!.held) !== 1) continue;
     return {
@@ -54,7 +54,7 @@ export async function takeKeyspace(
   }
 }
 
-/** Gives a database the tables and rows of its template, or none. @param connection takes several statements in one go */
+/** Copies tables and rows of the template into a database, or empties it. @param connection permits multiple statements */
 export async function restore(
   connection: Connection,
   database: string,
@@ -75,7 +75,7 @@ export async function restore(
   if (statements.length > 0) await connection.query(statements.join(';\n'));
 }
 
-/** Columns and partitions of each table, as text that is equal where they are. */
+/** Columns and partitions of each table, as comparable text. */
 async function shapesOf(connection: Connection, database: string): Promise<Map<string, string>> {
   const [columns] = await connection.query<RowDataPacket[]>(
     `SELECT TABLE_NAME AS t, COLUMN_NAME AS c, COLUMN_TYPE AS k, IS_NULLABLE AS n

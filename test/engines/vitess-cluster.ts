@@ -1,4 +1,4 @@
-/** Knows how tests get a Vitess of two shards, which one MySQL holds: a container's, or that of TEST_DATABASE_URL. */
+/** Starts a Vitess with two shards on one MySQL: a container, or the server of TEST_DATABASE_URL. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -35,7 +35,7 @@ const vschemaPath = resolve(import.meta.dirname, '../../migrations/vschema.json'
 const triesMax = 1200;
 const pollMs = 250;
 const nobody = 65_534;
-/** More than the tests hold at a time. */
+/** Larger than the number of keyspaces that tests use at a time. */
 const names = {
   empty: Array.from({ length: 4 }, (_, at) => `empty_${at}`),
   migrated: Array.from({ length: 8 }, (_, at) => `migrated_${at}`),
@@ -58,7 +58,7 @@ export async function startVitess(): Promise<VitessCluster> {
   }
 }
 
-/** Both templates, and every database of the pool; the tablets would make none. */
+/** Creates both templates and every database of the pool, because tablets create none. */
 async function makeDatabases(pool: KeyspacePool): Promise<void> {
   const schema = (await readMigratedSchema(pool.behind)).split(';\n');
   const { gatewright_global: global } = readVschema();
@@ -90,7 +90,7 @@ async function makeDatabases(pool: KeyspacePool): Promise<void> {
   }
 }
 
-/** Without what an earlier run has left on a server that outlives it. */
+/** Removes databases of an earlier run from a server that outlives it. */
 const anew = (name: string): string =>
   `DROP DATABASE IF EXISTS \`${name}\`; CREATE DATABASE \`${name}\``;
 
@@ -103,7 +103,7 @@ function readVschema(): Vschema {
   return JSON.parse(readFileSync(vschemaPath, 'utf8'));
 }
 
-/** As the administrator of docs/guides/database.md does: a vschema for each keyspace, rules for the global tables. */
+/** Follows docs/guides/database.md: a vschema for each keyspace, routing rules for the global tables. */
 function topology(folder: string): object {
   const { gatewright, gatewright_global: global } = readVschema();
   const keyspaces = Object.values(names).flat();
@@ -119,7 +119,7 @@ function topology(folder: string): object {
       rules.push({ from_table: `${name}.${table}`, to_tables: [`${name}_global.${table}`] });
     }
   }
-  // A tablet a shard: none that only reads, which zero would not say.
+  // One tablet per shard, without replicas.
   const one = { replica_count: 1, rdonly_count: -1 };
   return {
     cells: ['test'],
@@ -132,9 +132,9 @@ function topology(folder: string): object {
 }
 
 interface Program {
-  /** At which it takes MySQL's protocol. */
+  /** Port of the MySQL protocol. */
   readonly port: number;
-  /** What it said before it ended; null while it runs. */
+  /** Its last output; null while it runs. */
   readonly lastWords: () => string | null;
 }
 
@@ -151,7 +151,7 @@ async function startProgram(
   const data = join(folder, 'data');
   mkdirSync(join(data, 'tmp'), { recursive: true });
   const json = JSON.stringify(topology(schemas));
-  // It refuses to run as root; and what it starts as must not outlive this process.
+  // It refuses to run as root, and its child processes must not outlive this process.
   const isRoot = process.getuid?.() === 0;
   const words = ['--pdeathsig', 'KILL'];
   if (isRoot) {
@@ -218,7 +218,7 @@ function databaseFlags({ host, port, user, password }: TestDatabaseServer): stri
   ];
 }
 
-/** Waits until every keyspace takes statements. */
+/** Waits until every keyspace accepts statements. */
 async function answers(server: TestDatabaseServer, { lastWords }: Program): Promise<void> {
   const statements = [
     ...names.migrated.map((name) => `SELECT 1 FROM \`${name}\`.leases`),
@@ -231,8 +231,8 @@ async function answers(server: TestDatabaseServer, { lastWords }: Program): Prom
       await administer(server, statements.join('; '));
       return;
     } catch (error) {
-      const said = lastWords();
-      if (said !== null) throw new Error(`Vitess has ended: ${said}`, { cause: error });
+      const stated = lastWords();
+      if (stated !== null) throw new Error(`Vitess has ended: ${stated}`, { cause: error });
       if (tries === triesMax) throw error;
       await setTimeout(pollMs);
     }

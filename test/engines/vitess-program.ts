@@ -1,4 +1,4 @@
-/** Knows where the program of Vitess comes from that is vtgate, tablets and topology in one: given, built before, or built with Go. */
+/** Provides vtcombo (vtgate, tablets and topology in one program): from a setting, an earlier build, or Go. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 
 const vitessVersion = 'v0.24.2';
 const module = 'vitess.io/vitess';
-/** Built once for a clone; what it is built of stays in Go's own caches, for all clones. */
+/** Built once per clone; its sources are in Go's caches, shared by all clones. */
 const directory = resolve(import.meta.dirname, '../../.cache/vitess');
 const built = join(directory, `vtcombo-${vitessVersion}`);
 
-/** Why there is none; null where there is one, perhaps only now. @param signal ends the building */
+/** The reason why it is not available; null if it is, possibly after a build. @param signal aborts the build */
 export async function missingVitess(signal?: AbortSignal): Promise<string | null> {
   if (existsSync(vitessProgram())) return null;
   if (process.env.GATEWRIGHT_TEST_VITESS) return `there is no ${vitessProgram()}`;
@@ -33,7 +33,7 @@ export function vitessProgram(): string {
   return process.env.GATEWRIGHT_TEST_VITESS || built;
 }
 
-/** Ten minutes on two busy processors when nothing is in Go's caches, half a minute when all is. */
+/** Ten minutes on two busy processors with empty Go caches, half a minute with full ones. */
 async function build(signal?: AbortSignal): Promise<void> {
   console.warn('building Vitess for the suite of sharded engines, which takes minutes');
   mkdirSync(directory, { recursive: true });

@@ -1,4 +1,4 @@
-/** Knows how the api suite gets a Vitess of two shards. */
+/** Provides a Vitess with two shards to the api suite. */
 import type { TestProject } from 'vitest/node';
 import { startVitess } from './vitess-cluster.ts';
 

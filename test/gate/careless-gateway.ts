@@ -1,4 +1,4 @@
-/** Knows the control of the gate: gateways that look whether a limit is reached, and count what a request used when it is over. */
+/** Control of the gate: gateways that check a limit before a request and count its usage afterwards. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
@@ -6,11 +6,11 @@ import { Pool as Connections } from 'undici';
 import type { DatabaseSettings } from '../../src/settings.ts';
 
 interface CarelessOptions {
-  /** With a table of its own, which {@link addBook} makes. */
+  /** Uses its own table, which {@link addBook} creates. */
   readonly database: DatabaseSettings;
-  /** Of a provider: `http://127.0.0.1:port/v1`. */
+  /** Base URL of the provider: `http://127.0.0.1:port/v1`. */
   readonly providerUrl: string;
-  /** Tokens that all together may use. */
+  /** Limit of all gateways together, in tokens. */
   readonly tokens: number;
 }
 
@@ -22,7 +22,7 @@ function openPool({ host, port, user, password, name }: DatabaseSettings): Pool 
   return createPool({ host, port, user, password: password?.reveal() ?? '', database: name });
 }
 
-/** Where such gateways count. */
+/** Table in which these gateways count. */
 export async function addBook(database: DatabaseSettings): Promise<void> {
   const pool = openPool(database);
   await pool.query('CREATE TABLE careless_book (id INT PRIMARY KEY, used BIGINT NOT NULL)');
@@ -30,7 +30,7 @@ export async function addBook(database: DatabaseSettings): Promise<void> {
   await pool.end();
 }
 
-/** One of several; disposed of, it ends. */
+/** One of several gateways; disposal stops it. */
 export async function startCarelessGateway(options: CarelessOptions): Promise<CarelessGateway> {
   const book = openPool(options.database);
   const { origin } = new URL(options.providerUrl);
@@ -67,13 +67,15 @@ async function answer(
     response.end('{"error":{"code":"usage_limit_exceeded"}}');
     return;
   }
-  const asked = await provider.request({
-    ...{ path: request.url!, method: 'POST', body: Buffer.concat(chunks) },
+  const requested = await provider.request({
+    path: request.url!,
+    method: 'POST',
+    body: Buffer.concat(chunks),
     headers: { 'content-type': 'application/json' },
   });
-  const text = await asked.body.text();
+  const text = await requested.body.text();
   const used = [...text.matchAll(/"(?:prompt|completion)_tokens":(\d+)/g)];
   const sum = used.reduce((total, [, count]) => total + Number(count), 0);
   await book.query('UPDATE careless_book SET used = used + ? WHERE id = 1', [sum]);
-  response.writeHead(asked.statusCode, { 'content-type': 'application/json' }).end(text);
+  response.writeHead(requested.statusCode, { 'content-type': 'application/json' }).end(text);
 }

@@ -1,7 +1,7 @@
-/** Knows what each request was charged with, by the log of the gateways, and whether that is what it may be. */
+/** Compares the charge of each request in the gateways' log with its permitted range. */
 import type { Db } from '../../src/store/connection/db.ts';
 import { boundUnits, trueUnits, units } from './counters.ts';
-import { type Asked, isRefused } from './driver.ts';
+import { isRefused, type CallerObservation } from './driver.ts';
 import type { Entry } from './journal.ts';
 import type { Plan } from './plan.ts';
 
@@ -10,21 +10,21 @@ interface Charge {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly costUnits: number;
-  /** The provider did not say it. */
+  /** The provider reported no usage. */
   readonly isEstimated: boolean;
 }
 
-/** A request that came to its provider or was charged, as far as anybody can know. */
-export interface Known {
+/** A request that reached its provider or was charged. */
+export interface RequestCharge {
   readonly plan: Plan;
-  readonly asked: Asked;
-  /** Null where the provider has nothing of it in its books. */
+  readonly requested: CallerObservation;
+  /** Null if it is not in the provider's journal. */
   readonly entry: Entry | null;
-  /** Null where nothing was charged; of a gateway that was killed, also where the log has no row. */
+  /** Null if nothing was charged; also for a killed gateway if the log has no row. */
   readonly charge: Charge | null;
 }
 
-/** By the id of its plan, each request that was charged. */
+/** Charged requests by the id of their plan. */
 async function readCharges(db: Db): Promise<Map<string, Charge>> {
   const rows = await db
     .selectFrom('request_logs')
@@ -48,59 +48,59 @@ async function readCharges(db: Db): Promise<Map<string, Charge>> {
 export async function knownRequests(
   db: Db,
   entries: readonly Entry[],
-  asked: readonly Asked[],
+  requested: readonly CallerObservation[],
   deadGate: number | null,
-): Promise<Known[]> {
+): Promise<RequestCharge[]> {
   const charges = await readCharges(db);
   const booked = new Map(entries.map((entry) => [entry.id, entry]));
-  return asked.flatMap((one) => {
+  return requested.flatMap((one) => {
     const { plan } = one;
     const entry = booked.get(plan.id) ?? null;
     const charge = charges.get(plan.id) ?? null;
-    // What a dead gateway has charged may stand in no book but its own.
+    // A charge of a dead gateway may appear in its own slices only.
     const mayBeLost = one.gate === deadGate && !isRefused(one);
     const isKnown = entry !== null || charge !== null || mayBeLost;
-    return isKnown ? [{ plan, asked: one, entry, charge }] : [];
+    return isKnown ? [{ plan, requested: one, entry, charge }] : [];
   });
 }
 
-/** The most that it can have used, as far as its provider was asked for it. */
-export function mostUnits(type: Parameters<typeof units>[0], { plan, entry }: Known): number {
+/** Maximum usage, as far as its provider was called. */
+export function mostUnits(type: Parameters<typeof units>[0], { plan, entry }: RequestCharge): number {
   return boundUnits(type, plan, entry?.outputTokensMax ?? plan.outputTokensMax);
 }
 
-/** What a limit is charged with for it; the most it can be where the log of a dead gateway does not say. */
-export function chargedUnits(type: Parameters<typeof units>[0], known: Known): number {
+/** Charge against a limit; the maximum where the log of a dead gateway has no row. */
+export function chargedUnits(type: Parameters<typeof units>[0], known: RequestCharge): number {
   const { charge } = known;
   if (charge === null) return mostUnits(type, known);
   return units(type, charge.inputTokens, charge.outputTokens);
 }
 
-/** What is wrong with the charge of a request of a gateway that lives; null for nothing. */
-export function chargeFault(known: Known): string | null {
-  const { asked, entry, charge, plan } = known;
-  const told = JSON.stringify({ kind: plan.kind, status: asked.status, entry, charge });
-  if (charge === null) return `came to the provider, and was not charged: ${told}`;
-  if (charge.costUnits !== chargedUnits('cost', known)) return `has another price: ${told}`;
+/** The error in the charge of a live gateway's request; null for none. */
+export function chargeFault(known: RequestCharge): string | null {
+  const { requested, entry, charge, plan } = known;
+  const reported = JSON.stringify({ kind: plan.kind, status: requested.status, entry, charge });
+  if (charge === null) return `came to the provider, and was not charged: ${reported}`;
+  if (charge.costUnits !== chargedUnits('cost', known)) return `has another price: ${reported}`;
   if (!charge.isEstimated) {
     const isTrue =
       entry?.inputTokens === charge.inputTokens && entry.outputTokens === charge.outputTokens;
-    return isTrue ? null : `is not charged with what the provider says: ${told}`;
+    return isTrue ? null : `is not charged with what the provider says: ${reported}`;
   }
-  if (!isUntold(known)) return `is estimated although the provider says it: ${told}`;
+  if (!isUntold(known)) return `is estimated although the provider says it: ${reported}`;
   const least = entry === null ? 0 : trueUnits('cost', entry);
   const isWithin = charge.costUnits >= least && charge.costUnits <= mostUnits('cost', known);
-  return isWithin ? null : `is estimated beyond what it can be: ${told}`;
+  return isWithin ? null : `is estimated beyond what it can be: ${reported}`;
 }
 
-/** The provider does not say what it used, broke off or was never there; or the caller went before it had said it. */
-function isUntold({ plan, asked, charge }: Known): boolean {
+/** Whether the usage is unknown: the provider does not report it, broke off or was unreachable, or the caller disconnected first. */
+function isUntold({ plan, requested, charge }: RequestCharge): boolean {
   const hasFailed = charge!.status === 502;
   return (
     plan.kind === 'silent' ||
     plan.kind === 'cut' ||
     hasFailed ||
-    asked.status === 0 ||
+    requested.status === 0 ||
     plan.kind === 'left'
   );
 }

@@ -1,4 +1,4 @@
-/** Knows what the database says of a limit, and what its provider says of the same requests. */
+/** Reads a limit's counters from the database, and the usage of the same requests from the provider's journal. */
 
 import type { UsageType } from '../../src/model/limits/limits.ts';
 import { idToBytes } from '../../src/model/wire/ids.ts';
@@ -19,7 +19,7 @@ export interface Counter {
   readonly assumed: number;
 }
 
-/** Of each window, the oldest first. */
+/** Per window, oldest first. */
 export async function countersOf(db: Db, { subjectId }: GateLimit): Promise<Counter[]> {
   const rows = await db
     .selectFrom('usage_counters')
@@ -34,7 +34,7 @@ export async function countersOf(db: Db, { subjectId }: GateLimit): Promise<Coun
   }));
 }
 
-/** What a process holds of it, in all windows. */
+/** Units that a process holds of the limit, in all windows. */
 export async function heldUnits(db: Db, { subjectId }: GateLimit, holder: Buffer): Promise<number> {
   const rows = await db
     .selectFrom('usage_slices')
@@ -45,7 +45,7 @@ export async function heldUnits(db: Db, { subjectId }: GateLimit, holder: Buffer
   return rows.reduce((sum, { units }) => sum + Number(units), 0);
 }
 
-/** Micro-dollars of the mock upstream: one for a token of input, two for one of output. */
+/** Price of the mock upstream in micro-dollars: one per input token, two per output token. */
 const cost = (inputTokens: number, outputTokens: number): number => inputTokens + 2 * outputTokens;
 
 export function units(type: UsageType, inputTokens: number, outputTokens: number): number {
@@ -53,12 +53,12 @@ export function units(type: UsageType, inputTokens: number, outputTokens: number
   return type === 'cost' ? cost(inputTokens, outputTokens) : inputTokens + outputTokens;
 }
 
-/** What the provider says that a request has used. */
+/** Usage that the provider recorded for a request. */
 export function trueUnits(type: UsageType, entry: Entry): number {
   return units(type, entry.inputTokens, entry.outputTokens);
 }
 
-/** The most that a request can use, which is charged where nobody is told what it did. */
+/** Maximum usage of a request, charged when its usage is unknown. */
 export function boundUnits(type: UsageType, plan: Plan, outputTokens: number): number {
   return units(type, plan.body.length, outputTokens);
 }

@@ -1,51 +1,51 @@
-/** Knows how a crowd of callers asks gateways for everything at once, leaves, is refused, and what each of them saw. */
+/** Sends requests of a crowd of callers to gateways, with disconnects and refusals, and records what each caller saw. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
 import { drawPlan, type Plan } from './plan.ts';
 
-/** Something that answers like a gateway. */
+/** Something that responds like a gateway. */
 interface Gate {
   readonly inferenceUrl: string;
 }
 
-/** What a caller saw of its request. */
-export interface Asked {
+/** The caller's observation of its request. */
+export interface CallerObservation {
   readonly plan: Plan;
-  /** Of the gateways, which. */
+  /** Index of the gateway. */
   readonly gate: number;
   readonly sentMs: number;
   readonly doneMs: number;
-  /** 0 where there was no answer, or the caller left before it. */
+  /** 0 without a response, or if the caller disconnected before it. */
   readonly status: number;
   readonly code: string | null;
 }
 
 export interface Crowd {
   readonly gates: readonly Gate[];
-  /** Those that are still there. */
+  /** Gateways that are still running. */
   readonly alive: () => readonly number[];
   readonly headers: Readonly<Record<string, string>>;
   readonly random: () => number;
-  /** Most output that a request asks for. */
+  /** Maximum output that a request asks for. */
   readonly outputTokensMost: number;
-  /** Before this a refusal is no reason to stop asking. */
+  /** Refusals before this do not stop a caller. */
   readonly untilMs: number;
 }
 
 const againMs = 20;
 
-/** Statuses of a limit that is reached. */
+/** Statuses of an exhausted limit. */
 const refusals: ReadonlySet<number> = new Set([412, 429]);
 
-export function isRefused({ status }: Asked): boolean {
+export function isRefused({ status }: CallerObservation): boolean {
   return refusals.has(status);
 }
 
 export class Driver implements AsyncDisposable {
   readonly #crowd: Crowd;
   readonly #pools: readonly Pool[];
-  readonly asked: Asked[] = [];
-  /** By the id of each request that was sent: its bytes. */
+  readonly requested: CallerObservation[] = [];
+  /** Bytes of each sent request by its id. */
   readonly sent = new Map<string, Plan>();
 
   constructor(crowd: Crowd) {
@@ -54,15 +54,15 @@ export class Driver implements AsyncDisposable {
     this.#pools = crowd.gates.map(({ inferenceUrl }) => new Pool(inferenceUrl, options));
   }
 
-  /** So many callers, each of which asks again and again until it is refused; those who are refused too early wait. */
+  /** Runs callers that each send requests until refused; a caller refused too early waits. */
   async drive(callers: number): Promise<void> {
     const all = Array.from({ length: callers }, async () => {
       for (;;) {
-        const asked = await this.ask(this.#draw());
-        // A gateway that was killed, or whose database is away.
-        if (asked.status === 0 || asked.status === 503) await wait(againMs);
-        if (!isRefused(asked)) continue;
-        if (asked.sentMs >= this.#crowd.untilMs) return;
+        const requested = await this.ask(this.#draw());
+        // A killed gateway, or one without a database.
+        if (requested.status === 0 || requested.status === 503) await wait(againMs);
+        if (!isRefused(requested)) continue;
+        if (requested.sentMs >= this.#crowd.untilMs) return;
         await wait(Math.max(0, this.#crowd.untilMs - Date.now()));
       }
     });
@@ -74,26 +74,28 @@ export class Driver implements AsyncDisposable {
     return drawPlan(`${this.sent.size}`, outputTokensMost, random);
   }
 
-  /** One request, to any gateway that is there. */
-  async ask(plan: Plan): Promise<Asked> {
+  /** Sends one request to any running gateway. */
+  async ask(plan: Plan): Promise<CallerObservation> {
     const { alive, random } = this.#crowd;
     const gates = alive();
     const gate = gates[Math.floor(random() * gates.length)]!;
     const sentMs = Date.now();
     this.sent.set(plan.id, plan);
     const saw = await this.#send(plan, gate).catch(() => ({ status: 0, code: null }));
-    const asked = { plan, gate, sentMs, doneMs: Date.now(), ...saw };
-    this.asked.push(asked);
-    return asked;
+    const requested = { plan, gate, sentMs, doneMs: Date.now(), ...saw };
+    this.requested.push(requested);
+    return requested;
   }
 
-  async #send(plan: Plan, gate: number): Promise<Pick<Asked, 'status' | 'code'>> {
+  async #send(plan: Plan, gate: number): Promise<Pick<CallerObservation, 'status' | 'code'>> {
     const pool = this.#pools[gate]!;
     const going = plan.kind === 'gone' ? AbortSignal.timeout(this.#crowd.random() * 30) : null;
     const { statusCode: status, body } = await pool.request({
-      ...{ path: '/v1/chat/completions', method: 'POST' as Dispatcher.HttpMethod },
+      path: '/v1/chat/completions',
+      method: 'POST' as Dispatcher.HttpMethod,
       headers: { ...this.#crowd.headers, 'x-gateway-trace-id': plan.id },
-      ...{ body: plan.body, signal: going },
+      body: plan.body,
+      signal: going,
     });
     if (plan.kind === 'left' && status === 200) {
       for await (const _ of body) break;

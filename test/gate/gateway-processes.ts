@@ -1,4 +1,4 @@
-/** Knows how tests run gateways as their users do: each a process of its own, which can be killed. */
+/** Starts gateways for tests, each in a process that can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,22 +15,22 @@ export interface GatewayProcess extends AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly inferenceUrl: string;
   readonly metricsUrl: string;
-  /** Ends it without a word, and resolves once it is gone. */
+  /** Kills it, and resolves once it is gone. */
   kill(): Promise<void>;
 }
 
 export interface GatewayProcessOptions {
-  /** Of the server that made the keys. */
+  /** Database of the server that created the keys. */
   readonly settings: Settings;
   /** Private hosts that configs may name. */
   readonly trusted: string;
-  /** How far its clock is ahead. */
+  /** Offset of its clock. */
   readonly clockOffMs?: number;
-  /** Where inference listens; anywhere when absent. */
+  /** Port of inference; any free one by default. */
   readonly port?: number;
 }
 
-/** Resolves once it listens. Disposed of, it ends in an orderly way. */
+/** Resolves once it listens. Disposal stops it in order. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
   const { settings, trusted, clockOffMs = 0, port: listenedPort = 0 } = options;
   const words = ['serve', '--components', 'gateway', '--metrics-port', '0'];
@@ -61,20 +61,22 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
     await exited;
   };
   return {
-    ...{ child, inferenceUrl, metricsUrl },
+    child,
+    inferenceUrl,
+    metricsUrl,
     kill: () => end('SIGKILL'),
     [Symbol.asyncDispose]: () => end('SIGTERM'),
   };
 }
 
-/** Which a process takes, too: none that anybody could guess. */
+/** A random master key, as a real process has. */
 export function newMasterKeys(): MasterKeySettings {
   const current = new Secret(randomBytes(32), 'test');
   const settings: MasterKeySettings = { current, previous: [], refresh: () => settings };
   return settings;
 }
 
-/** Words for Node under which a process believes another time. */
+/** Node arguments that shift the clock of a process. */
 function clockOff(ms: number): string {
   const shifted = `const real = Date.now; Date.now = () => real() + ${ms};`;
   return `--import=data:text/javascript,${encodeURIComponent(shifted)}`;

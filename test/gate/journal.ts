@@ -1,19 +1,19 @@
-/** Knows the provider of the gate: a real server that writes down what it is asked for before it answers. */
+/** Provider of the gate: a real server that records each request before it responds. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { PlanKind, Told } from './plan.ts';
+import type { PlanKind, ProviderInstructions } from './plan.ts';
 
-/** What a request that came has used, by the books of the provider. */
+/** Usage of a received request, by the provider's record. */
 export interface Entry {
   readonly id: string;
   readonly kind: PlanKind;
   readonly atMs: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** As the gateway asks for, which may be less than its caller did. */
+  /** As the gateway requested it, which may be less than the caller did. */
   readonly outputTokensMax: number;
-  /** When the last byte of its answer was sent; null where none was. */
+  /** When the last byte of its response was sent; null before. */
   endedMs: number | null;
 }
 
@@ -22,11 +22,11 @@ export interface Journal extends AsyncDisposable {
   readonly url: string;
   readonly host: string;
   readonly entries: readonly Entry[];
-  /** Told of each before anything is answered. */
+  /** Called for each request before any response. */
   onEntry: (entry: Entry) => void;
 }
 
-/** Of so many requests it loses one with its connection before it has read it, as one that is closed for being idle. */
+/** Closes one in this many connections before reading the request, like an idle timeout. */
 const lostEvery = 50;
 
 export async function startJournal(): Promise<Journal> {
@@ -41,20 +41,24 @@ export async function startJournal(): Promise<Journal> {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const { max_tokens, messages } = JSON.parse(Buffer.concat(chunks).toString());
-    const told = JSON.parse(messages[0].content) as Told;
-    const { id, kind } = told;
+    const reported = JSON.parse(messages[0].content) as ProviderInstructions;
+    const { id, kind } = reported;
     const hasWorked = kind !== 'refused';
     const entry: Entry = {
-      ...{ id, kind, atMs: Date.now(), endedMs: null, outputTokensMax: max_tokens },
-      inputTokens: hasWorked ? told.inputTokens : 0,
-      outputTokens: hasWorked ? Math.min(max_tokens, told.outputTokens) : 0,
+      id,
+      kind,
+      atMs: Date.now(),
+      endedMs: null,
+      outputTokensMax: max_tokens,
+      inputTokens: hasWorked ? reported.inputTokens : 0,
+      outputTokens: hasWorked ? Math.min(max_tokens, reported.outputTokens) : 0,
     };
     entries.push(entry);
     response.once('finish', () => {
       entry.endedMs = Date.now();
     });
     journal.onEntry(entry);
-    await answer(response, entry, told.pauseMs).catch(() => response.destroy());
+    await answer(response, entry, reported.pauseMs).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', 4096, () => resolve()));
   const { port } = server.address() as AddressInfo;
@@ -88,8 +92,8 @@ async function answer(response: ServerResponse, entry: Entry, pauseMs: number): 
     return;
   }
   const body = { choices: [{ message: { role: 'assistant', content: 'ab' } }] };
-  const said = kind === 'silent' ? body : { ...body, usage };
-  const bytes = Buffer.from(JSON.stringify(said));
+  const stated = kind === 'silent' ? body : { ...body, usage };
+  const bytes = Buffer.from(JSON.stringify(stated));
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
   if (kind !== 'cut') return void response.end(bytes);
   response.write(bytes.subarray(0, bytes.length / 2));

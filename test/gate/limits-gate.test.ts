@@ -1,4 +1,4 @@
-/** Guarantees of limits at full size: a thousand callers at once, kinds of limits together, wrong clocks, a database that goes away. */
+/** Tests limits at full size: a thousand concurrent callers, several limits, wrong clocks, a database that fails. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
 import { createEmptyDatabase } from '../support/database/database.ts';
@@ -13,7 +13,7 @@ import { startJournal } from './journal.ts';
 import { numbersOf } from './plan.ts';
 import { newSeed, type RunningGate, runGate, tell } from './run-gate.ts';
 
-/** Away for longer than a request waits, and there again before a lease is over. */
+/** Outage that is longer than a request waits, and shorter than a lease. */
 async function outage(
   { journal }: RunningGate,
   link: { cut(): void; freeze(): void; mend(): void },
@@ -27,7 +27,7 @@ async function outage(
   }
 }
 
-it('a gateway that looks first and counts afterwards does not pass: its provider is asked for more than the limit', async () => {
+it('fails for a gateway that checks before and counts after the request: its provider receives more than the limit', async () => {
   const tokens = 20_000;
   const seed = newSeed();
   await using stack = new AsyncDisposableStack();
@@ -42,8 +42,12 @@ it('a gateway that looks first and counts afterwards does not pass: its provider
   for (const gate of gates) stack.use(gate);
   const driver = stack.use(
     new Driver({
-      ...{ gates, random: numbersOf(seed), untilMs: 0, outputTokensMost: 1_000 },
-      ...{ alive: () => [0, 1, 2], headers: { 'content-type': 'application/json' } },
+      gates,
+      random: numbersOf(seed),
+      untilMs: 0,
+      outputTokensMost: 1_000,
+      alive: () => [0, 1, 2],
+      headers: { 'content-type': 'application/json' },
     }),
   );
   await driver.drive(200);
@@ -53,7 +57,7 @@ it('a gateway that looks first and counts afterwards does not pass: its provider
 });
 
 describe('three gateways on one limit', () => {
-  it('keep it through a kill -9 of the database, and what a dead gateway held is charged when its lease has run out', async ({
+  it('holds through a kill -9 of the database, and a dead gateway’s slices are charged when its lease expires', async ({
     skip,
   }) => {
     skip(
@@ -66,7 +70,11 @@ describe('three gateways on one limit', () => {
     await administer(own.server, `USE ${settings.name};\n${inject('migratedSchema')}`);
     const seed = newSeed();
     const report = await runGate({
-      ...{ seed, callers: 50, outputTokensMost: 4_000, waitsForLease: true, killAfter: 600 },
+      seed,
+      callers: 50,
+      outputTokensMost: 4_000,
+      waitsForLease: true,
+      killAfter: 600,
       terms: { key: { type: 'cost', units: 2_000_000 } },
       between: async () => settings,
       meanwhile: async ({ journal }) => {
@@ -81,10 +89,12 @@ describe('three gateways on one limit', () => {
     expect(report.falselyRefused).toEqual([]);
   });
 
-  it('of cost never let through more than it says, by a thousand callers while the window turns over and one is killed', async () => {
+  it('never admits more than a cost limit, for a thousand callers while the window turns over and one gateway is killed', async () => {
     const seed = newSeed();
     const report = await runGate({
-      ...{ seed, callers: 1_000, outputTokensMost: 500 },
+      seed,
+      callers: 1_000,
+      outputTokensMost: 500,
       terms: { key: { type: 'cost', units: 2_000_000 } },
       turns: true,
       killAfter: 500 + (seed % 2_000),
@@ -94,10 +104,13 @@ describe('three gateways on one limit', () => {
     expect(report.falselyRefused).toEqual([]);
   });
 
-  it('of tokens, beside others of cost and of requests, keep all of them; one has a clock that is an hour ahead', async () => {
+  it('holds token limits beside cost and request limits, with one clock an hour ahead', async () => {
     const seed = newSeed();
     const report = await runGate({
-      ...{ seed, callers: 200, outputTokensMost: 1_000, clockOffMs: 3_600_000 },
+      seed,
+      callers: 200,
+      outputTokensMost: 1_000,
+      clockOffMs: 3_600_000,
       terms: {
         key: { type: 'tokens', units: 300_000 },
         workspace: { type: 'cost', units: 1_000_000 },
@@ -110,11 +123,13 @@ describe('three gateways on one limit', () => {
     expect(report.falselyRefused).toEqual([]);
   });
 
-  it('keep it while the database is cut off, and while it hangs', async () => {
+  it('holds while the database is disconnected, and while it hangs', async () => {
     await using link = await startDatabaseLink();
     const seed = newSeed();
     const report = await runGate({
-      ...{ seed, callers: 50, outputTokensMost: 4_000 },
+      seed,
+      callers: 50,
+      outputTokensMost: 4_000,
       terms: { key: { type: 'cost', units: 2_000_000 } },
       databaseOf: (_, real) => link.leadHasty(real),
       meanwhile: (gate) => outage(gate, link, 12_000),

@@ -1,4 +1,4 @@
-/** Knows the gate that limits have to pass: three gateways and a crowd on one limit, a window that turns over, and a death. */
+/** Runs the gate for limits: three gateways and a crowd on one limit, with a window change and a kill. */
 import { randomInt } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -10,7 +10,7 @@ import { eventually } from '../support/server/eventually.ts';
 import { jobContext } from '../support/server/job-context.ts';
 import { logIsWritten } from '../support/server/request-log.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { chargedUnits, chargeFault, type Known, knownRequests } from './charges.ts';
+import { chargedUnits, chargeFault, type RequestCharge, knownRequests } from './charges.ts';
 import {
   boundUnits,
   type Counter,
@@ -19,17 +19,17 @@ import {
   heldUnits,
   trueUnits,
 } from './counters.ts';
-import { type Asked, Driver, isRefused } from './driver.ts';
+import { Driver, isRefused, type CallerObservation } from './driver.ts';
 import { type GatewayProcess, newMasterKeys, startGatewayProcess } from './gateway-processes.ts';
 import { type Entry, type Journal, startJournal } from './journal.ts';
 import { numbersOf, type Plan, planOf } from './plan.ts';
 import { falseRefusals, outputTokensLeast } from './refusals.ts';
 
-/** What is limited, and to how many units. */
+/** Limit type and its units. */
 interface GateTerms {
   readonly key?: { readonly type: 'cost' | 'tokens'; readonly units: number };
   readonly workspace?: { readonly type: 'cost' | 'tokens'; readonly units: number };
-  /** Of each team, of which there is one. */
+  /** For each team, of which there is one. */
   readonly policy?: { readonly type: 'requests'; readonly units: number };
 }
 
@@ -37,21 +37,21 @@ export interface GateOptions {
   readonly seed: number;
   readonly callers: number;
   readonly terms: GateTerms;
-  /** Most output that a request asks for. */
+  /** Maximum output that a request asks for. */
   readonly outputTokensMost: number;
-  /** Whether the window of the key turns over while the crowd asks. */
+  /** Whether the key's window turns over during the run. */
   readonly turns?: boolean;
-  /** One gateway is killed after so many requests; none when absent. */
+  /** One gateway is killed after this many requests; none by default. */
   readonly killAfter?: number;
-  /** How far the clock of one gateway is ahead. */
+  /** Clock offset of one gateway. */
   readonly clockOffMs?: number;
-  /** By what way each gateway reaches the database. */
+  /** Connection of each gateway to the database. */
   readonly databaseOf?: (gateway: number, real: DatabaseSettings) => Promise<DatabaseSettings>;
-  /** Where the database of all is; that of the tests when absent. */
+  /** Shared database; that of the tests by default. */
   readonly between?: (real: DatabaseSettings) => Promise<DatabaseSettings>;
-  /** What a dead gateway held is charged when its lease is over, not before its time. */
+  /** Whether slices of a dead gateway are charged by lease expiry, not earlier. */
   readonly waitsForLease?: boolean;
-  /** What else happens while the crowd asks. */
+  /** Further events during the run. */
   readonly meanwhile?: (gate: RunningGate) => Promise<void>;
 }
 
@@ -63,23 +63,23 @@ export interface RunningGate {
 
 export interface GateReport {
   readonly entries: readonly Entry[];
-  readonly asked: readonly Asked[];
-  readonly known: readonly Known[];
-  /** The greatest part of any limit that was used in its last window. */
+  readonly requested: readonly CallerObservation[];
+  readonly known: readonly RequestCharge[];
+  /** Highest used share of any limit in its last window. */
   readonly usedShare: number;
-  readonly falselyRefused: readonly Asked[];
-  /** Windows of the first limit in which anything was used. */
+  readonly falselyRefused: readonly CallerObservation[];
+  /** Windows of the first limit with usage. */
   readonly windows: number;
 }
 
 const leaseMs = 30_000;
 const gatewayCount = 3;
-/** Of whom the last units are asked. */
+/** Gateways that receive the last units. */
 const fewCallers = 2;
 const watchMs = 100;
 const turnsAfterMs = 1_000;
 
-/** Asks until the limits are reached, and holds what the database says against the journal. */
+/** Sends requests until the limits are reached, and compares the database with the journal. */
 export async function runGate(options: GateOptions): Promise<GateReport> {
   const { seed, callers, turns = false, killAfter } = options;
   await using stack = new AsyncDisposableStack();
@@ -96,18 +96,21 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
   const beganMs = Date.now();
   const processes = await startProcesses(server, journal, options);
   for (const one of processes) stack.use(one);
-  // So late that even a busy machine asks something before.
+  // Late enough that even a busy machine sends requests before.
   const turnsMs = turns ? 2 * Date.now() - beganMs + turnsAfterMs : null;
   if (turnsMs !== null) await turnWindowAt(server, turnsMs);
   const config = { provider: 'mock-upstream', custom_host: journal.url };
   const death: Death = { gate: null, atMs: Number.POSITIVE_INFINITY };
   const driver = stack.use(
     new Driver({
-      ...{ gates: processes, random, untilMs: turnsMs ?? 0 },
+      gates: processes,
+      random,
+      untilMs: turnsMs ?? 0,
       outputTokensMost: options.outputTokensMost,
       alive: () => processes.map((_, at) => at).filter((at) => at !== death.gate),
       headers: {
-        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
         'x-gateway-config': JSON.stringify(config),
         'x-gateway-metadata': '{"team":"one"}',
       },
@@ -136,17 +139,17 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
   return reportOf(round, known);
 }
 
-/** `GATE_SEED` of a run that failed draws the same requests again. */
+/** `GATE_SEED` of a failed run draws the same requests again. */
 export function newSeed(): number {
   const seed = Number(process.env.GATE_SEED ?? randomInt(2 ** 31));
   console.log(`GATE_SEED=${seed}`);
   return seed;
 }
 
-/** In one line, for who compares runs. */
+/** One summary line, for comparing runs. */
 export function tell(report: GateReport): void {
-  const { asked, entries, known, usedShare, falselyRefused, windows } = report;
-  const answers = Object.groupBy(asked, ({ status, code }) => `${status} ${code ?? ''}`.trim());
+  const { requested, entries, known, usedShare, falselyRefused, windows } = report;
+  const answers = Object.groupBy(requested, ({ status, code }) => `${status} ${code ?? ''}`.trim());
   const counts = Object.entries(answers).map(([answer, some]) => `${some!.length} × ${answer}`);
   const share = `${(usedShare * 100).toFixed(2)} % used`;
   const rest = `${falselyRefused.length} falsely refused, ${windows} windows`;
@@ -161,7 +164,7 @@ export function tell(report: GateReport): void {
 }
 
 interface Death {
-  /** Which gateway died. */
+  /** The killed gateway. */
   gate: number | null;
   atMs: number;
 }
@@ -169,7 +172,7 @@ interface Death {
 interface Round extends RunningGate {
   readonly driver: Driver;
   readonly limits: readonly GateLimit[];
-  /** When the window of the key turns over. */
+  /** When the key's window turns over. */
   readonly turnsMs: number | null;
   readonly death: Death;
 }
@@ -184,7 +187,8 @@ async function addLimits(
     return made.body;
   };
   const terms = ({ type, units }: NonNullable<GateTerms['key' | 'workspace' | 'policy']>) => ({
-    ...{ type, credit_limit: type === 'cost' ? units / 1_000_000 : units },
+    type,
+    credit_limit: type === 'cost' ? units / 1_000_000 : units,
   });
   const limits: GateLimit[] = [];
   const { id: workspaceId } = await make('/admin/v2/workspaces', {
@@ -193,14 +197,18 @@ async function addLimits(
   });
   if (workspace) limits.push({ name: 'workspace', subjectId: workspaceId, ...workspace });
   const made = await make('/v1/api-keys/workspace/service', {
-    ...{ name: 'caller', scopes: ['completions.write'], workspace_id: workspaceId },
+    name: 'caller',
+    scopes: ['completions.write'],
+    workspace_id: workspaceId,
     ...(key && { usage_limits: { ...terms(key), periodic_reset_days: 365 } }),
   });
   if (key) limits.push({ name: 'key', subjectId: made.id, ...key });
   if (policy) {
     const { id } = await make('/v1/policies/usage-limits', {
-      ...{ name: 'teams', workspace_id: workspaceId, ...terms(policy) },
-      ...{ conditions: [{ key: 'metadata.team', value: '*' }] },
+      name: 'teams',
+      workspace_id: workspaceId,
+      ...terms(policy),
+      conditions: [{ key: 'metadata.team', value: '*' }],
       group_by: [{ key: 'metadata.team' }],
     });
     limits.push({ name: 'policy', subjectId: id, ...policy });
@@ -224,12 +232,12 @@ async function startProcesses(
   return Promise.all(starting);
 }
 
-/** Nobody has read the budget yet. */
+/** No process has read the budget yet. */
 async function turnWindowAt({ database }: TestServer, atMs: number): Promise<void> {
   await database.db.updateTable('usage_budgets').set({ next_reset_at: atMs }).execute();
 }
 
-/** What is used and reserved is never beyond the limit, at no moment. */
+/** Checks continuously that used and reserved units never exceed the limit. */
 async function watchCounters({ server, limits }: Round, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     for (const limit of limits) {
@@ -242,13 +250,13 @@ async function watchCounters({ server, limits }: Round, signal: AbortSignal): Pr
   }
 }
 
-/** Nothing is known of a database that cannot be asked. */
+/** An unreachable database yields no observation. */
 function noneWhereAway(error: unknown): Counter[] {
   if (isUnavailable(error)) return [];
   throw error;
 }
 
-/** All that is not lost is given back; what is lost is charged, and nothing stays reserved. */
+/** Checks that everything not lost was returned, lost slices were charged, and nothing stays reserved. */
 async function bringToRest(
   { server, limits, death }: Round,
   { waitsForLease = false }: GateOptions,
@@ -260,7 +268,7 @@ async function bringToRest(
       .innerJoin('usage_holders as holder', 'holder.holder', 'slice.holder')
       .select(['slice.holder', 'holder.lease_until'])
       .execute();
-    // A lease that was renewed after the death is of somebody who lives.
+    // A lease that was renewed after the kill belongs to a live gateway.
     expect(slices.filter((row) => Number(row.lease_until) > death.atMs + leaseMs)).toEqual([]);
     const holders = new Map(slices.map(({ holder }) => [holder.toString('hex'), holder]));
     expect(holders.size).toBeLessThanOrEqual(death.gate === null ? 0 : 1);
@@ -279,7 +287,7 @@ async function bringToRest(
       .execute();
     await chargeLost();
   }
-  // Who was busy a moment ago may take some again before it sees that it is not.
+  // A gateway that was busy a moment ago may reserve again before it becomes idle.
   await eventually(async () => {
     if (waitsForLease) await chargeLost();
     for (const [at, limit] of limits.entries()) {
@@ -290,45 +298,50 @@ async function bringToRest(
   });
 }
 
-/** Each request of a gateway that lives was charged with what its provider says, or, where nobody is told, with no less. */
-async function checkCharges(round: Round): Promise<Known[]> {
+/** Checks each request of a live gateway: charged the provider's reported usage, or at least that if none was reported. */
+async function checkCharges(round: Round): Promise<RequestCharge[]> {
   const { server, journal, processes, driver, death } = round;
   await Promise.all(processes.filter((_, at) => at !== death.gate).map(logIsWritten));
-  const known = await knownRequests(server.database.db, journal.entries, driver.asked, death.gate);
-  const ofLiving = known.filter(({ asked }) => asked.gate !== death.gate);
+  const known = await knownRequests(
+    server.database.db,
+    journal.entries,
+    driver.requested,
+    death.gate,
+  );
+  const ofLiving = known.filter(({ requested }) => requested.gate !== death.gate);
   expect(ofLiving.map(chargeFault).filter((fault) => fault !== null)).toEqual([]);
   return known;
 }
 
-/** The ledger agrees with the log to the unit, but for what the dead gateway held; the journal is within the limit. */
+/** Checks that the ledger equals the log exactly, except the dead gateway's slices, and that the journal is within the limit. */
 async function checkCounters(
   { server, turnsMs, death }: Round,
   limit: GateLimit,
-  known: readonly Known[],
+  known: readonly RequestCharge[],
 ): Promise<void> {
   const { type, units, name } = limit;
   const counters = await countersOf(server.database.db, limit);
   const sum = { ofLiving: 0, ofDead: 0, beforeTurn: 0, afterTurn: 0, true: 0 };
   for (const request of known) {
-    const { entry, asked } = request;
-    sum[asked.gate === death.gate ? 'ofDead' : 'ofLiving'] += chargedUnits(type, request);
+    const { entry, requested } = request;
+    sum[requested.gate === death.gate ? 'ofDead' : 'ofLiving'] += chargedUnits(type, request);
     if (entry === null) continue;
     const isTurned = name === 'key' && turnsMs !== null;
     if (!isTurned || entry.atMs < turnsMs) sum.beforeTurn += trueUnits(type, entry);
-    else if (asked.sentMs >= turnsMs) sum.afterTurn += trueUnits(type, entry);
+    else if (requested.sentMs >= turnsMs) sum.afterTurn += trueUnits(type, entry);
     sum.true += trueUnits(type, entry);
   }
-  const told = (field: 'used' | 'assumed') =>
+  const reported = (field: 'used' | 'assumed') =>
     counters.reduce((total, counter) => total + counter[field], 0);
   for (const { used } of counters) expect(used).toBeLessThanOrEqual(units);
   expect([sum.beforeTurn, sum.afterTurn].every((one) => one <= units)).toBe(true);
-  expect(told('used')).toBeGreaterThanOrEqual(sum.true);
-  const ofDead = told('used') - told('assumed') - sum.ofLiving;
+  expect(reported('used')).toBeGreaterThanOrEqual(sum.true);
+  const ofDead = reported('used') - reported('assumed') - sum.ofLiving;
   expect(ofDead).toBeGreaterThanOrEqual(0);
   expect(ofDead).toBeLessThanOrEqual(sum.ofDead);
 }
 
-/** A request that may use all that is left is let through and does so; the next one is refused. */
+/** Checks that a request for all remaining units is admitted and uses them, and the next one is refused. */
 async function useTheRest({ server, driver, limits }: Round): Promise<void> {
   const { db } = server.database;
   const left = await Promise.all(
@@ -351,14 +364,14 @@ async function useTheRest({ server, driver, limits }: Round): Promise<void> {
   expect(isRefused(await driver.ask(planOfAll('more', outputTokensLeast)))).toBe(true);
 }
 
-/** Uses all that it may. */
+/** Uses its complete maximum. */
 function planOfAll(id: string, outputTokens: number): Plan {
-  const told = { id, kind: 'whole' as const, outputTokens, pauseMs: 0 };
-  const { length } = planOf({ ...told, inputTokens: 100 }, outputTokens).body;
-  return planOf({ ...told, inputTokens: length }, outputTokens);
+  const reported = { id, kind: 'whole' as const, outputTokens, pauseMs: 0 };
+  const { length } = planOf({ ...reported, inputTokens: 100 }, outputTokens).body;
+  return planOf({ ...reported, inputTokens: length }, outputTokens);
 }
 
-async function reportOf(round: Round, known: readonly Known[]): Promise<GateReport> {
+async function reportOf(round: Round, known: readonly RequestCharge[]): Promise<GateReport> {
   const { journal, driver, limits, server, turnsMs, death } = round;
   const shares = await Promise.all(
     limits.map(async (limit) => {
@@ -366,11 +379,14 @@ async function reportOf(round: Round, known: readonly Known[]): Promise<GateRepo
       return used / limit.units;
     }),
   );
-  const { asked } = driver;
+  const { requested } = driver;
   const options = { turnsMs, deadGate: death.gate };
   return {
-    ...{ entries: journal.entries, asked, known, usedShare: Math.max(...shares) },
+    entries: journal.entries,
+    requested,
+    known,
+    usedShare: Math.max(...shares),
     windows: (await countersOf(server.database.db, limits[0]!)).length,
-    falselyRefused: falseRefusals(limits, known, asked, options),
+    falselyRefused: falseRefusals(limits, known, requested, options),
   };
 }

@@ -219,7 +219,7 @@ describe('an uncommitted file of a killed process', () => {
     const part = { content: Buffer.alloc(mebibyte) };
     await database.db.updateTable('blob_parts').set(part).where('number', '=', 3).execute();
     const read = await blobs.read(stored);
-    await expect(Array.fromAsync(read!.pieces)).rejects.toThrow('not what was written');
+    await expect(Array.fromAsync(read!.pieces)).rejects.toThrow('The stored bytes differ');
     await blobs.discard(stored);
   });
 });

@@ -112,7 +112,7 @@ describe('sync', () => {
     other.commit('main', { 'a.yaml': workspace('four') });
     await using elsewhere = start([`${other.url}#main`]);
     const told = await elsewhere.find(({ exitCode }) => exitCode === 4);
-    expect(told.refusal).toContain('another repository than the one that was applied last');
+    expect(told.refusal).toContain('the repository differs from the one that was applied last');
     expect(await described()).toBe('three');
   });
 

@@ -43,22 +43,29 @@ describe('doctor', () => {
     await db
       .insertInto('config_versions')
       .values({
-        ...{ organisation_id: organisationId, resource_id: idToBytes(lost), number: 1 },
-        ...{ id: idToBytes(newId()), name: 'x', config: '{}', created_by: gone, created_at: 0 },
+        organisation_id: organisationId,
+        resource_id: idToBytes(lost),
+        number: 1,
+        id: idToBytes(newId()),
+        name: 'x',
+        config: '{}',
+        created_by: gone,
+        created_at: 0,
       })
       .execute();
     await db
       .insertInto('managed_resources')
       .values({
-        ...{ organisation_id: organisationId, kind: 'Config', resource_id: lost, workspace: '' },
-        ...{
-          name: 'x',
-          owner: 'o',
-          recorded_by: '',
-          source: '{}',
-          last_applied: '{}',
-          updated_at: 0,
-        },
+        organisation_id: organisationId,
+        kind: 'Config',
+        resource_id: lost,
+        workspace: '',
+        name: 'x',
+        owner: 'o',
+        recorded_by: '',
+        source: '{}',
+        last_applied: '{}',
+        updated_at: 0,
       })
       .execute();
     const [counted, ended, held] = [newId(), newId(), newId()];
@@ -77,8 +84,8 @@ describe('doctor', () => {
     const { exitCode, stdout } = await doctor('-o', 'json');
     expect(exitCode).toBe(3);
     const { inconsistencies } = JSON.parse(stdout);
-    const told = inconsistencies.map((one: Record<string, string>) => `${one.table}: ${one.fault}`);
-    expect(told).toEqual([
+    const reported = inconsistencies.map((one: Record<string, string>) => `${one.table}: ${one.fault}`);
+    expect(reported).toEqual([
       `api_keys: refers in workspace_id to a missing row of workspaces: ${gone}`,
       `api_keys: refers in config_id to a missing row of configs: ${lost}`,
       `config_versions: is a version of a missing row of configs: ${lost.replaceAll('-', '')}`,

@@ -15,19 +15,17 @@ const scheduler = createScheduler({
     features,
     { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 },
     {
-      ...{
-        sendMail: null,
-        recipients: [],
-        lists: {
-          has: () => {
-            throw new Error('unused');
-          },
-          read: () => {
-            throw new Error('unused');
-          },
-          pages: () => {
-            throw new Error('unused');
-          },
+      sendMail: null,
+      recipients: [],
+      lists: {
+        has: () => {
+          throw new Error('unused');
+        },
+        read: () => {
+          throw new Error('unused');
+        },
+        pages: () => {
+          throw new Error('unused');
         },
       },
       blobs: { sweep: unused, write: unused, keep: unused },

@@ -54,7 +54,7 @@ interface Runner {
   /** Resolves when the runner is about to run that statement. */
   reached(migration: string, number: number): Promise<void>;
   /** Everything it has printed, parsed. */
-  readonly said: Record<string, unknown>[];
+  readonly stated: Record<string, unknown>[];
 }
 
 function startRunner(settings: DatabaseSettings): Runner {
@@ -69,15 +69,15 @@ function startRunner(settings: DatabaseSettings): Runner {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   children.push(child);
-  const said: Record<string, unknown>[] = [];
+  const stated: Record<string, unknown>[] = [];
   const lines = createInterface(child.stdout);
-  lines.on('line', (line) => said.push(JSON.parse(line)));
+  lines.on('line', (line) => stated.push(JSON.parse(line)));
   return {
     child,
-    said,
+    stated,
     reached: async (migration, number) => {
       const isThere = (): boolean =>
-        said.some((step) => step.migration === migration && step.number === number);
+        stated.some((step) => step.migration === migration && step.number === number);
       while (!isThere()) await once(lines, 'line');
     },
   };
@@ -135,8 +135,8 @@ describe('a runner killed by SIGKILL', () => {
     const waiting = startRunner(database.settings);
     await endLease(database.settings);
     await once(waiting.child, 'exit');
-    expect(waiting.said.at(-1)).toMatchObject({ applied: ['0001_a'] });
-    expect(waiting.said[0]).toMatchObject({ migration: '0001_a', number: 2 });
+    expect(waiting.stated.at(-1)).toMatchObject({ applied: ['0001_a'] });
+    expect(waiting.stated[0]).toMatchObject({ migration: '0001_a', number: 2 });
   });
 });
 
@@ -254,7 +254,8 @@ describe('gatewright migrate', () => {
     async (words) => {
       await using test = await createTestDatabase();
       const { exitCode, stderr } = await runCli(words, test.settings, {
-        ...{ env: tellingLoads, program: sourceProgram },
+        env: tellingLoads,
+        program: sourceProgram,
       });
       expect(exitCode).toBe(0);
       const loaded = loadedIn(stderr);
@@ -296,10 +297,10 @@ describe('Ctrl-C while a migration waits for a lock', () => {
     children.push(child);
     await waitForStatement(test.settings, 'CREATE TABLE IF NOT EXISTS idempotency_keys%');
     child.kill(signal);
-    const [[status], told] = await Promise.all([once(child, 'exit'), text(child.stderr!)]);
-    expect({ status, told }).toMatchObject({
+    const [[status], reported] = await Promise.all([once(child, 'exit'), text(child.stderr!)]);
+    expect({ status, reported }).toMatchObject({
       status: code,
-      told: expect.stringMatching(/gatewright: Stopped before statement 1 of .*continues there/),
+      reported: expect.stringMatching(/gatewright: Stopped before statement 1 of .*continues there/),
     });
     await holder.end();
     expect(await runCli(['migrate'], test.settings)).toMatchObject({ exitCode: 0 });
@@ -393,11 +394,11 @@ describe('gatewright migrate --wait', () => {
     const child = startCli(['migrate', '--check', '--wait', '10m'], settings, {});
     children.push(child);
     const exit = once(child, 'exit');
-    const said: string[] = [];
-    createInterface({ input: child.stderr! }).on('line', (line) => said.push(line));
-    await eventually(() => expect(said[0]).toMatch(/^waiting: Cannot use the database/));
+    const stated: string[] = [];
+    createInterface({ input: child.stderr! }).on('line', (line) => stated.push(line));
+    await eventually(() => expect(stated[0]).toMatch(/^waiting: Cannot use the database/));
     link.mend();
-    await eventually(() => expect(said.at(-1)).toBe('waiting: migrations are missing'));
+    await eventually(() => expect(stated.at(-1)).toBe('waiting: migrations are missing'));
     await migrate(test.settings, { log });
     expect(await exit).toEqual([0, null]);
   });

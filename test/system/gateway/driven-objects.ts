@@ -10,11 +10,11 @@ export const weather = {
 
 /** Answers as they can be compared: with numbers in place of ids, and no times. */
 class Transcript {
-  readonly told: [string, unknown][] = [];
+  readonly reported: [string, unknown][] = [];
   readonly #ids = new Map<string, string>();
 
   add(what: string, answer: unknown): void {
-    this.told.push([what, this.#plain(JSON.parse(JSON.stringify(answer)))]);
+    this.reported.push([what, this.#plain(JSON.parse(JSON.stringify(answer)))]);
   }
 
   async refused(what: string, answer: Promise<unknown>): Promise<void> {
@@ -23,7 +23,7 @@ class Transcript {
       (thrown: unknown) => thrown,
     );
     const { status, code, param, type } = error as InstanceType<typeof OpenAI.APIError>;
-    this.told.push([what, { status, code, param, type }]);
+    this.reported.push([what, { status, code, param, type }]);
   }
 
   async events(what: string, stream: AsyncIterable<unknown>): Promise<void> {
@@ -56,7 +56,8 @@ export const textFile = (text: string, name: string) => toFile(Buffer.from(text)
 
 async function driveFiles(client: OpenAI, transcript: Transcript): Promise<string> {
   const file = await client.files.create({
-    ...{ file: await textFile('Newts are wet.', 'newts.txt'), purpose: 'assistants' },
+    file: await textFile('Newts are wet.', 'newts.txt'),
+    purpose: 'assistants',
   });
   transcript.add('file', file);
   transcript.add('file again', await client.files.retrieve(file.id));
@@ -107,7 +108,9 @@ async function driveFiles(client: OpenAI, transcript: Transcript): Promise<strin
 async function driveRuns(client: OpenAI, transcript: Transcript, storeId: string): Promise<void> {
   const { assistants, threads } = client.beta;
   const assistant = await assistants.create({
-    ...{ model: 'gpt-test', instructions: 'Be brief.', metadata: { a: 'b' } },
+    model: 'gpt-test',
+    instructions: 'Be brief.',
+    metadata: { a: 'b' },
     tools: [weather, { type: 'file_search' }],
     tool_resources: { file_search: { vector_store_ids: [storeId] } },
   });
@@ -169,7 +172,9 @@ async function driveResponses(client: OpenAI, transcript: Transcript): Promise<v
   transcript.add('again', await responses.retrieve(first.id));
   transcript.add('inputItems', (await responses.inputItems.list(first.id)).data);
   const streamed = responses.stream({
-    ...{ model: 'gpt-test', input: 'ask', previous_response_id: first.id },
+    model: 'gpt-test',
+    input: 'ask',
+    previous_response_id: first.id,
     tools: [{ ...weather.function, type: 'function', strict: null }],
   });
   await transcript.events('stream', streamed);
@@ -196,5 +201,5 @@ export async function driveObjects(client: OpenAI): Promise<readonly [string, un
   const storeId = await driveFiles(client, transcript);
   await driveRuns(client, transcript, storeId);
   await driveResponses(client, transcript);
-  return transcript.told;
+  return transcript.reported;
 }

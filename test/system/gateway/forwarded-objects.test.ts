@@ -39,18 +39,19 @@ function holdAnswerTo(text: string): void {
 }
 
 /** Which of them it was asked. */
-const asked = new Set<string>();
+const requested = new Set<string>();
 
 const callNamed = (name: string, given: object) => ({
-  ...{ id: `call_${name}`, type: 'function' },
+  id: `call_${name}`,
+  type: 'function',
   function: { name, arguments: JSON.stringify(given) },
 });
 
 const script: TestUpstream['script'] = async ({ body }, response) => {
   const { input, messages, stream } = JSON.parse(body.toString());
-  const said = messages?.at(-1).content;
-  const text = String(input?.[0] ?? said?.[0]?.text ?? said);
-  asked.add(text);
+  const stated = messages?.at(-1).content;
+  const text = String(input?.[0] ?? stated?.[0]?.text ?? stated);
+  requested.add(text);
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
   if (input !== undefined) {
     await awaited.get(text);
@@ -99,9 +100,9 @@ async function keyOf(server: TestServer, name: string, config: (id: string) => P
   const { id } = await post('/v2/workspaces', { name });
   const body = { name, workspace_id: id, config: await config(id) };
   const { slug } = await post('/v2/configs', body);
-  const said = { name: 'caller', scopes: ['completions.write'], workspace_id: id };
+  const stated = { name: 'caller', scopes: ['completions.write'], workspace_id: id };
   const made = await post('/v1/api-keys/workspace/service', {
-    ...said,
+    ...stated,
     defaults: { config_id: slug },
   });
   return made.key as string;
@@ -123,7 +124,10 @@ beforeAll(async () => {
   const proxy = 'proxy' as const;
   const integration = await passing.request('POST', '/v1/integrations', {
     body: {
-      ...{ name: 'Keeper', slug: 'keeper', ai_provider_id: 'openai', key: account },
+      name: 'Keeper',
+      slug: 'keeper',
+      ai_provider_id: 'openai',
+      key: account,
       configurations: { custom_host: `${keeper.server.inferenceUrl}/v1` },
       capabilities: { assistants: proxy, vector_stores: proxy, files: proxy, responses: proxy },
     },
@@ -201,7 +205,7 @@ it('and where it is killed while helpers poll, and started again, they come to t
   // Files of a store are read one after the other: the others wait for the first.
   const texts = ['polled', 'both', 'submitted', 'streamed', 'half', 'Moss.'];
   for (const text of texts) holdAnswerTo(text);
-  for (const set of [asked, polls]) set.clear();
+  for (const set of [requested, polls]) set.clear();
 
   const runs = [
     threads.runs.createAndPoll(polled.id, { assistant_id }, poll),
@@ -219,25 +223,25 @@ it('and where it is killed while helpers poll, and started again, they come to t
     client.vectorStores.files.uploadAndPoll(store.id, moss!, poll),
     client.vectorStores.fileBatches.uploadAndPoll(store.id, { files: others }, poll),
   ];
-  const told = threads.runs.stream(streamed.id, { assistant_id });
-  const toldRun = Promise.withResolvers<string>();
-  told.on('event', ({ event, data }) => {
-    if (event === 'thread.run.created') toldRun.resolve(data.id);
+  const reported = threads.runs.stream(streamed.id, { assistant_id });
+  const reportedRun = Promise.withResolvers<string>();
+  reported.on('event', ({ event, data }) => {
+    if (event === 'thread.run.created') reportedRun.resolve(data.id);
   });
   const response = client.responses.stream({ model: 'gpt-test', input: 'half' });
   const responseId = Promise.withResolvers<string>();
-  const heard: { sequence_number: number; type: string }[] = [];
+  const received: { sequence_number: number; type: string }[] = [];
   response.on('event', (event) => {
-    heard.push(event);
+    received.push(event);
     if (event.type === 'response.created') responseId.resolve(event.response.id);
   });
-  const broken = [told, response].map((one) => expect(one.done()).rejects.toThrow());
-  const [runId, halfId] = [await toldRun.promise, await responseId.promise];
+  const broken = [reported, response].map((one) => expect(one.done()).rejects.toThrow());
+  const [runId, halfId] = [await reportedRun.promise, await responseId.promise];
   const background = { model: 'gpt-test', input: 'half', background: true };
   const behind = await client.responses.create(background);
   // What makes something has been answered: helpers ask for it again where it has not, and then there are two.
   await eventually(() => {
-    expect([...asked]).toEqual(expect.arrayContaining(texts));
+    expect([...requested]).toEqual(expect.arrayContaining(texts));
     expect(polls.size).toBe(runs.length + uploads.length);
   });
 
@@ -252,14 +256,15 @@ it('and where it is killed while helpers poll, and started again, they come to t
   const { data } = await threads.messages.list(streamed.id);
   expect(data[0]!.content).toMatchObject([{ text: { value: 'Oh, hi' } }]);
 
-  const last = heard.at(-1)!.sequence_number;
+  const last = received.at(-1)!.sequence_number;
   for await (const event of await client.responses.retrieve(halfId, {
-    ...{ stream: true, starting_after: last },
+    stream: true,
+    starting_after: last,
   })) {
-    heard.push(event);
+    received.push(event);
   }
-  expect(heard.map((event) => event.sequence_number)).toEqual(heard.map((_, at) => at));
-  expect(heard.at(-1)!.type).toBe('response.completed');
+  expect(received.map((event) => event.sequence_number)).toEqual(received.map((_, at) => at));
+  expect(received.at(-1)!.type).toBe('response.completed');
   await eventually(async () => {
     const { status, output_text } = await client.responses.retrieve(behind.id);
     expect({ status, output_text }).toEqual({ status: 'completed', output_text: 'Oh, hi' });
@@ -288,8 +293,13 @@ it('and where it is killed between what the keeper has made and whose it is, tha
   const { database, app, settings, clock } = passing;
   const { unsealerOf } = app.keyring;
   await using lists = openProviderLists({
-    ...{ database, clock, unsealerOf, trustedHosts: settings.trustedHosts },
-    ...{ mayBeItself: false, onSecretFailure: () => {}, onSecretRead: () => {} },
+    database,
+    clock,
+    unsealerOf,
+    trustedHosts: settings.trustedHosts,
+    mayBeItself: false,
+    onSecretFailure: () => {},
+    onSecretRead: () => {},
   });
   const soon = Date.now() + 61_000;
   const found = await findLostObjects(lists).run(jobContext(database, soon));

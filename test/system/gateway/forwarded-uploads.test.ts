@@ -117,12 +117,12 @@ interface Sending {
 }
 
 /** Sends so many bytes as one form, no faster than they are taken; what is not sent of `said` does not come. */
-function upload(to: GatewayProcess, bytes: number, said = bytes): Sending {
+function upload(to: GatewayProcess, bytes: number, stated = bytes): Sending {
   const form = send(`${to.inferenceUrl}/v1/files`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${ours}`,
-      'content-length': said,
+      'content-length': stated,
       'content-type': 'multipart/form-data; boundary=b',
     },
   });
@@ -138,7 +138,7 @@ function upload(to: GatewayProcess, bytes: number, said = bytes): Sending {
       if (!form.write(piece)) await once(form, 'drain');
       sending.bytes += piece.length;
     }
-    if (bytes === said) form.end();
+    if (bytes === stated) form.end();
   };
   write().catch(answered.reject);
   return sending;
@@ -168,7 +168,7 @@ async function runJobs(afterMs: number) {
   const warn = vi.spyOn(context.log, 'warn');
   const lost = await findLostObjects(lists).run(context);
   await chargeLostSlices().run(context);
-  return { lost, told: warn.mock.calls.map(([fields]) => fields as unknown) };
+  return { lost, reported: warn.mock.calls.map(([fields]) => fields as unknown) };
 }
 
 it.each(['half', 'all'] as const)(
@@ -203,11 +203,11 @@ it.each(['half', 'all'] as const)(
     expect((await ask(theirs, `/files/${body.id}`)).status).toBe(404);
 
     const early = await runJobs(outcomeDelayMaxMs / 2);
-    expect([early.lost, early.told]).toEqual([{ found: 0, unfound: 0, postponed: 0 }, []]);
+    expect([early.lost, early.reported]).toEqual([{ found: 0, unfound: 0, postponed: 0 }, []]);
     const late = await runJobs(outcomeDelayMaxMs + 60_000);
     expect(late.lost).toEqual({ found: 0, unfound: 1, postponed: 0 });
     const { organisation_id: organisationId, workspace_id: workspaceId } = row!;
-    expect(late.told).toEqual([
+    expect(late.reported).toEqual([
       expect.objectContaining({ organisationId, workspaceId, kind: 'files' }),
     ]);
     expect(await pending()).toEqual([]);
@@ -226,15 +226,15 @@ it.each(['half', 'all'] as const)(
 );
 
 it('is taken from its sender no faster than the provider takes it', async () => {
-  const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [requested, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   take = async (request, response) => {
     take = keep;
-    asked.resolve();
+    requested.resolve();
     await goOn.promise;
     await keep(request, response);
   };
   const waiting = upload(gateway, fileBytes);
-  await asked.promise;
+  await requested.promise;
   // Another one of the same size goes by, in which time nothing but the provider holds this one up.
   expect((await upload(gateway, fileBytes).answer).body.bytes).toBe(fileBytes);
   expect(waiting.bytes).toBeLessThan(onTheWayBytesMax);

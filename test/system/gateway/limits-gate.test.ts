@@ -5,7 +5,9 @@ import { newSeed, runGate, tell } from '../../gate/run-gate.ts';
 it('a limit of cost holds to the micro-dollar while streams are left, answers are cut, the window turns over and a gateway is killed', async () => {
   const seed = newSeed();
   const report = await runGate({
-    ...{ seed, callers: 24, outputTokensMost: 8_000 },
+    seed,
+    callers: 24,
+    outputTokensMost: 8_000,
     terms: { key: { type: 'cost', units: 1_000_000 } },
     turns: true,
     killAfter: 100 + (seed % 100),

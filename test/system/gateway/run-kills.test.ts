@@ -124,9 +124,10 @@ const fateOfReading = (statement: string, before: readonly string[]): 'pass' | '
 };
 
 const call = (name: string, given: object) => ({
-  ...{ role: 'assistant', content: null },
+  role: 'assistant',
+  content: null,
   tool_calls: [
-    { ...{ id: name, type: 'function' }, function: { name, arguments: JSON.stringify(given) } },
+    { id: name, type: 'function', function: { name, arguments: JSON.stringify(given) } },
   ],
 });
 
@@ -145,7 +146,8 @@ const script: TestUpstream['script'] = ({ url, body }, response) => {
   const [inputTokens, outputTokens] = [100 + answered.length, url.endsWith('/embeddings') ? 0 : 7];
   response.once('finish', () => answered.push({ moment, inputTokens, outputTokens }));
   const usage = {
-    ...{ prompt_tokens: inputTokens, completion_tokens: outputTokens },
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
     total_tokens: inputTokens + outputTokens,
   };
   if (input !== undefined) {
@@ -167,7 +169,8 @@ beforeAll(async () => {
   const config = { provider: 'mock-upstream', custom_host: upstream.url };
   const made = await server.request('POST', '/v2/configs', { body: { name: 'all', config } });
   const added = await inference.addKey({
-    ...{ defaults: { config_id: made.body.slug }, usage_limits: { credit_limit: 100 } },
+    defaults: { config_id: made.body.slug },
+    usage_limits: { credit_limit: 100 },
   });
   keyId = added.id;
   key = added.key;
@@ -231,7 +234,8 @@ it('in every state of a run, and of a response: no step is there twice, and no a
   const runs = new Map<Moment, { readonly id: string; readonly thread_id: string }>();
   for (const moment of moments) {
     const run = await dying.beta.threads.createAndRun({
-      ...{ assistant_id: assistant.id, metadata: { moment } },
+      assistant_id: assistant.id,
+      metadata: { moment },
       thread: { messages: [{ role: 'user', content: moment }] },
     });
     runs.set(moment, run);
@@ -258,16 +262,23 @@ it('in every state of a run, and of a response: no step is there twice, and no a
   expect(cancelling.status).toBe('cancelling');
   const states = await Promise.all(moments.map(async (one) => [one, (await look(one)).status]));
   expect(Object.fromEntries(states)).toEqual({
-    ...{ begin: 'queued', prompt: 'in_progress', answer: 'in_progress', settle: 'in_progress' },
-    ...{ commit: 'in_progress', lose: 'completed', ask: 'requires_action' },
-    ...{ search: 'in_progress', cancel: 'cancelling' },
+    begin: 'queued',
+    prompt: 'in_progress',
+    answer: 'in_progress',
+    settle: 'in_progress',
+    commit: 'in_progress',
+    lose: 'completed',
+    ask: 'requires_action',
+    search: 'in_progress',
+    cancel: 'cancelling',
   });
   await victim.kill();
   await endLeases();
 
   const asking = runs.get('ask')!;
   await staying.beta.threads.runs.submitToolOutputs(asking.id, {
-    ...{ thread_id: asking.thread_id, tool_outputs: [{ tool_call_id: 'f', output: 'x' }] },
+    thread_id: asking.thread_id,
+    tool_outputs: [{ tool_call_id: 'f', output: 'x' }],
   });
   for (const moment of moments) {
     await eventually(async () => {
@@ -276,15 +287,22 @@ it('in every state of a run, and of a response: no step is there twice, and no a
     });
   }
   // The model is asked again only where nothing of its answer was written.
-  const asked = Object.fromEntries(
+  const requested = Object.fromEntries(
     moments.map((one) => [
       one,
       upstream.reached.filter(({ body }) => body.toString().includes(`"content":"${one}"`)).length,
     ]),
   );
-  expect(asked).toEqual({
-    ...{ begin: 1, prompt: 1, answer: 2, settle: 2, commit: 2, lose: 1 },
-    ...{ ask: 2, search: 2, cancel: 1 },
+  expect(requested).toEqual({
+    begin: 1,
+    prompt: 1,
+    answer: 2,
+    settle: 2,
+    commit: 2,
+    lose: 1,
+    ask: 2,
+    search: 2,
+    cancel: 1,
   });
   for (const moment of moments.filter((one) => one !== 'cancel')) {
     const { id, thread_id } = runs.get(moment)!;
@@ -302,12 +320,12 @@ it('in every state of a run, and of a response: no step is there twice, and no a
 
   const lost = await staying.responses.retrieve(responseId);
   expect(lost).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
-  const told: { type: string; sequence_number: number }[] = [];
+  const reported: { type: string; sequence_number: number }[] = [];
   const again = await staying.responses.retrieve(responseId, { stream: true, starting_after: -1 });
-  for await (const event of again) told.push(event as never);
-  expect(told.map((event) => event.sequence_number)).toEqual(told.map((_, at) => at));
-  expect(told.slice(0, -1)).toEqual(seen);
-  expect(told.at(-1)!.type).toBe('response.failed');
+  for await (const event of again) reported.push(event as never);
+  expect(reported.map((event) => event.sequence_number)).toEqual(reported.map((_, at) => at));
+  expect(reported.slice(0, -1)).toEqual(seen);
+  expect(reported.at(-1)!.type).toBe('response.failed');
   await expect(
     staying.responses.create({ model: 'm', input: 'on', previous_response_id: responseId }),
   ).rejects.toMatchObject({ status: 400 });
@@ -363,17 +381,17 @@ it('on the way of the helpers of a client, and started again, is where they come
     ),
   ];
   const uploaded = client.vectorStores.files.uploadAndPoll(store.id, file, poll);
-  const told = threads.runs.stream(streamed.id, { assistant_id });
-  const toldRun = Promise.withResolvers<string>();
-  told.on('event', ({ event, data }) => {
-    if (event === 'thread.run.created') toldRun.resolve(data.id);
+  const reported = threads.runs.stream(streamed.id, { assistant_id });
+  const reportedRun = Promise.withResolvers<string>();
+  reported.on('event', ({ event, data }) => {
+    if (event === 'thread.run.created') reportedRun.resolve(data.id);
   });
-  const broken = expect(told.done()).rejects.toThrow();
+  const broken = expect(reported.done()).rejects.toThrow();
   const response = client.responses.stream({ model: 'm', input: 'half' });
   const responseId = Promise.withResolvers<string>();
   response.on('response.created', (event) => responseId.resolve(event.response.id));
   const brokenToo = expect(response.done()).rejects.toThrow();
-  const [runId, halfId] = [await toldRun.promise, await responseId.promise];
+  const [runId, halfId] = [await reportedRun.promise, await responseId.promise];
   // What makes something has been answered: helpers ask for it again where it has not, and then there are two.
   await eventually(() => {
     expect([...unanswered]).toEqual([]);
@@ -416,7 +434,8 @@ it('while it reads files into vector stores: another goes on behind what is writ
     readings.set(store.id, moment);
     stores.set(moment, { store: store.id, file: file.id });
     await dying.vectorStores.files.create(store.id, {
-      ...{ file_id: file.id, chunking_strategy: { type: 'static', static: sizes } },
+      file_id: file.id,
+      chunking_strategy: { type: 'static', static: sizes },
     });
   }
   await eventually(() => {
@@ -433,10 +452,10 @@ it('while it reads files into vector stores: another goes on behind what is writ
     expect(read.status, moment).toBe('completed');
     const { data } = await staying.vectorStores.files.content(file, { vector_store_id: store });
     expect(data.map(({ text }) => text)).toEqual(chunks);
-    const asked = upstream.reached
+    const requested = upstream.reached
       .filter(({ url }) => url.endsWith('/embeddings'))
       .flatMap(({ body }) => JSON.parse(body.toString()).input as string[]);
-    const times = chunks.map((text) => asked.filter((one) => one === text).length);
+    const times = chunks.map((text) => requested.filter((one) => one === text).length);
     // Again are only those whose embeddings were on their way, or were not written: one question of 32.
     const isAgain = moment === 'embed' || moment === 'write';
     expect(times, moment).toEqual(chunks.map((_, n) => (isAgain && n >= 32 && n < 64 ? 2 : 1)));

@@ -59,8 +59,13 @@ it('the built program reaches a database over TLS, and tells why one refuses it'
     runCli(['migrate', '--check'], null, {
       program: join(directory, 'dist/main.js'),
       env: {
-        ...{ DB_HOST: 'localhost', DB_PORT: String(port), DB_USER: user, DB_PASS: password },
-        ...{ DB_NAME: 'mysql', DB_SSL: 'VERIFY_IDENTITY', DB_SSL_CA_FILE: authority.certPath },
+        DB_HOST: 'localhost',
+        DB_PORT: String(port),
+        DB_USER: user,
+        DB_PASS: password,
+        DB_NAME: 'mysql',
+        DB_SSL: 'VERIFY_IDENTITY',
+        DB_SSL_CA_FILE: authority.certPath,
         ...env,
       },
     });
@@ -80,11 +85,11 @@ describe('compiled code that is kept for the next start', () => {
   const start = (words: readonly string[], env: Record<string, string> = {}) =>
     runCli(words, null, { program: program(), env: { NODE_COMPILE_CACHE: folder, ...env } });
   /** Of the command `settings`. */
-  const keptFile = () =>
+  const storedFile = () =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => /gatewright-settings-[\w-]+\.cjs$/.test(name))
       .map((name) => join(folder, name))[0];
-  const shown = { exitCode: 0, stderr: '' };
+  const displayed = { exitCode: 0, stderr: '' };
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'gatewright-kept-'));
@@ -92,18 +97,18 @@ describe('compiled code that is kept for the next start', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   it('is for this user alone, and is written once', async () => {
-    expect(await start(['settings'])).toMatchObject(shown);
-    const first = statSync(keptFile()!);
+    expect(await start(['settings'])).toMatchObject(displayed);
+    const first = statSync(storedFile()!);
     expect(first.mode & 0o777).toBe(0o600);
     expect(first.size).toBeGreaterThan(100_000);
-    expect(await start(['settings'])).toMatchObject(shown);
-    expect(statSync(keptFile()!).ino).toBe(first.ino);
+    expect(await start(['settings'])).toMatchObject(displayed);
+    expect(statSync(storedFile()!).ino).toBe(first.ino);
   });
 
   it('is not kept of a start that failed or told help, which compiles little of the command', async () => {
-    expect(await start(['settings', '--help'])).toMatchObject(shown);
+    expect(await start(['settings', '--help'])).toMatchObject(displayed);
     expect(await start(['settings', '--chekc'])).toMatchObject({ exitCode: 5 });
-    expect(keptFile()).toBeUndefined();
+    expect(storedFile()).toBeUndefined();
   });
 
   it.each([
@@ -114,34 +119,34 @@ describe('compiled code that is kept for the next start', () => {
     ['all', () => Buffer.alloc(0)],
   ])('is made anew when it is damaged: %s', async (_, damage) => {
     await start(['settings']);
-    const whole = readFileSync(keptFile()!);
+    const whole = readFileSync(storedFile()!);
     const damaged = damage(Buffer.from(whole));
     expect(damaged.equals(whole)).toBe(false);
-    writeFileSync(keptFile()!, damaged);
-    expect(await start(['settings'])).toMatchObject(shown);
-    expect(readFileSync(keptFile()!).length).toBeGreaterThan(whole.length / 2);
-    const { ino } = statSync(keptFile()!);
-    expect(await start(['settings'])).toMatchObject(shown);
-    expect(statSync(keptFile()!).ino).toBe(ino);
+    writeFileSync(storedFile()!, damaged);
+    expect(await start(['settings'])).toMatchObject(displayed);
+    expect(readFileSync(storedFile()!).length).toBeGreaterThan(whole.length / 2);
+    const { ino } = statSync(storedFile()!);
+    expect(await start(['settings'])).toMatchObject(displayed);
+    expect(statSync(storedFile()!).ino).toBe(ino);
   });
 
   it.runIf(process.getuid!() === 0)('is not run when it is of another user', async () => {
     await start(['settings']);
-    const { ino } = statSync(keptFile()!);
-    chownSync(keptFile()!, 65_534, 65_534);
-    expect(await start(['settings'])).toMatchObject(shown);
-    expect(statSync(keptFile()!)).toMatchObject({ uid: 0 });
-    expect(statSync(keptFile()!).ino).not.toBe(ino);
+    const { ino } = statSync(storedFile()!);
+    chownSync(storedFile()!, 65_534, 65_534);
+    expect(await start(['settings'])).toMatchObject(displayed);
+    expect(statSync(storedFile()!)).toMatchObject({ uid: 0 });
+    expect(statSync(storedFile()!).ino).not.toBe(ino);
   });
 
   it('is done without where it cannot be', async () => {
-    expect(await start(['settings'], { NODE_DISABLE_COMPILE_CACHE: '1' })).toMatchObject(shown);
+    expect(await start(['settings'], { NODE_DISABLE_COMPILE_CACHE: '1' })).toMatchObject(displayed);
     expect(readdirSync(folder)).toEqual([]);
     await start(['settings']);
-    const file = keptFile()!;
+    const file = storedFile()!;
     rmSync(file);
     mkdirSync(file);
-    expect(await start(['settings'])).toMatchObject(shown);
+    expect(await start(['settings'])).toMatchObject(displayed);
     expect(
       readdirSync(dirname(file)).filter((name) => /gatewright-settings.*[.]\d+$/.test(name)),
     ).toEqual([]);

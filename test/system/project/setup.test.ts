@@ -202,13 +202,13 @@ it('shows that a long set-up goes on as long as something comes, and lets npm gi
     npm_config_fetch_timeout: '5000',
   };
   const set = spawn(process.execPath, [script, 'start'], { env: slowEnv });
-  let told = '';
+  let reported = '';
   for await (const chunk of set.stderr) {
-    told += String(chunk);
+    reported += String(chunk);
     // By now it would have been given up if nothing came.
-    if (/npm is still working, \d{2} s so far/.test(told)) set.stdin.end();
+    if (/npm is still working, \d{2} s so far/.test(reported)) set.stdin.end();
   }
-  expect(told).toMatch(/still working[\s\S]*dependencies ready/);
+  expect(reported).toMatch(/still working[\s\S]*dependencies ready/);
   expect(calls()[0]).toMatch(/--fetch-retry-maxtimeout=3000/);
 });
 

@@ -26,18 +26,18 @@ export interface FirstStart {
 /** What `gatewright up --once` did in a home where nothing was; whoever asks first lets it run. */
 export async function firstStart(): Promise<FirstStart> {
   const folder = join(dirname(inject('builtProgram')), 'first-start');
-  const toldPath = join(folder, 'told.json');
+  const reportedPath = join(folder, 'told.json');
   if (mkdirSync(folder, { recursive: true }) === undefined) {
-    return await eventually(() => JSON.parse(readFileSync(toldPath, 'utf8')));
+    return await eventually(() => JSON.parse(readFileSync(reportedPath, 'utf8')));
   }
   const path = join(folder, 'home');
   lendSoftware(path);
   await using run = startUp(path, ['--once', '-o', 'json', '--source', example]);
   const exitCode = await run.exited;
-  const told = { path, exitCode, stdout: run.stdout(), stderr: run.stderr() };
-  writeFileSync(`${toldPath}.new`, JSON.stringify(told));
-  renameSync(`${toldPath}.new`, toldPath);
-  return told;
+  const reported = { path, exitCode, stdout: run.stdout(), stderr: run.stderr() };
+  writeFileSync(`${reportedPath}.new`, JSON.stringify(reported));
+  renameSync(`${reportedPath}.new`, reportedPath);
+  return reported;
 }
 
 /**

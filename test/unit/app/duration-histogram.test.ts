@@ -10,7 +10,7 @@ const buckets = [0.005, 1, 300];
 describe('a histogram of durations', () => {
   it('is told as that of the library is, at and between its bounds and beyond them', async () => {
     const [ours, theirs] = [new Registry(), new Registry()];
-    const told = new DurationHistogram({ ...about, labelNames, buckets, register: ours });
+    const reported = new DurationHistogram({ ...about, labelNames, buckets, register: ours });
     const known = new Histogram({ ...about, labelNames, buckets, registers: [theirs] });
     expect(await ours.metrics()).toBe(await theirs.metrics());
     for (const [seconds, endpoint, status] of [
@@ -25,7 +25,7 @@ describe('a histogram of durations', () => {
         [300, 'other', '200'],
       ] as const),
     ]) {
-      told.note(seconds, endpoint, status);
+      reported.note(seconds, endpoint, status);
       known.observe({ endpoint, status }, seconds);
     }
     expect(await ours.metrics()).toBe(await theirs.metrics());

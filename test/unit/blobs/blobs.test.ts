@@ -135,11 +135,9 @@ describe('a bucket', () => {
     let failures = 2;
     bucket.interfere = () => (failures-- > 0 ? 503 : null);
     await stores['a bucket']!.write(key, inPieces(content, mebibyte));
-    bucket.interfere = (asked) => (asked.startsWith('GET') ? 503 : null);
+    bucket.interfere = (requested) => (requested.startsWith('GET') ? 503 : null);
     const reading = wholeOf(stores['a bucket']!.read(key, content.length));
-    await expect(reading).rejects.toThrow(
-      'The bucket files does not return an object (503, Busy)',
-    );
+    await expect(reading).rejects.toThrow('The bucket files does not return an object (503, Busy)');
     bucket.interfere = () => null;
     await stores['a bucket']!.delete(key);
     expect(bucket.objects()).toEqual([]);
@@ -163,7 +161,9 @@ describe('a bucket', () => {
 describe('bytes that are cut anew', () => {
   it('are the same bytes, in pieces of one size that nobody writes to again', async () => {
     for (const size of [1, 999, 1_000, 1_001, 5_000]) {
-      const pieces = await Array.fromAsync(repack(inPieces(content.subarray(0, 3_500), size), 1_000));
+      const pieces = await Array.fromAsync(
+        repack(inPieces(content.subarray(0, 3_500), size), 1_000),
+      );
       expect(pieces.map(({ length }) => length)).toEqual([1_000, 1_000, 1_000, 500]);
       expect(Buffer.concat(pieces).equals(content.subarray(0, 3_500))).toBe(true);
     }

@@ -23,7 +23,7 @@ let tokenFile: string;
 let now: number;
 let given: number;
 /** What the giver was shown, each time. */
-let shown: unknown[];
+let displayed: unknown[];
 /** In place of credentials. */
 let refusal: string | null;
 /** Which of those that were given the bucket takes; null for the latest. */
@@ -45,7 +45,7 @@ beforeAll(async () => {
 beforeEach(() => {
   now = Date.UTC(2027, 0, 4);
   given = 0;
-  shown = [];
+  displayed = [];
   refusal = null;
   taken = null;
   writeFileSync(tokenFile, 'token of the pod\n');
@@ -67,17 +67,17 @@ async function give(request: IncomingMessage, response: ServerResponse): Promise
   given += 1;
   const [token, end] = [`session-${given}`, new Date(now + 60 * minuteMs).toISOString()];
   if (request.method === 'GET') {
-    shown.push([request.url, request.headers.authorization]);
-    const told = {
+    displayed.push([request.url, request.headers.authorization]);
+    const reported = {
       AccessKeyId: 'S3RVER',
       SecretAccessKey: 'S3RVER',
       Token: token,
       Expiration: end,
     };
-    response.end(JSON.stringify(told));
+    response.end(JSON.stringify(reported));
     return;
   }
-  shown.push(Object.fromEntries(new URLSearchParams(body)));
+  displayed.push(Object.fromEntries(new URLSearchParams(body)));
   response.end(
     `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
       <AccessKeyId>S3RVER</AccessKeyId><SecretAccessKey>S3RVER</SecretAccessKey>
@@ -86,10 +86,12 @@ async function give(request: IncomingMessage, response: ServerResponse): Promise
   );
 }
 
-const asked: Record<string, unknown> = {
+const requested: Record<string, unknown> = {
   'a role by a token of the pod': {
-    ...{ Action: 'AssumeRoleWithWebIdentity', Version: '2011-06-15' },
-    ...{ RoleArn: 'arn:aws:iam::1:role/files', RoleSessionName: 'gatewright' },
+    Action: 'AssumeRoleWithWebIdentity',
+    Version: '2011-06-15',
+    RoleArn: 'arn:aws:iam::1:role/files',
+    RoleSessionName: 'gatewright',
     WebIdentityToken: 'token of the pod',
   },
   'an agent beside the pod': ['/v1/it?a=b', 'token of the pod'],
@@ -97,11 +99,15 @@ const asked: Record<string, unknown> = {
 
 const sources: Record<string, () => S3CredentialsSource> = {
   'a role by a token of the pod': () => ({
-    ...{ kind: 'webIdentity', sts: new URL(giverUrl), roleArn: 'arn:aws:iam::1:role/files' },
+    kind: 'webIdentity',
+    sts: new URL(giverUrl),
+    roleArn: 'arn:aws:iam::1:role/files',
     tokenFile,
   }),
   'an agent beside the pod': () => ({
-    ...{ kind: 'container', address: new URL('/v1/it?a=b', giverUrl), tokenFile },
+    kind: 'container',
+    address: new URL('/v1/it?a=b', giverUrl),
+    tokenFile,
   }),
 };
 
@@ -130,7 +136,7 @@ it.each(Object.keys(sources))('%s is asked once by all, and again before the end
   expect(given).toBe(1);
   now += 2 * minuteMs;
   await works(store);
-  expect(shown).toEqual([asked[name], asked[name]]);
+  expect(displayed).toEqual([requested[name], requested[name]]);
 });
 
 it('what is there goes on as long as it is good, and what was refused is told without a secret', async () => {

@@ -16,21 +16,21 @@ const texts = ({ current, previous }: MasterKeySettings): string[] =>
 it('is kept until everything is under the next one, which a rotation that was broken off goes on with', async () => {
   using home = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
   const first = createHomeKeys(home.path);
-  const told: string[][] = [];
+  const reported: string[][] = [];
   const dies = async (keys: MasterKeySettings) => {
-    told.push(texts(keys));
+    reported.push(texts(keys));
     // Who runs meanwhile finds both.
     expect(texts(first.refresh())).toEqual(texts(keys));
     throw new Error('killed');
   };
   await expect(withNextKey(home.path, dies)).rejects.toThrow('killed');
   await expect(withNextKey(home.path, dies)).rejects.toThrow('killed');
-  expect(told[0]).toEqual([expect.any(String), texts(first)[0]]);
-  expect(told[1]).toEqual(told[0]);
-  expect(texts(readHomeKeys(home.path)!)).toEqual(told[0]);
-  await withNextKey(home.path, async (keys) => expect(texts(keys)).toEqual(told[0]));
-  expect(texts(readHomeKeys(home.path)!)).toEqual([told[0]![0]]);
-  expect(readFileSync(join(home.path, 'master.key'), 'utf8').trim()).toBe(told[0]![0]);
+  expect(reported[0]).toEqual([expect.any(String), texts(first)[0]]);
+  expect(reported[1]).toEqual(reported[0]);
+  expect(texts(readHomeKeys(home.path)!)).toEqual(reported[0]);
+  await withNextKey(home.path, async (keys) => expect(texts(keys)).toEqual(reported[0]));
+  expect(texts(readHomeKeys(home.path)!)).toEqual([reported[0]![0]]);
+  expect(readFileSync(join(home.path, 'master.key'), 'utf8').trim()).toBe(reported[0]![0]);
   expect(statSync(join(home.path, 'master.key')).mode & 0o777).toBe(0o600);
   expect(readdirSync(home.path).toSorted()).toEqual(['master.key', 'master.key.lock']);
 });

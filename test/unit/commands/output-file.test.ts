@@ -28,8 +28,8 @@ describe.each([
   ])('%s is refused with the fix, and no folder is made', async (name, message) => {
     const before = readdirSync(folder, { recursive: true });
     const result = await runWords([command, `--${option}`, name, ...more], folder);
-    const told = `gatewright: --${option} ${name}: ${message.replaceAll('FOLDER', folder)}\n`;
-    expect(result).toEqual({ exitCode: 5, stdout: '', stderr: told });
+    const reported = `gatewright: --${option} ${name}: ${message.replaceAll('FOLDER', folder)}\n`;
+    expect(result).toEqual({ exitCode: 5, stdout: '', stderr: reported });
     expect(readdirSync(folder, { recursive: true })).toEqual(before);
   });
 });

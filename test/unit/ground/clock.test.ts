@@ -113,7 +113,7 @@ it.each([
   [-6_400, 'is 6 s behind the database'],
   [40 * dayMs, 'is 3456000 s ahead of the database'],
 ])('a deviation of %d ms reads %s', (deviationMs, text) => {
-  const told = describeDeviation({ now: 0, deviationMs });
-  if (text === null) expect(told).toBeNull();
-  else expect(told).toContain(text);
+  const reported = describeDeviation({ now: 0, deviationMs });
+  if (text === null) expect(reported).toBeNull();
+  else expect(reported).toContain(text);
 });

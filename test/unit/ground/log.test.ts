@@ -159,13 +159,13 @@ describe('a destination', () => {
     flow();
     await eventually(() => expect(stream.writableLength).toBe(0));
     const notices = lines.filter((line) => line.lostLines !== undefined);
-    const kept = lines.length - notices.length;
-    expect(kept).toBeGreaterThan(100);
+    const stored = lines.length - notices.length;
+    expect(stored).toBeGreaterThan(100);
     expect(notices).toEqual([
       {
         level: 'warn',
         time: expect.any(String),
-        lostLines: total - kept,
+        lostLines: total - stored,
         msg: 'log lines were lost because they could not be written',
       },
     ]);
@@ -208,15 +208,15 @@ describe('lines to a stream', () => {
     log.info('two');
     expect(writes).toEqual([]);
     log.warn('three');
-    const said = () =>
+    const stated = () =>
       writes.map((text) =>
         text
           .trim()
           .split('\n')
           .map((line) => JSON.parse(line).msg),
       );
-    expect(said()).toEqual([['one', 'two', 'three']]);
+    expect(stated()).toEqual([['one', 'two', 'three']]);
     log.info('four');
-    await eventually(() => expect(said().at(-1)).toEqual(['four']));
+    await eventually(() => expect(stated().at(-1)).toEqual(['four']));
   });
 });

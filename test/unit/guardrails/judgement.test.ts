@@ -27,13 +27,20 @@ afterAll(async () => {
 });
 
 const subject = {
-  ...{ side: 'input' as const, endpoint: 'chat_completions', isStream: false, params: {} },
-  ...{ answer: null, metadata: { team: 'red' }, headers: {}, provider: 'openai', model: 'gpt-4o' },
+  side: 'input' as const,
+  endpoint: 'chat_completions',
+  isStream: false,
+  params: {},
+  answer: null,
+  metadata: { team: 'red' },
+  headers: {},
+  provider: 'openai',
+  model: 'gpt-4o',
   traceId: 'trace',
 };
 
 /** What a guardrail that is written into a config says of one text. */
-function said(item: Record<string, unknown>, text: string, more: object = {}) {
+function stated(item: Record<string, unknown>, text: string, more: object = {}) {
   const guardrail = buildGuardrail(readInlineGuardrail(item, 'one'), tools);
   const passages = [{ path: ['messages', 0, 'content'], text }];
   return evaluateGuardrails([guardrail], { ...subject, ...more, passages, lastCount: 1 }, 0);
@@ -83,39 +90,39 @@ describe('a check', () => {
       true,
     ],
   ] as const)('%s %j says of %j: %s', async (name, parameters, text, passes) => {
-    const { results } = await said({ [name]: parameters }, text);
+    const { results } = await stated({ [name]: parameters }, text);
     expect(results[0]!.checks[0]).toMatchObject({ id: `default.${name}`, verdict: passes });
     expect(results[0]!.checks[0]!.error).toBeUndefined();
   });
 
   it('that cannot be run here is an error, which passes unless the guardrail fails closed', async () => {
-    const open = await said({ 'portkey.pii': { categories: ['NAME'] }, deny: true }, 'x');
+    const open = await stated({ 'portkey.pii': { categories: ['NAME'] }, deny: true }, 'x');
     expect(open).toMatchObject({ passes: true, isDenied: false });
     expect(open.results[0]!.checks[0]!.error!.message).toContain('does not support the check');
     const item = { 'portkey.pii': {}, deny: true, fail_closed: true };
-    expect(await said(item, 'x')).toMatchObject({ passes: false, isDenied: true });
+    expect(await stated(item, 'x')).toMatchObject({ passes: false, isDenied: true });
   });
 
   it('without the parameters that it needs is an error', async () => {
     for (const name of ['contains', 'regexMatch', 'requiredMetadataKeyValuePairs', 'jsonKeys']) {
-      const { results } = await said({ [name]: {} }, 'text');
+      const { results } = await stated({ [name]: {} }, 'text');
       expect(results[0]!.checks[0]!.verdict).toBe(false);
     }
   });
 
   it('of a token never passes without one', async () => {
     const item = { jwt: { jwksUri: 'http://127.0.0.1:1/keys' }, deny: true };
-    expect(await said(item, 'x')).toMatchObject({ isDenied: true });
+    expect(await stated(item, 'x')).toMatchObject({ isDenied: true });
     const headers = { authorization: 'Bearer e30.e30.e30' };
-    expect(await said(item, 'x', { headers })).toMatchObject({ isDenied: true });
+    expect(await stated(item, 'x', { headers })).toMatchObject({ isDenied: true });
   });
 
   it('that takes too long is given up, and the next is run', async () => {
     const rule = '(?i)(a|b|ab)*[a-z]{100}z';
     const text = `z${'ab'.repeat(300_000)}`;
-    const { results } = await said({ regexMatch: { rule } }, text);
+    const { results } = await stated({ regexMatch: { rule } }, text);
     expect(results[0]!.checks[0]!.error!.message).toContain('took longer');
-    expect((await said({ regexMatch: { rule: 'word' } }, long)).passes).toBe(true);
+    expect((await stated({ regexMatch: { rule: 'word' } }, long)).passes).toBe(true);
   });
 });
 
@@ -125,14 +132,14 @@ describe('a guardrail', () => {
       regexReplace: { rule: '/secret-\\d+/i', redactText: '$1 \\1 $& $$' },
       contains: { words: ['secret'], operator: 'none' },
     };
-    const { passes, passages, results } = await said(item, 'my SECRET-12');
+    const { passes, passages, results } = await stated(item, 'my SECRET-12');
     expect(passages[0]!.text).toBe('my $1 \\1 $& $$');
     expect(passes).toBe(true);
     expect(results[0]).toMatchObject({ transformed: true, verdict: true });
   });
 
   it('tells its feedback with the names of its checks', async () => {
-    const { results } = await said(
+    const { results } = await stated(
       {
         contains: { words: ['x'], operator: 'none' },
         notNull: {},
@@ -141,7 +148,8 @@ describe('a guardrail', () => {
       'x',
     );
     expect(results[0]!.feedback).toEqual({
-      ...{ value: -3, weight: 1 },
+      value: -3,
+      weight: 1,
       metadata: {
         successfulChecks: 'default.notNull',
         failedChecks: 'default.contains',
@@ -189,7 +197,10 @@ describe('a stream that came whole', () => {
   const outputOf = (...texts: readonly string[]) =>
     texts.map((text) => ({ type: 'message', content: [{ type: 'output_text', text }] }));
   const delta = (text: string) => ({
-    ...{ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: text },
+    type: 'response.output_text.delta',
+    output_index: 0,
+    content_index: 0,
+    delta: text,
   });
 
   it('is judged by what it tells at once, too, and by a refusal, not by what was only thought', () => {
@@ -204,11 +215,11 @@ describe('a stream that came whole', () => {
       { type: 'response.output_item.done', item: outputOf('told at once')[0] },
       { type: 'response.completed', response: { output: outputOf('said', 'told last') } },
     ]);
-    const said = ['said', 'refused', 'told at once', 'told last'];
-    expect(textsIn('responses', stream.json)).toEqual([said]);
-    const told = stream.rewrite(['1', '2', '3', '4']).toString();
-    for (const text of said) expect(told).not.toContain(`"${text}"`);
-    expect(told).toContain('"thought"');
+    const stated = ['said', 'refused', 'told at once', 'told last'];
+    expect(textsIn('responses', stream.json)).toEqual([stated]);
+    const reported = stream.rewrite(['1', '2', '3', '4']).toString();
+    for (const text of stated) expect(reported).not.toContain(`"${text}"`);
+    expect(reported).toContain('"thought"');
   });
 
   it('that began in the middle of a text tells no end of it, where all of it is told otherwise', () => {
@@ -216,9 +227,9 @@ describe('a stream that came whole', () => {
     const events = [delta('5-12'), delta('34'), { type: 'response.completed', response }];
     const stream = streamOf('responses', events);
     expect(textsIn('responses', stream.json)).toEqual([['call 555-1234']]);
-    const told = stream.rewrite(['call [phone]']).toString();
-    expect(told).not.toMatch(/5-12|34/);
-    expect(told).toContain('"call [phone]"');
+    const reported = stream.rewrite(['call [phone]']).toString();
+    expect(reported).not.toMatch(/5-12|34/);
+    expect(reported).toContain('"call [phone]"');
     const [first, , last] = stream.rewrite(['call 555-1234']).toString().split('\n\n');
     expect([first, last]).toEqual(
       [events[0], events[2]].map((event) => `data: ${JSON.stringify(event)}`),
@@ -228,10 +239,15 @@ describe('a stream that came whole', () => {
   it('of a run is one answer for each message, with what tools of the provider have answered', () => {
     const part = (index: number, value: string) => ({ index, type: 'text', text: { value } });
     const piece = (id: string, ...content: object[]) => ({
-      ...{ id, object: 'thread.message.delta', delta: { content } },
+      id,
+      object: 'thread.message.delta',
+      delta: { content },
     });
     const message = (id: string, role: string, ...content: object[]) => ({
-      ...{ id, object: 'thread.message', role, content },
+      id,
+      object: 'thread.message',
+      role,
+      content,
     });
     const logs = { index: 0, type: 'logs', logs: 'logged' };
     const call = { index: 0, type: 'code_interpreter', code_interpreter: { outputs: [logs] } };
@@ -248,13 +264,16 @@ describe('a stream that came whole', () => {
       { event: 'x', data: message('m3', 'assistant', part(0, 'never told in pieces')) },
     ]);
     expect(textsIn('stored', stream.json)).toEqual([
-      ...[['one and', 'more'], ['two'], ['logged'], ['never told in pieces']],
+      ['one and', 'more'],
+      ['two'],
+      ['logged'],
+      ['never told in pieces'],
     ]);
-    const told = stream.rewrite(['1', 'more', '2', '3', '4']).toString();
-    expect(told).not.toMatch(/one|and"|two|logged|never/);
-    expect(told.match(/"value":"1"/g)).toHaveLength(2);
-    expect(told.match(/"value":"more"/g)).toHaveLength(2);
-    expect(told).toContain('asked');
+    const reported = stream.rewrite(['1', 'more', '2', '3', '4']).toString();
+    expect(reported).not.toMatch(/one|and"|two|logged|never/);
+    expect(reported.match(/"value":"1"/g)).toHaveLength(2);
+    expect(reported.match(/"value":"more"/g)).toHaveLength(2);
+    expect(reported).toContain('asked');
   });
 
   const chunk = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}`;
@@ -266,8 +285,8 @@ describe('a stream that came whole', () => {
       const text = [...lines, 'data: [DONE]'].map((line) => line + newline + newline).join('');
       const stream = streamAnswer('chat_completions', Buffer.from(text));
       expect(textsIn('chat_completions', stream.json)).toEqual([['my word']]);
-      const told = stream.rewrite(['[...]']).toString();
-      expect(told).toBe(
+      const reported = stream.rewrite(['[...]']).toString();
+      expect(reported).toBe(
         `${chunk({ role: 'assistant', content: '[...]' })}\n\n${chunk({ content: '' })}\n\ndata: [DONE]\n\n`,
       );
     },

@@ -135,7 +135,10 @@ describe('a file that is taken in as it comes', () => {
       }
     };
     await readFileForm({
-      ...{ upload: uploadOf(body, read), contentType: type, bytesMax: 4_000_000, consume: keep },
+      upload: uploadOf(body, read),
+      contentType: type,
+      bytesMax: 4_000_000,
+      consume: keep,
     });
     expect(taken).toBe(3_000_000);
     expect(aheadMax).toBeLessThan(500_000);
@@ -147,15 +150,15 @@ describe('a file that is taken in as it comes', () => {
     expect((await readFileForm({ ...form, bytesMax: 3_000_000 })).content.length).toBe(3_000_000);
     const over = { ...form, upload: uploadOf(exact), bytesMax: 2_999_999 };
     await expect(readFileForm(over)).rejects.toMatchObject({ code: 'body_too_large' });
-    const told = { ...over, upload: { ...uploadOf(exact), bytes: 3_100_000 } };
-    await expect(readFileForm(told)).rejects.toMatchObject({ code: 'body_too_large' });
+    const reported = { ...over, upload: { ...uploadOf(exact), bytes: 3_100_000 } };
+    await expect(readFileForm(reported)).rejects.toMatchObject({ code: 'body_too_large' });
   });
 
   it.each([
     ['its caller goes away', 'the caller has gone'],
     ['what takes it in fails', 'the disk is full'],
   ])('has come to its end when %s', async (_, message) => {
-    let isKept: boolean | null = null;
+    let isStored: boolean | null = null;
     const pieces = (async function* () {
       yield body.subarray(0, 1_000_000);
       if (message.startsWith('the caller')) throw new Error(message);
@@ -166,15 +169,15 @@ describe('a file that is taken in as it comes', () => {
         for await (const piece of content) {
           if (piece.length > 0 && message.startsWith('the disk')) throw new Error(message);
         }
-        isKept = true;
+        isStored = true;
       } finally {
-        isKept ??= false;
+        isStored ??= false;
       }
     };
     const upload = { bytes: null, pieces };
     const reading = readFileForm({ upload, contentType: type, bytesMax: 4_000_000, consume: keep });
     await expect(reading).rejects.toThrow(message);
-    expect(isKept).toBe(false);
+    expect(isStored).toBe(false);
   });
 
   it('is let go of when a part behind it is refused', async () => {
@@ -183,7 +186,10 @@ describe('a file that is taken in as it comes', () => {
       Buffer.from('\r\ncontent-disposition: form-data; name=file\r\n\r\na\r\n--x--\r\n'),
     ]);
     const reading = readFileForm({
-      ...{ upload: uploadOf(twice), contentType: type, bytesMax: 4_000_000, consume: keepWhole },
+      upload: uploadOf(twice),
+      contentType: type,
+      bytesMax: 4_000_000,
+      consume: keepWhole,
     });
     await expect(reading).rejects.toThrow(ObjectError);
   });

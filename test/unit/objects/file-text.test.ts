@@ -1,7 +1,7 @@
 /** Guarantees that text is read from files of every kind that is supported, and that no file harms the process. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FileReadPool } from '../../../src/objects/ingestion/file-read-pool.ts';
-import { pdfOf, shownText } from '../../support/upstream/pdf.ts';
+import { pageText, pdfOf } from '../../support/upstream/pdf.ts';
 
 const sizes = { tokensMax: 800, overlapTokens: 400 };
 let readings: FileReadPool;
@@ -13,11 +13,13 @@ afterAll(() => readings[Symbol.dispose]());
 
 const read = (name: string, content: string | Buffer) =>
   readings.read('anyone', async () => ({
-    ...{ name, sizes },
+    name,
+    sizes,
     content: Uint8Array.from(Buffer.from(content)),
   }));
 const failed = (code: string, message: string) => ({
-  ...{ kind: 'failed', code },
+  kind: 'failed',
+  code,
   message: expect.stringContaining(message),
 });
 
@@ -37,7 +39,7 @@ describe('a file', () => {
     [
       'of PDF',
       'a.pdf',
-      pdfOf([shownText('first page'), shownText('second')]),
+      pdfOf([pageText('first page'), pageText('second')]),
       'first page\n\nsecond',
     ],
   ])('%s is read', async (_, name, content, text) => {

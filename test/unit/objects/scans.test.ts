@@ -13,12 +13,15 @@ it('fetches little while much is being fetched, and drops nothing of either unti
     one[0] = 1;
     return one;
   };
-  const asked = (key: string, length: number) => ({
-    ...{ matrices: [{ key, bytes: length * 4 }], queries: [rows(length)], limit: 1, scoreMin: 0 },
+  const requested = (key: string, length: number) => ({
+    matrices: [{ key, bytes: length * 4 }],
+    queries: [rows(length)],
+    limit: 1,
+    scoreMin: 0,
   });
   const fetching = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  const much = scans.scan(asked('much', width), async function* ([matrix]) {
+  const much = scans.scan(requested('much', width), async function* ([matrix]) {
     fetching.resolve();
     await goOn.promise;
     yield [matrix!, rows(width)];
@@ -26,7 +29,7 @@ it('fetches little while much is being fetched, and drops nothing of either unti
   await fetching.promise;
   const fetched: string[] = [];
   const little = (key: string) =>
-    scans.scan(asked(key, mebibyte / 8), async function* (some) {
+    scans.scan(requested(key, mebibyte / 8), async function* (some) {
       for (const one of some) {
         fetched.push(one.key);
         yield [one, rows(mebibyte / 8)];

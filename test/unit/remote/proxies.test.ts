@@ -46,13 +46,11 @@ describe('a proxy', () => {
 
   it('is set under the names that every program reads, in small letters first', () => {
     const set = settingsOf({
-      ...{
-        HTTP_PROXY: 'http://a:1',
-        http_proxy: 'b:2',
-        NO_PROXY: 'x',
-        no_proxy: '.svc, 10.0.0.0/8',
-      },
-      ...{ HTTPS_PROXY: 'https://u:p@c:3/' },
+      HTTP_PROXY: 'http://a:1',
+      http_proxy: 'b:2',
+      NO_PROXY: 'x',
+      no_proxy: '.svc, 10.0.0.0/8',
+      HTTPS_PROXY: 'https://u:p@c:3/',
     });
     expect([set?.http, set?.https].map((one) => one?.reveal().href)).toEqual([
       'http://b:2/',
@@ -102,8 +100,12 @@ describe('requests through a proxy', () => {
   /** What is answered, or why nothing is. */
   async function ask(origin: string, proxies = through(), over = {}): Promise<string> {
     const limits = {
-      ...{ connectionsMax: 2, connectTimeoutMs: 5_000, responseTimeoutMs: 5_000 },
-      ...{ responseBytesMax: 1024, tls: { ca: authority.cert }, ...over },
+      connectionsMax: 2,
+      connectTimeoutMs: 5_000,
+      responseTimeoutMs: 5_000,
+      responseBytesMax: 1024,
+      tls: { ca: authority.cert },
+      ...over,
     };
     const pools = new Pools(limits, proxies);
     try {

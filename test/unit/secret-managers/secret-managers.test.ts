@@ -180,8 +180,8 @@ describe('AWS Secrets Manager', () => {
   it('is asked with a request whose signature it can prove', async () => {
     const aws = await listen(startManager(answer));
     const read = managersWith();
-    const kept = await read('aws_sm', 'prod/openai', byKey(aws.url));
-    expect(textOf(kept, 'api_key')).toBe('by AKIAOWN');
+    const stored = await read('aws_sm', 'prod/openai', byKey(aws.url));
+    expect(textOf(stored, 'api_key')).toBe('by AKIAOWN');
     expect(await read('aws_sm', 'binary', byKey(aws.url))).toBe('bytes');
     expect(aws.received[0]!.headers['x-amz-target']).toBe('secretsmanager.GetSecretValue');
     await expect(read('aws_sm', 'nothing', byKey(aws.url))).rejects.toMatchObject({
@@ -223,11 +223,11 @@ describe('AWS Secrets Manager', () => {
     const assumed = { ...role, aws_external_id: 'ext' };
     const readAs = async () => textOf(await assume('aws_sm', 'prod/openai', assumed), 'api_key');
     expect([await readAs(), await readAs()]).toEqual(['by ASIAROLE', 'by ASIAROLE']);
-    const asked = () => aws.received.filter(({ query }) => query.has('Action')).length;
-    expect(asked()).toBe(1);
+    const requested = () => aws.received.filter(({ query }) => query.has('Action')).length;
+    expect(requested()).toBe(1);
     now += 601_000;
     await readAs();
-    expect(asked()).toBe(2);
+    expect(requested()).toBe(2);
     const denied = managersWith({ mayBeItself: true, metadata: machine.url });
     await expect(denied('aws_sm', 'prod/openai', role)).rejects.toMatchObject({
       isUnavailable: false,
@@ -312,8 +312,8 @@ describe('the text of a secret', () => {
     [{ a: 1, b: 2 }, null, '{"a":1,"b":2}'],
     [{ a: { b: 2 } }, 'a', '{"b":2}'],
     ['{"a":"x\\r\\n"}', 'a', 'x'],
-  ])('of %j by %s is %j', (kept, field, text) => {
-    expect(textOf(kept, field)).toBe(text);
+  ])('of %j by %s is %j', (stored, field, text) => {
+    expect(textOf(stored, field)).toBe(text);
   });
 
   it('is not there for a field that the secret does not have', () => {

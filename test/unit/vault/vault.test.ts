@@ -17,7 +17,7 @@ import {
   tellStory,
 } from '../../support/upstream/vault-scenario.ts';
 
-interface Heard {
+interface Received {
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
@@ -25,13 +25,13 @@ interface Heard {
   readonly namespace: string | undefined;
 }
 
-type Answerer = (heard: Heard) => { readonly status: number; readonly body?: unknown };
+type Answerer = (received: Received) => { readonly status: number; readonly body?: unknown };
 
 let server: Server;
 let folder: string;
 let address: URL;
 let answerer: Answerer;
-let heard: Heard[];
+let received: Received[];
 let now: number;
 const clients: VaultClient[] = [];
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gatewright-vault-wire-'));
   server = createServer(async (request, response) => {
     const one = await hear(request);
-    heard.push(one);
+    received.push(one);
     const { status, body } = answerer(one);
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(body == null ? '' : JSON.stringify(body));
@@ -52,14 +52,14 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 beforeEach(() => {
-  heard = [];
+  received = [];
   now = 1_700_000_000_000;
 });
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client[Symbol.asyncDispose]()));
 });
 
-async function hear(request: IncomingMessage): Promise<Heard> {
+async function hear(request: IncomingMessage): Promise<Received> {
   const { method = '', url = '', headers } = request;
   const hasBody = headers['content-type'] !== undefined;
   const text = (name: string): string | undefined => headers[name]?.toString();
@@ -107,7 +107,7 @@ describe('the story of a value', () => {
     };
     expect(await tellStory(open(byToken()))).toEqual(expectedTranscript);
     expect({ unlike, left }).toEqual({ unlike: [], left: [] });
-    expect(new Set(heard.map(({ token }) => token))).toEqual(new Set(['token-canary']));
+    expect(new Set(received.map(({ token }) => token))).toEqual(new Set(['token-canary']));
   });
 });
 
@@ -115,7 +115,7 @@ describe('a token', () => {
   it('goes with every request, and the namespace where one is set', async () => {
     answerer = ({ path }) => (path.startsWith('auth/') ? endless : stored);
     await readSecret(open(byToken(), 'teams/support'), place);
-    expect(heard.map(({ path, token, namespace }) => [path, token, namespace])).toEqual([
+    expect(received.map(({ path, token, namespace }) => [path, token, namespace])).toEqual([
       ['auth/token/lookup-self', 'token-canary', 'teams/support'],
       ['secret/data/apps/crm', 'token-canary', 'teams/support'],
     ]);
@@ -142,18 +142,18 @@ describe('a token', () => {
       tokenFile,
     });
     await Promise.all([readSecret(client, place), readSecret(client, place)]);
-    const [first] = heard;
+    const [first] = received;
     expect(first).toMatchObject({ path: 'auth/kubernetes/login', token: undefined });
     expect(first!.body).toEqual({ role: 'gatewright', jwt: 'jwt-canary' });
     now += 1_799_000;
     await readSecret(client, place);
-    expect(heard.map(({ path }) => path)).toHaveLength(4);
+    expect(received.map(({ path }) => path)).toHaveLength(4);
     now += 2_000;
     await Promise.all([readSecret(client, place), readSecret(client, place)]);
     now += 1_801_000;
     await readSecret(client, place);
-    const told = heard.slice(4).map(({ path, token }) => `${path} ${token}`);
-    expect(told).toEqual([
+    const reported = received.slice(4).map(({ path, token }) => `${path} ${token}`);
+    expect(reported).toEqual([
       'auth/token/renew-self token-1',
       'auth/kubernetes/login undefined',
       'secret/data/apps/crm token-2',
@@ -194,7 +194,7 @@ describe('a token', () => {
     const client = open({ method: 'token', tokenFile: join(folder, name) });
     await expect(readSecret(client, place)).rejects.toThrow(words);
     await expect(readSecret(client, place)).rejects.toThrow('GATEWRIGHT_VAULT_TOKEN_FILE');
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 });
 
@@ -243,9 +243,9 @@ describe('what Vault answers', () => {
     answerer = ({ path }) => (path.startsWith('auth/') ? endless : { status: 500 });
     const client = open(byToken());
     await expect(readSecret(client, place)).rejects.toThrow('it responds with 500');
-    expect(heard).toHaveLength(4);
+    expect(received).toHaveLength(4);
     await expect(readSecret(client, place)).rejects.toThrow('it responds with 500');
-    expect(heard).toHaveLength(4);
+    expect(received).toHaveLength(4);
     now += 5_000;
     answerer = () => stored;
     expect(await readSecret(client, place)).toMatchObject({ version: 3 });

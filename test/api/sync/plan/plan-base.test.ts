@@ -193,8 +193,8 @@ compared with main (${main.slice(0, 12)}), which already has: 2 changes, 1 of th
   it('returns exit code 5 for a source without versions or without that version', async () => {
     await standing();
     const cases: [string[], RegExp][] = [
-      [['gateway', '--base', 'nowhere'], /--base: nowhere is no commit of .*; a shallow clone/],
-      [['gateway', '--base=--all'], /--base: --all is no commit of /],
+      [['gateway', '--base', 'nowhere'], /--base: nowhere is not a commit of .*; a shallow clone/],
+      [['gateway', '--base=--all'], /--base: --all is not a commit of /],
       [['-', '--base', 'main'], /--base: standard input has no other version; name a folder/],
       [
         ['gateway/all.yaml', '--base', 'main'],

@@ -300,7 +300,7 @@ it('is rejected when it would send another secret than planned, detected by the 
   setVariables({ ...canaries, GW_VAR_CRM_TOKEN: 'canary-new' });
   const { exitCode, stderr } = await refused();
   expect(stderr).toMatch(
-    /crm: the secret value of \/configurations\/custom_headers\/Authorization \(env:GW_VAR_CRM_TOKEN\) is another\n/,
+    /crm: the secret value of \/configurations\/custom_headers\/Authorization \(env:GW_VAR_CRM_TOKEN\) changed\n/,
   );
   expect(stderr).not.toContain('canary');
   expect(exitCode).toBe(8);

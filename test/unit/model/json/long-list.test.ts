@@ -22,7 +22,10 @@ describe('a list that may be long', () => {
   it('says byte for byte what JSON.stringify says, whatever stands in it and round it', async () => {
     await fc.assert(
       fc.asyncProperty(
-        ...[members, fc.string(), fc.array(item), members],
+        members,
+        fc.string(),
+        fc.array(item),
+        members,
         async (before, name, items, after) => {
           const taken = Object.hasOwn(before, name) || Object.hasOwn(after, name);
           const twice = Object.keys(after).some((key) => Object.hasOwn(before, key));

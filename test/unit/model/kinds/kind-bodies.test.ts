@@ -116,15 +116,15 @@ const plain = (path: string) => path.replaceAll('%3A', ':').replaceAll(/:\w*/g, 
 function routesOf(name: KindName): Writing[] {
   const { create, item } = kinds[name];
   const made = create(marked);
-  const asked = new Set([`${made.method} ${plain(made.path)}`, `PUT ${plain(item(':', marked))}`]);
-  return writing.filter(({ route, pattern }) => asked.has(`${route.method} ${plain(pattern)}`));
+  const requested = new Set([`${made.method} ${plain(made.path)}`, `PUT ${plain(item(':', marked))}`]);
+  return writing.filter(({ route, pattern }) => requested.has(`${route.method} ${plain(pattern)}`));
 }
 
 it.each(kindNames)('%s can say whatever its routes take', async (name) => {
-  const said = placesOf(await loadSpecSchema(name));
+  const stated = placesOf(await loadSpecSchema(name));
   const taken = new Set(routesOf(name).flatMap(({ route }) => [...placesOf(route.body!)]));
   expect(taken.size).toBeGreaterThan(0);
-  const missing = [...taken].filter((place) => !said.has(place) && !frame.test(place));
+  const missing = [...taken].filter((place) => !stated.has(place) && !frame.test(place));
   const reasons = Object.keys(unsaid[name] ?? {});
   const holds = (reason: string, place: string) =>
     reason.endsWith('.**') ? `${place}.`.startsWith(reason.slice(0, -2)) : place === reason;

@@ -53,7 +53,11 @@ describe.each(kindNames.map((name) => [name, kinds[name]] as const))('%s', (name
   it('names only fields that its body has', () => {
     const places = [
       ...kind.references.map(({ path }) => path),
-      ...[...kind.secrets, ...kind.opaque, ...kind.immutable, ...kind.merged, ...kind.sets],
+      ...kind.secrets,
+      ...kind.opaque,
+      ...kind.immutable,
+      ...kind.merged,
+      ...kind.sets,
       ...kind.pathFields,
     ];
     const unknown = places.filter((place) => !(place.split('.')[0]! in body.shape));

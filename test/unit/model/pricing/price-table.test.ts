@@ -47,8 +47,8 @@ describe('a known price', () => {
       const price = (await lookUpPrice(slug, model, now))!;
       const used = { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
       const counts = { input_tokens: inputTokens, output_tokens: outputTokens };
-      const told = calcPrice(counts, model, { providerId: servicesInTable.get(slug)! })!;
-      expect(costUnits(price, used)).toBe(Math.ceil(Number((told.total_price * 1e6).toFixed(6))));
+      const reported = calcPrice(counts, model, { providerId: servicesInTable.get(slug)! })!;
+      expect(costUnits(price, used)).toBe(Math.ceil(Number((reported.total_price * 1e6).toFixed(6))));
     },
   );
 
