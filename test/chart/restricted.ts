@@ -1,4 +1,4 @@
-/** Knows the restricted Pod Security profile of Kubernetes, as far as a chart can break it. */
+/** Checks pods against the restricted Pod Security profile of Kubernetes, as far as a chart can violate it. */
 import type { KubernetesObject } from './helm.ts';
 
 interface Container {
@@ -36,7 +36,7 @@ export interface NamedPod {
   readonly spec: PodSpec;
 }
 
-/** The pods that the objects make. */
+/** The pods that the objects create. */
 export function podsOf(objects: readonly KubernetesObject[]): NamedPod[] {
   return objects.flatMap(({ kind, metadata: { name }, spec }) => {
     const within = spec as { template?: { spec: PodSpec } } & PodSpec;
@@ -60,7 +60,7 @@ const volumeKinds = [
   'secret',
 ];
 
-/** What is wrong, each with the pod and the container; nothing where all is well. */
+/** Violations, each with pod and container; empty if there are none. */
 export function breaches(pod: NamedPod): string[] {
   const { name, spec } = pod;
   const found: string[] = [];
@@ -84,7 +84,7 @@ export function breaches(pod: NamedPod): string[] {
     must(security?.runAsUser !== 0, `${container} runAsUser 0`);
     must(security?.capabilities?.drop?.includes('ALL') === true, `${container} capabilities`);
     must((security?.capabilities?.add ?? []).length === 0, `${container} added capabilities`);
-    // Not of the profile: ours.
+    // Not part of the profile but a rule of this project.
     must(security?.readOnlyRootFilesystem === true, `${container} readOnlyRootFilesystem`);
   }
   return found;

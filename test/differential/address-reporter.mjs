@@ -1,4 +1,4 @@
-/** Knows how a program that takes any free port is kept to this machine, tells its parent where it listens, and ends with it. */
+/** Binds a program that uses any free port to loopback, reports its address to the parent, and ends with it. */
 import { Server } from 'node:net';
 
 const { listen } = Server.prototype;

@@ -1,4 +1,4 @@
-/** Knows what a case says: one request with its config, and how the places that it may lead to answer. */
+/** Defines a differential case: one request with its config, and the scripted responses of its upstreams. */
 import type { Script } from './scripted-upstream.ts';
 
 export interface Case {
@@ -7,24 +7,27 @@ export interface Case {
   /** A text is sent as it is. */
   readonly config?: object | string;
   readonly method?: string;
-  /** A chat completion where it is left out. */
+  /** Defaults to a chat completion. */
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** A text or bytes are sent as they are; null is none. */
   readonly body?: object | string | Buffer | null;
-  /** Places that are not named answer as usual. */
+  /** Places without a script respond normally. */
   readonly script?: Script;
 }
 
-/** Stands for the address of the room of a case, wherever it occurs in a config or header. */
+/** Placeholder for the base address of a case, in configs and headers. */
 export const roomAddress = 'http://room';
 
 /** The address of a place. */
 export const at = (place: string): string => `${roomAddress}/${place}/v1`;
 
-/** A target that leads to a place, with a credential by which it is known there. */
+/** A target at a place, with a credential that identifies it there. */
 export const target = (place: string, more: object = {}): object => ({
-  ...{ name: place, provider: 'openai', api_key: `sk-${place}`, custom_host: at(place) },
+  name: place,
+  provider: 'openai',
+  api_key: `sk-${place}`,
+  custom_host: at(place),
   ...more,
 });
 

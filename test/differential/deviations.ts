@@ -1,21 +1,27 @@
-/** Knows where gatewright answers otherwise than the open-source gateway of the same kind, and why. */
+/** Lists where gatewright responds differently from the open-source gateway of the same kind, with the reason. */
 
 export interface Deviation {
   readonly why: string;
-  /** Of what is compared; in each of the cases all of them differ. */
+  /** The differing parts; in each of the cases all of them differ. */
   readonly parts: readonly string[];
-  /** By their names, `*` at the end for all that begin so; every case where it is left out. */
+  /** Names of cases, with a trailing `*` for a prefix; every case by default. */
   readonly cases?: readonly string[];
-  /** What theirs is, made of ours; anything else where it is left out. */
+  /** Computes the other gateway's value from ours; any other value by default. */
   readonly theirs?: (ours: unknown) => unknown;
 }
 
-/** One of the two calls a provider, the other refuses. */
+/** One gateway calls a provider, the other refuses. */
 const refusedByOne = [
-  ...['calls', 'bodies sent', 'headers sent', 'status', 'body got'],
-  ...['retry count', 'option index', 'provider'],
+  'calls',
+  'bodies sent',
+  'headers sent',
+  'status',
+  'body got',
+  'retry count',
+  'option index',
+  'provider',
 ];
-/** One of the two goes on to another call. */
+/** One gateway continues with another call. */
 const oneCallMore = ['calls', 'bodies sent', 'headers sent', 'status', 'body got'];
 const otherTarget = ['calls', 'headers sent', 'option index'];
 const [sent, bodySent, got] = [['headers sent'], ['bodies sent'], ['body got']];

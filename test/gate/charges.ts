@@ -1,7 +1,7 @@
 /** Compares the charge of each request in the gateways' log with its permitted range. */
 import type { Db } from '../../src/store/connection/db.ts';
 import { boundUnits, trueUnits, units } from './counters.ts';
-import { isRefused, type CallerObservation } from './driver.ts';
+import { type CallerObservation, isRefused } from './driver.ts';
 import type { Entry } from './journal.ts';
 import type { Plan } from './plan.ts';
 
@@ -65,7 +65,10 @@ export async function knownRequests(
 }
 
 /** Maximum usage, as far as its provider was called. */
-export function mostUnits(type: Parameters<typeof units>[0], { plan, entry }: RequestCharge): number {
+export function mostUnits(
+  type: Parameters<typeof units>[0],
+  { plan, entry }: RequestCharge,
+): number {
   return boundUnits(type, plan, entry?.outputTokensMax ?? plan.outputTokensMax);
 }
 

@@ -1,19 +1,19 @@
-/** Knows what one request of the gate asks for and what becomes of it, drawn from a seed. */
+/** Draws one request of the gate and its outcome from a seed. */
 
-/** What the provider does, and what the caller. */
+/** Behaviour of the provider and of the caller. */
 const kinds = {
   whole: 40,
   stream: 22,
   slow: 8,
-  /** The caller goes after the first piece of a stream. */
+  /** The caller disconnects after the first chunk of a stream. */
   left: 8,
-  /** The caller goes before anything has come. */
+  /** The caller disconnects before anything arrives. */
   gone: 5,
   /** The provider breaks off. */
   cut: 4,
-  /** The provider says nothing of what it used. */
+  /** The provider reports no usage. */
   silent: 6,
-  /** The provider answers 500, and has done nothing. */
+  /** The provider returns 500 and has done nothing. */
   refused: 4,
 } as const;
 
@@ -26,8 +26,8 @@ export interface Plan {
   readonly outputTokensMax: number;
 }
 
-/** What the provider is told in the text of the request, and does. */
-export interface Told {
+/** Instructions for the provider in the text of the request. */
+export interface ProviderInstructions {
   readonly id: string;
   readonly kind: PlanKind;
   readonly inputTokens: number;
@@ -35,7 +35,7 @@ export interface Told {
   readonly pauseMs: number;
 }
 
-/** Numbers in [0, 1), the same for the same seed. */
+/** Numbers in [0, 1), determined by the seed. */
 export function numbersOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -57,22 +57,24 @@ function kindOf(chance: number): PlanKind {
   return 'whole';
 }
 
-/** A request of any kind for up to so much output, which uses any part of what it may. */
+/** A request of any kind for up to this much output, which uses any part of it. */
 export function drawPlan(id: string, outputTokensMost: number, random: () => number): Plan {
   const kind = kindOf(random());
   const outputTokensMax = 16 + Math.floor(random() * (outputTokensMost - 16));
   const pauseMs = kind === 'slow' ? Math.floor(random() * 300) : Math.floor(random() * 10);
-  const told = {
-    ...{ id, kind, pauseMs },
+  const reported = {
+    id,
+    kind,
+    pauseMs,
     inputTokens: 1 + Math.floor(random() * 100),
     outputTokens: 1 + Math.floor(random() * outputTokensMax),
   };
-  return planOf(told, outputTokensMax);
+  return planOf(reported, outputTokensMax);
 }
 
-export function planOf(told: Told, outputTokensMax: number): Plan {
-  const { id, kind } = told;
-  const content = JSON.stringify(told);
+export function planOf(reported: ProviderInstructions, outputTokensMax: number): Plan {
+  const { id, kind } = reported;
+  const content = JSON.stringify(reported);
   const stream = kind === 'stream' || kind === 'left';
   const body = { model: 'm', max_tokens: outputTokensMax, messages: [{ role: 'user', content }] };
   return { id, kind, outputTokensMax, body: Buffer.from(JSON.stringify({ ...body, stream })) };

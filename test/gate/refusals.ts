@@ -1,29 +1,29 @@
-/** Knows which refusals were false: of requests that would have fitted, at every moment of their waiting, beside all that was used and open. */
-import { chargedUnits, type Known, mostUnits } from './charges.ts';
+/** Finds false refusals: requests that would have fitted at some moment of their wait, beside all used and reserved units. */
+import { chargedUnits, mostUnits, type RequestCharge } from './charges.ts';
 import { boundUnits, type GateLimit } from './counters.ts';
-import type { Asked } from './driver.ts';
+import type { CallerObservation } from './driver.ts';
 import { isRefused } from './driver.ts';
 
-/** Output that no request makes do with less than. */
+/** Minimum output of any request. */
 export const outputTokensLeast = 16;
 
 /**
- * What is open is what was asked for, from when it was sent until its answer was over; what a dead
- * gateway had open stays so. `turnsMs` parts windows.
+ * A request is open from its sending until the end of its response, with its full size; requests of a dead
+ * gateway stay open. `turnsMs` separates windows.
  */
 export function falseRefusals(
   limits: readonly GateLimit[],
-  known: readonly Known[],
-  asked: readonly Asked[],
+  known: readonly RequestCharge[],
+  requested: readonly CallerObservation[],
   { turnsMs, deadGate }: { readonly turnsMs: number | null; readonly deadGate: number | null },
-): Asked[] {
-  /** One that was under way as the window turned is of either, for all that can be known. */
+): CallerObservation[] {
+  /** A request that was open when the window turned counts in both, because its window is unknown. */
   const mayBeOf = (isLater: boolean, fromMs: number, toMs: number): boolean =>
     isLater ? turnsMs !== null && toMs >= turnsMs : turnsMs === null || fromMs < turnsMs;
-  return asked.filter((one) => {
+  return requested.filter((one) => {
     if (!isRefused(one)) return false;
     const fits = (limit: GateLimit, isLater: boolean): boolean => {
-      const ofWindow = ({ entry, asked: { sentMs, doneMs } }: Known): boolean =>
+      const ofWindow = ({ entry, requested: { sentMs, doneMs } }: RequestCharge): boolean =>
         limit.name !== 'key' || mayBeOf(isLater, sentMs, entry?.atMs ?? doneMs);
       const units = boundUnits(limit.type, one.plan, outputTokensLeast);
       const loads = loadOf(limit, known.filter(ofWindow), deadGate);
@@ -36,15 +36,19 @@ export function falseRefusals(
 
 type Step = readonly [atMs: number, units: number];
 
-/** What was used and open, from each moment on. */
-function loadOf({ type }: GateLimit, known: readonly Known[], deadGate: number | null): Step[] {
+/** Used and open units after each event. */
+function loadOf(
+  { type }: GateLimit,
+  known: readonly RequestCharge[],
+  deadGate: number | null,
+): Step[] {
   const steps: Step[] = [];
   for (const request of known) {
-    const { entry, asked } = request;
+    const { entry, requested } = request;
     const open = mostUnits(type, request);
-    steps.push([asked.sentMs, open]);
-    if (asked.gate === deadGate) continue;
-    const endedMs = Math.max(asked.doneMs, entry?.endedMs ?? 0);
+    steps.push([requested.sentMs, open]);
+    if (requested.gate === deadGate) continue;
+    const endedMs = Math.max(requested.doneMs, entry?.endedMs ?? 0);
     steps.push([endedMs, chargedUnits(type, request) - open]);
   }
   let load = 0;

@@ -10,7 +10,7 @@ import { eventually } from '../support/server/eventually.ts';
 import { jobContext } from '../support/server/job-context.ts';
 import { logIsWritten } from '../support/server/request-log.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { chargedUnits, chargeFault, type RequestCharge, knownRequests } from './charges.ts';
+import { chargedUnits, chargeFault, knownRequests, type RequestCharge } from './charges.ts';
 import {
   boundUnits,
   type Counter,
@@ -19,7 +19,7 @@ import {
   heldUnits,
   trueUnits,
 } from './counters.ts';
-import { Driver, isRefused, type CallerObservation } from './driver.ts';
+import { type CallerObservation, Driver, isRefused } from './driver.ts';
 import { type GatewayProcess, newMasterKeys, startGatewayProcess } from './gateway-processes.ts';
 import { type Entry, type Journal, startJournal } from './journal.ts';
 import { numbersOf, type Plan, planOf } from './plan.ts';

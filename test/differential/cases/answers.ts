@@ -1,9 +1,11 @@
-/** Knows the cases of what comes back: tries, waits, streams, what providers say amiss, and what the gateways refuse. */
+/** Cases about responses: retries, waits, streams, invalid provider responses, and refusals of the gateways. */
 import { at, type Case, chat, target } from '../case.ts';
 import type { Answer } from '../scripted-upstream.ts';
 
 const failing = (status: number, headers: Record<string, string> = {}): Answer => ({
-  ...{ status, headers, body: { error: { message: `of ${status}` } } },
+  status,
+  headers,
+  body: { error: { message: `of ${status}` } },
 });
 const retry = (attempts: number, more: object = {}): object =>
   target('a', { retry: { attempts, ...more } });
@@ -76,9 +78,9 @@ const retries: Case[] = [
   },
 ];
 
-/** Shorter than the first wait would be, so that the answer tells which of them counted. */
+/** Shorter than the first wait, so that the response shows which one applied. */
 const heeding = (attempts: number): object => retry(attempts, { use_retry_after_header: true });
-const told: readonly Record<string, string>[] = [
+const reported: readonly Record<string, string>[] = [
   { 'retry-after-ms': '20' },
   { 'x-ms-retry-after-ms': '20' },
   { 'retry-after': '1' },
@@ -90,7 +92,7 @@ const told: readonly Record<string, string>[] = [
   { 'retry-after': '1000000000' },
 ];
 const waits: Case[] = [
-  ...told.map((headers) => ({
+  ...reported.map((headers) => ({
     name: `wait: told as ${JSON.stringify(headers)}`,
     config: heeding(1),
     script: twice(failing(429, headers), {}),
@@ -117,7 +119,7 @@ const waits: Case[] = [
 ];
 
 const slow: Answer = { fault: 'silent' };
-/** Longer than it takes on a busy machine until the call is there that nobody answers. */
+/** Longer than a busy machine needs to start the call that is never answered. */
 const shortMs = 5_000;
 const timed = (ms: number, more: object = {}): object =>
   target('a', { request_timeout: ms, ...more });
@@ -181,7 +183,10 @@ const times: Case[] = [
 
 const chunk = (text: string): string =>
   `data: ${JSON.stringify({
-    ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
+    id: 'c',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
     choices: [{ index: 0, delta: { content: text }, finish_reason: null }],
   })}\n\n`;
 const usage = `data: {"id":"c","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n`;

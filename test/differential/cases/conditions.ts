@@ -1,7 +1,7 @@
-/** Knows the cases of conditions: every operator, how they are put together, and what they look at. */
+/** Cases about conditions: every operator, their combination, and the values they compare. */
 import { type Case, chat, targets } from '../case.ts';
 
-/** Written without a member `then`, which awaiting would take for that of a promise. */
+/** Defined without a literal member `then`, which `await` would take for a promise's. */
 const when = (query: object, name: string): object =>
   Object.fromEntries([
     ['query', query],
@@ -13,15 +13,15 @@ const conditional = (conditions: readonly object[], more: object = { default: 'z
   targets: targets('a', 'b', 'z'),
 });
 
-/** Leads to `a` where the query holds, else to `z`. */
-const asked = (name: string, query: object, metadata: object, params: object = {}): Case => ({
+/** Routes to `a` if the query matches, else to `z`. */
+const requested = (name: string, query: object, metadata: object, params: object = {}): Case => ({
   name: `conditional: ${name}`,
   config: conditional([when(query, 'a')]),
   headers: { 'x-portkey-metadata': JSON.stringify(metadata) },
   body: { ...chat, ...params },
 });
 
-/** Of each operator: what it is given, and values of `metadata.k` to ask about; undefined is none. */
+/** For each operator: its operand, and values of `metadata.k` to compare; undefined is none. */
 const ofMetadata: readonly [string, unknown, readonly unknown[]][] = [
   ['$eq', 'x', ['x', 'y', 'X', '', undefined]],
   ['$eq', 5, [5, '5']],
@@ -47,7 +47,7 @@ const ofMetadata: readonly [string, unknown, readonly unknown[]][] = [
 
 const operators: Case[] = ofMetadata.flatMap(([operator, operand, values]) =>
   values.map((value) =>
-    asked(
+    requested(
       `${operator} ${JSON.stringify(operand)} of ${JSON.stringify(value) ?? 'nothing'}`,
       { 'metadata.k': { [operator]: operand } },
       value === undefined ? {} : { k: value },
@@ -60,51 +60,65 @@ const isPaid = { 'metadata.plan': 'paid' };
 const isLarge = { 'params.max_tokens': { $gt: 100 } };
 
 const together: Case[] = [
-  asked('a value without an operator', isPaid, paid),
-  asked('a value without an operator that differs', isPaid, plain),
-  asked('a value that is null', { 'metadata.plan': null }, { plan: null }),
-  asked('two operators on a value, both hold', { 'metadata.k': { $gt: 1, $lt: 5 } }, { k: 3 }),
-  asked('two operators on a value, one holds', { 'metadata.k': { $gt: 1, $lt: 5 } }, { k: 7 }),
-  asked('an operator behind $regex', { 'metadata.k': { $regex: '^x', $ne: 'xy' } }, { k: 'xy' }),
-  asked('two keys, both hold', { ...isPaid, ...isLarge }, paid, { max_tokens: 200 }),
-  asked('two keys, one holds', { ...isPaid, ...isLarge }, paid, { max_tokens: 50 }),
-  asked('$and, both hold', { $and: [isPaid, isLarge] }, paid, { max_tokens: 200 }),
-  asked('$and, one holds', { $and: [isPaid, isLarge] }, plain, { max_tokens: 200 }),
-  asked('$and of nothing', { $and: [] }, {}),
-  asked('$or, both hold', { $or: [isPaid, isLarge] }, paid, { max_tokens: 200 }),
-  asked('$or, one holds', { $or: [isPaid, isLarge] }, plain, { max_tokens: 200 }),
-  asked('$or, none holds', { $or: [isPaid, isLarge] }, plain),
-  asked('$or of nothing', { $or: [] }, {}),
-  asked('$or in $and', { $and: [{ $or: [isPaid, isLarge] }, isPaid] }, paid),
-  asked('$or in $and that does not hold', { $and: [{ $or: [isPaid, isLarge] }, isPaid] }, plain),
-  asked('$and in $or', { $or: [{ $and: [isPaid, isLarge] }, { 'metadata.k': 'v' }] }, { k: 'v' }),
-  asked('a key before $and', { ...isLarge, $and: [isPaid] }, paid),
-  asked('a key behind $and that holds', { $and: [isPaid], ...isLarge }, paid, { max_tokens: 200 }),
-  asked('a key behind $and that does not hold', { $and: [isPaid], ...isLarge }, paid),
-  asked('a key behind $or that does not hold', { $or: [isPaid], ...isLarge }, paid),
-  asked('a key behind $or that does not, which is false', { $or: [isPaid], ...isLarge }, plain),
-  asked('$or behind $and', { $and: [isPaid], $or: [isLarge] }, paid),
+  requested('a value without an operator', isPaid, paid),
+  requested('a value without an operator that differs', isPaid, plain),
+  requested('a value that is null', { 'metadata.plan': null }, { plan: null }),
+  requested('two operators on a value, both hold', { 'metadata.k': { $gt: 1, $lt: 5 } }, { k: 3 }),
+  requested('two operators on a value, one holds', { 'metadata.k': { $gt: 1, $lt: 5 } }, { k: 7 }),
+  requested(
+    'an operator behind $regex',
+    { 'metadata.k': { $regex: '^x', $ne: 'xy' } },
+    { k: 'xy' },
+  ),
+  requested('two keys, both hold', { ...isPaid, ...isLarge }, paid, { max_tokens: 200 }),
+  requested('two keys, one holds', { ...isPaid, ...isLarge }, paid, { max_tokens: 50 }),
+  requested('$and, both hold', { $and: [isPaid, isLarge] }, paid, { max_tokens: 200 }),
+  requested('$and, one holds', { $and: [isPaid, isLarge] }, plain, { max_tokens: 200 }),
+  requested('$and of nothing', { $and: [] }, {}),
+  requested('$or, both hold', { $or: [isPaid, isLarge] }, paid, { max_tokens: 200 }),
+  requested('$or, one holds', { $or: [isPaid, isLarge] }, plain, { max_tokens: 200 }),
+  requested('$or, none holds', { $or: [isPaid, isLarge] }, plain),
+  requested('$or of nothing', { $or: [] }, {}),
+  requested('$or in $and', { $and: [{ $or: [isPaid, isLarge] }, isPaid] }, paid),
+  requested(
+    '$or in $and that does not hold',
+    { $and: [{ $or: [isPaid, isLarge] }, isPaid] },
+    plain,
+  ),
+  requested(
+    '$and in $or',
+    { $or: [{ $and: [isPaid, isLarge] }, { 'metadata.k': 'v' }] },
+    { k: 'v' },
+  ),
+  requested('a key before $and', { ...isLarge, $and: [isPaid] }, paid),
+  requested('a key behind $and that holds', { $and: [isPaid], ...isLarge }, paid, {
+    max_tokens: 200,
+  }),
+  requested('a key behind $and that does not hold', { $and: [isPaid], ...isLarge }, paid),
+  requested('a key behind $or that does not hold', { $or: [isPaid], ...isLarge }, paid),
+  requested('a key behind $or that does not, which is false', { $or: [isPaid], ...isLarge }, plain),
+  requested('$or behind $and', { $and: [isPaid], $or: [isLarge] }, paid),
 ];
 
 const subjects: Case[] = [
-  asked('the model asked for', { 'params.model': { $in: ['gpt-4o', 'gpt-5'] } }, {}),
-  asked('another model', { 'params.model': { $regex: '^claude' } }, {}),
-  asked(
+  requested('the model asked for', { 'params.model': { $in: ['gpt-4o', 'gpt-5'] } }, {}),
+  requested('another model', { 'params.model': { $regex: '^claude' } }, {}),
+  requested(
     'a number of the parameters',
     { 'params.temperature': { $lte: 0.5 } },
     {},
     { temperature: 0.5 },
   ),
-  asked('a word of the parameters', { 'params.stream': false }, {}, { stream: false }),
-  asked('a parameter that is an object', { 'params.stop': { $ne: 'x' } }, {}, { stop: ['x'] }),
-  asked('a parameter that is not sent', { 'params.user': 'x' }, {}),
-  asked('a key of three parts', { 'params.metadata.k': 'v' }, {}, { metadata: { k: 'v' } }),
-  asked('a key of one part', { metadata: 'x' }, { metadata: 'x' }),
-  asked('a key of nothing that there is', { 'headers.k': 'v' }, { k: 'v' }),
-  asked('the path', { 'url.pathname': '/v1/chat/completions' }, {}),
-  asked('the end of the path', { 'url.pathname': { $regex: 'completions$' } }, {}),
-  asked('another path', { 'url.pathname': { $eq: '/v1/embeddings' } }, {}),
-  asked('a name that objects have by nature', { 'metadata.constructor': { $ne: 'x' } }, {}),
+  requested('a word of the parameters', { 'params.stream': false }, {}, { stream: false }),
+  requested('a parameter that is an object', { 'params.stop': { $ne: 'x' } }, {}, { stop: ['x'] }),
+  requested('a parameter that is not sent', { 'params.user': 'x' }, {}),
+  requested('a key of three parts', { 'params.metadata.k': 'v' }, {}, { metadata: { k: 'v' } }),
+  requested('a key of one part', { metadata: 'x' }, { metadata: 'x' }),
+  requested('a key of nothing that there is', { 'headers.k': 'v' }, { k: 'v' }),
+  requested('the path', { 'url.pathname': '/v1/chat/completions' }, {}),
+  requested('the end of the path', { 'url.pathname': { $regex: 'completions$' } }, {}),
+  requested('another path', { 'url.pathname': { $eq: '/v1/embeddings' } }, {}),
+  requested('a name that objects have by nature', { 'metadata.constructor': { $ne: 'x' } }, {}),
   {
     name: 'conditional: no metadata at all',
     config: conditional([when(isPaid, 'a')]),

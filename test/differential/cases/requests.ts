@@ -1,4 +1,4 @@
-/** Knows the cases of what goes to the provider: endpoints, parameters, headers, and what targets have from above. */
+/** Cases about provider requests: endpoints, parameters, headers, and inherited target settings. */
 import { at, type Case, chat, roomAddress, target } from '../case.ts';
 import type { Answer } from '../scripted-upstream.ts';
 
@@ -15,7 +15,10 @@ const byPath: readonly {
     more: { path: '/v1/completions', body: { model: 'm', prompt: 'hi' } },
     answer: {
       body: {
-        ...{ id: 'c', object: 'text_completion', model: 'm', created: 1 },
+        id: 'c',
+        object: 'text_completion',
+        model: 'm',
+        created: 1,
         choices: [{ text: 'x', index: 0, logprobs: null, finish_reason: 'stop' }],
       },
     },
@@ -81,8 +84,13 @@ const message = { model: 'claude', max_tokens: 9, messages: chat.messages };
 const anthropic = (more: object = {}): object => target('a', { provider: 'anthropic', ...more });
 const messageAnswer: Answer = {
   body: {
-    ...{ id: 'msg', type: 'message', role: 'assistant', model: 'claude', stop_reason: 'end_turn' },
-    ...{ content: [{ type: 'text', text: 'hi' }], usage: { input_tokens: 3, output_tokens: 2 } },
+    id: 'msg',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude',
+    stop_reason: 'end_turn',
+    content: [{ type: 'text', text: 'hi' }],
+    usage: { input_tokens: 3, output_tokens: 2 },
   },
 };
 

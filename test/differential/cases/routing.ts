@@ -1,4 +1,4 @@
-/** Knows the cases of the strategies that need no look at the request: single, fallback, loadbalance, and one within the other. */
+/** Cases about strategies independent of the request: single, fallback, loadbalance, and nested ones. */
 import { type Case, target, targets } from '../case.ts';
 import type { Answer, Script } from '../scripted-upstream.ts';
 
@@ -135,7 +135,7 @@ const nested: Case[] = [
   },
 ];
 
-/** Weights of which all but one are nought, so that nothing is left to chance. */
+/** All weights but one are zero, so the result does not depend on chance. */
 const balances: Case[] = [
   [1],
   [1, 0],
