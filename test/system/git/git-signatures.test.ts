@@ -292,7 +292,7 @@ describe.skipIf(!isRunnable)('the permitted keys', () => {
 
   it.each([
     ['a file that is not there', '/nonexistent/keys', 'cannot be read (ENOENT)'],
-    ['a file without a key', '', 'holds no'],
+    ['a file without a key', '', 'contains no'],
     ['a private key', '-----BEGIN PGP PRIVATE KEY BLOCK-----\n', 'contains a private key'],
   ])('%s is refused with its setting', async (_, text, words) => {
     const repository = newRepository();
