@@ -103,8 +103,7 @@ export class SecretOutput {
   /**
    * Generates a value, which is stored safely in its sink when this returns.
    *
-   * @param replacedId the key that the new one replaces, whose value may be overwritten; null for
-   *   none
+   * @param replacedId the replaced key, whose value may be overwritten; null for none
    * @throws Failure when the place is not permitted, cannot be written, or belongs to somebody else
    */
   async prepare(desired: DesiredResource, replacedId: string | null): Promise<Delivery> {
@@ -228,10 +227,7 @@ export class SecretOutput {
     const sink = sinks.of(desired);
     if (occupant?.isPreserved === true) {
       const aside = await sink.keepAside(desired, fence);
-      const key = identityKey(desired.identity);
-      this.warnings.push(
-        `${sink.placeOf(desired)} held a value that is not of ${key}; it is kept in ${aside}`,
-      );
+      this.warnings.push(asideWarning(desired, sink.placeOf(desired), aside));
     }
     const over = occupant?.value ?? null;
     if (from.sink === sink) return sink.publish(desired, from, over);
@@ -246,6 +242,10 @@ export class SecretOutput {
 /** Only values of runs that lost the lease are removed; this run still needs its own. */
 async function discardBefore(fence: number, pending: readonly PendingValue[]): Promise<void> {
   for (const one of pending) if (one.fence < fence) await one.sink.discard(one);
+}
+
+function asideWarning({ identity }: DesiredResource, place: string, aside: string): string {
+  return `${place} held a value that is not of ${identityKey(identity)}; it is kept in ${aside}`;
 }
 
 function takenByAnother(desired: DesiredResource, place: string, keyId: string): Failure {

@@ -146,7 +146,7 @@ describe('the impact of a change is told', () => {
         },
         lastUsedAt: '2026-11-21T22:00:00.000Z',
         lastUsedBy: 'ApiKey/w/one',
-        keysRequested: 1,
+        keysAsked: 1,
       },
     });
   });

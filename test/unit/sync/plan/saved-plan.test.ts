@@ -81,7 +81,7 @@ describe('a saved plan', () => {
 
   it('is made and proven by nobody who may not write for the owner', () => {
     expect(refusalOf(() => savedPlanText(plan, withKey(null), options))?.message).toContain(
-      'a plan is saved by credentials that may apply it',
+      'saving a plan needs credentials that may apply it',
     );
     const saved = parseSavedPlan(text, 'x.plan');
     for (const key of [null, Buffer.alloc(32, 2).toString('base64')]) {
