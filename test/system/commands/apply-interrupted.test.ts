@@ -80,7 +80,7 @@ async function expectFinished(): Promise<void> {
 }
 
 describe('apply', () => {
-  it('interrupted with SIGINT while all that is left is under way has done all, and says so', async () => {
+  it('reports success when interrupted with SIGINT while its last requests complete', async () => {
     const { exitCode, stdout } = await applySignalled('SIGINT', (_, request) =>
       request.endsWith('/changes'),
     );
@@ -90,7 +90,7 @@ describe('apply', () => {
   });
 
   it.each([2, 3, 4, 5, 6, 7, 8, 9, 10])(
-    'killed with SIGKILL at request %i is finished by the next',
+    'completes in the next run after SIGKILL at request %i',
     async (k) => {
       const killed = await applySignalled('SIGKILL', (index) => index === k);
       expect(killed.exitCode).toBeNull();
@@ -98,7 +98,7 @@ describe('apply', () => {
     },
   );
 
-  it('interrupted with SIGINT finishes what is under way, reports, and exits with 3', async () => {
+  it('finishes requests in progress when interrupted with SIGINT, reports, and exits with 3', async () => {
     // More than one request takes: what is in the workspace waits for that.
     const more = Array.from({ length: 30 }, (_, at) =>
       [

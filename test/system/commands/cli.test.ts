@@ -51,7 +51,7 @@ describe('help', () => {
       expect(bare.stdout).toMatch(new RegExp(`^  gatewright ${name}\\b.*  \\w`, 'm'));
   });
 
-  it.each(names)('of %s has options and worked examples', async (name) => {
+  it.each(names)('lists options and worked examples for %s', async (name) => {
     const { ending, stdout, stderr } = await runInside(['help', name]);
     expect(ending).toBe('success');
     expect(stdout).toMatch(new RegExp(`^gatewright ${name}`));
@@ -60,7 +60,7 @@ describe('help', () => {
     expect(await runInside([name, '--help'])).toEqual({ ending, stdout, stderr });
   });
 
-  it.each(names)('of %s has examples that the command accepts unchanged', async (name) => {
+  it.each(names)('contains only examples of %s that the command accepts unchanged', async (name) => {
     const { examples } = await commands.get(name)!.load();
     for (const [line] of examples) {
       const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ >>? .*|\)$/, '');
@@ -69,12 +69,12 @@ describe('help', () => {
     }
   });
 
-  it.each(names)('of %s fits a terminal of 100 columns', async (name) => {
+  it.each(names)('fits a terminal of 100 columns for %s', async (name) => {
     const wide = (await helpOf(name)).split('\n').filter((line) => line.length > 100);
     expect(wide).toEqual([]);
   });
 
-  it.each(names)('of %s shows the default of every option that takes a value', async (name) => {
+  it.each(names)('shows the default of every option of %s that takes a value', async (name) => {
     const { options } = await commands.get(name)!.load();
     const silent = Object.entries(options)
       .filter(([, { form, fallback }]) => form === 'value' && fallback === undefined)
@@ -88,7 +88,7 @@ async function helpOf(name: string): Promise<string> {
 }
 
 describe('defaults in help', () => {
-  it('are those of the settings that they name', async () => {
+  it('equals the settings that the options name', async () => {
     const helps = await Promise.all(names.map(helpOf));
     const defaults = helps.flatMap((help) => [
       ...help
@@ -150,7 +150,7 @@ describe('a slip', () => {
     [['bootstrap', '--url', 'gw.example.com'], '--url takes the address of a server'],
     [['settings', '-o', 'markdown', '--check'], '--check supports only -o text and'],
   ] as readonly (readonly [readonly string[], string])[])(
-    'in %j is told in one line with what would be right, and nothing is done',
+    'reports %j in one line with the correction, and does nothing',
     async (words, message) => {
       const { ending, stdout, stderr } = await runInside(words);
       expect(stderr).toContain(message);

@@ -140,7 +140,7 @@ describe('rollback', () => {
     expect(commits.map((id: string) => id === first)).toEqual([false, true, false, true]);
   });
 
-  it('of one workspace suspends that one; one that changes nothing suspends nothing', async () => {
+  it('suspends only the rolled back workspace, and nothing when nothing changes', async () => {
     await apply(two(1));
     await apply(two(2));
     const same = await run('rollback', '2', '--yes');
@@ -169,7 +169,7 @@ describe('rollback', () => {
     expect(stdout).toContain('Applied: 9 deleted');
   });
 
-  it('cannot bring back what was applied from a folder, and says what can', async () => {
+  it('rejects a revision that was applied from a folder, and names revisions it can roll back to', async () => {
     writeFileSync(join(folder, 'gw/all.yaml'), two(1));
     expect((await run('apply', 'gw', '--yes')).exitCode).toBe(0);
     const { exitCode, stderr } = await run('rollback', '1', '--yes');
@@ -178,7 +178,7 @@ describe('rollback', () => {
     expect(stderr).toMatch(/apply .*gw\n/);
   });
 
-  it('of a commit that the repository has lost says so and changes nothing', async () => {
+  it('rejects a commit that the repository has lost, and changes nothing', async () => {
     await apply(two(1));
     await apply(two(2));
     git('checkout', '--quiet', '--orphan', 'other');
@@ -190,7 +190,7 @@ describe('rollback', () => {
     const { exitCode, stderr } = await run('rollback', '1', '--yes');
     expect([exitCode === 0, stderr]).toEqual([
       false,
-      expect.stringContaining('That commit is in the repository no more'),
+      expect.stringContaining('The repository no longer has that commit'),
     ]);
     expect(await attempts()).toBe(2);
     expect((await run('status')).stdout).not.toContain('suspended');

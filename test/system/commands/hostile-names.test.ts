@@ -140,13 +140,13 @@ describe('a hostile name', () => {
     ['GATEWRIGHT_CREDENTIALS'],
     ['TRUSTED_CUSTOM_HOSTS'],
     [`GATEWRIGHT_${hostile}`],
-  ])('in the setting %j is spelt out', async (setting) => {
+  ])('is escaped in the setting %j', async (setting) => {
     for (const words of [['settings'], ['plan', 'good'], ['settings', '-o', 'json']]) {
       expect(await reported(words, { [setting]: hostile })).not.toMatch(forbidden);
     }
   });
 
-  it('in the answer of a server is spelt out', async () => {
+  it('is escaped in a server response', async () => {
     const at = ['--credentials', 'credentials.json'];
     for (const words of [
       ['plan', 'good', ...at],

@@ -159,7 +159,7 @@ describe('plan', () => {
 
 /** Before anything is applied: its names are those of the others. */
 describe('values that sops has encrypted', () => {
-  it('are planned with the identity of the settings, told by place, and shown to nobody', async () => {
+  it('plans them with the configured identity, names their positions, and shows no value', async () => {
     write('encrypted/crm.sops.yaml', sopsFile('crm.sops.yaml'));
     const env = { GATEWRIGHT_AGE_KEY_FILE: testKeyFile('') };
     const planned = await runCli(['plan', 'encrypted', '-o', 'json'], null, { cwd: folder, env });
@@ -391,7 +391,7 @@ describe('export', () => {
 });
 
 describe('help', () => {
-  it.each(['plan', 'apply', 'export'])('of %s has worked examples', async (verb) => {
+  it.each(['plan', 'apply', 'export'])('has worked examples for %s', async (verb) => {
     const { exitCode, stdout } = await run('help', verb);
     expect(exitCode).toBe(0);
     expect(stdout).toContain('Examples:');

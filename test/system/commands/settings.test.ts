@@ -60,14 +60,14 @@ describe('.env', () => {
     expect(read({ DB_HOST: '', DB_USER: '', DB_NAME: '' }).database).toBe(null);
   });
 
-  it('that is a folder is told', () => {
+  it('reports a folder of that name', () => {
     mkdirSync(join(cwd, '.env'));
     expect(faultsOf({})).toContain('.env cannot be read: is not a file');
   });
 });
 
 describe('files', () => {
-  it('hold secrets by path or under NAME_FILE, without the newline at their end', () => {
+  it('contain secrets by path or under NAME_FILE, without the trailing newline', () => {
     const path = put('password', ' canary\r\n');
     const ways: Record<string, string>[] = [
       { DB_PASS: path },
@@ -81,7 +81,7 @@ describe('files', () => {
     }
   });
 
-  it('that are missing, empty, folders or too large are told by name', () => {
+  it('reports missing, empty and too large files and folders by name', () => {
     put('empty', '\n');
     put('huge', 'x'.repeat(1024 * 1024 + 1));
     const faults = (path: string): string => faultsOf({ ...database, DB_PASS_FILE: path });
@@ -93,7 +93,7 @@ describe('files', () => {
     expect(faults('/')).toContain('is not a file: /');
   });
 
-  it('are read again at each refresh, and a bad one is refused', () => {
+  it('rereads files at each refresh, and rejects an invalid one', () => {
     put('password', 'old');
     const settings = read({ ...database, DB_PASS_FILE: 'password', DB_READER_HOST: 'replica' });
     put('password', 'new');
@@ -109,7 +109,7 @@ describe('files', () => {
 describe('certificates', () => {
   const verify = { ...database, DB_SSL: 'VERIFY_CA' };
 
-  it('are taken as path, PEM, escaped PEM, base64 and with Windows line ends', () => {
+  it('accepts a path, PEM, escaped PEM, base64 and Windows line ends', () => {
     const { cert } = authority;
     const forms = [
       authority.certPath,
@@ -135,11 +135,11 @@ describe('certificates', () => {
       'cannot be read',
     ],
     ['half a block', '-----BEGIN CERTIFICATE-----\nAAAA', 'no complete certificate'],
-  ])('are refused when they are %s', (_, text, reason) => {
+  ])('rejects certificates that are %s', (_, text, reason) => {
     expect(faultsOf({ ...verify, DB_SSL_CA: text })).toMatch(new RegExp(`DB_SSL_CA.*${reason}`));
   });
 
-  it('are refused when expired or not valid yet, naming subject and date', () => {
+  it('rejects expired and future certificates, with subject and date', () => {
     const old = pki.authority('old', { fromDays: -20, untilDays: -10 });
     const future = pki.authority('future', { fromDays: 10 });
     expect(faultsOf({ ...verify, DB_SSL_CA: old.cert })).toMatch(
@@ -149,20 +149,20 @@ describe('certificates', () => {
     expect(faultsOf({ ...verify, DB_SSL_CA: old.cert + authority.cert })).toBe('');
   });
 
-  it('are warned about in their last 30 days', () => {
+  it('warns in the last 30 days of a certificate', () => {
     const soon = pki.authority('soon', { untilDays: 10 });
     const { warnings } = read({ ...verify, DB_SSL_CA: soon.cert });
     expect(warnings).toEqual([expect.stringMatching(/^DB_SSL_CA expires in \d+ days: CN=soon/)]);
   });
 
-  it('that would not be looked at are warned about', () => {
+  it('warns about certificates that have no effect', () => {
     const { warnings } = read({ ...database, DB_SSL: 'REQUIRED', DB_SSL_CA: authority.cert });
     expect(warnings).toEqual([
       expect.stringContaining('DB_SSL_CA is not used under DB_SSL=REQUIRED'),
     ]);
   });
 
-  it('of clients come with their key, which matches and is not expired', () => {
+  it('requires a client certificate with a matching key that has not expired', () => {
     const other = authority.issue({ name: 'other' });
     const expired = authority.issue({ name: 'gone', fromDays: -9, untilDays: -2 });
     const pair = (cert: string, key: string) => ({
@@ -210,7 +210,7 @@ describe('the settings command', () => {
     expect(stdout).toMatch(/^ {2}DB_SOCKET +- +unset$/m);
   });
 
-  it('with --check ends with 0, or with 5 and every fault', () => {
+  it('exits with 0, or with 5 and every fault, under --check', () => {
     expect(run(database, '--check')).toEqual({
       code: exitCodes.success,
       stdout: '3 settings are set, all valid\n',
@@ -230,7 +230,7 @@ describe('the settings command', () => {
   it.each([
     ['GATEWRIGHT_OWNER', 'team/a', ['plan']],
     ['TRUSTED_CUSTOM_HOSTS', '169.254.169.254', ['serve']],
-  ])('with --check refuses %s=%s in the words of the command that uses it', (name, text, words) => {
+  ])('rejects %s=%s under --check with the message of the command that uses it', (name, text, words) => {
     const refused = run({ ...database, [name]: text }, '--check');
     const reported = runWords({ ...database, [name]: text }, words);
     expect(refused.code).toBe(exitCodes.invalidInput);

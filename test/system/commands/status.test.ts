@@ -99,14 +99,14 @@ describe('status', () => {
     await tell('gone', { state: 'Synced', next_look_at: '2020-01-01T00:00:00Z' });
     const { stdout } = await run('status', '--owner', 'gone');
     expect(row(stdout, /^gone/)).toContain('Silent');
-    expect(stdout).toContain('does its daemon run?');
+    expect(stdout).toContain('is the daemon running?');
     const json = JSON.parse((await run('status', '--owner', 'gone', '-o', 'json')).stdout);
     expect(json.owners).toMatchObject([
       { owner: 'gone', state: 'Silent', silent: true, report: { state: 'Synced' } },
     ]);
   });
 
-  it('with --watch shows it again once it has changed, and ends well at a signal', async () => {
+  it('prints again after each change with --watch, and exits normally after a signal', async () => {
     const words = ['status', '--owner', 'watched', '--watch', '-o', 'json'];
     await tell('watched', { state: 'Progressing' });
     const child = spawn(process.execPath, [inject('builtProgram'), ...words], {
@@ -125,7 +125,7 @@ describe('status', () => {
 });
 
 describe('suspend and resume', () => {
-  it('pause an owner or workspace, which apply honours; every printed command runs as it stands', async () => {
+  it('pauses an owner or workspace, which apply honours; every printed command runs unchanged', async () => {
     const clone = (...words: string[]) =>
       runCli(words, null, { cwd: folder, program: sourceProgram });
     const made = await clone('suspend', 'support', '--for', '2h', '--reason', "it's a freeze");
@@ -162,14 +162,14 @@ describe('suspend and resume', () => {
       'is in the past: by the clock of the database',
       ['suspend', '--until', '2020-01-01T00:00:00Z', '--reason', 'x'],
     ],
-    ['--until takes a moment', ['suspend', '--until', 'tomorrow', '--reason', 'x']],
+    ['--until takes a time', ['suspend', '--until', 'tomorrow', '--reason', 'x']],
     ['--for takes a time', ['suspend', '--for', '2 days', '--reason', 'x']],
     ['expected 1 to 253', ['suspend', 'münchen', '--reason', 'x']],
     [
       'No sync has written as owner \\"nobody\\"',
       ['suspend', '--owner', 'nobody', '--reason', 'x'],
     ],
-  ])('refuse with what is wrong: %s', async (message, words) => {
+  ])('rejects invalid input with the reason: %s', async (message, words) => {
     const { exitCode, stderr } = await run(...words);
     expect([exitCode, stderr]).toEqual([
       5,

@@ -41,18 +41,18 @@ it.each([
     143,
     '0 passed, 1 failed',
   ],
-])('the last line counts when %s', (_, npm, status, last) => {
+])('counts correctly in the last line when %s', (_, npm, status, last) => {
   expect(runCi(npm)).toEqual({ status, last });
 });
 
-it('what the suites left running is not waited for', () => {
+it('does not wait for processes that the suites left running', () => {
   const left = join(folder, 'left');
   const ended = runCi(`sleep 600 & echo $! >'${left}'; echo 7 passed, 0 failed`);
   process.kill(Number(readFileSync(left, 'utf8')), 'SIGKILL');
   expect(ended).toEqual({ status: 0, last: '7 passed, 0 failed' });
 });
 
-it('a run that fails names the command that repeats each file', () => {
+it('names the command that repeats each failed file', () => {
   const write = (name: string, body: string) =>
     writeFileSync(
       join(folder, name),
@@ -99,7 +99,7 @@ function runSuites(
   return { status: all.status, lines: all.stdout.trimEnd().split('\n') };
 }
 
-it('the last line of all suites is the sum, whichever failed, was skipped or died', () => {
+it('sums all suites in the last line, whichever failed, was skipped or died', () => {
   const { status, lines } = runSuites(
     [
       { name: 'test', code: "console.log('5 passed, 0 failed\\nbye')" },
@@ -126,7 +126,7 @@ it('the last line of all suites is the sum, whichever failed, was skipped or die
   expect(lines).toContain('skipped: later: no time is left, of 1666 min 40 s');
 });
 
-it('what a suite left running does not keep the next from its turn', () => {
+it('starts the next suite although the previous one left a process running', () => {
   const left =
     "require('node:child_process').spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'ignore'] })";
   const code = `console.log(String(${left}.pid)); console.log('2 passed, 0 failed'); process.exit()`;
@@ -135,7 +135,7 @@ it('what a suite left running does not keep the next from its turn', () => {
   expect({ status, last: lines.at(-1) }).toEqual({ status: 0, last: '2 passed, 0 failed' });
 });
 
-it('two suites run at a time, and what each says stands in one piece', () => {
+it('runs two suites at a time, and prints the output of each in one piece', () => {
   const file = JSON.stringify(join(folder, 'second-has-spoken'));
   const first = `console.log('first begins');
     const timer = setInterval(() => {
@@ -152,12 +152,12 @@ it('two suites run at a time, and what each says stands in one piece', () => {
     ],
     1e8,
   );
-  const told = ['first begins', 'first ends', 'second'];
+  const reported = ['first begins', 'first ends', 'second'];
   expect(status).toBe(0);
-  expect(lines.filter((line) => told.includes(line))).toEqual(told);
+  expect(lines.filter((line) => reported.includes(line))).toEqual(reported);
 });
 
-it('all suites pass where each does, with nothing but the sum in the last line', () => {
+it('prints nothing but the sum in the last line when every suite passes', () => {
   const code = "console.log('2 passed, 0 failed')";
   const { status, lines } = runSuites(
     [
@@ -169,7 +169,7 @@ it('all suites pass where each does, with nothing but the sum in the last line',
   expect({ status, last: lines.at(-1) }).toEqual({ status: 0, last: '4 passed, 0 failed' });
 });
 
-it('a suite that never ends is stopped when the time is up, and counts as failed', () => {
+it('stops a suite that exceeds the time, and counts it as failed', () => {
   const { status, lines } = runSuites([{ name: 'test', code: 'setInterval(() => {}, 1e9)' }], 50);
   expect({ status, last: lines.at(-1) }).toEqual({ status: 1, last: '0 passed, 1 failed' });
   expect(lines.at(-2)).toMatch(/^stopped: still running after /);

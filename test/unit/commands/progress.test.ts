@@ -8,7 +8,7 @@ import { TextOutput } from '../../../src/commands/shared/text-output.ts';
 function written(
   { isTTY, form }: { isTTY: boolean; form: 'text' | 'json' },
   { total, stepMs }: { total: number; stepMs: number },
-  said?: string,
+  stated?: string,
 ): string {
   const stream = Object.assign(new PassThrough(), { isTTY });
   const output = new TextOutput(
@@ -21,7 +21,7 @@ function written(
     progress.report({ done, total });
     now += stepMs;
   }
-  if (said !== undefined) output.write(said);
+  if (stated !== undefined) output.write(stated);
   progress.end();
   return String(stream.read() ?? '');
 }
@@ -31,7 +31,7 @@ function screen(text: string): string[] {
   return text.split('\n').map((line) =>
     line
       .split('\r')
-      .reduce((shown, part) => part + shown.slice(part.length), '')
+      .reduce((displayed, part) => part + displayed.slice(part.length), '')
       .trimEnd(),
   );
 }
