@@ -1,4 +1,4 @@
-/** Guarantees that an apply killed or interrupted at any moment is finished by the next, nothing lost or doubled. */
+/** Tests that an apply interrupted at any point is completed by the next one, with nothing lost or doubled. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ function pointAt(url: string): void {
   );
 }
 
-/** Applies through a proxy that signals the process as it sees the first request that `isMeant`. */
+/** Applies through a proxy that signals the process at the first request matching `isMeant`. */
 async function applySignalled(
   signal: NodeJS.Signals,
   isMeant: (index: number, request: string) => boolean,
@@ -65,7 +65,7 @@ function run(...words: string[]): Promise<CliResult> {
 }
 
 async function expectFinished(): Promise<void> {
-  // A run that was killed has not given it back; its time would be up in seconds.
+  // A killed run has not released its lease, which expires within seconds.
   await endLeases(server);
   pointAt(server.url);
   expect(await run('apply', 'gateway', '--yes')).toMatchObject({ exitCode: 0 });
@@ -99,7 +99,7 @@ describe('apply', () => {
   );
 
   it('finishes requests in progress when interrupted with SIGINT, reports, and exits with 3', async () => {
-    // More than one request takes: what is in the workspace waits for that.
+    // The workspace takes several requests, because its content waits for it.
     const more = Array.from({ length: 30 }, (_, at) =>
       [
         '---',

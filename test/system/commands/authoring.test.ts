@@ -1,4 +1,4 @@
-/** Guarantees what the commands for writing manifests do: schemas for editors, explanations, first manifests, one spelling. */
+/** Tests the commands for writing manifests: schema, explain, new, fmt. */
 import {
   mkdirSync,
   mkdtempSync,

@@ -1,4 +1,4 @@
-/** Guarantees of the command line as a whole: help, slips, exit codes, and no more code than needed. */
+/** Tests the command line as a whole: help, mistyped input, exit codes, and lazily loaded code. */
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ async function loadedBy(...words: string[]): Promise<string[]> {
   return loadedIn(stderr);
 }
 
-/** Runs a command line without a process, for what is asked many times. */
+/** Runs a command line without a process, for frequent calls. */
 async function runInside(words: readonly string[]) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const ending = await runCommandLine(words, {
@@ -60,14 +60,17 @@ describe('help', () => {
     expect(await runInside([name, '--help'])).toEqual({ ending, stdout, stderr });
   });
 
-  it.each(names)('contains only examples of %s that the command accepts unchanged', async (name) => {
-    const { examples } = await commands.get(name)!.load();
-    for (const [line] of examples) {
-      const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ >>? .*|\)$/, '');
-      const [, ...words] = own.split(' ');
-      expect(await parseCommandLine(words, commands), line).toMatchObject({ kind: 'command' });
-    }
-  });
+  it.each(names)(
+    'contains only examples of %s that the command accepts unchanged',
+    async (name) => {
+      const { examples } = await commands.get(name)!.load();
+      for (const [line] of examples) {
+        const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ >>? .*|\)$/, '');
+        const [, ...words] = own.split(' ');
+        expect(await parseCommandLine(words, commands), line).toMatchObject({ kind: 'command' });
+      }
+    },
+  );
 
   it.each(names)('fits a terminal of 100 columns for %s', async (name) => {
     const wide = (await helpOf(name)).split('\n').filter((line) => line.length > 100);

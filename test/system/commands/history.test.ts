@@ -1,4 +1,4 @@
-/** Guarantees history and rollback as their user meets them: what each run changed, and an older commit that stays. */
+/** Tests history and rollback: what each run changed, and an older commit that stays. */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,7 +55,7 @@ function run(...words: string[]): Promise<CliResult> {
   return runCli(words, null, { cwd: folder, env: { ...canaries } });
 }
 
-/** As it is run in a clone, where a printed command names the clone's own program. */
+/** Runs it in a clone, where printed commands name the clone's own program. */
 function runClone(...words: string[]): Promise<CliResult> {
   return runCli(words, null, { cwd: folder, env: { ...canaries }, program: sourceProgram });
 }

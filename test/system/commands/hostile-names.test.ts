@@ -1,4 +1,4 @@
-/** Guarantees that no name from outside reaches the terminal with anything that a terminal obeys. */
+/** Tests that no external name reaches the terminal with control characters. */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../../support/database/database.ts';
 import { runCli } from './run-cli.ts';
 
-/** Clears the screen, returns, ends a string, begins a sequence in one byte, turns the direction. */
+/** Clears the screen, returns, ends a string, begins a one-byte sequence, changes the direction. */
 const hostile = 'a\u001b[2J\u001b]0;x\u0007b\rc\u007fd\u009b1me\u202ef\u2028g';
 const forbidden = /(?!\n)\p{Cc}|\p{Bidi_Control}|[\u2028\u2029]|\p{Cs}/u;
-/** What stands in its place. */
+/** Its escaped form. */
 const spelt = '\\u001b[2J';
 
 let folder: string;
@@ -22,7 +22,7 @@ let address: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gatewright-hostile-'));
-  // Hands out a token and refuses everything else in words of its own.
+  // Issues a token and refuses everything else with its own message.
   server = createServer((request, response) => {
     const isToken = request.url?.includes('token') === true;
     const refusal = { error: { message: hostile, code: hostile, param: hostile, type: hostile } };
@@ -56,8 +56,11 @@ function credentials(clientId: string): string {
   });
 }
 
-/** Runs a command, and hands back all that it said. */
-async function reported(words: readonly string[], env: Record<string, string> = {}): Promise<string> {
+/** Runs a command and returns its complete output. */
+async function reported(
+  words: readonly string[],
+  env: Record<string, string> = {},
+): Promise<string> {
   const { stdout, stderr } = await runCli(words, null, { cwd: folder, env });
   return stdout + stderr;
 }
@@ -88,7 +91,7 @@ describe('a hostile name', () => {
       ),
   };
 
-  /** The others are told by their form alone. */
+  /** The other settings are rejected by their form. */
   const repeated = ['of a file', 'of a field', 'of a kind'];
 
   it.each(Object.keys(sources))('%s is spelt out by validate, plan and apply', async (place) => {
@@ -126,7 +129,7 @@ describe('a hostile name', () => {
     ['a job', ['jobs', 'run', hostile]],
     ['a home of a database', ['migrate', '--home', hostile]],
     ['a home of a deployment', ['doctor', '--home', hostile]],
-  ] as const)('as %s is spelt out', async (_, words) => {
+  ] as const)('escapes control characters in %s', async (_, words) => {
     const text = await reported(words);
     expect(text).not.toBe('');
     expect(text).not.toMatch(forbidden);
@@ -158,7 +161,7 @@ describe('a hostile name', () => {
     }
   });
 
-  it('as the name of a job, of a database and of a log line is spelt out', async () => {
+  it('escapes control characters in names of jobs, databases and log lines', async () => {
     await using test = await createTestDatabase();
     const run = await runCli(['jobs', 'run', hostile], test.settings);
     expect(run.stderr).not.toMatch(forbidden);

@@ -1,4 +1,4 @@
-/** Guarantees the log of requests as its user meets it: the latest, more as they come, and nothing that a terminal obeys. */
+/** Tests the logs command: the latest requests, following, and escaped output. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

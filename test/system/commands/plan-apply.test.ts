@@ -1,4 +1,4 @@
-/** Guarantees plan, apply and export as their user meets them: output, files and exit codes. */
+/** Tests plan, apply and export: output, files and exit codes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ function run(...words: string[]): Promise<CliResult> {
   return runCli(words, null, { cwd: folder, env: { ...canaries } });
 }
 
-/** By the sources, which name the launcher of the clone where they print a command. */
+/** Runs from the sources, which print commands with the clone's launcher. */
 function runClone(...words: string[]): Promise<CliResult> {
   return runCli(words, null, { cwd: folder, env: { ...canaries }, program: sourceProgram });
 }
@@ -75,7 +75,7 @@ describe('plan', () => {
     write('mixed/draft/a.yaml', 'a: b: c\n');
     const plans = [];
     for (let times = 0; times < 3; times += 1) {
-      // A shell makes the file before the program starts.
+      // A shell creates the file before the program starts.
       if (times === 0) write('mixed/plan.json', '');
       const { stdout, exitCode } = await run('plan', 'mixed', '-o', 'json');
       expect(exitCode).toBe(2);
@@ -157,7 +157,7 @@ describe('plan', () => {
   });
 });
 
-/** Before anything is applied: its names are those of the others. */
+/** Runs before anything is applied, because its names are those of the other tests. */
 describe('values that sops has encrypted', () => {
   it('plans them with the configured identity, names their positions, and shows no value', async () => {
     write('encrypted/crm.sops.yaml', sopsFile('crm.sops.yaml'));
@@ -233,7 +233,7 @@ describe('the command that releases what a guard holds', () => {
     },
   };
 
-  /** Runs a line in a shell that has this program nowhere on its search path. */
+  /** Runs a line in a shell whose search path lacks this program. */
   async function shell(line: string | undefined) {
     const child = spawn('/bin/sh', ['-c', `${line ?? 'false'} 2>&1 < /dev/null`], {
       cwd: folder,
@@ -322,7 +322,10 @@ describe('the command that releases what a guard holds', () => {
     expect(release).toMatch(
       /gatewright apply planned --secrets-dir .gatewright\/s --allow-deletes 9 --delete Workspace\/support$/,
     );
-    expect(await shell(release)).toEqual({ status: 5, reported: expect.stringContaining('add --yes') });
+    expect(await shell(release)).toEqual({
+      status: 5,
+      reported: expect.stringContaining('add --yes'),
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-/** Guarantees that a sync behind a proxy reaches Git and its server by it, as its settings say. */
+/** Tests that a sync behind a proxy reaches Git and its server through it, according to its settings. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,6 +65,8 @@ it('takes its manifests and makes its changes through the proxy, whose password 
   expect(refused.stderr).toContain('407');
   const displayed = await runCli(['settings'], null, { cwd: folder, env });
   expect(displayed.stdout).toMatch(/HTTP_PROXY +\(secret env:HTTP_PROXY\)/);
-  const reported = [synced, refused, displayed].flatMap(({ stdout, stderr }) => [stdout, stderr]).join();
+  const reported = [synced, refused, displayed]
+    .flatMap(({ stdout, stderr }) => [stdout, stderr])
+    .join();
   expect(reported).not.toContain('canary-of-proxy');
 });

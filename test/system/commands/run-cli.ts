@@ -1,4 +1,4 @@
-/** Knows how a test runs the command line as its user does: a process, an environment, three results. */
+/** Runs the command line in a process, with its own environment, and returns output and exit code. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -24,26 +24,26 @@ const tracer = `
     return next(url, context);
   } });`;
 
-/** Environment of a process that tells on standard error each file it loads, by Node's own account. */
+/** Environment of a process that reports each loaded file on standard error. */
 export const tellingLoads = {
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tracer)}`,
 };
 
-/** The files and packages that a process under {@link tellingLoads} has loaded. */
+/** Files and packages loaded by a process under {@link tellingLoads}. */
 export function loadedIn(stderr: string): string[] {
   return [...stderr.matchAll(/^loaded (?!node:)(.*)$/gm)].map((match) => match[1]!);
 }
 
-/** Nothing of the environment reaches it but the database (null: none is set) and `env`. */
+/** The process gets no environment except the database (null: none) and `env`. */
 export async function runCli(
   words: readonly string[],
   database: DatabaseSettings | null,
   options: {
     readonly env?: Record<string, string>;
     readonly cwd?: string;
-    /** The built program when left out. */
+    /** The built program by default. */
     readonly program?: string;
-    /** Standard input; empty when left out. */
+    /** Standard input; empty by default. */
     readonly input?: string;
   } = {},
 ): Promise<CliResult> {
@@ -56,7 +56,7 @@ export async function runCli(
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  // A program that never reads its input has closed it.
+  // A program that does not read its input has closed it.
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
   const exited = once(child, 'exit');
@@ -65,7 +65,7 @@ export async function runCli(
   return { exitCode, stdout, stderr };
 }
 
-/** Starts a command and leaves it to the test when it ends. */
+/** Starts a command; the test ends it. */
 export function startCli(
   words: readonly string[],
   database: DatabaseSettings,

@@ -1,4 +1,4 @@
-/** Guarantees how settings come out of files and certificates, and what the `settings` command shows. */
+/** Tests how settings are read from files and certificates, and the output of the `settings` command. */
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -67,7 +67,7 @@ describe('.env', () => {
 });
 
 describe('files', () => {
-  it('contain secrets by path or under NAME_FILE, without the trailing newline', () => {
+  it('reads secrets by path or under NAME_FILE, without the trailing newline', () => {
     const path = put('password', ' canary\r\n');
     const ways: Record<string, string>[] = [
       { DB_PASS: path },
@@ -230,13 +230,16 @@ describe('the settings command', () => {
   it.each([
     ['GATEWRIGHT_OWNER', 'team/a', ['plan']],
     ['TRUSTED_CUSTOM_HOSTS', '169.254.169.254', ['serve']],
-  ])('rejects %s=%s under --check with the message of the command that uses it', (name, text, words) => {
-    const refused = run({ ...database, [name]: text }, '--check');
-    const reported = runWords({ ...database, [name]: text }, words);
-    expect(refused.code).toBe(exitCodes.invalidInput);
-    expect(refused.stderr).toContain(`1 setting is wrong:\n  ${name} (environment) `);
-    expect(reported).toEqual({ ...refused, stdout: '' });
-  });
+  ])(
+    'rejects %s=%s under --check with the message of the command that uses it',
+    (name, text, words) => {
+      const refused = run({ ...database, [name]: text }, '--check');
+      const reported = runWords({ ...database, [name]: text }, words);
+      expect(refused.code).toBe(exitCodes.invalidInput);
+      expect(refused.stderr).toContain(`1 setting is wrong:\n  ${name} (environment) `);
+      expect(reported).toEqual({ ...refused, stdout: '' });
+    },
+  );
 
   it('prints the JSON Schema and the Markdown reference from the same table', () => {
     expect(JSON.parse(run({}, '-o', 'json-schema').stdout)).toHaveProperty(

@@ -1,4 +1,4 @@
-/** Guarantees status, suspend and resume as their user meets them: output, printed commands, exit codes. */
+/** Tests status, suspend and resume: output, printed commands, exit codes. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -47,7 +47,10 @@ function run(...words: string[]): Promise<CliResult> {
 async function tell(owner: string, more: Parameters<typeof syncReport>[0]): Promise<void> {
   const headers = await lease(server.request, owner);
   const body = syncReport(more);
-  const reported = await server.request('PUT', '/admin/v2/gatewright/sync/status', { body, headers });
+  const reported = await server.request('PUT', '/admin/v2/gatewright/sync/status', {
+    body,
+    headers,
+  });
   expect(reported.status).toBe(200);
 }
 

@@ -1,4 +1,4 @@
-/** Guarantees what `gatewright validate` prints and returns, run as its user runs it. */
+/** Tests the output and exit codes of `gatewright validate`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Guarantees that a daemon tells the Git host and whoever is notified of each change once, across restarts, and no secret. */
+/** Tests that a daemon announces each change once to the Git host and the receiver, across restarts, without secrets. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -53,7 +53,7 @@ const notified = () =>
     path.startsWith('/hooks/') ? [`${body.previous_state}→${body.state}`] : [],
   );
 
-it('through a mistake and its correction, a restart and a receiver that refuses', async () => {
+it('announces a fault, its correction and a restart once each, with a receiver that refuses', async () => {
   const repository = git.repository('gw');
   const first = repository.commit('main', manifest('{description: one}'));
   const words = [`${repository.url}#main`, '--interval', '1s', '--port', '0'];
@@ -99,12 +99,17 @@ it('through a mistake and its correction, a restart and a receiver that refuses'
 
   const bodies = outside.received.map(({ raw }) => raw).join('\n');
   after.child.kill('SIGTERM');
-  const stated = JSON.stringify([before.events, after.events, await before.ended, await after.ended]);
+  const stated = JSON.stringify([
+    before.events,
+    after.events,
+    await before.ended,
+    await after.ended,
+  ]);
   const secrets = [...Object.values(canaries), 'token-77b2', 'secret-path-91', 'signing-secret-of'];
   for (const secret of secrets) expect(bodies + stated).not.toContain(secret);
 });
 
-it('also where it is run once, in CI: what the Git host says neither changes how it ends nor what it prints', async () => {
+it('announces a run in CI too; the Git host’s response changes neither exit code nor output', async () => {
   const repository = git.repository('gw');
   const commit = repository.commit('main', manifest('{description: one}'));
   const run = (): ReturnType<typeof runCli> =>

@@ -1,4 +1,4 @@
-/** Knows how a test runs the daemon as its user does: a process whose events are read as they come. */
+/** Runs the daemon in a process and collects its events. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -14,15 +14,15 @@ export type DaemonEvent = { readonly event: string } & ReturnType<typeof JSON.pa
 
 export interface DaemonProcess extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** All so far. */
+  /** All events so far. */
   readonly events: readonly DaemonEvent[];
-  /** The first event from the `from`th on that fits, once it is there. */
+  /** Resolves with the first matching event from index `from` on. */
   find(fits: (event: DaemonEvent) => boolean, from?: number): Promise<DaemonEvent>;
-  /** Its exit code once it has ended, and what it said on standard error. */
+  /** Resolves with its exit code and standard error once it has ended. */
   readonly ended: Promise<{ exitCode: number | null; stderr: string }>;
 }
 
-/** Writes the credentials by which commands in `folder` reach the server, at `url`. */
+/** Writes credentials for commands in `folder`, for the server at `url`. */
 export function writeCredentials(folder: string, server: TestServer, url = server.url): void {
   const { tsgId, clientId, clientSecret } = server;
   const addresses = { baseUrl: `${url}/v1`, adminBaseUrl: url, authUrl: url };
@@ -30,7 +30,7 @@ export function writeCredentials(folder: string, server: TestServer, url = serve
   writeFileSync(join(folder, 'credentials.json'), document);
 }
 
-/** Starts `gatewright sync … -o json` in `folder`, where its credentials lie. */
+/** Starts `gatewright sync … -o json` in `folder`, which contains its credentials. */
 export function startDaemon(
   folder: string,
   words: readonly string[],

@@ -1,4 +1,4 @@
-/** Knows what each test of a daemon has of its own: a server, a Git server, and a folder with credentials. */
+/** Sets up a server, a Git server and a folder with credentials for each daemon test. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,11 +11,11 @@ import { writeCredentials } from './daemon-process.ts';
 export interface DaemonPlace {
   readonly server: TestServer;
   readonly git: GitServer;
-  /** Where the daemon runs. */
+  /** Working folder of the daemon. */
   readonly folder: string;
 }
 
-/** To be called once in a file; `take` is given them before each test. */
+/** Call once in a file; `take` receives the set-up before each test. */
 export function eachInPlace(take: (place: DaemonPlace) => void): void {
   let place: DaemonPlace;
   beforeEach(async () => {

@@ -1,4 +1,4 @@
-/** Guarantees the daemon: commits become the state of a real server, through mistakes, outages and signals. */
+/** Tests the daemon: commits become the state of a real server, despite faults, outages and signals. */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ async function described(): Promise<unknown> {
   return body.data.find(({ name }: { name: string }) => name === 'support')?.description;
 }
 
-/** A cycle that brought this commit. */
+/** A cycle that applied this commit. */
 const applied = (sha: string) => (event: DaemonEvent) =>
   event.event === 'cycle' && event.source.sha === sha && event.exitCode === 0;
 
@@ -89,7 +89,7 @@ describe('sync', () => {
     const command = /If that is meant: +(.*)$/m.exec(String(refused.refusal))?.[1] ?? '';
     const [, ...words] = command.replaceAll("'", '').split(' ');
     expect(words).toContain('--accept-history');
-    // The server shows it to shells that have none of the daemon's settings.
+    // Shells without the daemon's settings read it from the server.
     expect(words.join(' ')).toContain('--owner gatewright');
     expect(words).not.toContain('--output');
     const env = {
@@ -111,8 +111,8 @@ describe('sync', () => {
     const other = git.repository('other');
     other.commit('main', { 'a.yaml': workspace('four') });
     await using elsewhere = start([`${other.url}#main`]);
-    const told = await elsewhere.find(({ exitCode }) => exitCode === 4);
-    expect(told.refusal).toContain('the repository differs from the one that was applied last');
+    const refused = await elsewhere.find(({ exitCode }) => exitCode === 4);
+    expect(refused.refusal).toContain('the repository differs from the one that was applied last');
     expect(await described()).toBe('three');
   });
 
@@ -139,7 +139,7 @@ describe('sync', () => {
   });
 
   it.each([3, 6, 9])(
-    'told to stop at request %i finishes what is under way, ends with 0, and loses nothing',
+    'finishes work in progress when stopped at request %i, exits with 0, and loses nothing',
     async (k) => {
       const repository = git.repository('gw');
       const commit = repository.commit('main', { 'all.yaml': everyKind });
@@ -167,7 +167,7 @@ async function reported(): Promise<ReturnType<typeof JSON.parse>> {
   return body.data[0]?.report;
 }
 
-describe('what the server is told', () => {
+describe('the status on the server', () => {
   it('follows the daemon: commits, states, errors with their place, drift, workspaces', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
@@ -239,13 +239,13 @@ describe('an idle daemon', () => {
     await daemon.find(applied(first));
     await eventually(async () => expect(await reported()).toMatchObject({ state: 'Synced' }));
     const before = git.requests.length;
-    const told = server.logLines.length;
+    const linesBefore = server.logLines.length;
     await eventually(() => expect(git.requests.length).toBeGreaterThanOrEqual(before + 10));
     const looks = git.requests.slice(before).filter(({ line }) => line.startsWith('GET'));
     const lists = git.requests.slice(before).filter(({ line }) => line.startsWith('POST'));
     expect(Math.abs(looks.length - lists.length)).toBeLessThanOrEqual(1);
     const requested = server.logLines
-      .slice(told)
+      .slice(linesBefore)
       .map((line) => JSON.parse(line))
       .filter(({ msg }) => msg === 'request')
       .map(({ method, route }) => `${method} ${route}`);
@@ -261,7 +261,7 @@ describe('two daemons of one owner', () => {
   const leads = ({ event }: DaemonEvent) => event === 'leading';
   const standsBy = ({ event }: DaemonEvent) => event === 'standby';
 
-  it('never both write: one stands by, says once who leads since when, and follows one that was killed', async () => {
+  it('never writes from both: one stands by, reports the leader once, and replaces a killed one', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     await using leader = start([repository.url]);
@@ -276,7 +276,7 @@ describe('two daemons of one owner', () => {
     leader.child.kill('SIGKILL');
     await leader.ended;
     const third = repository.commit('main', { 'a.yaml': workspace('three') });
-    // What time would bring about: the lease of the dead one ends.
+    // Simulates elapsed time: the killed process's lease expires.
     await endLeases(server);
     await follower.find(leads);
     await follower.find(applied(third));
@@ -285,7 +285,7 @@ describe('two daemons of one owner', () => {
     expect(follower.events.filter(({ event }) => event === 'cycle')).toHaveLength(1);
   });
 
-  it('hand over at once where the leader is told to stop', async () => {
+  it('hands over at once when the leader is stopped', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     await using leader = start([repository.url]);
@@ -301,7 +301,7 @@ describe('two daemons of one owner', () => {
     expect(status).toBe(409);
   });
 
-  it('one that slept through its end writes nothing more of its own, and stands by', async () => {
+  it('writes nothing more after a suspended process lost its lease, and stands by', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     await using sleeper = start([repository.url]);
@@ -317,7 +317,7 @@ describe('two daemons of one owner', () => {
     expect(sleeper.events.filter(({ event }) => event === 'cycle')).toHaveLength(1);
   });
 
-  it('let an apply in between at once, and go on afterwards', async () => {
+  it('lets an apply run in between at once, and continues afterwards', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     await using daemon = start([repository.url, '--drift', 'off']);

@@ -1,4 +1,4 @@
-/** Guarantees the listener of the daemon: probes that tell the truth, bounded figures, webhooks that only hint. */
+/** Tests the daemon's listener: accurate probes, bounded metrics, webhooks that only trigger checks. */
 import { createHmac } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -30,7 +30,7 @@ metadata: {name: support}
 spec: {description: ${description}}
 `;
 
-/** At once, so that no look sees half of it. */
+/** Written atomically, so that no check reads half of it. */
 function put(path: string, text: string): void {
   writeFileSync(`${path}.new`, text);
   renameSync(`${path}.new`, path);
@@ -65,7 +65,7 @@ function push(url: string, ref: string, by = secret): Promise<Response> {
 const looks = (): number => git.requests.filter(({ line }) => line.includes('info/refs')).length;
 
 describe('probes', () => {
-  it('are not ready before the first look, ready after it, and not while all is out of reach for longer than said', async () => {
+  it('reports not ready before the first check, ready after it, and not ready during a long outage', async () => {
     const repository = git.repository('gw');
     repository.commit('main', { 'a.yaml': workspace('one') });
     let fate: 'pass' | 503 = 503;
@@ -92,7 +92,7 @@ describe('probes', () => {
     await eventually(async () => expect((await get(`${url}/readyz`)).status).toBe(200));
   });
 
-  it('call a daemon that stands by ready', async () => {
+  it('reports a standby daemon as ready', async () => {
     const repository = git.repository('gw');
     repository.commit('main', { 'a.yaml': workspace('one') });
     await using leader = start([repository.url]);
@@ -105,7 +105,7 @@ describe('probes', () => {
     );
   });
 
-  it('need a port that can be had', async () => {
+  it('requires an available port', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await eventually(() => expect(other.listening).toBe(true));
     const { port } = other.address() as { port: number };
@@ -119,7 +119,7 @@ describe('probes', () => {
 });
 
 describe('figures', () => {
-  it('tell changes by kind and action, the commit, drift, failures and when all was well last', async () => {
+  it('counts changes by kind and action, and exposes commit, drift, failures and the last success', async () => {
     const repository = git.repository('gw');
     const commit = repository.commit('main', { 'all.yaml': everyKind });
     const pace = { GATEWRIGHT_SYNC_DRIFT: 'report', GATEWRIGHT_SYNC_DRIFT_SECONDS: '1' };
@@ -159,7 +159,7 @@ describe('figures', () => {
     expect(last.match(/^gatewright_sync_revision_info/gm)).toHaveLength(1);
   });
 
-  it('tell a suspension while it lasts', async () => {
+  it('exposes a suspension while it lasts', async () => {
     const source = join(folder, 'a.yaml');
     put(source, workspace('one'));
     await using daemon = start([source, '--interval', '1s']);
@@ -179,7 +179,7 @@ describe('figures', () => {
     await shows('gatewright_sync_state{state="Synced"} 1');
   });
 
-  it('and events hold all there is to know beside a server that keeps nothing of its daemons', async () => {
+  it('exposes everything in metrics and events beside a server without daemon status', async () => {
     const source = join(folder, 'a.yaml');
     put(source, workspace('one'));
     let reported = 0;
@@ -214,7 +214,7 @@ describe('figures', () => {
 });
 
 describe('a webhook', () => {
-  it('with a right signature makes a look due at once, and brings the commit that is there', async () => {
+  it('triggers a check at once with a valid signature, and applies the new commit', async () => {
     const repository = git.repository('gw');
     repository.commit('main', { 'a.yaml': workspace('one') });
     await using daemon = start([`${repository.url}#main`, '--interval', '1h']);
@@ -226,7 +226,7 @@ describe('a webhook', () => {
     await daemon.find(({ event, source }) => event === 'cycle' && source.sha === second);
   });
 
-  it('wrong, missing, too large, about another ref, or where no secret is set, makes none', async () => {
+  it('triggers nothing when invalid, missing, too large, about another ref, or without a secret', async () => {
     const repository = git.repository('gw');
     repository.commit('main', { 'a.yaml': workspace('one') });
     await using daemon = start([`${repository.url}#main`, '--interval', '1h']);
@@ -250,7 +250,7 @@ describe('a webhook', () => {
     expect((await push(await urlOf(silent), 'refs/heads/main')).status).toBe(404);
   });
 
-  it('sent without end makes no more than one look a second due', async () => {
+  it('triggers at most one check a second, however many are sent', async () => {
     const repository = git.repository('gw');
     repository.commit('main', { 'a.yaml': workspace('one') });
     await using daemon = start([`${repository.url}#main`, '--interval', '1h']);

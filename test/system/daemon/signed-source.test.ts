@@ -1,4 +1,4 @@
-/** Guarantees that the daemon and the commands apply what permitted keys have signed, and nothing else, as the keys are now. */
+/** Tests that daemon and commands apply only what permitted keys have signed, by the current key files. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ metadata: {name: support}
 spec: {description: ${description}}
 `;
 
-it('a commit that is not signed changes nothing, and another list of keys counts at once', async () => {
+it('changes nothing for an unsigned commit, and applies a changed list of keys at once', async () => {
   await using server = await startSyncServer();
   await using git = await startGitServer();
   using room = new SigningRoom();

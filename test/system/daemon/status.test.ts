@@ -1,4 +1,4 @@
-/** Guarantees that the server knows where a daemon stands, through commits, mistakes, suspensions and its end. */
+/** Tests the daemon's status on the server through commits, faults, suspensions and its end. */
 import { expect, it } from 'vitest';
 import type { GitServer } from '../../support/git/git-server.ts';
 import { eventually } from '../../support/server/eventually.ts';
@@ -28,7 +28,7 @@ async function status() {
   return JSON.parse(stdout).owners[0];
 }
 
-/** Asks the command once the server knows it: to ask it again and again keeps a processor busy. */
+/** Calls the command once the server has the status, because repeated calls keep a processor busy. */
 async function reported(expected: { report: object; [more: string]: unknown }): Promise<void> {
   await eventually(async () => {
     const { body } = await server.request('GET', '/admin/v2/gatewright/sync/status');
@@ -37,7 +37,7 @@ async function reported(expected: { report: object; [more: string]: unknown }): 
   expect(await status()).toMatchObject(expected);
 }
 
-it('Synced with the commit, Degraded with the place of a mistake, Suspended while it is, and then by its revision', async () => {
+it('shows Synced with the commit, Degraded with the position of a fault, Suspended, and then the revision', async () => {
   const repository = git.repository('gw');
   const files = (description: string) => ({
     'a.yaml': workspace('support', description),
@@ -85,7 +85,10 @@ it('Synced with the commit, Degraded with the place of a mistake, Suspended whil
   });
   expect((await run('resume', 'sales')).exitCode).toBe(0);
   const fourth = repository.commit('main', files('four'));
-  await reported({ state: 'Synced', report: { commit_applied: fourth, state: 'Synced', error: null } });
+  await reported({
+    state: 'Synced',
+    report: { commit_applied: fourth, state: 'Synced', error: null },
+  });
   daemon.child.kill('SIGKILL');
   await daemon.ended;
   await server.database.db.updateTable('sync_leases').set({ expires_at: 0 }).execute();

@@ -1,4 +1,4 @@
-/** Guarantees of the command that proves the audit log: how it ends, and what it says of what somebody has changed. */
+/** Tests the audit commands: exit codes, and reports of manipulated rows. */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { bootstrapTenant } from '../../../src/store/bootstrap.ts';
@@ -17,7 +17,7 @@ it('ends with 3 and names the row that was changed; writes all out; knows a head
     apiKeyPrefix: '',
     now: Date.now(),
   });
-  // What belongs to no organisation is the deployment's.
+  // Rows without an organisation belong to the deployment.
   await auditTrail(true)(test.database.db, [
     {
       organisationId: '',

@@ -1,4 +1,4 @@
-/** Guarantees what `gatewright doctor` finds in a real database, and that it changes nothing. */
+/** Tests what `gatewright doctor` finds in a real database, and that it changes nothing. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
@@ -84,7 +84,9 @@ describe('doctor', () => {
     const { exitCode, stdout } = await doctor('-o', 'json');
     expect(exitCode).toBe(3);
     const { inconsistencies } = JSON.parse(stdout);
-    const reported = inconsistencies.map((one: Record<string, string>) => `${one.table}: ${one.fault}`);
+    const reported = inconsistencies.map(
+      (one: Record<string, string>) => `${one.table}: ${one.fault}`,
+    );
     expect(reported).toEqual([
       `api_keys: refers in workspace_id to a missing row of workspaces: ${gone}`,
       `api_keys: refers in config_id to a missing row of configs: ${lost}`,

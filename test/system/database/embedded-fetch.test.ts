@@ -1,4 +1,4 @@
-/** Guarantees that a machine without a database server gets one in its home, and is not changed by it. */
+/** Tests that a machine without a database server gets one in its home, and is not changed otherwise. */
 import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';

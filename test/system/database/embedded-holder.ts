@@ -1,4 +1,4 @@
-/** Knows how to hold the embedded database of a home (argument 1) until it is killed, for the tests. */
+/** Test program that holds the embedded database of a home (argument 1) until it is killed. */
 import { startEmbeddedDatabase } from '../../../src/embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../../src/embedded/home-lock.ts';
 

@@ -1,4 +1,4 @@
-/** Guarantees of the embedded database: whole or absent, private, durable, never orphaned. */
+/** Tests the embedded database: complete or absent, private, durable, never orphaned. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -27,7 +27,7 @@ import { isRunning } from '../../support/server/process.ts';
 import { fillUsedHome } from '../serve/used-home.ts';
 
 const silent = { offline: true, progress: () => {} };
-/** Names that a starting server takes for its own leavings. */
+/** File names that a starting server would delete as its own temporary files. */
 const foreignTemporaryFiles = ['#sql-temptable-1-1-0.MAD', '#sql-temptable-1-1-0.MAI'];
 const holderScript = join(import.meta.dirname, 'embedded-holder.ts');
 const children: ChildProcess[] = [];
@@ -57,7 +57,7 @@ async function query(connection: EmbeddedConnection, sql: string): Promise<unkno
   }
 }
 
-/** Runs a script beside this one and reads the process id it prints once it is ready. */
+/** Runs a script beside this one and reads the process id that it prints once it is ready. */
 async function startHolder(
   script: string,
   env: Record<string, string> = {},
@@ -128,7 +128,7 @@ describe('a start', () => {
     expect(filesOpenedBy(heldPid).join()).toContain(join(home.path, 'run/sql.temporary/'));
   });
 
-  it('beside two others, all of them first starts, succeeds', async () => {
+  it('succeeds beside two other first starts', async () => {
     const homes = Array.from({ length: 3 }, createTestHome);
     const starts = homes.map(({ path }) => startEmbeddedDatabase(path, silent));
     const outcomes = await Promise.allSettled(starts);
@@ -194,7 +194,7 @@ describe('a start', () => {
     );
   });
 
-  it('without any server names the packages to install, and does not reach for the network', async () => {
+  it('names the packages to install without any server, and does not use the network', async () => {
     const start = startEmbeddedDatabase(join(home.path, 'bare'), { ...silent, searchPaths: [] });
     await expect(start).rejects.toMatchObject({
       kind: 'invalidInput',
@@ -207,7 +207,7 @@ describe('a start', () => {
 
 const disk = mountSmallDisk(20);
 it.skipIf(disk === null)(
-  'a disk too full for a new database is told before one is made',
+  'reports a disk that is too full for a new database before creating one',
   async () => {
     await expect(startEmbeddedDatabase(join(disk!, 'home'), silent)).rejects.toMatchObject({
       kind: 'invalidInput',
@@ -218,7 +218,7 @@ it.skipIf(disk === null)(
 );
 afterAll(() => disk !== null && unmountSmallDisk(disk));
 
-it('a damaged address of the running database is told to whoever asks for it', async () => {
+it('reports a damaged address of the running database', async () => {
   writeFileSync(join(home.path, 'database.json'), '{"socketPath"');
   await expect(findRunningDatabase(home.path)).rejects.toMatchObject({
     kind: 'invalidInput',
@@ -255,7 +255,7 @@ describe('SIGKILL of the process that holds the database', () => {
     acquireHomeLock(home.path)[Symbol.dispose]();
   });
 
-  it('in the middle of initialising ends all of that, and the next start is not held up', async () => {
+  it('ends everything during initialisation, and does not block the next start', async () => {
     for (const written of ['ibdata1', 'aria_log_control', 'mysql']) {
       const holder = spawn(process.execPath, [holderScript, home.path], { stdio: 'ignore' });
       children.push(holder);
@@ -282,19 +282,19 @@ function filesOpenedBy(pid: number): string[] {
     try {
       return [readlinkSync(join(directory, name))];
     } catch {
-      // Closed since.
+      // The process has closed it meanwhile.
       return [];
     }
   });
 }
 
-/** What lies in the data directory that is being initialised. */
+/** Files in the data directory during initialisation. */
 function unfinishedData(): string[] {
   const unfinished = readdirSync(home.path).find((name) => name.startsWith('database.new-'));
   return unfinished === undefined ? [] : readdirSync(join(home.path, unfinished, 'data'));
 }
 
-/** Ids of the processes that work in a folder below `parent`. */
+/** Ids of the processes whose working folder is below `parent`. */
 function processesWithin(parent: string): number[] {
   return readdirSync('/proc')
     .map(Number)

@@ -1,4 +1,4 @@
-/** Knows how to run one job in a process of its own (argument 1: JSON), for the tests. */
+/** Test program that runs one job in its own process (argument 1: JSON). */
 import { createSharedClock } from '../../../src/clock.ts';
 import { allJobs } from '../../../src/jobs/all-jobs.ts';
 import { createScheduler } from '../../../src/jobs/runner/scheduler.ts';

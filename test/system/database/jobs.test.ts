@@ -1,4 +1,4 @@
-/** Guarantees that a job survives the death of its process, and what the jobs and bootstrap commands say. */
+/** Tests that a job survives the death of its process, and the output of the jobs and bootstrap commands. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -74,7 +74,7 @@ describe('expire-keys in two processes', () => {
     await expectEachOnce(10_000);
   });
 
-  it('killed by SIGKILL in the middle is taken over, and no key is missed or done twice', async () => {
+  it('takes over a run killed by SIGKILL, and expires no key twice or never', async () => {
     await insertDueKeys(20_000);
     const victim = startReplica(test.settings, now);
     const exited = once(victim, 'exit');
@@ -84,7 +84,7 @@ describe('expire-keys in two processes', () => {
     expect(await audited()).toBeLessThan(20_000);
     const runs = () => test.database.db.selectFrom('job_runs').selectAll().execute();
     expect(await runs()).toMatchObject([{ bucket: now, state: 'running', attempt: 1 }]);
-    // What time would bring about: the lease of the dead one ends.
+    // Simulates elapsed time: the killed process's lease expires.
     await test.database.db.updateTable('job_runs').set({ lease_until: 0 }).execute();
     const successor = startReplica(test.settings, now + 60_000);
     expect(await outcomeOf(successor)).toMatchObject({ state: 'done', attempt: 2 });

@@ -1,4 +1,4 @@
-/** Knows how to run migrations in a process of its own (argument 1: JSON), telling each statement, for the tests. */
+/** Test program that runs migrations in its own process (argument 1: JSON) and reports each statement. */
 import { createLog } from '../../../src/log.ts';
 import { Secret } from '../../../src/secret.ts';
 import { migrate } from '../../../src/store/migrations/migrate.ts';

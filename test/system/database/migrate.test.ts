@@ -1,4 +1,4 @@
-/** Guarantees that migrations survive the death of the runner and of the server, and what the command says. */
+/** Tests that migrations survive the death of runner and server, and the output of the command. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -53,7 +53,7 @@ interface Runner {
   readonly child: ChildProcess;
   /** Resolves when the runner is about to run that statement. */
   reached(migration: string, number: number): Promise<void>;
-  /** Everything it has printed, parsed. */
+  /** All of its output, parsed. */
   readonly stated: Record<string, unknown>[];
 }
 
@@ -90,7 +90,7 @@ async function kill(runner: Runner): Promise<void> {
 }
 
 describe('a runner killed by SIGKILL', () => {
-  it('between two statements is replaced, and each statement has run once', async () => {
+  it('replaces a runner killed between two statements, and runs each statement once', async () => {
     await using database = await createEmptyDatabase();
     const inserts = Array.from({ length: 40 }, (_, n) => `INSERT INTO a VALUES (${n})`);
     write('0001_a', `CREATE TABLE a (id INT);\n${inserts.join(';\n')}`);
@@ -104,7 +104,7 @@ describe('a runner killed by SIGKILL', () => {
     expect(rows.map((row) => row.id)).toEqual(inserts.map((_, n) => n));
   });
 
-  it('during a long ALTER, which the server finishes alone, is replaced without repeating it', async () => {
+  it('replaces a runner killed during a long ALTER that the server completes, without repeating it', async () => {
     await using database = await createEmptyDatabase();
     write('0001_many', manyRows);
     write('0002_wide', 'ALTER TABLE many ADD COLUMN wide INT NOT NULL DEFAULT 7, ALGORITHM=COPY');
@@ -123,7 +123,7 @@ describe('a runner killed by SIGKILL', () => {
     expect(columns).toEqual([{ n: 200_000, wide: 7 }]);
   });
 
-  it('holding the lease lets the one waiting behind it in after the lease has run out', async () => {
+  it('admits the waiting runner after the lease of the killed one expires', async () => {
     await using database = await createEmptyDatabase();
     write('0001_a', 'CREATE TABLE a (id INT); CREATE TABLE b AS SELECT SLEEP(600) AS slept');
     const first = startRunner(database.settings);
@@ -141,7 +141,7 @@ describe('a runner killed by SIGKILL', () => {
 });
 
 describe('a server killed by SIGKILL', () => {
-  it('during an ALTER loses nothing: the next run resumes at that statement', async () => {
+  it('loses nothing during an ALTER: the next run continues at that statement', async () => {
     const home = mkdtempSync(join(tmpdir(), 'gw-'));
     const start = await prepareServer(home);
     let server = await start();
@@ -226,7 +226,7 @@ describe('gatewright migrate', () => {
         stderr: expect.stringMatching(/newer than this build.*9999_future/),
       });
     }
-    // Not even a key of the deployment was made.
+    // No key of the deployment was created.
     expect(await select(database.settings, 'SELECT * FROM data_keys')).toEqual([]);
   });
 
@@ -250,7 +250,7 @@ describe('gatewright migrate', () => {
   });
 
   it.each([[['migrate']], [['migrate', '--status']], [['jobs', 'list']]])(
-    'on a current schema loads nothing that only migrating or clients need: %j',
+    'loads nothing that only migrating or clients need on a current schema: %j',
     async (words) => {
       await using test = await createTestDatabase();
       const { exitCode, stderr } = await runCli(words, test.settings, {
@@ -300,7 +300,9 @@ describe('Ctrl-C while a migration waits for a lock', () => {
     const [[status], reported] = await Promise.all([once(child, 'exit'), text(child.stderr!)]);
     expect({ status, reported }).toMatchObject({
       status: code,
-      reported: expect.stringMatching(/gatewright: Stopped before statement 1 of .*continues there/),
+      reported: expect.stringMatching(
+        /gatewright: Stopped before statement 1 of .*continues there/,
+      ),
     });
     await holder.end();
     expect(await runCli(['migrate'], test.settings)).toMatchObject({ exitCode: 0 });
@@ -339,7 +341,7 @@ function settingsOf(home: string): DatabaseSettings {
   };
 }
 
-/** What its time would bring about: the lease of a dead runner ends. */
+/** Simulates elapsed time: the killed runner's lease expires. */
 async function endLease(settings: DatabaseSettings): Promise<void> {
   await select(settings, "UPDATE leases SET expires_at = '1970-01-02'");
 }

@@ -1,4 +1,4 @@
-/** Guarantees of the command that rotates the master key: it tells how far it is, and what to set. */
+/** Tests the command that rotates the master key: its progress, and the settings it names. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createKeyring } from '../../../src/auth/keyring.ts';

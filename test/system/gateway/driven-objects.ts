@@ -1,4 +1,4 @@
-/** Knows what a client of OpenAI does with what it keeps, and what it is told in a form that two keepers can be compared by. */
+/** Uses stored objects with the OpenAI SDK, and records responses in a form that two gateways can be compared by. */
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
 
@@ -8,7 +8,7 @@ export const weather = {
   function: { name: 'weather', parameters: { type: 'object', properties: {} } },
 };
 
-/** Answers as they can be compared: with numbers in place of ids, and no times. */
+/** Comparable responses: ids replaced by numbers, without times. */
 class Transcript {
   readonly reported: [string, unknown][] = [];
   readonly #ids = new Map<string, string>();
@@ -195,7 +195,7 @@ async function driveResponses(client: OpenAI, transcript: Transcript): Promise<v
   await transcript.refused('foreground', responses.cancel(id));
 }
 
-/** What a client is told that makes, asks for, changes and deletes one of each, with every helper it has. */
+/** Responses to creating, reading, changing and deleting one object of each kind, with every SDK helper. */
 export async function driveObjects(client: OpenAI): Promise<readonly [string, unknown][]> {
   const transcript = new Transcript();
   const storeId = await driveFiles(client, transcript);

@@ -1,4 +1,4 @@
-/** Guarantees that a client of OpenAI finds at a gateway that passes objects on what it finds at their keeper, also when that gateway is killed on the way. */
+/** Tests that an OpenAI client gets the same from a gateway that forwards objects as from the gateway that stores them, also when the forwarding one is killed. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openProviderLists } from '../../../src/gateway/objects/provider-lists.ts';
@@ -17,18 +17,18 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 import { sendJson, type TestUpstream } from '../../support/upstream/upstream.ts';
 import { driveObjects, poll, textFile, weather } from './driven-objects.ts';
 
-/** Keeps everything, over a model that only chats. */
+/** Stores every object, with a model that only supports chats. */
 let keeper: Inference;
-/** Whose gateway passes everything on to the keeper; its process is the one that is killed. */
+/** Forwards everything to the storing gateway; its process is killed. */
 let passing: TestServer;
 let gateway: GatewayProcess;
 let gate: StatementGate;
 let key: string;
 let theirs: string;
-/** Of a workspace of its own at the keeper. */
+/** Key of a separate workspace at the storing gateway. */
 let direct: OpenAI;
 
-/** Texts that the model answers only when it is told to, and what tells it. */
+/** Texts that the model answers on a signal only, and the signals. */
 const unanswered = new Map<string, () => void>();
 const awaited = new Map<string, Promise<void>>();
 
@@ -38,7 +38,7 @@ function holdAnswerTo(text: string): void {
   unanswered.set(text, resolve);
 }
 
-/** Which of them it was asked. */
+/** Requested texts among them. */
 const requested = new Set<string>();
 
 const callNamed = (name: string, given: object) => ({
@@ -166,7 +166,7 @@ function start(more: { database?: StatementGate['settings']; port?: number } = {
   });
 }
 
-/** Whether the gateway is to die before it has written down whose the object is that the keeper has made. */
+/** Whether the gateway is killed before it records the owner of a created object. */
 let losesOwners = false;
 let lost = 0;
 const fateOf = (statement: string): 'pass' | 'hold' => {
@@ -175,7 +175,7 @@ const fateOf = (statement: string): 'pass' | 'hold' => {
   return 'hold';
 };
 
-it('for all that a client has helpers for: answers, events and refusals', async () => {
+it('returns the same responses, events and errors for everything that SDKs have helpers for', async () => {
   const passed = clientAt(gateway.inferenceUrl, key);
   holdAnswerTo('later');
   const [here, there] = await Promise.all([passed, direct].map(driveObjects));
@@ -183,9 +183,9 @@ it('for all that a client has helpers for: answers, events and refusals', async 
   expect(here).toEqual(there);
 });
 
-it('and where it is killed while helpers poll, and started again, they come to their end; what was streamed is told to its end', async () => {
+it('completes polling helpers and ends streams when killed and restarted', async () => {
   const port = Number(new URL(gateway.inferenceUrl).port);
-  /** What the helpers have asked for, once it was answered. */
+  /** Requests of the helpers that were answered. */
   const polls = new Set<string>();
   const client = clientAt(gateway.inferenceUrl, key, 50).withOptions({
     fetch: async (url, init) => {
@@ -202,7 +202,7 @@ it('and where it is killed while helpers poll, and started again, they come to t
   const polled = await threads.create(threadOf('polled'));
   const streamed = await threads.create(threadOf('streamed'));
   const store = await client.vectorStores.create({ name: 'plants' });
-  // Files of a store are read one after the other: the others wait for the first.
+  // Files of a store are ingested sequentially: the others wait for the first.
   const texts = ['polled', 'both', 'submitted', 'streamed', 'half', 'Moss.'];
   for (const text of texts) holdAnswerTo(text);
   for (const set of [requested, polls]) set.clear();
@@ -239,7 +239,7 @@ it('and where it is killed while helpers poll, and started again, they come to t
   const [runId, halfId] = [await reportedRun.promise, await responseId.promise];
   const background = { model: 'gpt-test', input: 'half', background: true };
   const behind = await client.responses.create(background);
-  // What makes something has been answered: helpers ask for it again where it has not, and then there are two.
+  // Creates have been answered: helpers repeat unanswered ones, which would leave two objects.
   await eventually(() => {
     expect([...requested]).toEqual(expect.arrayContaining(texts));
     expect(polls.size).toBe(runs.length + uploads.length);
@@ -271,7 +271,7 @@ it('and where it is killed while helpers poll, and started again, they come to t
   });
 });
 
-it('and where it is killed between what the keeper has made and whose it is, that is found for its owner, who goes on with it', async () => {
+it('finds the owner of an object when killed between its creation and its record', async () => {
   await gateway.kill();
   gateway = await start({ database: gate.settings });
   losesOwners = true;

@@ -1,4 +1,4 @@
-/** Guarantees that files pass a gateway at the pace of who takes them, and that nothing is left unaccounted of one whose gateway is killed. */
+/** Tests that files pass a gateway at the receiver's pace, and that a killed gateway leaves nothing uncharged. */
 import { once } from 'node:events';
 import {
   type ClientRequest,
@@ -27,20 +27,20 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 import { sendJson } from '../../support/upstream/upstream.ts';
 
 const mebibyte = 1024 * 1024;
-/** Far beyond what the system keeps of a connection on its way. */
+/** Far beyond the buffers of the system for a connection. */
 const fileBytes = 128 * mebibyte;
-/** Of four connections' ends, with what the gateway itself has at hand. */
+/** Buffers of four connection ends, and of the gateway. */
 const onTheWayBytesMax = 96 * mebibyte;
 const piece = Buffer.alloc(64 * 1024, 'x');
 
 let server: TestServer;
 let provider: Server;
 let trusted: string;
-/** Goes on where others are killed. */
+/** The gateway that keeps running. */
 let gateway: GatewayProcess;
 let ours: string;
 let theirs: string;
-/** What the provider does with what it is asked. */
+/** Behaviour of the provider. */
 let take: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 let made = 0;
 
@@ -101,7 +101,7 @@ afterAll(async () => {
   await new Promise((resolve) => provider.close(resolve));
 });
 
-/** Reads all of it and has a file then. */
+/** Reads the whole body and returns a file. */
 async function keep(request: IncomingMessage, response: ServerResponse): Promise<void> {
   let bytes = 0;
   for await (const some of request) bytes += some.length;
@@ -111,12 +111,12 @@ async function keep(request: IncomingMessage, response: ServerResponse): Promise
 
 interface Sending {
   readonly form: ClientRequest;
-  /** What has been taken of it. */
+  /** Bytes read so far. */
   bytes: number;
   readonly answer: Promise<{ status: number; body: { id: string; bytes: number } }>;
 }
 
-/** Sends so many bytes as one form, no faster than they are taken; what is not sent of `said` does not come. */
+/** Sends this many bytes as one form, no faster than they are read; the rest of the announced length is never sent. */
 function upload(to: GatewayProcess, bytes: number, stated = bytes): Sending {
   const form = send(`${to.inferenceUrl}/v1/files`, {
     method: 'POST',
@@ -151,7 +151,7 @@ const ask = (key: string, path: string) =>
     authorization: `Bearer ${key}`,
   });
 
-/** What the jobs do of which the rest is told, so long after now. */
+/** Counts of the jobs for the remainder, this long after now. */
 async function runJobs(afterMs: number) {
   const { database, app, settings, clock } = server;
   await database.db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
@@ -211,7 +211,7 @@ it.each(['half', 'all'] as const)(
       expect.objectContaining({ organisationId, workspaceId, kind: 'files' }),
     ]);
     expect(await pending()).toEqual([]);
-    // Who was busy a moment ago may take some again before it sees that it is not.
+    // A gateway that was busy a moment ago may reserve again before it becomes idle.
     const { db } = server.database;
     await eventually(async () => {
       await runJobs(outcomeDelayMaxMs);
@@ -235,7 +235,7 @@ it('is taken from its sender no faster than the provider takes it', async () => 
   };
   const waiting = upload(gateway, fileBytes);
   await requested.promise;
-  // Another one of the same size goes by, in which time nothing but the provider holds this one up.
+  // Another upload of the same size completes, so only the provider holds this one up.
   expect((await upload(gateway, fileBytes).answer).body.bytes).toBe(fileBytes);
   expect(waiting.bytes).toBeLessThan(onTheWayBytesMax);
   goOn.resolve();
@@ -266,7 +266,7 @@ it('is taken from the provider no faster than its reader takes it', async () => 
     return bytes;
   };
   const waiting = await read();
-  // Another one goes by to its end, in which time nothing but its reader holds this one up.
+  // Another download completes, so only its reader holds this one up.
   expect(await lengthOf(await read())).toBe(fileBytes);
   expect(sent[0]).toBeLessThan(onTheWayBytesMax);
   expect(await lengthOf(waiting)).toBe(fileBytes);

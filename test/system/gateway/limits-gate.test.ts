@@ -1,8 +1,8 @@
-/** Guarantees that three gateways and a crowd of callers never use more than a limit says, and that it can be used to its end. */
+/** Tests that three gateways and a crowd of callers never exceed a limit, and can use it completely. */
 import { expect, it } from 'vitest';
 import { newSeed, runGate, tell } from '../../gate/run-gate.ts';
 
-it('a limit of cost holds to the micro-dollar while streams are left, answers are cut, the window turns over and a gateway is killed', async () => {
+it('keeps a cost limit to the micro-dollar with abandoned streams, cut responses, a window change and a kill', async () => {
   const seed = newSeed();
   const report = await runGate({
     seed,

@@ -1,4 +1,4 @@
-/** Guarantees that a gateway which is killed takes nothing along that callers keep: another ends its runs, and nothing is done or charged twice. */
+/** Tests that a killed gateway loses no stored object: another one completes its runs, and nothing is done or charged twice. */
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { chargeLostSlices } from '../../../src/jobs/charge-lost-slices.ts';
@@ -16,25 +16,25 @@ import { jobContext } from '../../support/server/job-context.ts';
 import { freeze } from '../../support/server/process.ts';
 import { sendJson, type TestUpstream } from '../../support/upstream/upstream.ts';
 
-/** Where the gateway that drives a run stands when it is killed. */
+/** State of a run when the gateway that drives it is killed. */
 const moments = [
-  /** Queued: nobody has begun. */
+  /** Queued: not started. */
   'begin',
-  /** In progress, before the model is asked. */
+  /** In progress, before the model is called. */
   'prompt',
-  /** The model is asked, and has not answered. */
+  /** The model is called and has not responded. */
   'answer',
-  /** It has answered, and nothing is written. */
+  /** It has responded, and nothing is written. */
   'settle',
-  /** All is written, but not for good. */
+  /** Everything is written but not committed. */
   'commit',
-  /** It is written for good, and the gateway has not learned that. */
+  /** It is committed, and the gateway has not received the confirmation. */
   'lose',
   /** It has called a function. */
   'ask',
-  /** It has called a search, which goes on. */
+  /** It has called a search that is running. */
   'search',
-  /** It is asked, and was cancelled elsewhere. */
+  /** The model is called, and the run was cancelled elsewhere. */
   'cancel',
 ] as const;
 type Moment = (typeof moments)[number];
@@ -43,20 +43,20 @@ let inference: Inference;
 let gate: StatementGate;
 let victim: GatewayProcess;
 let key: string;
-/** Of the gateway that dies, and of the one that stays. */
+/** Clients of the gateway that is killed, and of the one that stays. */
 let clients: { readonly dying: OpenAI; readonly staying: OpenAI };
 let keyId: string;
 
-/** Requests that the provider has answered, by what it says that they have used. */
-interface Answered {
+/** Answered requests of the provider, by their reported usage. */
+interface AnsweredRequests {
   readonly moment: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
-const answered: Answered[] = [];
-/** Of which the first question is not answered. */
+const answered: AnsweredRequests[] = [];
+/** Runs whose first model call is not answered. */
 const unanswered = new Set<string>();
-/** At which statement of the dying gateway the run or thread is held, and which of them are. */
+/** The statement of the killed gateway at which the run or thread is held, and which rows. */
 const holds = new Map<string, Moment>();
 const held = new Set<Moment>();
 
@@ -86,21 +86,21 @@ const fateOf = (statement: string, before: readonly string[]): 'pass' | 'hold' |
   return isMove(moved, 'completed') && is('lose', moved) ? hold('lose', 'lose') : 'pass';
 };
 
-/** Where the gateway that reads a file into a vector store stands when it is killed. */
+/** State of a file ingestion when its gateway is killed. */
 const readingMoments = [
-  /** It has begun, and nobody knows. */
+  /** It has started, and nothing is recorded. */
   'take',
-  /** The model is asked for the second embeddings, and has not answered. */
+  /** The second embeddings are requested and not answered. */
   'embed',
-  /** They are written, but not for good. */
+  /** They are written but not committed. */
   'write',
-  /** They are written for good, and the gateway has not learned that. */
+  /** They are committed, and the gateway has not received the confirmation. */
   'forget',
-  /** All is written, and nothing says so. */
+  /** Everything is written except the final status. */
   'end',
 ] as const;
 type ReadingMoment = (typeof readingMoments)[number];
-/** At which statement the file of a store is held, and which of them are. */
+/** The statement at which the file of a store is held, and which rows. */
 const readings = new Map<string, ReadingMoment>();
 const heldReadings = new Set<ReadingMoment>();
 
@@ -185,7 +185,7 @@ beforeAll(async () => {
 const clientAt = (url: string, maxRetries = 0): OpenAI =>
   new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries, timeout: 600_000 });
 
-/** What time would bring about: whoever has died is taken for dead. */
+/** Simulates elapsed time: leases of the killed gateway expire. */
 async function endLeases(): Promise<void> {
   const { server } = inference;
   const { db } = server.database;
@@ -203,22 +203,23 @@ afterAll(async () => {
   await inference[Symbol.asyncDispose]();
 });
 
-/** What the key was charged for answers whose use is known, in micro-dollars: not for what is taken as lost. */
+/** Charges of the key for responses with known usage, in micro-dollars; excludes lost ones. */
 async function chargedUnits(): Promise<number> {
   const limit = { name: 'key', subjectId: keyId, type: 'cost', units: 100_000_000 } as const;
   const counters = await countersOf(inference.server.database.db, limit);
   return counters.reduce((sum, { used, assumed }) => sum + used - assumed, 0);
 }
 
-const units = (some: readonly Answered[]): number =>
+const units = (some: readonly AnsweredRequests[]): number =>
   some.reduce((sum, one) => sum + one.inputTokens + 2 * one.outputTokens, 0);
 
-const answersOf = (moment: string): Answered[] => answered.filter((one) => one.moment === moment);
+const answersOf = (moment: string): AnsweredRequests[] =>
+  answered.filter((one) => one.moment === moment);
 
-const tokens = (some: readonly Answered[]): number =>
+const tokens = (some: readonly AnsweredRequests[]): number =>
   some.reduce((sum, one) => sum + one.inputTokens + one.outputTokens, 0);
 
-it('in every state of a run, and of a response: no step is there twice, and no answer is charged twice', async () => {
+it('repeats no step and charges no response twice, in every state of a run and a response', async () => {
   const { dying, staying } = clients;
   const { server, upstream } = inference;
   const { db } = server.database;
@@ -286,7 +287,7 @@ it('in every state of a run, and of a response: no step is there twice, and no a
       expect(status).toBe(moment === 'cancel' ? 'cancelled' : 'completed');
     });
   }
-  // The model is asked again only where nothing of its answer was written.
+  // The model is called again only if nothing of its response was written.
   const requested = Object.fromEntries(
     moments.map((one) => [
       one,
@@ -340,13 +341,13 @@ it('in every state of a run, and of a response: no step is there twice, and no a
   expect(await chargedUnits()).toBe(units(answered));
 });
 
-it('on the way of the helpers of a client, and started again, is where they come to their end', async () => {
+it('completes the helpers of a client when killed and restarted', async () => {
   const { server, upstream } = inference;
   const trusted = upstream.host;
   const port = Number(new URL(victim.inferenceUrl).port);
   const start = () => startGatewayProcess({ settings: server.settings, trusted, port });
   victim = await start();
-  /** Of what the helpers poll. */
+  /** Objects that the helpers poll. */
   const polls = new Set<string>();
   const client = clientAt(victim.inferenceUrl, 50).withOptions({
     fetch: async (url, init) => {
@@ -392,7 +393,7 @@ it('on the way of the helpers of a client, and started again, is where they come
   response.on('response.created', (event) => responseId.resolve(event.response.id));
   const brokenToo = expect(response.done()).rejects.toThrow();
   const [runId, halfId] = [await reportedRun.promise, await responseId.promise];
-  // What makes something has been answered: helpers ask for it again where it has not, and then there are two.
+  // Creates have been answered: helpers repeat unanswered ones, which would leave two objects.
   await eventually(() => {
     expect([...unanswered]).toEqual([]);
     expect(polls.size).toBe(polled.length + 1);
@@ -413,7 +414,7 @@ it('on the way of the helpers of a client, and started again, is where they come
   expect(types.at(-1)).toBe('response.failed');
 });
 
-it('while it reads files into vector stores: another goes on behind what is written, and no chunk is there twice', async () => {
+it('continues ingestion after the written chunks in another process, and stores no chunk twice', async () => {
   const { server, upstream } = inference;
   await victim.kill();
   const settings = { ...server.settings, database: gate.settings };
@@ -456,7 +457,7 @@ it('while it reads files into vector stores: another goes on behind what is writ
       .filter(({ url }) => url.endsWith('/embeddings'))
       .flatMap(({ body }) => JSON.parse(body.toString()).input as string[]);
     const times = chunks.map((text) => requested.filter((one) => one === text).length);
-    // Again are only those whose embeddings were on their way, or were not written: one question of 32.
+    // Only unanswered or unwritten embeddings are requested again: one request of 32.
     const isAgain = moment === 'embed' || moment === 'write';
     expect(times, moment).toEqual(chunks.map((_, n) => (isAgain && n >= 32 && n < 64 ? 2 : 1)));
   }

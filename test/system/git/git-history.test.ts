@@ -1,4 +1,4 @@
-/** Guarantees that a later commit is told from a rewritten history, cheaply, whatever the cache holds. */
+/** Tests that descent and rewritten history are distinguished, cheaply, whatever the cache contains. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openGit } from '../../../src/sync/source/git.ts';
@@ -24,7 +24,7 @@ async function descentOf(source: Source, earlier: string): Promise<Descent> {
   return await source.descent!(earlier, info.revision!);
 }
 
-/** Adds so many commits to a branch at once. */
+/** Adds this many commits to a branch at once. */
 function addCommits(repository: Repository, branch: string, count: number): void {
   const tip = repository.git(['rev-parse', branch]);
   const tree = repository.git(['rev-parse', `${branch}^{tree}`]);

@@ -1,4 +1,4 @@
-/** Guarantees that a hostile repository costs bounded time, memory and disk, and that a fetch which was killed hinders no later one. */
+/** Tests that a hostile repository costs bounded time, memory and disk, and that a killed fetch does not block later ones. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ function commitTree(repository: Repository, tree: string): void {
 }
 
 describe('a hostile repository', () => {
-  it('of a hundred objects that stand for ten thousand million files is refused', async () => {
+  it('is rejected when a hundred objects stand for ten thousand million files', async () => {
     const repository = newRepository();
     let id = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');
     let kind = '100644 blob';
@@ -72,7 +72,7 @@ describe('a hostile repository', () => {
     expect(failure.message).toContain('more files than can be read');
   });
 
-  it('of folders within folders, three hundred deep, is told to be too deep', async () => {
+  it('is rejected when its folders are three hundred deep', async () => {
     const repository = newRepository();
     repository.commit('main', { [`${'d/'.repeat(300)}a.yaml`]: 'a: 1\n' });
     const { files, faults } = await open(repository.url).read();
@@ -80,7 +80,7 @@ describe('a hostile repository', () => {
     expect(faults).toMatchObject([{ message: 'more than 50 folders deep' }]);
   });
 
-  it('that sends a huge file although it was told not to is read without it', async () => {
+  it('is read without a huge file that it sends although the fetch excludes it', async () => {
     const repository = newRepository();
     repository.git(['config', 'uploadpack.allowFilter', 'false']);
     const large = Buffer.alloc(96 * 1024 * 1024);
@@ -94,7 +94,7 @@ describe('a hostile repository', () => {
     expect(faults.map(({ code }) => code)).toEqual(['file-too-large']);
   });
 
-  it('that sends more than may be fetched is cut off', async () => {
+  it('is cut off when it sends more than a fetch may contain', async () => {
     const repository = newRepository();
     const files = Array.from({ length: 8 }, (_, at) => [`f${at}.yaml`, noise()] as const);
     repository.commit('main', Object.fromEntries(files));
@@ -107,23 +107,26 @@ describe('a hostile repository', () => {
     expect((await open(repository.url).read()).files.length).toBe(8);
   });
 
-  it.each(['blob', 'tree'])('whose tag stands for a %s is refused in words', async (kind) => {
-    const repository = newRepository();
-    repository.commit('main', { 'a.yaml': 'a: 1\n' });
-    const name = kind === 'blob' ? 'main:a.yaml' : 'main^{tree}';
-    const id = repository.git(['rev-parse', name]);
-    repository.git(['tag', '-a', '-m', 'x', 'v1', id]);
-    point(repository, 'refs/tags/plain', id);
-    for (const tag of ['v1', 'plain']) {
-      const failure = await failureOf(open(`${repository.url}#${tag}`));
-      expect(failure.kind).toBe('invalidInput');
-      expect(failure.message).toContain(`stands for a ${kind}`);
-    }
-  });
+  it.each(['blob', 'tree'])(
+    'is rejected with a clear message when its tag points to a %s',
+    async (kind) => {
+      const repository = newRepository();
+      repository.commit('main', { 'a.yaml': 'a: 1\n' });
+      const name = kind === 'blob' ? 'main:a.yaml' : 'main^{tree}';
+      const id = repository.git(['rev-parse', name]);
+      repository.git(['tag', '-a', '-m', 'x', 'v1', id]);
+      point(repository, 'refs/tags/plain', id);
+      for (const tag of ['v1', 'plain']) {
+        const failure = await failureOf(open(`${repository.url}#${tag}`));
+        expect(failure.kind).toBe('invalidInput');
+        expect(failure.message).toContain(`stands for a ${kind}`);
+      }
+    },
+  );
 });
 
 describe('runs that fetch at once into one folder', () => {
-  it('all read the commit, whoever is first', async () => {
+  it('reads the commit in all runs, whichever is first', async () => {
     const repository = newRepository();
     for (let round = 0; round < 2; round += 1) {
       const commit = repository.commit('main', { 'a.yaml': `a: ${round}\n`, 'b.yaml': noise() });
@@ -158,7 +161,7 @@ describe('a fetch that was killed', () => {
         readdirSync(join(folder, `cache-${names}`), { recursive: true, encoding: 'utf8' }).some(
           (path) => path.endsWith('shallow.lock'),
         );
-      /** Whether the fetch has come as far as its lock, or was over before on a busy machine. */
+      /** Whether the fetch has reached its lock, or had ended before on a busy machine. */
       const locks = async (fetch: Promise<string>): Promise<boolean> => {
         let isOver = false;
         void fetch.then(() => {
@@ -207,7 +210,7 @@ describe('a fetch that was killed', () => {
   });
 });
 
-/** Text that does not get smaller when it is packed. */
+/** Incompressible text. */
 function noise(): string {
   return `# ${randomBytes(384 * 1024).toString('base64')}\n`;
 }

@@ -1,4 +1,4 @@
-/** Guarantees that nothing of a source is read that a permitted key has not signed, and that the refusal tells whose it was. */
+/** Tests that nothing is read that no permitted key has signed, and that the refusal names the signing key. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,7 +80,7 @@ async function refusalOf(source: Source): Promise<string> {
 }
 
 describe.skipIf(!isRunnable)('a commit', () => {
-  it('signed by a permitted GPG or SSH key is read', async () => {
+  it('is accepted when signed by a permitted GPG or SSH key', async () => {
     const rules = { gpgKeysFile: gpgFile(alice, bob), allowedSignersFile: sshFile(carol) };
     for (const signer of [alice, bob, carol]) {
       const repository = newRepository();
@@ -99,7 +99,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
     expect((await open(url, rules).read()).info.revision).toBe(commit);
   });
 
-  it('signed by a certificate of a permitted authority is read, and by one of another is not', async () => {
+  it('is accepted with a certificate of a permitted authority, and rejected with another', async () => {
     const repository = newRepository();
     const key = room.ssh();
     room.run('ssh-keygen', [
@@ -122,7 +122,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
     expect(message).toContain('which is not permitted.');
   });
 
-  it('without signature is refused before a file of it is fetched', async () => {
+  it('is rejected without a signature before any file is fetched', async () => {
     const repository = newRepository();
     const rules = { gpgKeysFile: gpgFile(alice), allowedSignersFile: sshFile(carol) };
     const commit = repository.git(['rev-parse', 'main']);
@@ -143,22 +143,25 @@ describe.skipIf(!isRunnable)('a commit', () => {
     expect(held).not.toContain(tree);
   });
 
-  it.each(['gpg', 'ssh'])('signed by a key that is not permitted is refused: %s', async (form) => {
-    const repository = newRepository();
-    const signer = form === 'gpg' ? bob : dave;
-    signCommit(repository, 'main', signer);
-    const rules = { gpgKeysFile: gpgFile(alice), allowedSignersFile: sshFile(carol) };
-    for (const some of [
-      rules,
-      { gpgKeysFile: rules.gpgKeysFile },
-      { allowedSignersFile: rules.allowedSignersFile },
-    ]) {
-      const message = await refusalOf(open(repository.url, some));
-      expect(message).toContain(`${signer.fingerprint}, which is not permitted.`);
-    }
-  });
+  it.each(['gpg', 'ssh'])(
+    'is rejected when signed by a key that is not permitted: %s',
+    async (form) => {
+      const repository = newRepository();
+      const signer = form === 'gpg' ? bob : dave;
+      signCommit(repository, 'main', signer);
+      const rules = { gpgKeysFile: gpgFile(alice), allowedSignersFile: sshFile(carol) };
+      for (const some of [
+        rules,
+        { gpgKeysFile: rules.gpgKeysFile },
+        { allowedSignersFile: rules.allowedSignersFile },
+      ]) {
+        const message = await refusalOf(open(repository.url, some));
+        expect(message).toContain(`${signer.fingerprint}, which is not permitted.`);
+      }
+    },
+  );
 
-  it('signed by a key that has expired is refused, whatever time the commit gives itself', async () => {
+  it('is rejected when signed by an expired key, whatever date it carries', async () => {
     const old = room.gpg('old', '20200101T000000');
     const repository = newRepository();
     signCommit(repository, 'main', old);
@@ -172,7 +175,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
     expect(second).toContain(`${carol.fingerprint} (carol@example.com), which has expired.`);
   });
 
-  it('signed by a key that has been revoked is refused', async () => {
+  it('is rejected when signed by a revoked key', async () => {
     const repository = newRepository();
     const mallory = room.gpg('mallory');
     signCommit(repository, 'main', mallory);
@@ -191,7 +194,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
     expect((await failureOf(open(repository.url, gone))).kind).toBe('invalidInput');
   });
 
-  it('with a signature of other content, or for another purpose, is refused', async () => {
+  it('is rejected with a signature of other content, or for another purpose', async () => {
     for (const signer of [alice, carol]) {
       const repository = newRepository();
       const signed = signCommit(repository, 'main', signer);
@@ -223,7 +226,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
     expect(message).toContain('made for "git\\u001b[2J\\u000aGood", not for git.');
   });
 
-  it('that quotes a good signature in its message is not signed', async () => {
+  it('is rejected when it only quotes a valid signature in its message', async () => {
     const repository = newRepository();
     const signed = signCommit(repository, 'main', carol);
     const text = repository.git(['cat-file', 'commit', signed]);
@@ -251,7 +254,7 @@ describe.skipIf(!isRunnable)('a tag', () => {
     expect(commitOnly).toContain('is not signed.');
   });
 
-  it('without signature, or put up again under another name, is refused', async () => {
+  it('is rejected without a signature, or when published under another name', async () => {
     const repository = newRepository();
     const commit = repository.git(['rev-parse', 'main']);
     repository.git(['tag', 'plain', commit]);
@@ -272,7 +275,7 @@ describe.skipIf(!isRunnable)('a tag', () => {
 });
 
 describe.skipIf(!isRunnable)('the permitted keys', () => {
-  it('are read anew each time; other keys make another version of the same commit', async () => {
+  it('rereads the keys each time; other keys make another version of the same commit', async () => {
     const repository = newRepository();
     const commit = signCommit(repository, 'main', carol);
     const allowedSignersFile = sshFile(carol);
@@ -309,7 +312,7 @@ describe.skipIf(!isRunnable)('the permitted keys', () => {
     }
   });
 
-  it('cost one request when nothing has changed', async () => {
+  it('costs one request when nothing has changed', async () => {
     const repository = newRepository();
     signCommit(repository, 'main', carol);
     const source = open(repository.url, { allowedSignersFile: sshFile(carol) });

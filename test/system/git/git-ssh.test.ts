@@ -1,4 +1,4 @@
-/** Guarantees that Git over ssh talks to the host that is known and to no other, and tells a changed key from an unknown one. */
+/** Tests that Git over ssh connects to known hosts only, and distinguishes changed from unknown keys. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -42,7 +42,7 @@ describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, 
     return (outcome as Failure).message;
   }
 
-  /** Runs what a message says is to be run. */
+  /** Runs the commands of a message. */
   function obey(message: string): void {
     const lines = message.split('\n').filter((line) => line.startsWith('    '));
     execFileSync('sh', ['-e', '-c', lines.join('\n')], { stdio: 'pipe' });

@@ -1,4 +1,4 @@
-/** Guarantees that manifests are read from real repositories over real https, and from nothing else. */
+/** Tests reading manifests from real repositories over real https. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -145,7 +145,7 @@ describe('reading', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('rejected sources', () => {
   it.each([
     ['a link to a file', { mode: '120000', content: '/etc/passwd' }, 'x.yaml', 'symbolic-link'],
     ['a link to a folder', { mode: '120000', content: '../..' }, 'prod', 'symbolic-link'],
@@ -158,7 +158,7 @@ describe('what is refused', () => {
     expect(files.map((one) => one.path)).toEqual(['a.yaml']);
   });
 
-  it('a link to a file that can be no manifest is none, and one that may lead to manifests is', async () => {
+  it('ignores a link to a file that cannot be a manifest, and rejects one that may lead to manifests', async () => {
     const repository = newRepository();
     const link = (content: string) => ({ mode: '120000', content });
     repository.commit('main', {
@@ -181,7 +181,7 @@ describe('what is refused', () => {
     expect(files.map(({ path }) => path)).toEqual(['a.yaml', 'sub/b.yaml']);
   });
 
-  it('a file as deep as none of a folder is read', async () => {
+  it('rejects a file that is deeper than folders permit', async () => {
     const repository = newRepository();
     const folders = (count: number): string => 'd/'.repeat(count);
     repository.commit('main', { [`${folders(50)}a.yaml`]: 'a: 1\n' });
@@ -190,7 +190,7 @@ describe('what is refused', () => {
     expect((await open(repository.url).read()).faults).toMatchObject([{ code: 'folder-depth' }]);
   });
 
-  it.each(['..', '.git', '.GIT', '.'])('a tree with an entry named %s', async (name) => {
+  it.each(['..', '.git', '.GIT', '.'])('rejects a tree with an entry named %s', async (name) => {
     const repository = newRepository();
     const blob = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');
     const inner = treeOf('100644', 'a.yaml', blob);
@@ -210,7 +210,7 @@ describe('what is refused', () => {
     expect(faults.map(({ code }) => code)).toEqual(['case-twin']);
   });
 
-  it('a file beyond the size limit, which is not even transferred', async () => {
+  it('rejects a file beyond the size limit without transferring it', async () => {
     const repository = newRepository();
     const large = `# ${'x'.repeat(3 * 1024 * 1024)}\n`;
     repository.commit('main', { 'a.yaml': 'a: 1\n', 'large.yaml': large });
@@ -221,7 +221,7 @@ describe('what is refused', () => {
     expect(files.map(({ path }) => path)).toEqual(['a.yaml']);
   });
 
-  it('more files than the limit', async () => {
+  it('rejects more files than the limit', async () => {
     const repository = newRepository();
     const id = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');
     const listing = Array.from(
@@ -234,7 +234,7 @@ describe('what is refused', () => {
     expect((await failureOf(open(repository.url).read())).kind).toBe('invalidInput');
   });
 
-  it('a branch, a folder or a repository that does not exist', async () => {
+  it('rejects a branch, a folder or a repository that does not exist', async () => {
     const repository = newRepository();
     repository.commit('production', { 'a.yaml': 'a: 1\n' });
     const branch = await failureOf(open(`${repository.url}#productoin`).read());
@@ -247,7 +247,7 @@ describe('what is refused', () => {
     expect(gone.kind).toBe('unreachable');
   });
 
-  it('a server whose certificate is not trusted', async () => {
+  it('rejects a server whose certificate is not trusted', async () => {
     const repository = newRepository();
     const source = openGit(repository.url, { cacheDirectory, access: {} });
     const failure = await failureOf(source.newest());
@@ -255,7 +255,7 @@ describe('what is refused', () => {
     expect(failure.message).toContain('certificate');
   });
 
-  it('a server that does not answer before the deadline', async () => {
+  it('rejects a server that does not respond before the deadline', async () => {
     const repository = newRepository();
     server.silent = true;
     const failure = await failureOf(open(repository.url, { timeoutMs: 300 }).newest());
@@ -266,7 +266,7 @@ describe('what is refused', () => {
 });
 
 describe('credentials', () => {
-  it('go to the server that asks for them, and stand in no message', async () => {
+  it('sends credentials only to the server that requests them, and shows them in no message', async () => {
     const repository = newRepository();
     const commit = repository.commit('main', { 'a.yaml': 'a: 1\n' });
     server.token = 'canary-4711';
@@ -283,7 +283,7 @@ describe('credentials', () => {
     }
   });
 
-  it('are not sent to where the server redirects', async () => {
+  it('sends no credentials to the target of a redirect', async () => {
     await using other = await startGitServer();
     const repository = newRepository();
     const trap = other.repository('trap');
@@ -355,7 +355,7 @@ describe('locations', () => {
   );
 });
 
-/** A tree object with one entry, in git's own bytes, whatever its name. */
+/** A tree object with one entry of any name, in git's own format. */
 function treeOf(mode: string, name: string, id: string): Buffer {
   return Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]);
 }

@@ -1,4 +1,4 @@
-/** Guarantees that repositories of this machine are read like those of a server, and that nothing in them runs. */
+/** Tests that local repositories are read like remote ones, and that nothing in them runs. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -21,7 +21,7 @@ import { parseGitLocation } from '../../../src/sync/source/git-location.ts';
 import type { Source } from '../../../src/sync/source/source-files.ts';
 
 let root: string;
-/** A working tree; its name needs care in URLs and shells. */
+/** A working tree whose name needs escaping in URLs and shells. */
 let tree: string;
 
 beforeEach(() => {
@@ -97,7 +97,7 @@ describe('a repository of this machine', () => {
     expect((await source.read()).files[0]?.content.toString()).toBe('a: 2\n');
   });
 
-  it('may be a worktree of another', async () => {
+  it('accepts a worktree of another repository', async () => {
     commit({ 'a.yaml': 'a: 1\n' });
     const other = join(root, 'other');
     git('worktree', 'add', '--quiet', '-b', 'side', other);
@@ -193,7 +193,7 @@ describe('a hostile repository', () => {
 });
 
 describe('is refused, with what to do:', () => {
-  it('a repository of another user', async () => {
+  it('rejects a repository of another user', async () => {
     commit({ 'a.yaml': 'a: 1\n' });
     const isRoot = process.geteuid?.() === 0;
     if (isRoot) chownSync(join(tree, '.git'), 65534, 65534);
@@ -202,7 +202,7 @@ describe('is refused, with what to do:', () => {
     expect(message).toContain('git clone --bare');
   });
 
-  it('what is no repository, or not there', async () => {
+  it('rejects a folder that is no repository, or does not exist', async () => {
     expect(await messageOf(open(join(root, 'nowhere')).read())).toBe(
       `No such repository: ${join(root, 'nowhere')}`,
     );
@@ -211,7 +211,7 @@ describe('is refused, with what to do:', () => {
     await expect(work).rejects.toThrow('Name the folder that contains .git, or a bare repository.');
   });
 
-  it('a bare repository that is named as a folder, and a ref behind a folder', async () => {
+  it('rejects a bare repository named as a folder, and a ref behind a folder', async () => {
     commit({ 'a.yaml': 'a: 1\n' });
     const bare = join(root, 'bare.git');
     git('clone', '--quiet', '--bare', tree, bare);

@@ -1,4 +1,4 @@
-/** Knows a Git server, with a folder for caches, that the tests of a file share. */
+/** Provides a Git server and a cache folder shared by the tests of a file. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ export type Repository = ReturnType<GitServer['repository']>;
 export interface SharedGit {
   readonly server: GitServer;
   readonly folder: string;
-  /** An empty one, of a name that no other has. */
+  /** Creates an empty repository with a unique name. */
   readonly newRepository: () => Repository;
 }
 
-/** To be called once in a file; `take` is given them before the first test. */
+/** Call once in a file; `take` receives them before the first test. */
 export function shareGit(take: (shared: SharedGit) => void): void {
   let shared: SharedGit;
   let names = 0;

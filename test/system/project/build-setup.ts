@@ -1,4 +1,4 @@
-/** Knows how the system tests get the built program: once a run, whole, and gone with the run. */
+/** Builds the program for the system tests, once a run, and removes it afterwards. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Path of the built `main.js`, which starts in half the time that the sources take. */
+    /** Path of the built `main.js`, which starts in half the time of the sources. */
     builtProgram: string;
   }
 }
@@ -15,7 +15,7 @@ declare module 'vitest' {
 const root = resolve(import.meta.dirname, '../../..');
 
 export default async function setup(project: TestProject): Promise<() => void> {
-  // Within the clone, whose package.json and migrations belong to it.
+  // Inside the clone, whose package.json and migrations belong to it.
   mkdirSync(join(root, '.cache'), { recursive: true });
   const directory = mkdtempSync(join(root, '.cache/built-'));
   const script = join(root, 'scripts/build.mjs');

@@ -1,4 +1,4 @@
-/** Guarantees that the package works as it is published: bundle, migrations and manifest, nothing else beside it. */
+/** Tests the package as published: bundle, migrations and manifest only. */
 import {
   chownSync,
   cpSync,
@@ -25,7 +25,7 @@ beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'gatewright-built-'));
   cpSync(dirname(inject('builtProgram')), join(directory, 'dist'), {
     recursive: true,
-    // Other files of tests keep there what they share.
+    // Other test files store shared data there.
     filter: (path) => basename(path) !== 'first-start',
   });
   for (const name of ['migrations', 'package.json']) {
@@ -34,7 +34,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-it('the built program migrates a database and runs its jobs', async () => {
+it('migrates a database and runs its jobs with the built program', async () => {
   await using database = await createEmptyDatabase();
   const program = join(directory, 'dist/main.js');
   const migrated = await runCli(['migrate'], database.settings, { program });
@@ -46,7 +46,7 @@ it('the built program migrates a database and runs its jobs', async () => {
   expect(ran).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('keys 0') });
 });
 
-it('the built program reaches a database over TLS, and tells why one refuses it', async () => {
+it('connects over TLS with the built program, and reports why a database refuses it', async () => {
   using pki = createPki();
   const authority = pki.authority('house');
   const issued = authority.issue({ name: 'good', altNames: 'DNS:localhost' });
@@ -84,7 +84,7 @@ describe('compiled code that is kept for the next start', () => {
   let folder: string;
   const start = (words: readonly string[], env: Record<string, string> = {}) =>
     runCli(words, null, { program: program(), env: { NODE_COMPILE_CACHE: folder, ...env } });
-  /** Of the command `settings`. */
+  /** Output of the command `settings`. */
   const storedFile = () =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => /gatewright-settings-[\w-]+\.cjs$/.test(name))

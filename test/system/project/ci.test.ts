@@ -1,4 +1,4 @@
-/** Guarantees of `.ci/run` and of the end of a test run: one line that counts, and how to repeat what failed. */
+/** Tests `.ci/run` and the end of a test run: the summary line, and how to repeat failures. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs `.ci/run` with a program in the place of npm. */
+/** Runs `.ci/run` with a program in place of npm. */
 function runCi(npm: string) {
   cpSync(join(root, '.ci'), join(folder, '.ci'), { recursive: true });
   mkdirSync(join(folder, 'bin'));
@@ -83,7 +83,7 @@ it('names the command that repeats each failed file', () => {
   expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^1 passed, 3 failed/);
 });
 
-/** Runs programs of one line in the place of suites. */
+/** Runs one-line programs in place of suites. */
 function runSuites(
   suites: readonly { name: string; code: string; usualMs?: number; missing?: string }[],
   totalMs: number,

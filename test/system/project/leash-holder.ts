@@ -1,4 +1,4 @@
-/** Knows how to hold a process, and one that it started, on a leash until this one is killed, for the tests. */
+/** Test program that holds a process and its child on a leash until this one is killed. */
 import { spawnLeashed } from '../../../src/embedded/leash.ts';
 
 spawnLeashed(['/bin/sh', '-c', 'sleep 1000 & echo $!; wait'], { cwd: '/', output: 1 });

@@ -1,4 +1,4 @@
-/** Guarantees that no server and no database outlives the `npm start` that made them, however that ends. */
+/** Tests that no server and no database outlives the `npm start` that started them, however that ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -26,7 +26,7 @@ let npm: ChildProcess;
 let output: string;
 let started: Running[];
 
-/** A clone that is set up already and runs the program, built because its sources take longer to start. */
+/** A clone that is set up already; it runs the built program, because the sources take longer to start. */
 beforeEach(async () => {
   home = createTestHome();
   await fillUsedHome(home.path);
@@ -54,7 +54,7 @@ interface Running {
   readonly command: string;
 }
 
-/** What was started by a process or by what it started, nearest first. */
+/** Descendants of a process, nearest first. */
 function descendants(pid: number): Running[] {
   const children = readdirSync('/proc').flatMap((name) => {
     try {
@@ -69,7 +69,7 @@ function descendants(pid: number): Running[] {
   return [...children, ...children.flatMap((child) => descendants(child.pid))];
 }
 
-/** Runs `npm start` until it watches; yields all that it runs. */
+/** Runs `npm start` until it watches; returns all of its processes. */
 async function start(): Promise<Running[]> {
   output = '';
   started = [];
@@ -102,18 +102,18 @@ it.each([
   ['shell', 'SIGKILL'],
   ['wrapper', 'SIGTERM'],
   ['wrapper', 'SIGKILL'],
-] as const)('the end of %s by %s ends server and database', async (target, signal) => {
+] as const)('ends server and database when %s ends by %s', async (target, signal) => {
   const running = await start();
   const find = (pattern: RegExp) => running.find(({ command }) => pattern.test(command))?.pid;
   const server = find(/main\.ts up/)!;
   const database = find(/(mariadbd|mysqld) /)!;
   const wrapper = find(/^\S*node scripts\/run\.mjs/)!;
-  // A shell that replaces itself by its last command is the wrapper.
+  // The wrapper is a shell that replaces itself by its last command.
   const shell = find(/^\S*sh -c /) ?? wrapper;
   expect([server, database, wrapper].every((pid) => isRunning(pid))).toBe(true);
   process.kill({ npm: npm.pid!, shell, wrapper }[target], signal);
   await eventually(() => expect([server, database].filter(isRunning)).toEqual([]));
-  // In order, which a kill is not: the home is left as by Ctrl-C.
+  // An orderly end, unlike a kill: the home is left as after Ctrl-C.
   expect(readdirSync(home.path).filter((name) => /^run|running|database\.json/.test(name))).toEqual(
     [],
   );

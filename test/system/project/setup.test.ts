@@ -1,4 +1,4 @@
-/** Guarantees of a clone: the launcher and the set-up script find what is there and say what is not. */
+/** Tests the launcher and the set-up script in a clone: they find what exists and report what does not. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(clone, { recursive: true, force: true }));
 
-/** A program in the place of npm that only notes what it was asked. */
+/** A program in place of npm that only records its arguments. */
 function fakeNpm(exitCode: number): { env: NodeJS.ProcessEnv; calls: () => string[] } {
   const script = join(clone, 'npm.js');
   const calls = join(clone, 'calls');
@@ -47,12 +47,12 @@ function fakeNpm(exitCode: number): { env: NodeJS.ProcessEnv; calls: () => strin
   };
 }
 
-/** Stands in for the program that the target starts. */
+/** Replaces the program that the target starts. */
 function writeMain(text: string): void {
   writeFileSync(join(clone, 'src/main.ts'), text);
 }
 
-/** Lets the clone depend on one package, because npm takes long to ask for hundreds in vain. */
+/** Lets the clone depend on one package, because npm takes long to request hundreds in vain. */
 function dependOnOne(): void {
   const name = 'gatewright';
   const dependencies = { ms: '2.1.3' };
@@ -67,7 +67,7 @@ function dependOnOne(): void {
   write('package-lock.json', { lockfileVersion: 3, requires: true, packages });
 }
 
-/** A server of TCP connections, which does `answer` with what a client sends. */
+/** A TCP server that calls `answer` with the client's data. */
 async function listen(answer: (socket: Socket) => void) {
   const server = createServer((socket) => {
     socket.on('error', () => {}).on('data', () => answer(socket));
@@ -103,7 +103,7 @@ it('installs the dependencies once, and again when the lock file changes', async
   expect(calls()).toHaveLength(2);
 });
 
-/** `npm run build` needs the packages for development, as tests do. */
+/** `npm run build` needs the development packages, like tests. */
 async function build(env: NodeJS.ProcessEnv) {
   writeFileSync(join(clone, 'scripts/build.mjs'), `console.log('built');`);
   return await runTarget('build', env);
@@ -205,7 +205,7 @@ it('shows that a long set-up goes on as long as something comes, and lets npm gi
   let reported = '';
   for await (const chunk of set.stderr) {
     reported += String(chunk);
-    // By now it would have been given up if nothing came.
+    // By now it would have been abandoned without any data.
     if (/npm is still working, \d{2} s so far/.test(reported)) set.stdin.end();
   }
   expect(reported).toMatch(/still working[\s\S]*dependencies ready/);

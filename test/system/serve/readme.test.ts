@@ -11,7 +11,7 @@ const [startSample, editSample] = [...readme.matchAll(/```text\n([\s\S]*?)```/g)
   linesOf(block!),
 );
 
-/** Lines without what differs by machine: ports, paths, the engine's patch version, `--home`. */
+/** Normalised lines: without ports, paths, the engine's patch version and `--home`. */
 function linesOf(text: string): string[] {
   return text
     .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
@@ -24,7 +24,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Lines of a sample that the output lacks, or has in another order. */
+/** Lines of a sample that are missing in the output, or in another order. */
 function missingLines(sample: readonly string[], output: readonly string[]): string[] {
   let from = 0;
   return sample

@@ -1,4 +1,4 @@
-/** Guarantees of `gatewright serve`: it starts only on sound ground, says where it listens, and stops cleanly. */
+/** Tests `gatewright serve`: it starts only with valid settings and schema, reports its addresses, and stops cleanly. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-interface Served {
+interface ServeProcess {
   readonly child: ChildProcess;
   readonly adminUrl: string;
   readonly metricsUrl: string;
@@ -30,13 +30,13 @@ interface Served {
   readonly exit: Promise<[number | null, NodeJS.Signals | null]>;
 }
 
-/** Resolves once the process says that it listens. */
+/** Resolves once the process reports that it listens. */
 async function serve(
   database: DatabaseSettings,
   words: string[] = [],
   env: Record<string, string> = {},
   program = inject('builtProgram'),
-): Promise<Served> {
+): Promise<ServeProcess> {
   const child = spawn(
     process.execPath,
     [program, 'serve', '--port', '0', '--metrics-port', '0', ...words],
@@ -66,16 +66,16 @@ async function serve(
   return { child, adminUrl: adminUrl!, metricsUrl: metricsUrl!, lines, exit };
 }
 
-function messages(served: Served): string[] {
+function messages(served: ServeProcess): string[] {
   return served.lines.map((line) => JSON.parse(line).msg);
 }
 
-function dial(served: Served): Socket {
+function dial(served: ServeProcess): Socket {
   return connect(Number(new URL(served.adminUrl).port), '127.0.0.1').on('error', () => {});
 }
 
-/** A connection that has had an answer and may ask again. */
-async function dialIdle(served: Served): Promise<Socket> {
+/** A keep-alive connection that has received a response. */
+async function dialIdle(served: ServeProcess): Promise<Socket> {
   const idle = dial(served);
   idle.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(String((await once(idle, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 .*keep-alive/is);
@@ -86,7 +86,7 @@ const probe = (url: string) => exchange('GET', url, undefined, {});
 
 describe('gatewright serve', () => {
   it.each([[[]], [['--migrate']]])(
-    'on a current schema loads nothing that only migrating needs: %j',
+    'loads nothing that only migrating needs on a current schema: %j',
     async (words) => {
       await using test = await createTestDatabase();
       const served = await serve(test.settings, words, tellingLoads, sourceProgram);
@@ -109,7 +109,7 @@ describe('gatewright serve', () => {
     expect(served.lines.join('\n')).not.toContain(masterKey);
   });
 
-  it('told to stop says not ready for a while, and serves all', async () => {
+  it('reports not ready while it still serves after a stop signal', async () => {
     await using test = await createTestDatabase();
     const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
     const idle = await dialIdle(served);
@@ -150,7 +150,7 @@ describe('gatewright serve', () => {
     stalled.destroy();
   });
 
-  it('told twice to stop ends at once', async () => {
+  it('ends at once after a second stop signal', async () => {
     await using test = await createTestDatabase();
     const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
     const again = setInterval(() => served.child.kill('SIGTERM'), 100);
@@ -186,20 +186,20 @@ describe('gatewright serve', () => {
     expect(refused.stderr).not.toContain(other);
   });
 
-  it('without a master key says how to make one', async () => {
+  it('explains how to create a master key when there is none', async () => {
     await using test = await createTestDatabase();
     const refused = await runCli(['serve'], test.settings);
     expect(refused.exitCode).toBe(5);
     expect(refused.stderr).toContain('openssl rand -base64 32');
   });
 
-  it('without a database says what to set', async () => {
+  it('names the settings when there is no database', async () => {
     const refused = await runCli(['serve'], null, { env: { GATEWRIGHT_MASTER_KEY: masterKey } });
     expect(refused.exitCode).toBe(5);
     expect(refused.stderr).toContain('DB_HOST');
   });
 
-  it('on a database that does not answer within the time for it ends with 6, in words', async () => {
+  it('exits with 6 and a message when the database does not respond in time', async () => {
     await using test = await createTestDatabase();
     const refused = await runCli(
       ['serve', '--port', '0', '--metrics-port', '0'],
@@ -248,7 +248,7 @@ describe('gatewright serve', () => {
     expect(await served.exit).toEqual([0, null]);
   });
 
-  it('told to stop while it waits for its database ends at once', async () => {
+  it('ends at once when stopped while it waits for its database', async () => {
     await using test = await createEmptyDatabase();
     const settings = { ...test.settings, port: 1 };
     const served = await serve(settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
@@ -264,7 +264,7 @@ describe('gatewright serve', () => {
     await expect(serve(test.settings, [], env)).rejects.toThrow(reason);
   });
 
-  it('on a port that is taken names it and ends, with nothing left running', async () => {
+  it('names a port that is in use and ends, with nothing left running', async () => {
     await using test = await createTestDatabase();
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
@@ -297,7 +297,7 @@ describe('gatewright healthcheck', () => {
     const { port } = new URL(adminUrl);
     const ask = () => runCli(['healthcheck', '--port', port], null);
     const stdout = `http://127.0.0.1:${port}/readyz answers 200: {"status":"ok","reasons":[]}\n`;
-    // As an engine does, which counts only several silences: on a busy machine one may pass.
+    // Like an engine that requires several failed probes, because one may fail on a busy machine.
     await eventually(async () => expect(await ask()).toMatchObject({ exitCode: 0, stdout }));
     child.kill('SIGTERM');
     await exit;

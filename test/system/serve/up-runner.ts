@@ -1,4 +1,4 @@
-/** Knows how a test runs `gatewright up` as its user does, and waits for what it prints. */
+/** Runs `gatewright up` in a process, and waits for its output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
@@ -10,25 +10,25 @@ interface RunOptions {
   readonly env?: Record<string, string>;
   readonly cwd?: string;
   readonly before?: string;
-  /** The built program when left out. */
+  /** The built program by default. */
   readonly program?: string;
   /** Program and arguments that run it. */
   readonly as?: readonly string[];
 }
 
 export interface RunningUp extends AsyncDisposable {
-  /** Folder that it works in. */
+  /** Its working folder. */
   readonly cwd: string;
   readonly child: ChildProcess;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Resolves once standard output or standard error matches; rejects when it ends without. */
+  /** Resolves once standard output or standard error matches; rejects if it ends before. */
   readonly saw: (pattern: RegExp) => Promise<void>;
   /** Resolves with the exit code, or the name of the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Starts `gatewright up` on `home`, on a free port unless `words` name one. Disposing of it kills it. */
+/** Starts `gatewright up` on `home`, on a free port unless `words` name one. Disposal kills it. */
 export function startUp(
   home: string,
   words: readonly string[],
@@ -39,7 +39,7 @@ export function startUp(
   return runUp(['--home', home, ...port, '--offline', ...words], { env, program });
 }
 
-/** Starts `gatewright up` as its user does, after the commands of a shell in `before`. */
+/** Starts `gatewright up` after the shell commands in `before`. */
 export function runUp(
   words: readonly string[],
   {

@@ -1,4 +1,4 @@
-/** Guarantees of `gatewright up`: from a folder to a running control plane, and back without a trace. */
+/** Tests `gatewright up`: from a folder to a running control plane, restarts, and refusals. */
 
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -63,12 +63,12 @@ function readCredentials(at = home.path): Credentials {
   return JSON.parse(readFileSync(join(at, 'credentials.json'), 'utf8')) as Credentials;
 }
 
-/** Lets a test begin where `up` has run before. */
+/** Prepares a home in which `up` has run before. */
 async function useHomeOfBefore(): Promise<void> {
   await fillUsedHome(home.path);
 }
 
-/** Names of the workspaces that a running `up` serves, asked with the credentials it wrote. */
+/** Names of the workspaces that a running `up` serves, read with the credentials it wrote. */
 async function workspaceNames(): Promise<string[]> {
   const { authUrl, adminBaseUrl, clientId, clientSecret, tsgId } = readCredentials();
   const answer = await fetch(`${authUrl}/oauth2/access_token`, {
@@ -89,7 +89,7 @@ function databasePid(): number {
   return Number(lines.trim());
 }
 
-/** Until nothing more fits, whatever else is written meanwhile. */
+/** Fills the disk completely, whatever else is written meanwhile. */
 function fillDisk(path: string): void {
   const file = openSync(path, 'w');
   const block = Buffer.alloc(1024 * 1024);
@@ -114,7 +114,7 @@ spec: {name: W${at}}
   );
 }
 
-/** Runs a printed line in a shell that finds the program as one that was installed. */
+/** Runs a printed line in a shell that finds the program as if installed. */
 function runInShell(line: string, cwd: string) {
   const programs = join(home.path, 'programs');
   mkdirSync(programs, { recursive: true });
@@ -124,7 +124,7 @@ function runInShell(line: string, cwd: string) {
   return spawnSync('/bin/sh', ['-c', line], { cwd, env, encoding: 'utf8' });
 }
 
-/** What time would bring about: the lease that a killed `up` has left in the home's database ends. */
+/** Simulates elapsed time: the lease of a killed `up` in the home's database expires. */
 async function endLeases(): Promise<void> {
   const { socketPath, user, password, name } = (await findRunningDatabase(home.path))!;
   const to = { socketPath, user, password: password.reveal(), database: name };
@@ -133,14 +133,14 @@ async function endLeases(): Promise<void> {
   await connection.end();
 }
 
-/** Runs one sync and reads its JSON document; waits for no lease of a dead one. */
+/** Runs one sync and returns its JSON document; does not wait for a dead process's lease. */
 async function upOnce() {
   await using run = startUp(home.path, ['--once', '-o', 'json', '--source', source]);
   const waits = run.saw(/waiting: The lease/).then(
     () => true,
     () => false,
   );
-  // Where it has waited it out meanwhile, there is no database to ask any more.
+  // If the lease has expired meanwhile, the database is not running any more.
   if (await waits) await endLeases().catch(() => undefined);
   const exitCode = await run.exited;
   return { exitCode, stderr: run.stderr(), document: JSON.parse(run.stdout() || 'null') };
@@ -209,7 +209,7 @@ describe('the next start', () => {
     expect(readCredentials()).toMatchObject({ tsgId, clientId, clientSecret, organisationApiKey });
   });
 
-  it('after kill -9 of everything has lost nothing and owes nothing', async () => {
+  it('loses nothing after kill -9 of everything', async () => {
     writeFileSync(join(source, 'more.yaml'), manyWorkspaces(1).join(''));
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/Ctrl-C stops everything/);
@@ -226,7 +226,7 @@ describe('the next start', () => {
     });
   });
 
-  it('killed in the middle of an apply is finished by the one after', async () => {
+  it('completes an apply that was killed', async () => {
     writeFileSync(join(source, 'many.yaml'), manyWorkspaces(150).join(''));
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/ syncing /);
@@ -292,7 +292,7 @@ describe('while it runs', () => {
     const { exitCode, stdout } = await runCli(['doctor', '--home', home.path], null);
     expect([exitCode, stdout]).toEqual([
       exitCodes.success,
-      expect.stringMatching(/ok +master key +all keys of this database are under it\n/),
+      expect.stringMatching(/ok +master key +encrypts all keys of this database\n/),
     ]);
     expect(await workspaceNames()).toContain('Research');
     const path = join(source, 'workspaces.yaml');
@@ -321,7 +321,7 @@ describe('while it runs', () => {
     const bootstrap = (line: string) => runInShell(line, place.path);
     const refused = bootstrap("gatewright bootstrap --home 'my home' --file -");
     expect(refused).toMatchObject({ status: 4, stdout: '' });
-    expect(refused.stderr).toContain(`is ${tsgId}; this makes a second one`);
+    expect(refused.stderr).toContain(`is ${tsgId}; this would create a second one`);
     const [, account] = /same tenant: +(.*)/.exec(refused.stderr) ?? [];
     const made = bootstrap(account!);
     expect(made.stderr).toBe('');
@@ -399,7 +399,7 @@ describe('while it runs', () => {
   );
 });
 
-describe('what it refuses', () => {
+describe('rejected input', () => {
   it('is a source that does not exist, before anything is started', async () => {
     const bare = join(home.path, 'bare');
     await using run = startUp(bare, ['--source', join(home.path, 'nowhere')]);
@@ -445,7 +445,7 @@ describe('what it refuses', () => {
   it('is a home that this user may not write', async () => {
     const path = join(home.path, 'read-only');
     mkdirSync(path, { mode: 0o555 });
-    // Root may write everywhere, save without the capability that lets it.
+    // Root may write everywhere unless it lacks the capability.
     const bound = ['setpriv', '--inh-caps=-all', '--bounding-set=-dac_override,-dac_read_search'];
     const words = ['--home', path, '--source', source];
     await using run = runUp(words, { as: process.getuid?.() === 0 ? bound : [] });
@@ -498,9 +498,9 @@ describe('what it refuses', () => {
 });
 
 it.each([
-  ['master.key', /master\.key holds 0 bytes; a master key has 32 or more/],
+  ['master.key', /master\.key contains 0 bytes; a master key has 32 or more/],
   ['lock', /cannot be the home: .*lock cannot be opened/],
-])('a folder in the place of %s is told, and nothing is made', async (name, message) => {
+])('reports a folder in place of %s, and creates nothing', async (name, message) => {
   mkdirSync(join(home.path, name));
   const before = readdirSync(home.path);
   await using run = startUp(home.path, ['--once', '--source', source]);
@@ -551,7 +551,7 @@ describe('a lost master key', () => {
 });
 
 describe('a second start in the same folder', () => {
-  it('with another port is a deployment of its own, which that port finds again', async () => {
+  it('runs a separate deployment with another port, which that port finds again', async () => {
     const [firstPort, secondPort] = [await findFreePort(), await findFreePort()];
     const homes = [`.gatewright`, `.gatewright-${secondPort}`];
     if (existsSync(softwareDirectory)) {

@@ -1,4 +1,4 @@
-/** Knows a home where `gatewright up` has run before: made once for all files of tests, copied for each test. */
+/** Provides a home in which `gatewright up` has run before: created once for all test files, copied for each test. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -7,10 +7,10 @@ import { eventually } from '../../support/server/eventually.ts';
 import { lendSoftware } from '../../support/server/home.ts';
 import { startUp } from './up-runner.ts';
 
-/** What a first start has applied. */
+/** The folder that the first start applies. */
 export const example = resolve(import.meta.dirname, '../../../examples/1-quickstart');
 
-/** How many resources that are. */
+/** Number of its resources. */
 export const exampleSize = readdirSync(example)
   .filter((name) => name.endsWith('.yaml'))
   .map((name) => readFileSync(join(example, name), 'utf8').match(/^kind: /gm)?.length ?? 0)
@@ -23,7 +23,7 @@ export interface FirstStart {
   readonly stderr: string;
 }
 
-/** What `gatewright up --once` did in a home where nothing was; whoever asks first lets it run. */
+/** Result of `gatewright up --once` in an empty home; the first caller runs it. */
 export async function firstStart(): Promise<FirstStart> {
   const folder = join(dirname(inject('builtProgram')), 'first-start');
   const reportedPath = join(folder, 'told.json');
@@ -41,8 +41,8 @@ export async function firstStart(): Promise<FirstStart> {
 }
 
 /**
- * Fills a home, where nothing has run yet, with what the first start has left in its own; without what
- * is nothing but zeros, which is most of a young database.
+ * Fills an unused home with the files of the first start, as sparse files, because most of a young
+ * database consists of zeros.
  */
 export async function fillUsedHome(home: string): Promise<void> {
   const { path } = await firstStart();
