@@ -14,7 +14,7 @@ import { allEndpoints, endpointOf } from '../../src/model/services/endpoint.ts';
 import { providerAddresses } from '../../src/model/services/provider-addresses.ts';
 import { errorTable } from '../../src/model/wire/errors.ts';
 import { databaseTlsModes } from '../../src/settings/variables/forms.ts';
-import { factsAbout, names } from '../../src/settings/variables/variables.ts';
+import { describeSetting, settingNames } from '../../src/settings/variables/variables.ts';
 import { readSettings } from '../../src/settings.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -93,7 +93,7 @@ function namesIn(text: string): string[] {
 }
 
 describe('links', () => {
-  it.each(documents)('in %s resolve to a file and a heading', (path) => {
+  it.each(documents)('resolves every link in %s to a file and a heading', (path) => {
     const broken = proseOf(path)
       .flatMap((line) => [...line.matchAll(/\]\(([^)\s]+)\)/g)])
       .map(([, target]) => target!)
@@ -131,9 +131,13 @@ describe('settings', () => {
     'GATEWRIGHT_TEST_VAULT',
     'GATEWRIGHT_TEST_VITESS',
   ];
-  const known = new Set<string>([...names, ...names.map((name) => `${name}_FILE`), ...foreign]);
+  const known = new Set<string>([
+    ...settingNames,
+    ...settingNames.map((name) => `${name}_FILE`),
+    ...foreign,
+  ]);
 
-  it.each(documents)('are named correctly in %s', (path) => {
+  it.each(documents)('spells every setting in %s correctly', (path) => {
     const named = proseOf(path)
       .flatMap(namesIn)
       .flatMap((text) => /^([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=.*)?$/.exec(text)?.[1] ?? [])
@@ -218,8 +222,8 @@ describe('the Admin API documents', () => {
     const listed = rowsOf(sectionOf('docs/reference/api.md', 'Features')).map(
       ([name]) => namesIn(name!)[0],
     );
-    const real = names.filter((name) => {
-      const { group, effective } = factsAbout(name);
+    const real = settingNames.filter((name) => {
+      const { group, effective } = describeSetting(name);
       return group === 'Features' && effective;
     });
     expect(listed.toSorted()).toEqual(real.toSorted());
@@ -308,19 +312,17 @@ describe('docs/reference/jobs.md', () => {
         features,
         { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 },
         {
-          ...{
-            sendMail: null,
-            recipients: [],
-            lists: {
-              has: () => {
-                throw new Error('unused');
-              },
-              read: () => {
-                throw new Error('unused');
-              },
-              pages: () => {
-                throw new Error('unused');
-              },
+          sendMail: null,
+          recipients: [],
+          lists: {
+            has: () => {
+              throw new Error('unused');
+            },
+            read: () => {
+              throw new Error('unused');
+            },
+            pages: () => {
+              throw new Error('unused');
             },
           },
           blobs: { sweep: unused, write: unused, keep: unused },

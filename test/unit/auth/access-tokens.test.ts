@@ -98,7 +98,7 @@ describe('an access token', () => {
   });
 
   it.each(['none', 'None', 'HS256', 'ES256', 'RS256'])(
-    'of algorithm %s is refused',
+    'rejects a token of algorithm %s',
     async (alg) => {
       const { header, rest } = await partsOf(await tokens.issue(grant, now));
       const head = part({ ...header, alg });
@@ -120,7 +120,7 @@ describe('an access token', () => {
     { crit: ['b64'], b64: false },
     { crit: ['unknown'] },
     { typ: 'JWT' },
-  ])('with header %j is refused even when our own key signed it', async (changes) => {
+  ])('rejects header %j even when our own key signed the token', async (changes) => {
     const { header, payload } = await partsOf(await tokens.issue(grant, now));
     const text = `${part({ ...header, ...changes })}.${part(payload)}`;
     const signature = sign(null, Buffer.from(text), ownKey).toString('base64url');
@@ -134,14 +134,14 @@ describe('an access token', () => {
     { sub: undefined },
     { tsg_id: undefined },
     { jti: undefined },
-  ])('with claims %j is refused even when our own key signed it', async (changes) => {
+  ])('rejects claims %j even when our own key signed the token', async (changes) => {
     const { header, payload } = await partsOf(await tokens.issue(grant, now));
     const text = `${part(header)}.${part({ ...payload, ...changes })}`;
     const signature = sign(null, Buffer.from(text), ownKey).toString('base64url');
     await refused(`${text}.${signature}`);
   });
 
-  it.each(['jku', 'x5u', 'jwk'])('that brings its own key by %s is refused', async (name) => {
+  it.each(['jku', 'x5u', 'jwk'])('rejects a token that brings its own key by %s', async (name) => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const { header, payload } = await partsOf(await tokens.issue(grant, now));
     const value = name === 'jwk' ? publicKey.export({ format: 'jwk' }) : 'http://127.0.0.1:1/keys';
@@ -151,7 +151,7 @@ describe('an access token', () => {
     await refused(forged);
   });
 
-  it('of any text that is none is refused', async () => {
+  it('rejects any text that is not a token', async () => {
     for (const text of ['', 'a', 'a.b.c', '..', 'x'.repeat(100_000)]) await refused(text);
     await fc.assert(fc.asyncProperty(fc.string(), (text) => refused(text).then(() => {})));
   });

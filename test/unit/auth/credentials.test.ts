@@ -84,12 +84,12 @@ describe('a malformed credential', () => {
 });
 
 describe('credentials', () => {
-  it('of two kinds at once are refused before either is looked at', async () => {
+  it('rejects two kinds at once before either is looked up', async () => {
     const both = { authorization: 'Bearer x', gatewayKey: makeApiKey('') };
     await expect(attempt(both)).rejects.toMatchObject({ kind: 'invalid' });
   });
 
-  it('of a kind that the route does not take are refused without a look-up', async () => {
+  it('rejects a kind that the route does not accept, without a look-up', async () => {
     const key = { gatewayKey: makeApiKey('') };
     await expect(attempt(key, ['access-token'])).rejects.toMatchObject(unauthorized);
     const basic = { authorization: `Basic ${Buffer.from('a:b').toString('base64')}` };

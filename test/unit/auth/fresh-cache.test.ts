@@ -11,7 +11,7 @@ function counting() {
   return { requested, load };
 }
 
-describe('what was read', () => {
+describe('a cached value', () => {
   it('is good for its time and not a millisecond longer', async () => {
     const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
     const { requested, load } = counting();

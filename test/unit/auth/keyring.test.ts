@@ -73,7 +73,7 @@ describe('a sealed value', () => {
 });
 
 describe('the keys of a deployment', () => {
-  it('are one a purpose', () => {
+  it('derives one key per purpose', () => {
     const keys = deriveKeys(Buffer.alloc(32, 1));
     const derived = [
       keys.hashCredential('x'),
@@ -85,7 +85,7 @@ describe('the keys of a deployment', () => {
     expect(new Set(derived).size).toBe(derived.length);
   });
 
-  it('are the same on every replica, and none are those of another deployment', () => {
+  it('derives the same keys on every replica, and different keys in another deployment', () => {
     const tell = (fill: number) => {
       const keys = deriveKeys(Buffer.alloc(32, fill));
       const secretOf = (client: string) => keys.deriveClientSecret(client).reveal();
@@ -107,7 +107,7 @@ describe('master keys', () => {
   const key = randomBytes(32);
   const idOf = (fill: number) => createMasterKeys(masterKeysOf(fill)).currentId;
 
-  it('wrap and unwrap under each that is here, for one organisation alone', () => {
+  it('wraps and unwraps under each available master key, for one organisation only', () => {
     const keys = createMasterKeys(masterKeysOf(1, 2));
     for (const id of [idOf(1), idOf(2)]) {
       const wrapped = keys.wrap(id, key, 'a');
@@ -116,7 +116,7 @@ describe('master keys', () => {
     }
   });
 
-  it('name one that is not here, what is, and the settings, and show no key', () => {
+  it('names the missing master key, the available ones and the settings, and shows no key', () => {
     const keys = createMasterKeys(masterKeysOf(1, 2));
     const wrapped = createMasterKeys(masterKeysOf(3)).wrap(idOf(3), key, 'a');
     const message = `master key ${idOf(3)}, but this process has ${idOf(1)} and ${idOf(2)}`;
@@ -126,7 +126,7 @@ describe('master keys', () => {
     expect(keys.faultOf(idOf(3))?.message).not.toContain(Buffer.alloc(32, 1).toString('base64'));
   });
 
-  it('are read again for one that is not here, and stay when that cannot be done', () => {
+  it('reads the keys again when one is missing, and keeps the old ones when that fails', () => {
     let now = masterKeysOf(1);
     const keys = createMasterKeys({ ...now, refresh: () => now });
     expect(keys.faultOf(idOf(2))).not.toBeNull();
@@ -138,7 +138,7 @@ describe('master keys', () => {
     expect(keys.currentId).toBe(idOf(1));
   });
 
-  it('are none that is short', () => {
+  it('rejects a key that is too short', () => {
     const short = { ...masterKeysOf(1), current: new Secret(randomBytes(31), 'test') };
     expect(() => createMasterKeys(short)).toThrow('31 bytes');
   });

@@ -44,7 +44,7 @@ const from = (remoteAddress: string) => ({ server: 'inference', remoteAddress })
 const reported = ({ organisationId, changes }: CountedRow) => [organisationId, changes.failures];
 
 describe('refused credentials', () => {
-  it('of a minute are one row of each organisation, and nothing is written where none was refused', async () => {
+  it('writes one row per organisation and minute, and nothing where nothing was refused', async () => {
     const counted = counting();
     await vi.advanceTimersByTimeAsync(10 * minuteMs);
     expect(rows).toEqual([]);
@@ -74,7 +74,7 @@ describe('refused credentials', () => {
     expect(rows).toHaveLength(2);
   });
 
-  it('from a million sources are a hundred by name and the rest in one figure', async () => {
+  it('lists a hundred of a million sources by name and the rest as one count', async () => {
     const counted = counting();
     for (let at = 0; at < 1_000_000; at += 1)
       counted.record(toRefusedCredential(key), from(`10.0.${at}`));
@@ -86,7 +86,7 @@ describe('refused credentials', () => {
     expect(JSON.stringify(changes).length).toBeLessThan(32 * 1024);
   });
 
-  it('of more organisations than are kept apart count as nobody’s', async () => {
+  it('counts refusals of organisations beyond the bound without an organisation', async () => {
     const counted = counting();
     for (let at = 0; at < 5_000; at += 1) {
       counted.record(toRefusedCredential({ ...key, organisationId: `o${at}` }), from('10.0.0.1'));
@@ -96,7 +96,7 @@ describe('refused credentials', () => {
     expect(rows.map(reported)).toContainEqual(['', 4_000]);
   });
 
-  it('belong to the organisation of their tenant, with what is known to be its own', async () => {
+  it('belongs to the organisation of the tenant, with the identity that is verified', async () => {
     const counted = counting();
     counted.record(toRefusedCredential({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
     counted.record(toRefusedCredential({ ...key, organisationId: 'ours' }), from('10.0.0.1'));
@@ -111,7 +111,7 @@ describe('refused credentials', () => {
     ]);
   });
 
-  it('wait while the database is away, in as little memory, and are then written once', async () => {
+  it('buffers in bounded memory while the database is away, and then writes once', async () => {
     const counted = counting();
     counted.record(toRefusedCredential(key), from('10.0.0.1'));
     fault = new Error('away');
@@ -131,7 +131,7 @@ describe('refused credentials', () => {
     expect(new Set(rows.map(({ id }) => id)).size).toBe(2);
   });
 
-  it('that are counted while others are written go into the next row', async () => {
+  it('counts refusals that arrive during a write in the next row', async () => {
     const looked = Promise.withResolvers<string>();
     const counted = counting({ findOrganisation: () => looked.promise });
     counted.record(toRefusedCredential({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
@@ -148,7 +148,7 @@ describe('refused credentials', () => {
     ]);
   });
 
-  it('are written at the end, which a database that hangs does not hold up', async () => {
+  it('writes at shutdown, without waiting for a database that hangs', async () => {
     const counted = counting();
     counted.record(toRefusedCredential(key), from('10.0.0.1'));
     await counted.close(1_000);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createFailureThrottle } from '../../../src/auth/failure-throttle.ts';
 
 describe('failures', () => {
-  it('are allowed twenty times a minute for each name, then again a minute later', () => {
+  it('allows twenty failures a minute for each name, and again a minute later', () => {
     const throttle = createFailureThrottle();
     const allowed = Array.from({ length: 25 }, () => throttle.recordFailure(['a'], 0));
     expect(allowed.filter(Boolean)).toHaveLength(20);
@@ -11,14 +11,14 @@ describe('failures', () => {
     expect(throttle.recordFailure(['a'], 60_000)).toBe(true);
   });
 
-  it('of one name do not count against another', () => {
+  it('counts each name separately', () => {
     const throttle = createFailureThrottle();
     for (let time = 0; time < 30; time += 1) throttle.recordFailure(['attacker'], 0);
     expect(throttle.recordFailure(['victim'], 0)).toBe(true);
     expect(throttle.recordFailure(['victim', 'attacker'], 0)).toBe(false);
   });
 
-  it('of a hundred thousand names leave the latest counted and the earliest forgotten', () => {
+  it('keeps the latest of a hundred thousand names counted and forgets the earliest', () => {
     const throttle = createFailureThrottle();
     for (let time = 0; time < 21; time += 1) throttle.recordFailure(['first'], 0);
     for (let name = 0; name < 100_000; name += 1) throttle.recordFailure([`n${name}`], 0);

@@ -159,7 +159,7 @@ describe('a bucket', () => {
 });
 
 describe('bytes that are cut anew', () => {
-  it('are the same bytes, in pieces of one size that nobody writes to again', async () => {
+  it('returns the same bytes, in pieces of one size that nothing overwrites', async () => {
     for (const size of [1, 999, 1_000, 1_001, 5_000]) {
       const pieces = await Array.fromAsync(
         repack(inPieces(content.subarray(0, 3_500), size), 1_000),

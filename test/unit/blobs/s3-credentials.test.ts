@@ -139,7 +139,7 @@ it.each(Object.keys(sources))('%s is asked once by all, and again before the end
   expect(displayed).toEqual([requested[name], requested[name]]);
 });
 
-it('what is there goes on as long as it is good, and what was refused is told without a secret', async () => {
+it('reuses credentials while they are valid, and reports a refusal without a secret', async () => {
   await using store = openAs(sources['a role by a token of the pod']!());
   await works(store);
   refusal = 'AccessDenied';
@@ -154,7 +154,7 @@ it('what is there goes on as long as it is good, and what was refused is told wi
   await works(store);
 });
 
-it('what the bucket says has ended is replaced, whatever the clock says', async () => {
+it('replaces credentials that the bucket reports as expired, whatever the clock says', async () => {
   await using store = openAs(sources['an agent beside the pod']!());
   await works(store);
   taken = 2;
@@ -162,7 +162,7 @@ it('what the bucket says has ended is replaced, whatever the clock says', async 
   expect(given).toBe(2);
 });
 
-it('a token that is not there is named by its setting', async () => {
+it('names the setting of a token file that is missing', async () => {
   rmSync(tokenFile);
   for (const [name, source] of Object.entries(sources)) {
     await using store = openAs(source());
@@ -173,7 +173,7 @@ it('a token that is not there is named by its setting', async () => {
   }
 });
 
-it('a key may be good for a while, too', async () => {
+it('accepts a static key that expires, too', async () => {
   taken = 7;
   await using store = openAs({ ...bucket.key, sessionToken: new Secret('session-7', 'test') });
   await works(store);

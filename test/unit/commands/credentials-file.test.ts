@@ -48,7 +48,7 @@ describe('a credentials file', () => {
     await expect(createCredentialsFile(file)).rejects.toThrow(/it exists already/);
   });
 
-  it('need hold no API key for a client', () => {
+  it('reads a client’s file without an API key of the organisation', () => {
     const { organisationApiKey: _, iamUrl: __, ...client } = JSON.parse(text);
     writeFileSync(file, JSON.stringify(client));
     expect(readCredentials(file, ClientCredentials, advice)).toEqual(client);
@@ -63,14 +63,14 @@ describe('a credentials file', () => {
     ['["canary"]', 'JSON'],
     [text.replace('1234567890', 'canary'), 'tsgId'],
     [text.replace('https://gw.example.com/v1', 'canary'), 'baseUrl'],
-  ])('that is damaged is refused by the names of its fields alone: %j', (content, fields) => {
+  ])('rejects a damaged file and names only its fields: %j', (content, fields) => {
     writeFileSync(file, content);
     const read = () => readCredentials(file, Credentials, advice);
     expect(read).toThrow(`${file} is not a credentials file: ${fields} missing or wrong.`);
     expect(read).not.toThrow(/canary/);
   });
 
-  it('that is missing is told with what to do', () => {
+  it('reports a missing file together with the remedy', () => {
     expect(() => readCredentials(file, Credentials, advice)).toThrow(/does not exist\.\nmake one/);
   });
 });

@@ -46,7 +46,7 @@ const displayed = (...owners: SyncStatus[]): string[][] =>
     .split('\n')
     .map((line) => line.split(/ {2,}/));
 
-describe('what is applied', () => {
+describe('the applied revision', () => {
   it('is what was rolled back to, of the owner and all its workspaces, until somebody resumes', () => {
     const reason = `rolled back to revision 12 (commit ${older.slice(0, 12)})`;
     const status = statusOf({ workspaces }, suspension({ reason, ...rolledBack }));
@@ -62,7 +62,7 @@ describe('what is applied', () => {
     expect(appliedNow(statusOf({}))).toEqual({ revision: null, commit: newer });
   });
 
-  it('in one workspace is told there, and beside the reason that somebody else has given', () => {
+  it('shows the rollback of one workspace there, next to the reason that somebody else gave', () => {
     const status = statusOf({ workspaces }, suspension({ workspace: 'sales', ...rolledBack }));
     expect(appliedNow(status)).toEqual({ revision: null, commit: newer });
     expect(appliedNow(status, 'sales')).toEqual({ revision: 12, commit: older });
@@ -71,7 +71,7 @@ describe('what is applied', () => {
     expect(text).toContain(`frozen; rolled back to revision 12 (commit ${older.slice(0, 12)})`);
   });
 
-  it('by two rollbacks is what the later has brought', () => {
+  it('shows the later of two rollbacks', () => {
     const later = { revision: 13, commit: newer };
     const suspended_at = '2027-01-04T09:00:00.000Z';
     const ofSales = suspension({ workspace: 'sales', suspended_at, rolled_back_to: later });
@@ -80,12 +80,12 @@ describe('what is applied', () => {
     expect(appliedNow(status)).toEqual(rolledBack.rolled_back_to);
   });
 
-  it('by a mere suspension is what it was', () => {
+  it('stays the same after a suspension without a rollback', () => {
     expect(appliedNow(statusOf({}, suspension()))).toEqual({ revision: null, commit: newer });
   });
 });
 
-it('an environment has a column where one of the sources has one', () => {
+it('shows the environment column when one of the sources has an environment', () => {
   expect(displayed(statusOf({}))[0]).not.toContain('ENVIRONMENT');
   const prod = statusOf({ source: 'https://git.example/gw.git#main --env prod', workspaces });
   const rows = displayed(prod, statusOf({}));

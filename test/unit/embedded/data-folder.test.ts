@@ -9,11 +9,11 @@ import { mountSmallDisk, unmountSmallDisk } from '../../support/database/small-d
 const disk = mountSmallDisk(64);
 afterAll(() => disk !== null && unmountSmallDisk(disk));
 
-it.skipIf(disk === null)('what holds less than they take is left for a folder on disk', () => {
+it.skipIf(disk === null)('uses a folder on disk when the memory file system is too small', () => {
   expect(folderOfData(disk!)).toBe(tmpdir());
 });
 
-it('what is not there, or is not written to, is as well', () => {
+it('uses a folder on disk when the path is missing or not writable', () => {
   expect(folderOfData(join(tmpdir(), 'no such folder'))).toBe(tmpdir());
   expect(folderOfData('/proc')).toBe(tmpdir());
 });

@@ -63,13 +63,13 @@ describe('a data directory', () => {
   });
   afterEach(() => rmSync(parent, { recursive: true }));
 
-  it('that does not exist or is empty has no maker', () => {
+  it('has no owner when it does not exist or is empty', () => {
     expect(readDataDirectoryMaker(join(parent, 'database'), unexpected)).toBeNull();
     mkdirSync(join(parent, 'database'));
     expect(readDataDirectoryMaker(join(parent, 'database'), unexpected)).toBeNull();
   });
 
-  it('that holds files of someone else is refused, not replaced', () => {
+  it('rejects a directory that holds files of another program, without replacing it', () => {
     writeFileSync(join(parent, 'thesis.txt'), 'mine');
     expect(() => readDataDirectoryMaker(parent, unexpected)).toThrow(
       /was not made by gatewright.*--home/,
@@ -80,7 +80,7 @@ describe('a data directory', () => {
     ['10.11.19', ['aria_log_control', 'mysql_upgrade_info'], 'mariadb'],
     ['11.4.2', ['aria_log_control', 'mariadb_upgrade_info'], 'mariadb'],
     ['0.0.0', ['mysql.ibd'], 'mysql'],
-  ])('whose note of its maker is damaged is known by the data: %s', (version, names, flavour) => {
+  ])('recognises the owner by the data when its marker file is damaged: %s', (version, names, flavour) => {
     for (const damaged of [
       '',
       '{"flavour": "mari',

@@ -62,11 +62,11 @@ describe('requests', () => {
       { body: text.replace(':1}', ':9007199254740993}') },
     ],
     ['a member below, twice', { body: text.replace('"content"', '"content":"x","content"') }],
-  ])('that differ by %s are not one', (_, asking) => {
+  ])('keeps requests apart that differ by %s', (_, asking) => {
     expect(markOf(asking)).not.toBe(markOf({}));
   });
 
-  it('with numbers that only text tells apart are not one', () => {
+  it('keeps requests apart whose numbers differ only as text', () => {
     const big = (last: string) => markOf({ body: text.replace(':1}', `:900719925474099${last}}`) });
     expect(big('2')).not.toBe(big('3'));
   });
@@ -79,7 +79,7 @@ describe('requests', () => {
       },
     ],
     ['their trace', { headers: { traceparent: '00-1', 'idempotency-key': 'once' } }],
-  ])('that differ by %s are one', (_, asking) => {
+  ])('treats requests that differ by %s as one', (_, asking) => {
     expect(markOf(asking)).toBe(markOf({}));
   });
 
@@ -91,7 +91,7 @@ describe('requests', () => {
     expect(useOf(asking).key).toBeNull();
   });
 
-  it('of configs without a simple cache have no part in it', () => {
+  it('ignores requests of configs without a simple cache', () => {
     expect(useOf({}, defaultTargetSettings as typeof settings).key).toBeNull();
     const semantic = { ...settings, cache: { mode: 'semantic', maxAgeSeconds: 60 } };
     expect(useOf({}, semantic as unknown as typeof settings).key).toBeNull();
@@ -125,7 +125,7 @@ describe('an answer', () => {
     ['no JSON by its type', { headers: { 'content-type': 'text/event-stream' } }],
     ['compressed', { headers: { ...json, 'content-encoding': 'gzip' } }],
     ['large', { body: Buffer.from(JSON.stringify('x'.repeat(1024 * 1024))) }],
-  ])('that is %s is not kept', (_, answer) => {
+  ])('does not store a response that is %s', (_, answer) => {
     const cache = new ResponseCache();
     cache.add(mark, { status: 200, headers: json, body, ...answer }, 0);
     expect(cache.find(use, 1)).toBeNull();

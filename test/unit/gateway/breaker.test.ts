@@ -37,7 +37,7 @@ it('as many failures in a row as are allowed open it for the pause, those of one
   expect(isOpen()).toBe(true);
 });
 
-it('after the pause one of a hundred tries it, and the others stay away until it has an answer', () => {
+it('tries the target with one of a hundred requests after the pause; the others wait for the result', () => {
   note(503, 503);
   nowMs += 30_000;
   const tries = Array.from({ length: 100 }, () => !isOpen() && breakers.begin('m', leaf));
@@ -50,7 +50,7 @@ it('after the pause one of a hundred tries it, and the others stay away until it
   expect(isOpen()).toBe(false);
 });
 
-it('a try that fails opens it for another pause, however many failures are allowed', () => {
+it('opens for another pause when the trial fails, however many failures are allowed', () => {
   note(503, 503);
   nowMs += 30_000;
   expect(breakers.begin('m', leaf)).toBe(true);
@@ -62,7 +62,7 @@ it('a try that fails opens it for another pause, however many failures are allow
   expect(isOpen()).toBe(false);
 });
 
-it('a try that learns nothing, or never ends, leaves it to the next', () => {
+it('passes the trial on when a request learns nothing or never ends', () => {
   note(503, 503);
   nowMs += 30_000;
   expect(breakers.begin('m', leaf)).toBe(true);

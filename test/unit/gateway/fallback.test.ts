@@ -68,7 +68,7 @@ beforeEach(() => {
   called = [];
 });
 
-it('of a hundred that come to a target after its pause one tries it, and the others go on to the next', async () => {
+it('tries a target after its pause with one of a hundred requests, and sends the others to the next target', async () => {
   const root = falling({ provider: 'a' }, watched('b'), { provider: 'c' });
   statuses = { a: 500, b: 529, c: 200 };
   expect(await ask(root, 1)).toEqual([200]);
@@ -78,7 +78,7 @@ it('of a hundred that come to a target after its pause one tries it, and the oth
   expect([callsOf('a'), callsOf('b'), callsOf('c')]).toEqual([100, 1, 100]);
 });
 
-it('where that target is the last, the failure before it is the answer of the others', async () => {
+it('returns the earlier failure to the others when the paused target is the last', async () => {
   const root = falling({ provider: 'a' }, watched('b'));
   statuses = { a: 500, b: 503 };
   expect(await ask(root, 1)).toEqual([503]);
@@ -90,7 +90,7 @@ it('where that target is the last, the failure before it is the answer of the ot
   expect(callsOf('b')).toBe(1);
 });
 
-it('where all targets are left alone all of them are called', async () => {
+it('calls all targets when all of them are paused', async () => {
   const root = falling(watched('a'), watched('b'));
   statuses = { a: 500, b: 500 };
   expect(await ask(root, 1)).toEqual([500]);

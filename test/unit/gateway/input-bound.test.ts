@@ -68,7 +68,7 @@ describe('the input of a request', () => {
     ['a prompt kept by the provider', { prompt: { id: 'p' } }, open],
     ['tools of the caller', { tools: [tool, { name: 'f', input_schema: {} }] }, tooling],
     ['tools of the provider', { tools: [{ type: 'web_search' }] }, open + tooling],
-  ])('with %s', (_, params, tokens) => {
+  ])('bounds a request with %s', (_, params, tokens) => {
     expect(beyondBytes(params)).toBe(tokens);
   });
 

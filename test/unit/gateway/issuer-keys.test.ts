@@ -47,7 +47,7 @@ afterEach(async () => {
 });
 
 describe('keys of an issuer', () => {
-  it('are fetched once for all who ask for one of them', async () => {
+  it('fetches the keys once for all concurrent callers', async () => {
     await issuer.addKey('a');
     await issuer.addKey('b', 'ES256');
     await issuer.addKey('c', 'EdDSA');
@@ -57,7 +57,7 @@ describe('keys of an issuer', () => {
     expect(issuer.fetches()).toBe(1);
   });
 
-  it('are fetched no more than once in 30 seconds, however many unknown names strangers use', async () => {
+  it('fetches at most once in 30 seconds, however many unknown key ids are used', async () => {
     await issuer.addKey('a');
     const keys = keysOf(issuer.url);
     await namesOf(keys, 'a');
@@ -69,7 +69,7 @@ describe('keys of an issuer', () => {
     expect(issuer.fetches()).toBe(2);
   });
 
-  it('that are new are found as soon as they may be looked for, and those withdrawn are gone with that', async () => {
+  it('finds new keys as soon as a fetch is allowed, and drops withdrawn keys with that fetch', async () => {
     await issuer.addKey('old');
     const keys = keysOf(issuer.url);
     const { version } = await keys.find('old');
@@ -81,7 +81,7 @@ describe('keys of an issuer', () => {
     expect(await namesOf(keys, 'old')).toEqual([]);
   });
 
-  it('are renewed after five minutes while they go on being used', async () => {
+  it('renews keys in use after five minutes', async () => {
     await issuer.addKey('a');
     const keys = keysOf(issuer.url);
     await namesOf(keys, 'a');
@@ -97,7 +97,7 @@ describe('keys of an issuer', () => {
     expect(issuer.fetches()).toBe(3);
   });
 
-  it('stay good for a day while the issuer is away, and what is not among them is unknown', async () => {
+  it('uses cached keys for a day while the issuer is away, and treats other ids as unknown', async () => {
     await issuer.addKey('a');
     const keys = keysOf(issuer.url);
     await namesOf(keys, 'a');
@@ -110,7 +110,7 @@ describe('keys of an issuer', () => {
     await expect(keys.find('a')).rejects.toThrow(IssuerKeysUnavailable);
   });
 
-  it('that were never fetched are asked for again after 5 seconds', async () => {
+  it('retries a failed first fetch after 5 seconds', async () => {
     issuer.answer = (_, response) => void response.socket?.destroy();
     const keys = keysOf(issuer.url);
     for (let at = 0; at < 50; at += 1)
@@ -122,7 +122,7 @@ describe('keys of an issuer', () => {
     expect(await namesOf(keys, 'a')).toEqual(['RS256']);
   });
 
-  it('are fetched through a proxy, which alone knows its name, unless it is exempt', async () => {
+  it('fetches through a proxy that alone can resolve the host, unless the host is exempt', async () => {
     await issuer.addKey('a');
     await using proxy = await startForwardProxy();
     const http = new Secret(new URL(proxy.url), 'test');
@@ -139,7 +139,7 @@ describe('keys of an issuer', () => {
     expect(proxy.requests).toHaveLength(1);
   });
 
-  it('of another issuer that is away are not waited for where the name is known', async () => {
+  it('skips another issuer that is away when the key id is known', async () => {
     await issuer.addKey('a');
     const other = await startTokenIssuer();
     await using _ = other;
@@ -162,7 +162,7 @@ describe('a key set', () => {
     ['has no list', '{}'],
     ['has more than 256 KiB', `{"keys": []${' '.repeat(262_144)}}`],
     ['has more than 100 keys', stringify({ keys: Array.from({ length: 101 }, () => ({})) })],
-  ])('that %s counts as none', async (_, text) => {
+  ])('rejects a key set that %s', async (_, text) => {
     issuer.answer = (_request, response) => void response.end(text);
     await expect(keysOf(issuer.url).find('a')).rejects.toThrow(IssuerKeysUnavailable);
     expect(failures).toHaveLength(1);
@@ -185,7 +185,7 @@ describe('a key set', () => {
     expect(found).toEqual([1, 0, 0, 0, 0, 0, 0]);
   });
 
-  it('at a private address that is not trusted is never asked for', async () => {
+  it('never fetches a key set from a private address that is not trusted', async () => {
     await using own = new Origins([]);
     origins = own;
     await expect(keysOf(issuer.url).find('a')).rejects.toThrow(IssuerKeysUnavailable);

@@ -27,11 +27,11 @@ function limitHeaders(left: Parameters<typeof addLimitHeaders>[2], prefix: strin
 }
 
 describe('headers of limits', () => {
-  it('are none where there is no limit', () => {
+  it('sends no headers where there is no limit', () => {
     expect(limitHeaders([], 'x-gateway-', now)).toEqual({});
   });
 
-  it('tell of each rate limit its quota, its window, what is left and when it begins anew', () => {
+  it('sends the quota, window, remaining amount and reset time of each rate limit', () => {
     const tokens: Limit = { ...limit, type: 'tokens', limitUnits: 9_000, subjectKind: 'workspace' };
     const left = [
       { limit, leftUnits: 12 },
@@ -50,12 +50,12 @@ describe('headers of limits', () => {
     [0, 'cost=0'],
     [100_000_000, 'cost=100'],
     [9_007_199_254_740_991, 'cost=9007199254.740991'],
-  ])('tell %d micro-dollars as %s', (leftUnits, text) => {
+  ])('formats %d micro-dollars as %s', (leftUnits, text) => {
     const left = [{ limit: { ...budget, type: 'cost' as const }, leftUnits }];
     expect(limitHeaders(left, 'x-other-', now)).toEqual({ 'x-other-usage-remaining': text });
   });
 
-  it('tell of several budgets of one kind the one with the least left, and no value of a group', () => {
+  it('sends the budget with the least left of each kind, and no value of a group', () => {
     const policy: Limit = {
       ...budget,
       subjectKind: 'policy',

@@ -73,8 +73,8 @@ const byClient = await Promise.all(
   ),
 );
 
-describe.each(byClient)('of all requests of a client of %s', (_, requests) => {
-  it('each is for something with an owner, or for the account, or has a reason', () => {
+describe.each(byClient)('all requests of the %s client', (_, requests) => {
+  it('maps each request to an owned object, to the account or to a documented exception', () => {
     expect(requests.length).toBeGreaterThan(150);
     const unknown = requests.filter(({ name, method, path }) => {
       if (path === null) return !isHelper(name);
@@ -85,7 +85,7 @@ describe.each(byClient)('of all requests of a client of %s', (_, requests) => {
     expect(unknown).toEqual([]);
   });
 
-  it('each that names something names its owner’s first: by an id that no word of the path is taken for', () => {
+  it('finds the id of the owned object in each path, and never mistakes a path word for it', () => {
     for (const { name, method, path } of requests) {
       const owned = path === null ? null : ownedPathOf(method, path.replace(/^\/v1/, ''));
       const [first] = path?.match(/\{[^}]*\}/) ?? [null];

@@ -80,7 +80,7 @@ describe.each(Object.keys(turns))('a body that is asked for %s', (name) => {
       [`${head('content-length: 1')}a${head('content-length: 2')}bb${last}`],
       ['1 a', '2 bb', 'none'],
     ],
-  ] as const)('that comes %s is read whole', async (_, pieces, expected) => {
+  ] as const)('reads a body that comes %s completely', async (_, pieces, expected) => {
     read = [];
     const answered = await send(...pieces);
     expect(read).toEqual(expected);
@@ -90,7 +90,7 @@ describe.each(Object.keys(turns))('a body that is asked for %s', (name) => {
   test.each([
     ['in one piece', head('transfer-encoding: chunked', 'connection: close')],
     ['by its length', head('content-length: 201', 'connection: close')],
-  ])('of more bytes than are taken is refused, %s', async (_, headers) => {
+  ])('rejects a body above the size limit, %s', async (_, headers) => {
     read = [];
     const isChunked = headers.includes('chunked');
     const body = 'x'.repeat(201);
@@ -98,7 +98,7 @@ describe.each(Object.keys(turns))('a body that is asked for %s', (name) => {
     expect(read).toEqual(['The body has more than 200 bytes']);
   });
 
-  test('whose caller goes in the middle of it is not waited for', async () => {
+  test('stops waiting for a body when the caller disconnects', async () => {
     read = [];
     const gone = once(server, 'request') as Promise<[IncomingMessage]>;
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -127,6 +127,6 @@ test.each([
   expect(Object.keys(parseParams(outlined).in as object)).toEqual(names);
 });
 
-test('an escape beside a string makes no JSON', () => {
+test('rejects an escape outside a string', () => {
   expect(() => parseParams(Buffer.from('{"a":\\u0031}'))).toThrow('no valid JSON');
 });

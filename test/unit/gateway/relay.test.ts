@@ -26,7 +26,7 @@ async function serve(listener: RequestListener): Promise<number> {
 }
 
 it.each(['text/event-stream', 'application/json'])(
-  'a caller who reads nothing of an answer of %s is cut off, and the answer with it',
+  'cuts off a caller who does not read a response of %s, and closes the response',
   async (type) => {
     const cut = Promise.withResolvers<void>();
     const port = await serve((_, response) => {

@@ -20,7 +20,7 @@ it.each([
   expect(retryAfterMs(headers, now)).toBe(waitMs);
 });
 
-it('a date by the clock of the provider, however wrong it goes', () => {
+it('reads a date relative to the provider’s clock, however wrong it is', () => {
   const headers = {
     date: 'Wed, 01 Jan 2020 00:00:00 GMT',
     'retry-after': 'Wed, 01 Jan 2020 00:00:07 GMT',
@@ -46,7 +46,7 @@ it.each([
   expect(retryAfterMs({ 'retry-after': text }, now)).toBeNull();
 });
 
-it('nothing, and several at once, say nothing', () => {
+it('ignores an empty header and several headers at once', () => {
   expect(retryAfterMs({}, now)).toBeNull();
   expect(retryAfterMs({ 'retry-after': ['3', '4'] }, now)).toBeNull();
 });

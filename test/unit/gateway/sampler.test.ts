@@ -12,7 +12,7 @@ const parentOf = (flags: number): TraceParent => ({
 });
 const [yes, no, chance] = [parentOf(1), parentOf(0), parentOf(2)];
 
-it('the caller goes before the share where it is heeded, and only there', () => {
+it('follows the parent’s decision before the ratio, only where the parent is trusted', () => {
   for (const ratio of [0, 0.5, 1]) {
     const reported = [yes, no, chance].map((parent) =>
       isSampled({ heedsParent: true, ratio }, parent, parent.traceId),
@@ -33,11 +33,11 @@ it.each([
   ['1999999999999999', 0.1, true],
   ['199999999999a000', 0.1, false],
   ['ffffffffffffffff', 1, true],
-])('a trace that ends in %s is recorded at a ratio of %d: %s', (rest, ratio, is) => {
+])('treats a trace that ends in %s at a ratio of %d as recorded: %s', (rest, ratio, is) => {
   expect(isSampled({ heedsParent: true, ratio }, null, id(rest))).toBe(is);
 });
 
-it('of ten thousand traces about so many are recorded', () => {
+it('records about the configured share of ten thousand traces', () => {
   const ids = Array.from({ length: 10_000 }, () => randomBytes(16).toString('hex'));
   const terms = { heedsParent: false, ratio: 0.25 };
   const share = ids.filter((one) => isSampled(terms, null, one)).length / ids.length;

@@ -30,7 +30,7 @@ describe('a traceparent', () => {
     ['is cut short', `00-${traceId}-${spanId}`],
     ['is too long', `00-${traceId}-${spanId}-011`],
     ['has no hexadecimal digits', `00-${'g'.repeat(32)}-${spanId}-01`],
-  ])('that %s is dropped', (_, value) => {
+  ])('drops a traceparent that %s', (_, value) => {
     expect(readTraceParent(value)).toBeNull();
   });
 

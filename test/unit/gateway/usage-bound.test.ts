@@ -17,7 +17,7 @@ describe('the most that a request can use', () => {
     [{}, 16_384],
     [{ max_tokens: -1 }, 16_384],
     [{ max_tokens: -1, max_completion_tokens: 5 }, 16_384],
-  ])('of a chat with %j is %d tokens', (params, tokens) => {
+  ])('bounds a chat with %j at %d tokens', (params, tokens) => {
     expect(outputOf(params)).toBe(tokens);
   });
 
@@ -28,7 +28,7 @@ describe('the most that a request can use', () => {
     [{ prompt: [[1, 2], [3]], max_tokens: 10 }, 20],
     [{ prompt: [1, 2, 3], max_tokens: 10 }, 10],
     [{ prompt: [], max_tokens: 10 }, 10],
-  ])('of a completion with %j is %d tokens', (params, tokens) => {
+  ])('bounds a completion with %j at %d tokens', (params, tokens) => {
     expect(outputOf(params, 'completions')).toBe(tokens);
   });
 });
@@ -43,7 +43,7 @@ describe('a request that was granted 40 tokens', () => {
     ['openai', { max_tokens: -1 }, [['max_tokens', 40]]],
     ['openai', { max_completion_tokens: 3, max_tokens: 90 }, [['max_tokens', 40]]],
     ['openai', { max_tokens: 40, n: 2 }, [['max_tokens', 20]]],
-  ])('at %s with %j is kept within them', (service, params, clamps) => {
+  ])('clamps a request to %s with %j', (service, params, clamps) => {
     expect(outputClamps(chat, params as Record<string, unknown>, 40, service)).toEqual(clamps);
   });
 });

@@ -45,7 +45,7 @@ const cuts = fc.array(fc.nat(), { maxLength: 30 });
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
 
 describe('a stream', () => {
-  it('that is only looked at comes out byte for byte, wherever it is cut', () => {
+  it('passes an observed stream byte for byte, wherever it is cut', () => {
     fc.assert(
       fc.property(fc.array(line), fc.string(), cuts, (lines, rest, places) => {
         const bytes = bytesOf(lines.map(({ text, end }) => text + end).join('') + rest);
@@ -82,7 +82,7 @@ describe('a stream', () => {
     expect(stream.reported).toMatchObject({ inputTokens: 11, outputTokens: 4 });
   });
 
-  it('of one line of ten megabytes passes, and holds back no more than a part of it', () => {
+  it('passes one line of ten megabytes without buffering more than a part of it', () => {
     const piece = Buffer.alloc(64 * 1024, 'x');
     const stream = new UsageStream(true);
     const heldBack = Array.from({ length: 160 }, () => piece.length - stream.pass(piece).length);

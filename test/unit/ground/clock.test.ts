@@ -112,7 +112,7 @@ it.each([
   [5_001, 'is 5 s ahead of the database'],
   [-6_400, 'is 6 s behind the database'],
   [40 * dayMs, 'is 3456000 s ahead of the database'],
-])('a deviation of %d ms reads %s', (deviationMs, text) => {
+])('shows a deviation of %d ms as %s', (deviationMs, text) => {
   const reported = describeDeviation({ now: 0, deviationMs });
   if (text === null) expect(reported).toBeNull();
   else expect(reported).toContain(text);

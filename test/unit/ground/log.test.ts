@@ -34,7 +34,7 @@ describe('a log line', () => {
     });
   });
 
-  it('below the level is not written', () => {
+  it('skips entries below the level', () => {
     const { log, lines } = capture('error');
     log.warn('quiet');
     log.error('loud');
@@ -55,7 +55,7 @@ describe('a log line', () => {
       'many fields',
       (log: Log) => log.info({ list: Array.from({ length: 50_000 }, String) }, 'hello'),
     ],
-  ])('with %s is cut to its limit and says how much there was', (_, write) => {
+  ])('cuts an entry with %s to its limit and states the original size', (_, write) => {
     const { log, lines } = capture();
     write(log);
     expect(lines()).toHaveLength(1);
@@ -89,7 +89,7 @@ describe('a log line', () => {
 });
 
 describe('credentials', () => {
-  it('of type Secret are shown by their origin', () => {
+  it('shows the origin of a value of type Secret', () => {
     const { log, lines } = capture();
     log.info(
       { password: new Secret('canary', 'env:DB_PASS'), key: new Secret('canary', 'env:K') },
@@ -109,7 +109,7 @@ describe('credentials', () => {
     'X-Api-Key',
     'client_secret',
     'password',
-  ])('under the name %s are blacked out at any depth', (name) => {
+  ])('redacts the value under the name %s at any depth', (name) => {
     const { log, lines } = capture();
     log.info(
       { [name]: 'canary"quoted\\', request: { headers: [{ [name]: ['canary', 'x'] }] } },
@@ -120,7 +120,7 @@ describe('credentials', () => {
     expect(lines().map((line) => JSON.parse(line)[name])).toEqual(['[redacted]', '[redacted]']);
   });
 
-  it('in the words of a message or an error are blacked out', () => {
+  it('redacts credentials in the text of a message or an error', () => {
     const { log, lines } = capture();
     log.error(new Error('sent Authorization: Bearer canary.canary'), 'Basic Y2FuYXJ5LWNhbmFyeQ==');
     expect(lines()[0]).not.toContain('canary');
@@ -148,7 +148,7 @@ describe('a destination', () => {
     return { stream, lines, flow };
   }
 
-  it('that stalls keeps a bounded backlog, then learns how many lines were lost', async () => {
+  it('keeps a bounded backlog when it stalls, then reports how many lines were lost', async () => {
     const { stream, lines, flow } = stalled();
     const log = createLog({ level: 'error', destination: stream });
     const filler = 'x'.repeat(10_000);
@@ -173,7 +173,7 @@ describe('a destination', () => {
     await eventually(() => expect(lines.at(-1)).toMatchObject({ n: total + 1 }));
   });
 
-  it('that fails ends nothing, and learns how many lines were lost when it works again', async () => {
+  it('survives a destination that fails, and reports the lost lines when it works again', async () => {
     const lines: string[] = [];
     let fails = true;
     const write = (line: unknown, ...rest: unknown[]): boolean => {
@@ -194,7 +194,7 @@ describe('a destination', () => {
 });
 
 describe('lines to a stream', () => {
-  it('of every day are written together, in order, and at once with one that warns', async () => {
+  it('writes lines of every day together, in order, and at once after a warning', async () => {
     const writes: string[] = [];
     const destination = new Writable({
       decodeStrings: false,

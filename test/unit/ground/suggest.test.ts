@@ -10,7 +10,7 @@ describe('a hint', () => {
     ['Name', ['names', 'name'], 'name'],
     ['ab', ['yz'], undefined],
     ['description', ['name', 'slug'], undefined],
-  ])('for %j among %j is %j', (word, candidates, meant) => {
+  ])('suggests for %j among %j: %j', (word, candidates, meant) => {
     expect(nearest(word, candidates)).toBe(meant);
   });
 

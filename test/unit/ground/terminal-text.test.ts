@@ -58,7 +58,7 @@ describe('printable text', () => {
   });
 });
 
-describe('what a command says', () => {
+describe('the output of a command', () => {
   it('holds no escape sequence but the colours of its own, and those at a terminal only', () => {
     const own = /\u001b\[(?:0|2|31|32|33|35|36)m/g;
     fc.assert(

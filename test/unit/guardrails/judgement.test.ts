@@ -95,7 +95,7 @@ describe('a check', () => {
     expect(results[0]!.checks[0]!.error).toBeUndefined();
   });
 
-  it('that cannot be run here is an error, which passes unless the guardrail fails closed', async () => {
+  it('yields an error when it cannot run here; the request passes unless the guardrail fails closed', async () => {
     const open = await stated({ 'portkey.pii': { categories: ['NAME'] }, deny: true }, 'x');
     expect(open).toMatchObject({ passes: true, isDenied: false });
     expect(open.results[0]!.checks[0]!.error!.message).toContain('does not support the check');
@@ -103,21 +103,21 @@ describe('a check', () => {
     expect(await stated(item, 'x')).toMatchObject({ passes: false, isDenied: true });
   });
 
-  it('without the parameters that it needs is an error', async () => {
+  it('yields an error when a required parameter is missing', async () => {
     for (const name of ['contains', 'regexMatch', 'requiredMetadataKeyValuePairs', 'jsonKeys']) {
       const { results } = await stated({ [name]: {} }, 'text');
       expect(results[0]!.checks[0]!.verdict).toBe(false);
     }
   });
 
-  it('of a token never passes without one', async () => {
+  it('fails without a token when it checks tokens', async () => {
     const item = { jwt: { jwksUri: 'http://127.0.0.1:1/keys' }, deny: true };
     expect(await stated(item, 'x')).toMatchObject({ isDenied: true });
     const headers = { authorization: 'Bearer e30.e30.e30' };
     expect(await stated(item, 'x', { headers })).toMatchObject({ isDenied: true });
   });
 
-  it('that takes too long is given up, and the next is run', async () => {
+  it('stops after its timeout, and the next check runs', async () => {
     const rule = '(?i)(a|b|ab)*[a-z]{100}z';
     const text = `z${'ab'.repeat(300_000)}`;
     const { results } = await stated({ regexMatch: { rule } }, text);
@@ -127,7 +127,7 @@ describe('a check', () => {
 });
 
 describe('a guardrail', () => {
-  it('that replaces hands on what it made, also to the guardrails behind it', async () => {
+  it('passes its replacement on, also to the guardrails that follow', async () => {
     const item = {
       regexReplace: { rule: '/secret-\\d+/i', redactText: '$1 \\1 $& $$' },
       contains: { words: ['secret'], operator: 'none' },
@@ -222,7 +222,7 @@ describe('a stream that came whole', () => {
     expect(reported).toContain('"thought"');
   });
 
-  it('that began in the middle of a text tells no end of it, where all of it is told otherwise', () => {
+  it('drops partial deltas of a text when the complete text is replaced', () => {
     const response = { output: outputOf('call 555-1234') };
     const events = [delta('5-12'), delta('34'), { type: 'response.completed', response }];
     const stream = streamOf('responses', events);
@@ -236,7 +236,7 @@ describe('a stream that came whole', () => {
     );
   });
 
-  it('of a run is one answer for each message, with what tools of the provider have answered', () => {
+  it('has one text per message of a run, with the output of provider tools', () => {
     const part = (index: number, value: string) => ({ index, type: 'text', text: { value } });
     const piece = (id: string, ...content: object[]) => ({
       id,
@@ -292,7 +292,7 @@ describe('a stream that came whole', () => {
     },
   );
 
-  it('of responses holds the old text nowhere', () => {
+  it('removes the old text from every event of a Responses stream', () => {
     const events = [
       { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'a ' },
       { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'secret' },

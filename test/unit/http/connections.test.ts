@@ -252,7 +252,7 @@ describe('a pending response', () => {
     expect(seen.entered).toBe(1);
   });
 
-  it('may close the connection: later requests wait for it and are not executed', async () => {
+  it('closes the connection when the pending response does: later requests wait and are not executed', async () => {
     await start();
     const socket = dial();
     const text = readAll(socket);

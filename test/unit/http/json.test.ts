@@ -97,7 +97,7 @@ describe('a JSON body', () => {
     ['a raw control character', '"a\nb"', 'well-formed string'],
     ['a trailing comma', '[1,]', 'lacks a value'],
     ['nothing but space', '  ', 'lacks a value'],
-  ])('with %s is refused with the place of the fault', (_, text, message) => {
+  ])('rejects a body with %s and states the position of the fault', (_, text, message) => {
     expect(refusalOf(text)).toContain(message);
   });
 
@@ -115,13 +115,13 @@ describe('a JSON body', () => {
       '5000 values',
     ],
     ['keys', objectOf(1000), objectOf(1001), 'object with more than 1000 keys'],
-  ])('may hold so many %s, and is too large with one more', (_, most, oneMore, message) => {
+  ])('accepts the maximum number of %s, and rejects one more as too large', (_, most, oneMore, message) => {
     expect(read(most)).toEqual(JSON.parse(most));
     expect(() => read(oneMore)).toThrow(expect.objectContaining({ kind: 'tooLarge' }));
     expect(() => read(oneMore)).toThrow(message);
   });
 
-  it('that is not UTF-8 is refused', () => {
+  it('rejects a body that is not UTF-8', () => {
     expect(refusalOf(Buffer.from([0x22, 0xff, 0x22]))).toContain('not valid UTF-8');
   });
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createRefusedBytesReporter } from '../../../src/http/connections/refused-bytes.ts';
 import { createLog } from '../../../src/log.ts';
 
-it('a line of the log in ten seconds says how many came without one', () => {
+it('logs how many came without one in one line every ten seconds', () => {
   const lines: string[] = [];
   const counted: unknown[] = [];
   let nowMs = 5;

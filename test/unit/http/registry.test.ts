@@ -47,20 +47,20 @@ describe('the server does not start', () => {
     ],
     ['a path without a slash', { ...sound, mounts: { root: ['api-key'] }, path: 'x' }, 'slash'],
     ['public access beside a key', { ...sound, mounts: { v1: ['none', 'api-key'] } }, 'mixes'],
-  ])('with a route that has %s', (_, route, message) => {
+  ])('rejects a route that has %s', (_, route, message) => {
     expect(check([route])).toContain(message);
   });
 
-  it('with two routes that take the same requests', () => {
+  it('rejects two routes that take the same requests', () => {
     const twin = { ...sound, path: '/things/:slug' };
     expect(check([sound, twin])).toContain('GET /v1/things/:slug is declared twice');
   });
 
-  it('with a guarded route among the public ones', () => {
+  it('rejects a guarded route among the public ones', () => {
     expect(check([], [sound])).toContain('is not public');
   });
 
-  it('before having named every fault', () => {
+  it('names every fault before it stops', () => {
     const message = check([
       { ...sound, scope: undefined },
       { ...sound, path: '/x', mounts: {} },

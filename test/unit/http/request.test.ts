@@ -27,7 +27,7 @@ function refuse(rawHeaders: string[], url: string): ApiError | null {
 
 describe('a request that can be read in two ways', () => {
   it.each(['Authorization', 'Host', 'X-Gateway-Api-Key', 'Content-Type', 'If-Match'])(
-    'because %s came twice is refused',
+    'rejects a request in which %s came twice',
     (name) => {
       const error = refuse([name, 'a', 'accept', '*', name.toLowerCase(), 'a'], '/v1/x');
       expect(error?.kind).toBe('invalid');
@@ -50,7 +50,7 @@ describe('a request that can be read in two ways', () => {
     '/v1/%ff',
     '*',
     '',
-  ])('because its target is %j is refused', (target) => {
+  ])('rejects the target %j', (target) => {
     expect(refuse(['host', 'a'], target)?.kind).toBe('invalid');
   });
 
@@ -101,7 +101,7 @@ describe('a body', () => {
     expect(createBodyReader(route, 'v1')(json(body))).toEqual(body);
   });
 
-  it('that is absent reads as an empty object', () => {
+  it('reads an absent body as an empty object', () => {
     expect(createBodyReader({ ...put, body: z.object({}) }, 'v2')(undefined)).toEqual({});
     const error = errorOf(() => createBodyReader({ ...put, body: schema }, 'v2')(undefined));
     expect(error.param).toBe('name');
@@ -115,7 +115,7 @@ describe('a body', () => {
     expect(error.message).not.toContain('sk-secret-1');
   });
 
-  it('with thousands of faults yields a bounded message', () => {
+  it('yields a bounded message for thousands of faults', () => {
     const many = Array.from({ length: 2000 }, () => ({ unit: 'x'.repeat(1000) }));
     const read = createBodyReader({ ...put, body: schema }, 'v2');
     const error = errorOf(() => read(json({ name: 'a', limits: many })));

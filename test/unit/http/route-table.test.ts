@@ -50,7 +50,7 @@ describe('a path leads', () => {
   });
 });
 
-it('the methods of a path are those of the routes that it leads to, with HEAD beside GET', () => {
+it('lists the methods of all routes that match a path, with HEAD next to GET', () => {
   expect(table.methodsOf('/v1/things/special')).toEqual(['GET', 'HEAD', 'PUT']);
   expect(table.methodsOf('/v1/things/other')).toEqual(['GET', 'HEAD']);
   expect(table.methodsOf('/v1/thing')).toEqual([]);

@@ -24,13 +24,16 @@ describe('rate limits', () => {
     ['rpd', '2026-11-22T00:00:00.000Z', '2026-11-23T00:00:00.000Z'],
     ['rpw', '2026-11-16T00:00:00.000Z', '2026-11-23T00:00:00.000Z'],
   ] as const)(
-    'of %s are held in the window of the calendar that now lies in',
+    'holds a limit of %s in the calendar window that contains the current time',
     (unit, start, end) => {
       const terms = { ...subject, limits: [{ type: 'requests', unit, value: 3 }] } as const;
       expect(limitsOfRates(terms, '', now, true)).toMatchObject([
         {
-          ...{ windowStart: Date.parse(start), endsAt: Date.parse(end) },
-          ...{ limitUnits: 3, isRate: true, valueKey: `requests ${unit}` },
+          windowStart: Date.parse(start),
+          endsAt: Date.parse(end),
+          limitUnits: 3,
+          isRate: true,
+          valueKey: `requests ${unit}`,
         },
       ]);
     },
@@ -46,7 +49,9 @@ describe('a policy', () => {
   const met = (conditions: PolicyTerms['conditions'], groupBy: PolicyTerms['groupBy'] = []) =>
     limitsOfPolicy(
       {
-        ...{ conditions, groupBy, workspaceId: null },
+        conditions,
+        groupBy,
+        workspaceId: null,
         terms: { ...subject, limits: [{ type: 'requests', unit: 'rpm', value: 3 }] },
       },
       facts,
@@ -84,7 +89,9 @@ describe('a policy', () => {
     const keyOf = (team: string) =>
       limitsOfPolicy(
         {
-          ...{ conditions: [], groupBy: [{ key: 'metadata.team' }], workspaceId: null },
+          conditions: [],
+          groupBy: [{ key: 'metadata.team' }],
+          workspaceId: null,
           terms: { ...subject, limits: [{ type: 'requests', unit: 'rpm', value: 3 }] },
         },
         new Map([['metadata.team', [team]]]),

@@ -40,7 +40,7 @@ describe('the body of a create', () => {
   });
 });
 
-describe('what a key of a type needs', () => {
+describe('the required owner of a key type', () => {
   const user = { user_id: '018f0000-0000-7000-8000-000000000000' };
   it.each([
     [{ type: 'workspace', sub_type: 'service' }, ['workspace_id'], ['type']],
@@ -78,7 +78,7 @@ describe('a rotation policy', () => {
     { rotation_period_days: 366 },
     { rotation_period_days: 1, key_transition_period_ms: 86_400_000 },
     { rotation_period: 'weekly', key_transition_period_ms: 7 * 86_400_000 },
-  ])('may not be %j', (policy) => expect(RotationPolicy.safeParse(policy).success).toBe(false));
+  ])('rejects %j', (policy) => expect(RotationPolicy.safeParse(policy).success).toBe(false));
 
   it('gets its next moment from the period, and keeps it while the period stays', () => {
     const first = plannedRotation({ rotation_period: 'weekly' }, null, monday);

@@ -22,9 +22,16 @@ interface Log {
 
 const unsealed = (number: number) => ({
   organisation_id,
-  ...{ at: startedAt + number * minuteMs, id: Buffer.alloc(16, number), workspace_id: null },
-  ...{ actor_kind: 'service-account', actor_id: 'a', action: 'create', resource_kind: 'Config' },
-  ...{ resource_id: `c${number}`, request_id: `r${number}`, changes: '{"fields":["name"]}' },
+  at: startedAt + number * minuteMs,
+  id: Buffer.alloc(16, number),
+  workspace_id: null,
+  actor_kind: 'service-account',
+  actor_id: 'a',
+  action: 'create',
+  resource_kind: 'Config',
+  resource_id: `c${number}`,
+  request_id: `r${number}`,
+  changes: '{"fields":["name"]}',
 });
 
 /** Sealed by three runs, of as many rows each. */
@@ -62,10 +69,18 @@ describe('a chain', () => {
 
   it('names each row of which anything was changed, and no other', () => {
     const changes: Partial<SealedRow>[] = [
-      ...[{ at: 1 }, { workspace_id: 'w' }, { actor_kind: 'job' }, { actor_id: 'b' }],
-      ...[{ action: 'delete' }, { resource_kind: 'ApiKey' }, { resource_id: 'other' }],
-      ...[{ request_id: '' }, { changes: '{}' }, { chain_previous: null }],
-      ...[{ chain_hash: Buffer.alloc(32) }, { organisation_id: 'other' }],
+      { at: 1 },
+      { workspace_id: 'w' },
+      { actor_kind: 'job' },
+      { actor_id: 'b' },
+      { action: 'delete' },
+      { resource_kind: 'ApiKey' },
+      { resource_id: 'other' },
+      { request_id: '' },
+      { changes: '{}' },
+      { chain_previous: null },
+      { chain_hash: Buffer.alloc(32) },
+      { organisation_id: 'other' },
     ];
     for (const change of changes) {
       const found = faultsOf(withRow(logOf(9), 4, change)).filter((one) => !/^backdated/.test(one));
@@ -93,7 +108,8 @@ describe('a chain', () => {
     const log = logOf(9);
     const forged = (position: number): SealedRow => ({
       ...log.rows[3]!,
-      ...{ chain_position: position, id: Buffer.alloc(16, 99) },
+      chain_position: position,
+      id: Buffer.alloc(16, 99),
     });
     const sorted = (row: SealedRow) =>
       [...log.rows, row].toSorted((a, b) => a.chain_position - b.chain_position);

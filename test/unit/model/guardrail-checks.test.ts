@@ -126,7 +126,7 @@ describe('checks for LLM requests', () => {
     ],
     ['modelWhitelist', { models: ['m'] }, undefined],
     ['default.modelwhitelist', { models: 'm' }, '0.parameters.models'],
-  ])('of kind %s with %j are refused at %s', (id, parameters, path) => {
+  ])('rejects kind %s with %j at %s', (id, parameters, path) => {
     const faults = judge(id, parameters);
     expect(faults.map((fault) => fault.split(':')[0])).toEqual(path === undefined ? [] : [path]);
   });
@@ -134,12 +134,12 @@ describe('checks for LLM requests', () => {
 
 describe('checks for MCP tools', () => {
   it.each(['default.regexMatch', 'default.contains', 'default.jwt', 'default.wordCount', 'x.y'])(
-    'may be %s',
+    'accepts %s',
     (id) => expect(judge(id, undefined, 'mcp_tools')).toEqual([]),
   );
 
   it.each(['portkey.pii', 'PORTKEY.language', 'patronus.toxicity', 'default.modelWhitelist'])(
-    'may not be %s, which is not deterministic or has no meaning there',
+    'rejects %s, which is not deterministic or has no meaning there',
     (id) => expect(judge(id, undefined, 'mcp_tools')).toHaveLength(1),
   );
 });

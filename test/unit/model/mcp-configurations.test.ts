@@ -10,7 +10,7 @@ function judge(
 }
 
 describe('MCP configurations', () => {
-  it('may set credentials on the server and forward plain metadata', () => {
+  it('accepts credentials on the server and plain forwarded metadata', () => {
     expect(
       judge({
         custom_headers: { Authorization: 'Bearer x', 'x-api-key': 'y' },
@@ -34,7 +34,7 @@ describe('MCP configurations', () => {
     [{ auth: [{ apiKey: 'x' }] }, 'auth.0.apiKey'],
     [{ command: 'npx' }, 'command'],
     [{ server: { args: ['-y'] } }, 'server.args'],
-  ])('are refused: %j', (configurations, path) => {
+  ])('rejects %j', (configurations, path) => {
     expect(judge(configurations)).toEqual([path]);
   });
 });

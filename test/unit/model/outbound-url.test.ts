@@ -112,7 +112,7 @@ describe('an address', () => {
     expect(outboundUrlFault(url, [])).toBeNull();
   });
 
-  it('may be private when it is trusted, by host, suffix, address or network, with or without a port', () => {
+  it('accepts a private address that is trusted by host, suffix, address or network, with or without a port', () => {
     const trusted = trustedHosts(
       '10.1.2.3:8000',
       '*.svc.cluster.local',
@@ -145,7 +145,7 @@ describe('an address', () => {
     expect(Object.fromEntries(judged)).toEqual(verdicts);
   });
 
-  it('of a cloud metadata service stays refused, whatever network or suffix covers it', () => {
+  it('rejects a cloud metadata service, whatever network or suffix covers it', () => {
     const trusted = trustedHosts('169.254.0.0/16', '0.0.0.0/0', '::/0', '*.internal');
     for (const url of [
       'http://169.254.169.254/',
@@ -168,7 +168,7 @@ describe('an address', () => {
     '[::ffff:169.254.169.254]:80',
     '::ffff:a9fe:a9fe',
     '64:ff9b::169.254.169.254',
-  ])('of a cloud metadata service cannot be listed: %s', (entry) => {
+  ])('rejects a cloud metadata service in the list: %s', (entry) => {
     expect(readTrustedHosts(`10.0.0.0/8,${entry}`)).toEqual({ refused: [entry] });
   });
 

@@ -15,7 +15,7 @@ const scopes = fc.uniqueArray(scope);
 const roles = fc.array(fc.constantFrom('superuser', 'view_only_admin', 'auditor:1234567890', 'x'));
 
 describe('scopes', () => {
-  it('are covered by themselves and by nothing else', () => {
+  it('covers itself and nothing else', () => {
     fc.assert(
       fc.property(scopes, scope, (held, wanted) => {
         expect(grantsScope(held, wanted)).toBe(held.includes(wanted));
@@ -23,7 +23,7 @@ describe('scopes', () => {
     );
   });
 
-  it('of a child that pass the check are a subset of the creator’s', () => {
+  it('limits a child that passes the check to a subset of the creator’s scopes', () => {
     fc.assert(
       fc.property(scopes, scopes, (held, wanted) => {
         const beyond = scopesBeyond(held, wanted);
@@ -34,7 +34,7 @@ describe('scopes', () => {
     );
   });
 
-  it('beyond the creator’s are all named', () => {
+  it('names every scope beyond the creator’s', () => {
     fc.assert(
       fc.property(scopes, scopes, (held, wanted) => {
         const beyond = scopesBeyond(held, wanted);
@@ -43,7 +43,7 @@ describe('scopes', () => {
     );
   });
 
-  it('never grow when a role is taken away', () => {
+  it('never grows when a role is removed', () => {
     fc.assert(
       fc.property(roles, fc.nat(), (held, at) => {
         const fewer = held.filter((_, index) => index !== at);
@@ -52,41 +52,48 @@ describe('scopes', () => {
     );
   });
 
-  it('do not know wildcards, prefixes or list-implies-read', () => {
+  it('matches no wildcard or prefix, and list does not imply read', () => {
     expect(isKnownScope('*')).toBe(false);
     expect(isKnownScope('configs.*')).toBe(false);
     expect(grantsScope(['configs.list', 'configs.*', '*'], 'configs.read')).toBe(false);
   });
 
-  it('of deployments are the same with a dot or a colon', () => {
+  it('treats deployments scopes with a dot and with a colon as the same', () => {
     expect(isKnownScope('deployments:list')).toBe(true);
     expect(grantsScope(['deployments:list'], 'deployments.list')).toBe(true);
     expect(grantsScope(['deployments.list'], 'deployments:list')).toBe(true);
     expect(isKnownScope('configs:list')).toBe(false);
   });
 
-  it('published by the interface are all known', () => {
+  it('includes every scope that the API publishes', () => {
     const published = [
-      ...['completions.write', 'logs.export', 'logs.list', 'logs.view', 'mcp.invoke'],
+      'completions.write',
+      'logs.export',
+      'logs.list',
+      'logs.view',
+      'mcp.invoke',
       ...['create', 'update', 'delete', 'read', 'list'].flatMap((action) => [
         `configs.${action}`,
         `virtual_keys.${action}`,
         `organisation_guardrails.${action}`,
         `deployments:${action}`,
       ]),
-      ...['virtual_keys.copy', 'organisation_settings.read', 'organisation_settings.update'],
-      ...['organisation_exclusions.list', 'organisation_exclusions.update'],
+      'virtual_keys.copy',
+      'organisation_settings.read',
+      'organisation_settings.update',
+      'organisation_exclusions.list',
+      'organisation_exclusions.update',
     ];
     expect(published.filter((one) => !isKnownScope(one))).toEqual([]);
   });
 });
 
 describe('roles', () => {
-  it('superuser holds everything', () => {
+  it('grants everything to superuser', () => {
     expect(scopesOfRole('superuser')).toEqual(allScopes);
   });
 
-  it('view_only_admin holds nothing that changes or uses anything', () => {
+  it('grants view_only_admin nothing that changes or uses anything', () => {
     const actions = new Set(scopesOfRole('view_only_admin').map((one) => one.split('.')[1]));
     expect([...actions].sort()).toEqual(['list', 'read', 'view']);
   });

@@ -18,7 +18,7 @@ describe('a made slug', () => {
     ['Über Äpfel', /^pc-uber-a-[0-9a-f]{6}$/],
     ['🚀', /^pc-[0-9a-f]{6}$/],
     ['--- x', /^pc-x-[0-9a-f]{6}$/],
-  ])('of %j keeps prefix, start of the name and six hex digits', (name, expected) => {
+  ])('derives from %j a prefix, the start of the name and six hex digits', (name, expected) => {
     expect(makeSlug(form, name)).toMatch(expected);
   });
 
@@ -39,10 +39,10 @@ describe('a made slug', () => {
 
 describe('a chosen slug', () => {
   it.each(['', 'a b', 'a/b', 'ä', 'a\n', 'x'.repeat(256), '7e1c9bd2-0000-4000-8000-000000000000'])(
-    'may not be %j',
+    'rejects %j',
     (text) => expect(Slug.safeParse(text).success).toBe(false),
   );
-  it.each(['a', 'A_b-9', 'x'.repeat(255)])('may be %j', (text) =>
+  it.each(['a', 'A_b-9', 'x'.repeat(255)])('accepts %j', (text) =>
     expect(Slug.parse(text)).toBe(text),
   );
 });

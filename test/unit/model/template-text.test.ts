@@ -71,19 +71,19 @@ it('fills in what the reference implementation of Mustache does', () => {
 });
 
 describe('values', () => {
-  it('that are no text are written as JSON, and those that are missing as nothing', () => {
+  it('writes values other than text as JSON, and missing values as nothing', () => {
     const view = { list: [1, { a: 2 }], map: { b: null }, no: false };
     expect(fill('{{list}} {{map}} {{no}} {{map.b}} {{none}}.', view)).toBe(
       '[1,{"a":2}] {"b":null} false  .',
     );
   });
 
-  it('are looked for in the innermost place that has the first name', () => {
+  it('looks a path up in the innermost scope that has its first name', () => {
     const view = { a: { b: 1 }, list: [{ a: {} }, {}] };
     expect(fill('{{#list}}<{{a.b}}>{{/list}}', view)).toBe('<><1>');
   });
 
-  it('are members of their own only', () => {
+  it('resolves own members only', () => {
     const view = { list: [1], text: 'abc' };
     const text = '{{constructor}}{{__proto__}}{{toString}}{{list.map}}{{text.length}}';
     expect(fill(text, view)).toBe('');
@@ -128,7 +128,7 @@ describe('the work is bounded', () => {
     expect(() => fill(text, view, () => '{{>p}}')).toThrow(message);
   });
 
-  it('a partial that is included often is read once', () => {
+  it('reads a partial once, however often it is included', () => {
     const long = `${'x'.repeat(1000)}{{! }}`;
     const filled = fill('{{#a}}{{>p}}{{/a}}', { a: many }, () => long);
     expect(filled).toHaveLength(1_000_000);

@@ -1,8 +1,8 @@
 /** Guarantees of what the snapshot shows: the body that would make a resource again, and nothing else. */
 import { describe, expect, it } from 'vitest';
-import { toSpec as keySpec } from '../../../src/admin/api-keys/api-key-record.ts';
-import { toSpec as policySpec } from '../../../src/admin/policies/usage-limit-policy-record.ts';
-import { toSpec as workspaceSpec } from '../../../src/admin/workspaces/workspace-record.ts';
+import { apiKeyToSpec as keySpec } from '../../../src/admin/api-keys/api-key-record.ts';
+import { usageLimitPolicyToSpec as policySpec } from '../../../src/admin/policies/usage-limit-policy-record.ts';
+import { workspaceToSpec as workspaceSpec } from '../../../src/admin/workspaces/workspace-record.ts';
 import { UsageLimitPolicyCreate } from '../../../src/model/limits/usage-limit-policy.ts';
 import { ApiKeyCreate, ApiKeySubType, ApiKeyType } from '../../../src/model/people/api-key.ts';
 import { displayName, WorkspaceCreate } from '../../../src/model/workspaces/workspace.ts';
@@ -54,7 +54,10 @@ const workspace = {
   status: 'active' as const,
   is_default: 0,
   api_key_max_ttl_days: null,
-  ...{ settings: null, security_settings: null, guardrails_version: 1, own_version: 1 },
+  settings: null,
+  security_settings: null,
+  guardrails_version: 1,
+  own_version: 1,
   created_by: 'x',
 };
 
@@ -79,7 +82,7 @@ const policy = {
 describe('the spec of an API key', () => {
   const Body = ApiKeyCreate.extend({ type: ApiKeyType, sub_type: ApiKeySubType }).strict();
 
-  it('of a minimal key is minimal', () => {
+  it('omits everything optional for a minimal key', () => {
     const spec = { type: 'organisation', sub_type: 'service', name: 'bot', scopes: ['logs.view'] };
     expect(keySpec(key)).toEqual(spec);
     expect(Body.parse(spec)).toEqual(spec);
@@ -125,7 +128,8 @@ describe('the spec of a workspace', () => {
       defaults: '{"metadata":{"a":"1"},"input_guardrails":["pg-x"],"allow_config_override":false}',
       usage_limits: '[{"credit_limit":5,"periodic_reset":null}]',
       rate_limits: '[]',
-      ...{ settings: '{"user_api_keys_max":2}', api_key_max_ttl_days: 9 },
+      settings: '{"user_api_keys_max":2}',
+      api_key_max_ttl_days: 9,
       security_settings: '{"membersViewAllData":false}',
     });
     expect(spec).toEqual({

@@ -46,7 +46,7 @@ describe('a form with a file', () => {
     });
   });
 
-  it('may have bytes in the file that look like its own boundary without a line before', async () => {
+  it('accepts bytes in the file that look like the boundary but do not follow a line break', async () => {
     const { content } = await fileFormOf(raw(part('name=file; filename=a', 'a--x--b')), type);
     expect(content.toString()).toBe('a--x--b');
   });
@@ -144,7 +144,7 @@ describe('a file that is taken in as it comes', () => {
     expect(aheadMax).toBeLessThan(500_000);
   });
 
-  it('may have as many bytes as it may, and not one more', async () => {
+  it('accepts exactly the maximum number of bytes, and not one more', async () => {
     const exact = Buffer.concat([body]);
     const form = { upload: uploadOf(exact), contentType: type, consume: keepWhole };
     expect((await readFileForm({ ...form, bytesMax: 3_000_000 })).content.length).toBe(3_000_000);

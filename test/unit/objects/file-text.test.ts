@@ -62,11 +62,11 @@ describe('a file', () => {
     expect(await read(name, content)).toEqual(failed(code, message));
   });
 
-  it('of nothing but spaces has no chunks', async () => {
+  it('yields no chunks for a file of white space', async () => {
     expect(await read('a.txt', ' \n\t'.repeat(5_000))).toEqual({ kind: 'done', chunks: [] });
   });
 
-  it('of PDF that unpacks to more than a bound is refused, and the next file is read', async () => {
+  it('rejects a PDF that unpacks beyond the bound, and reads the next file', async () => {
     const bomb = pdfOf([Buffer.alloc(160 * 1024 * 1024, ' ')]);
     const [end, other] = await Promise.all([read('a.pdf', bomb), read('b.txt', 'hello')]);
     expect(end).toEqual(failed('invalid_file', 'PDF cannot be read'));

@@ -7,7 +7,7 @@ import { splitText } from '../../../src/objects/ingestion/text-chunks.ts';
 import { NearestRowCollector } from '../../../src/objects/search/nearest.ts';
 
 describe('chunks of a text', () => {
-  it('without an overlap tell every word once, in its order, whatever the text', () => {
+  it('contains every word once and in order when there is no overlap', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 2_000 }), (text) => {
         const chunks = splitText(text, { tokensMax: 100, overlapTokens: 0 });
@@ -17,13 +17,13 @@ describe('chunks of a text', () => {
     );
   });
 
-  it('come to an end where a piece has more tokens than a chunk may have', () => {
+  it('terminates when a piece has more tokens than a chunk may have', () => {
     const text = `${'\u2003'.repeat(24)}${'\u{1f9ff}'.repeat(24)}`.repeat(20);
     const chunks = splitText(text, { tokensMax: 100, overlapTokens: 50 });
     expect(new Set(chunks.join('').replace(/\s/gu, ''))).toEqual(new Set(['\u{1f9ff}']));
   });
 
-  it('begin with the end of the one before, as far as was said', () => {
+  it('repeats the configured overlap of the previous chunk', () => {
     const words = Array.from({ length: 1_000 }, (_, n) => `w${n}`);
     const chunks = splitText(words.join(' '), { tokensMax: 100, overlapTokens: 50 });
     for (const [n, chunk] of chunks.slice(1).entries()) {
@@ -36,7 +36,7 @@ describe('chunks of a text', () => {
 });
 
 describe('the nearest rows', () => {
-  it('are those of sorting all of them', () => {
+  it('equals the result of sorting all rows', () => {
     const number = fc.integer({ min: -100, max: 100 });
     const row = fc.array(number, { minLength: 5, maxLength: 5 });
     fc.assert(
@@ -53,7 +53,7 @@ describe('the nearest rows', () => {
     );
   });
 
-  it('are looked for in numbers as they were written', () => {
+  it('compares the numbers as they were written', () => {
     const numbers = Float32Array.of(0.5, -1, 3.25);
     expect(readVectors(Buffer.concat([vectorBytes(numbers), vectorBytes(numbers)]))).toEqual(
       Float32Array.of(...numbers, ...numbers),

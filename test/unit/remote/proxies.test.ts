@@ -40,7 +40,7 @@ describe('a proxy', () => {
     ['http://[fd00::1]', ['fd00::/8'], false],
     ['http://[fd00::1]:81', ['[fd00::1]:81'], false],
     ['http://[fd00::1]', ['10.0.0.0/8', '0.0.0.0/0', '::/200', '/', ''], true],
-  ])('for %s without %j is used: %s', (url, exempt, expected) => {
+  ])('applies to %s with exemptions %j: %s', (url, exempt, expected) => {
     expect(isUsed(url, exempt)).toBe(expected);
   });
 
@@ -118,7 +118,7 @@ describe('requests through a proxy', () => {
     }
   }
 
-  it('reach what only it knows: https in a tunnel with own authorities, http in the clear', async () => {
+  it('reaches hosts that only the proxy can resolve: https in a tunnel with its own authorities, http in the clear', async () => {
     const [open, closed] = [
       `http://api.test:${portOf(plain)}`,
       `https://api.test:${portOf(secure)}`,
@@ -127,13 +127,13 @@ describe('requests through a proxy', () => {
     expect(proxy.requests).toEqual([`GET ${open}/`, `CONNECT ${new URL(closed).host}`]);
   });
 
-  it('trust no other authority and no other name because of it', async () => {
+  it('trusts no additional authority or name because of the proxy', async () => {
     const origin = `https://api.test:${portOf(secure)}`;
     expect(await ask(origin, through(), { tls: {} })).toMatch(/certificate/);
     expect(await ask(`https://other.test:${portOf(secure)}`)).toMatch(/altnames/);
   });
 
-  it('show the credentials of its address, and say which refused', async () => {
+  it('sends the credentials of the proxy address, and names the server that refused', async () => {
     proxy.credentials = 'us er:pa:ss';
     const origins = [`http://api.test:${portOf(plain)}`, `https://api.test:${portOf(secure)}`];
     const known = proxy.url.replace('//', '//us%20er:pa%3Ass@');
@@ -146,14 +146,14 @@ describe('requests through a proxy', () => {
     }
   });
 
-  it('go straight where they are exempt, and to this machine', async () => {
+  it('connects directly to exempt hosts and to this machine', async () => {
     const local = `http://127.0.0.1:${portOf(plain)}`;
     expect(await ask(local)).toBe('plain');
     expect(await ask(local, through(['127.0.0.1']))).toBe('plain');
     expect(proxy.requests).toEqual([]);
   });
 
-  it('end where it takes them and never answers, and hold no more than is permitted', async () => {
+  it('ends when the proxy accepts and never answers, and holds no more than permitted', async () => {
     proxy.silent = true;
     const origins = [`http://api.test:${portOf(plain)}`, `https://api.test:${portOf(secure)}`];
     const over = { responseTimeoutMs: 50, connectTimeoutMs: 50 };

@@ -312,7 +312,7 @@ describe('the text of a secret', () => {
     [{ a: 1, b: 2 }, null, '{"a":1,"b":2}'],
     [{ a: { b: 2 } }, 'a', '{"b":2}'],
     ['{"a":"x\\r\\n"}', 'a', 'x'],
-  ])('of %j by %s is %j', (stored, field, text) => {
+  ])('extracts from %j by %s: %j', (stored, field, text) => {
     expect(textOf(stored, field)).toBe(text);
   });
 

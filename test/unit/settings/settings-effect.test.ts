@@ -115,13 +115,13 @@ describe('a setting', () => {
     },
   );
 
-  it('that reaches the program is read by it', () => {
+  it('affects the program when it is documented as effective', () => {
     const read = new Set(files.flatMap((file) => [...propertiesReadIn(file)]));
     const { features: _, ...settings } = inspectSettings(base, { cwd: '/nonexistent' }).settings;
     expect(leavesOf(settings).filter((leaf) => !read.has(leaf))).toEqual([]);
   });
 
-  it('that turns a feature off is named by the routes, the jobs or the writers that it turns off', () => {
+  it('names the routes, jobs or writers that it turns off', () => {
     const texts = files.map((file) => readFileSync(file, 'utf8'));
     const features = Object.keys(inspectSettings({}, { cwd: '/nonexistent' }).settings.features);
     const isNamed = (text: string, feature: string): boolean =>

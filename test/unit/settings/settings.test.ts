@@ -37,7 +37,7 @@ function faultsOf(env: Record<string, string>, options: ReadOptions = {}): strin
 }
 
 describe('settings that are unset', () => {
-  it('have the published defaults', () => {
+  it('applies the published defaults', () => {
     expect(read({})).toMatchObject({
       database: null,
       databaseReader: null,
@@ -61,7 +61,7 @@ describe('settings that are unset', () => {
     expect(Object.values(read({}).features)).not.toContain(false);
   });
 
-  it('are those that are empty or white space too', () => {
+  it('treats empty and white-space values as unset', () => {
     const empty = Object.fromEntries(settingNames.map((name) => [name, ' ']));
     expect(read(empty)).toEqual(read({}));
   });
@@ -71,15 +71,15 @@ describe('switches', () => {
   it.each([
     ...['ON', 'on', 'true', 'TRUE', '1', 'yes', ' On\n'].map((text) => [text, true] as const),
     ...['OFF', 'off', 'false', '0', 'No'].map((text) => [text, false] as const),
-  ])('take %j as %s', (text, value) => {
+  ])('accepts %j as %s', (text, value) => {
     expect(read({ MCP_ENABLED: text }).features.mcp).toBe(value);
   });
 
-  it.each(['enabled', 'O', '2', 'ja'])('refuse %j', (text) => {
+  it.each(['enabled', 'O', '2', 'ja'])('rejects %j', (text) => {
     expect(faultsOf({ MCP_ENABLED: text })).toContain(`MCP_ENABLED (environment) is "${text}"`);
   });
 
-  it('turn each feature off by its own name', () => {
+  it('turns each feature off by its own name', () => {
     const off = {
       GUARDRAILS_ENABLED: 'OFF',
       API_ACCESS_ENABLED: 'OFF',
@@ -96,7 +96,7 @@ describe('switches', () => {
 
 describe('numbers', () => {
   it.each(['0', '-1', '1.5', '1e3', '0x10', 'twelve', '1001', '99999999999'])(
-    'refuse %j as size of the pool',
+    'rejects %j as the pool size',
     (text) => {
       const message = faultsOf({ ...database, DB_POOL_SIZE: text });
       expect(message).toContain(
@@ -167,14 +167,14 @@ describe('DB_URL', () => {
     ['#x', 'write # as %23'],
     ['%ZZ', 'write % as %25'],
     ['/deeper', '"/" in the database name'],
-  ])('with %s is refused rather than half understood', (end, text) => {
+  ])('rejects a URL with %s', (end, text) => {
     const message = faultsOf({ DB_URL: `mysql://u:canary@db.example/n${end}` });
     expect(message).toContain(text);
     expect(message).not.toContain('canary');
   });
 
   it.each(['postgres://u:canary@h/n', 'u:canary@h', 'mysql:///canary', 'mysql://u:canary@h ost/n'])(
-    'of another form is refused without being shown',
+    'rejects another form without showing it',
     (url) => {
       expect(faultsOf({ DB_URL: url })).toContain('DB_URL');
       expect(faultsOf({ DB_URL: url })).not.toContain('canary');
@@ -188,7 +188,7 @@ describe('DB_URL', () => {
     { DB_URL: '/nowhere/url' },
     { DB_URL_FILE: '/nowhere/url' },
     { DB_URL: 'mysql://h/n', DB_URL_FILE: '/nowhere/url' },
-  ])('that cannot be used is the only fault: %j', (url) => {
+  ])('reports an unusable URL as the only fault: %j', (url) => {
     const message = faultsOf({ ...url, DB_PASS: 'p', DB_SSL: 'VERIFY_IDENTITY' });
     expect(message).toMatch(/^1 setting is wrong:\n {2}DB_URL/);
   });
@@ -206,7 +206,7 @@ describe('DB_URL', () => {
     expect(message).not.toContain('canary');
   });
 
-  it('may be written further where it holds no user or name', () => {
+  it('accepts other settings where the URL has no user or name', () => {
     const message = faultsOf({ DB_URL: 'mysql://u@h' });
     expect(message).toMatch(/^1 setting is wrong:\n {2}DB_NAME .* write it into DB_URL/);
   });
@@ -262,7 +262,7 @@ describe('the database', () => {
     );
   });
 
-  it('can be reached over a socket', () => {
+  it('accepts a socket', () => {
     const settings = read({ DB_SOCKET: '/run/sql.sock', DB_USER: 'u', DB_NAME: 'n' }).database;
     expect(settings).toMatchObject({ socketPath: '/run/sql.sock', host: 'localhost' });
   });
@@ -320,7 +320,7 @@ describe('the database', () => {
 describe('the master key', () => {
   const [one, two] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
 
-  it('may have one before it, which is another', () => {
+  it('accepts a previous master key, which must differ', () => {
     const keys = read({ GATEWRIGHT_MASTER_KEY: one, GATEWRIGHT_MASTER_KEY_PREVIOUS: two });
     expect(keys.masterKeys?.previous.map((key) => key.reveal().toString('base64'))).toEqual([two]);
     expect(read({ GATEWRIGHT_MASTER_KEY: one }).masterKeys?.previous).toEqual([]);
@@ -350,7 +350,7 @@ describe('the master key', () => {
     },
   );
 
-  it('may begin with a slash, as base64 does', () => {
+  it('accepts a key that begins with a slash, as base64 may', () => {
     const slashed = Buffer.concat([Buffer.from([0xff]), key]);
     expect(slashed.toString('base64')).toMatch(/^\//);
     const settings = read({ GATEWRIGHT_MASTER_KEY: slashed.toString('base64') });
@@ -362,7 +362,7 @@ describe('the master key', () => {
     ['one byte repeated', Buffer.alloc(32, 7).toString('hex')],
     ['zeros', Buffer.alloc(64).toString('base64')],
     ['a password', 'canary-canary-canary-canary-canary!'],
-  ])('that is %s is refused and not shown', (_, text) => {
+  ])('rejects a key that is %s, without showing it', (_, text) => {
     const message = faultsOf({ GATEWRIGHT_MASTER_KEY: text });
     expect(message).toContain('base64 or hex of at least 32 random bytes');
     expect(message).not.toContain(text);
@@ -370,7 +370,7 @@ describe('the master key', () => {
 });
 
 describe('faults', () => {
-  it('are told all at once, each with name, origin, form and an example', () => {
+  it('reports all faults at once, each with name, origin, form and an example', () => {
     const message = faultsOf({
       ...database,
       DB_PORT: '70000',
@@ -387,23 +387,23 @@ describe('faults', () => {
     ]);
   });
 
-  it('do not repeat what may be a secret in the wrong place', () => {
+  it('never repeats a possible secret in the wrong setting', () => {
     const message = faultsOf({ DB_HOST: 'mysql://u:canary@h', DB_USER: 'u', DB_NAME: 'n' });
     expect(message).toContain('DB_HOST (environment) is a text of 18 characters (not shown)');
   });
 
-  it('refuse a path where a secret may be one and no such file is there, without showing it', () => {
+  it('rejects a missing file path where a secret is possible, without showing the path', () => {
     const message = faultsOf({ ...database, DB_PASS: '/canary' });
     expect(message).toContain('set DB_PASS_FILE');
     expect(message).not.toContain('canary');
   });
 
-  it('refuse a setting given twice', () => {
+  it('rejects a setting given twice', () => {
     const message = faultsOf({ ...database, DB_PASS: 'a', DB_PASS_FILE: '/b' });
     expect(message).toContain('DB_PASS (environment) and DB_PASS_FILE (environment) are both set');
   });
 
-  it('never show any part of a random secret', () => {
+  it('never shows any part of a random secret', () => {
     const secrets = ['DB_PASS', 'DB_READER_PASS', 'DB_URL', 'DB_SSL_KEY', 'GATEWRIGHT_MASTER_KEY'];
     const canary = fc.stringMatching(/^[ -~]{12,60}$/).filter((text) => text.trim().length >= 12);
     fc.assert(
@@ -419,7 +419,7 @@ describe('faults', () => {
 });
 
 describe('the prefix of API keys', () => {
-  it('may be as long as keys that are recognised, and no longer', () => {
+  it('accepts a prefix up to the length that is recognised in keys', () => {
     const longest = read({ API_KEY_PREFIX: 'a'.repeat(32) }).apiKeyPrefix;
     expect(isWellFormedApiKey(makeApiKey(longest))).toBe(true);
     expect(isWellFormedApiKey(makeApiKey(`${longest}a`))).toBe(false);
@@ -469,7 +469,7 @@ describe('trusted hosts', () => {
     expect(message).toContain('expected hosts separated by commas');
   });
 
-  it('of a cloud metadata service are refused, naming them', () => {
+  it('rejects hosts of a cloud metadata service, and names them', () => {
     const text = '10.0.0.0/8, 169.254.169.254, metadata:80';
     expect(faultsOf({ TRUSTED_CUSTOM_HOSTS: text })).toContain(
       'TRUSTED_CUSTOM_HOSTS (environment) lists 169.254.169.254, metadata:80: cloud metadata ' +
@@ -479,7 +479,7 @@ describe('trusted hosts', () => {
 });
 
 describe('the owner', () => {
-  it.each(['team-a', 'A.b_c-9', 'a'.repeat(253)])('may be %j', (text) => {
+  it.each(['team-a', 'A.b_c-9', 'a'.repeat(253)])('accepts %j', (text) => {
     expect(read({ GATEWRIGHT_OWNER: text }).sync.owner).toBe(text);
   });
 
@@ -510,13 +510,13 @@ describe('names', () => {
     expect(faultsOf({ [slip]: 'x', GATEWRIGHT_STRICT_SETTINGS: 'on' })).toContain(warning);
   });
 
-  it('of our families that resemble nothing are told too', () => {
+  it('reports unknown names with our prefixes even when no setting is similar', () => {
     expect(read({ GATEWRIGHT_TURBO: '1' }).warnings[0]).toContain(
       'GATEWRIGHT_TURBO is not a setting',
     );
   });
 
-  it('of other programs are left alone', () => {
+  it('ignores names of other programs', () => {
     const others = {
       PATH: '/bin',
       HOME: '/root',
@@ -529,7 +529,7 @@ describe('names', () => {
     ).toEqual([]);
   });
 
-  it('known to have no effect share one warning, also when strict', () => {
+  it('lists names without effect in one warning, also when strict', () => {
     const env = { REDIS_URL: 'x', CACHE_STORE: 'redis', CLICKHOUSE_HOST: 'x', AUTH_MODE: 'SSO' };
     expect(read(env, { strict: true }).warnings).toEqual([
       'without effect in this version: AUTH_MODE, CACHE_STORE, CLICKHOUSE_HOST, REDIS_URL',
@@ -574,7 +574,7 @@ const bucketed = {
 };
 
 describe('places for files', () => {
-  it('are the database, or the one that is set, or the one that is said of several', () => {
+  it('selects the database by default, the only configured storage, or the named one of several', () => {
     const { GATEWRIGHT_BLOB_STORE: _, ...bucket } = bucketed;
     const folder = { GATEWRIGHT_BLOB_DIR: '/blobs' };
     expect(read({}).blobs).toMatchObject({ writesTo: 'database', directory: null, s3: null });
@@ -588,7 +588,7 @@ describe('places for files', () => {
     expect(read({ ...both, GATEWRIGHT_BLOB_STORE: 'database' }).blobs.writesTo).toBe('database');
   });
 
-  it('are signed for by a key, else by what the cluster has given the pod', () => {
+  it('signs with a key, else with the identity that the cluster gives the pod', () => {
     const bucket = { GATEWRIGHT_BLOB_S3_BUCKET: 'files', GATEWRIGHT_BLOB_S3_REGION: 'eu-west-1' };
     const agent = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://169.254.170.23/v1/credentials' };
     const credentials = (more: object) => read({ ...bucket, ...more }).blobs.s3?.credentials;
@@ -608,7 +608,7 @@ describe('places for files', () => {
     expect(read({ ...agent, ...podRole }).blobs.s3).toBeNull();
   });
 
-  it('make a whole or are faults that say what is missing', () => {
+  it('reports what is missing in an incomplete group of settings', () => {
     const { GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY: _, ...half } = bucketed;
     expect(faultsOf(half)).toContain('GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY is not: set both');
     expect(faultsOf({ ...half, AWS_ROLE_ARN: 'r' })).toContain('set both');
@@ -750,7 +750,7 @@ function vaultOf(name: string): Record<string, string> {
 }
 
 describe('settings of a Vault', () => {
-  it('make a whole or are faults that say what is missing', () => {
+  it('reports what is missing in an incomplete group of settings', () => {
     expect(read({}).sync.vault).toBeNull();
     expect(read(vaultOf('TOKEN')).sync.vault).toMatchObject({
       paths: [{ mount: 'a', path: 'b' }],
@@ -782,7 +782,7 @@ describe('settings of a Vault', () => {
     ['credentials', 'https://me:canary@v.example'],
     ['a query', 'https://v.example?token=canary'],
     ['another protocol', 'ftp://v.example'],
-  ])('take no address with %s', (_, address) => {
+  ])('rejects an address with %s', (_, address) => {
     const reported = faultsOf({ ...vaultOf('TOKEN'), GATEWRIGHT_VAULT_ADDRESS: address });
     expect(reported).toContain('GATEWRIGHT_VAULT_ADDRESS');
     expect(reported).not.toContain('canary');
@@ -796,7 +796,7 @@ const outside = {
 };
 
 describe('settings of what others are told', () => {
-  it('are read as secrets, and mean nothing unless they are set', () => {
+  it('treats tokens and addresses as secrets, and leaves the features off when unset', () => {
     expect(read({}).sync.commitStatus).toBeUndefined();
     expect(read({}).sync.notification).toBeUndefined();
     const { commitStatus, notification } = read(outside).sync;
@@ -805,7 +805,7 @@ describe('settings of what others are told', () => {
     expect(JSON.stringify([commitStatus, notification])).not.toMatch(/4c1d|secret-path/);
   });
 
-  it('that do nothing without another are faults, and so is a signature that Slack cannot check', () => {
+  it('rejects a setting that needs another, and a signature that Slack cannot verify', () => {
     expect(faultsOf({ GATEWRIGHT_COMMIT_STATUS_FORM: 'gitea' })).toContain(
       'GATEWRIGHT_COMMIT_STATUS_FORM is set, but has no effect without GATEWRIGHT_COMMIT_STATUS_TOKEN',
     );
@@ -823,7 +823,7 @@ describe('settings of what others are told', () => {
 });
 
 describe('signatures of a Git source', () => {
-  it('are verified only where the keys are named, and keys are named only where they are verified', () => {
+  it('requires the permitted keys for verification, and verification for the keys', () => {
     expect(read({}).sync.git.signatures).toBeUndefined();
     expect(read({ ...verified, GATEWRIGHT_GIT_VERIFY: 'Tag' }).sync.git.signatures).toMatchObject({
       on: 'tag',
@@ -844,7 +844,7 @@ describe('signatures of a Git source', () => {
 describe('settings of JWTs', () => {
   const uris = 'https://login.example.com/keys, 1234567890=http://keys.internal/jwks?v=1';
 
-  it('say where keys are published, and for which organisation', () => {
+  it('names where keys are published, and the organisation', () => {
     const { tokens } = read({ GATEWRIGHT_JWT_JWKS_URIS: uris }).inference;
     expect(tokens).toMatchObject({
       keySets: [
@@ -862,7 +862,7 @@ describe('settings of JWTs', () => {
     expect(read({}).inference.tokens).toBeNull();
   });
 
-  it('that do nothing without such an address are refused without one', () => {
+  it('rejects settings that need a key address when none is set', () => {
     for (const [name, value] of [
       ['JWT_ENABLED', 'ON'],
       ['GATEWRIGHT_JWT_AUDIENCE', 'gatewright'],
@@ -887,7 +887,7 @@ describe('settings of JWTs', () => {
 describe('settings of mail', () => {
   const whole = { SMTP_HOST: 'smtp.internal', SMTP_FROM: 'Gateway <gw@example.com>' };
 
-  it('make one whole, with the port that goes with TLS, and nothing of it is sent in the clear', () => {
+  it('selects the port that belongs to TLS, and sends nothing in the clear', () => {
     expect(read(whole).alerts).toEqual({
       mail: {
         host: 'smtp.internal',
@@ -911,7 +911,7 @@ describe('settings of mail', () => {
     expect(faultsOf(open)).toContain('for all to read');
   });
 
-  it('are refused where one does nothing without another, and where an address is none', () => {
+  it('rejects a setting that needs another, and an invalid address', () => {
     expect(faultsOf({ SMTP_HOST: 'smtp.internal' })).toContain('no effect without SMTP_FROM');
     expect(faultsOf({ SMTP_MAIL: 'ON' })).toContain('no effect without SMTP_HOST');
     expect(faultsOf({ ...whole, SMTP_USER: 'u' })).toContain('no effect without SMTP_PASSWORD');
@@ -922,7 +922,7 @@ describe('settings of mail', () => {
 });
 
 describe('the settings of traces', () => {
-  it('name a collector by its base or by the whole address, and headers as OpenTelemetry writes them', () => {
+  it('accepts the base or the whole address of a collector, and headers in OpenTelemetry syntax', () => {
     expect(read(outside).inference.traces).toBeNull();
     const base = { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
     const { traces } = read({
@@ -938,7 +938,7 @@ describe('the settings of traces', () => {
     expect(other!.url.href).toBe(whole);
   });
 
-  it('record the share that the sampler of OpenTelemetry names, all by default', () => {
+  it('records the share of the named OpenTelemetry sampler, all by default', () => {
     const base = { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
     const samplerOf = (more: object) => read({ ...base, ...more }).inference.traces!.sampler;
     expect(samplerOf({})).toEqual({ heedsParent: true, ratio: 1 });
@@ -958,7 +958,7 @@ describe('the settings of traces', () => {
     }
   });
 
-  it('are refused where an address or a header is none, without showing a header', () => {
+  it('rejects an invalid address or header, without showing a header', () => {
     for (const wrong of ['collector:4318', 'http://user:pass@collector', 'grpc://collector']) {
       expect(faultsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: wrong })).toContain('without credentials');
     }

@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import {
   DatabaseUnavailable,
-  isPassing,
   isRetryable,
+  isTemporary,
   isUnavailable,
   isWriteRefusal,
 } from '../../../src/store/connection/unavailable.ts';
@@ -54,7 +54,7 @@ it.each([
   driverError(1053, 'Server shutdown in progress'),
   driverError(1290, 'The MariaDB server is running with the --read-only option'),
 ])('%o may be over at the next try', (error) => {
-  expect(isPassing(new DatabaseUnavailable('Cannot use the database', { cause: error }))).toBe(
+  expect(isTemporary(new DatabaseUnavailable('Cannot use the database', { cause: error }))).toBe(
     true,
   );
 });
@@ -70,9 +70,9 @@ it.each([
   transport('HANDSHAKE_SSL_ERROR', 'self-signed certificate in certificate chain'),
 ])('%o is for people to correct', (error) => {
   const failure = new DatabaseUnavailable('Cannot use the database', { cause: error });
-  expect([isUnavailable(failure), isPassing(failure)]).toEqual([true, false]);
+  expect([isUnavailable(failure), isTemporary(failure)]).toEqual([true, false]);
 });
 
-it('a mistake of ours is nothing that passes', () => {
-  expect(isPassing(new TypeError('undefined is not a function'))).toBe(false);
+it('treats a programming error as permanent', () => {
+  expect(isTemporary(new TypeError('undefined is not a function'))).toBe(false);
 });

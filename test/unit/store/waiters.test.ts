@@ -31,7 +31,7 @@ function standStill(): void {
   while (performance.now() < until);
 }
 
-it('an answer that came while the process stood still is one, however long that was', async () => {
+it('accepts a response that arrived while the process was blocked, however long that was', async () => {
   using pair = await connected();
   const [near, far] = pair.ends;
   const given = Promise.withResolvers<string>();
@@ -46,7 +46,7 @@ it('an answer that came while the process stood still is one, however long that 
   expect(await given.promise).toBe('answered');
 });
 
-it('who is not answered is given up on, also when the process stood still', async () => {
+it('gives up on a missing response, also when the process was blocked', async () => {
   const given = Promise.withResolvers<number>();
   const waiters = new Waiters(timeoutMs, given.resolve);
   waiters.add(given.reject);

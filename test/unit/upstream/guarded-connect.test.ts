@@ -75,7 +75,7 @@ describe('a call to a provider', () => {
       'meta6.example',
     ],
     ['a name that leads to a mapped private address', 'mapped.example', ''],
-  ])('to %s is refused before a byte is sent', async (_, host, trust) => {
+  ])('rejects %s before a byte is sent', async (_, host, trust) => {
     const addresses: Record<string, string[]> = {
       'rebound.example': ['127.0.0.1'],
       'mixed.example': ['93.184.216.34', '127.0.0.1'],
@@ -93,7 +93,7 @@ describe('a call to a provider', () => {
     ['a trusted name', 'inner.example', 'inner.example'],
     ['a name in a trusted network', 'inner.example', '127.0.0.0/8'],
     ['a name below a trusted suffix', 'a.inner.example', '*.inner.example'],
-  ])('to %s is made', async (_, host, trust) => {
+  ])('connects to %s', async (_, host, trust) => {
     expect(await call(host, trust, resolving(['127.0.0.1']))).toBe('reached');
   });
 

@@ -119,7 +119,7 @@ const ways: Record<string, readonly (readonly Piece[])[]> = {
 };
 
 describe.each(Object.entries(ways))('two calls %s', (_, deltas) => {
-  it('are told as two items of a response, each with what is said of it', () => {
+  it('yields two items of a response, each with its own arguments', () => {
     const events = eventsOf(deltas);
     const last = events.at(-1) as unknown as { type: string; response: { output: unknown } };
     expect(last.type).toBe('response.completed');
@@ -129,12 +129,12 @@ describe.each(Object.entries(ways))('two calls %s', (_, deltas) => {
     expect(callsIn(done.map(({ item }) => item))).toEqual([one, two]);
   });
 
-  it('are the calls of a run', () => {
+  it('yields the calls of a run', () => {
     expect(turnOf(deltas)).toEqual([one, two]);
   });
 });
 
-it('a call that is whole ends before the next begins, as a model without turns has it', () => {
+it('ends a complete call before the next begins, for models without turns', () => {
   const types = eventsOf(ways['one after the other']!).map(({ type }) => type.slice(9));
   const call = ['output_item.added', 'function_call_arguments.delta'];
   const done = ['function_call_arguments.done', 'output_item.done'];
@@ -181,7 +181,7 @@ it('calls without ids are told apart, and what is said between them has a place 
   ]);
 });
 
-it('a name in pieces is one name', () => {
+it('joins a name that arrives in pieces', () => {
   const deltas = [
     [piece(0, 'a', 'lo')],
     [piece(0, null, 'ok')],
@@ -190,7 +190,7 @@ it('a name in pieces is one name', () => {
   expect(turnOf(deltas)).toEqual([one]);
 });
 
-it('what goes on with a call that has ended ends with an error', () => {
+it('throws when an ended call continues', () => {
   const deltas = [...ways['one after the other']!, [piece(0, null, null, '{"at":3}')]];
   const last = eventsOf(deltas).at(-1) as unknown as { type: string; response: Json };
   expect(last.type).toBe('response.failed');

@@ -267,7 +267,7 @@ describe.each([
     }
   });
 
-  it('that breaks off anywhere before its end ends with an error', () => {
+  it('ends with an error when it breaks off anywhere', () => {
     const bytes = bytesWith('\n');
     const isBroken = (length: number): boolean => {
       const events = new TranslatedEvents(translation.events(about));
@@ -281,7 +281,7 @@ describe.each([
     for (let length = 0; length < end; length += 7) expect(isBroken(length)).toBe(true);
   });
 
-  it('with an event that is no JSON, or none of its format, ends with an error that says so', () => {
+  it('ends with a precise error for an event that is not JSON or not of its format', () => {
     for (const event of ['{"type":', '[]', '7', 'null']) {
       const events = new TranslatedEvents(translation.events(about));
       const stream = reported(events, [Buffer.from(`data: ${event}\n\n`), bytesWith('\n')]);
@@ -291,7 +291,7 @@ describe.each([
     }
   });
 
-  it('with an event without an end is held in bounded memory, and ends with an error', () => {
+  it('ends with an error in bounded memory when an event never ends', () => {
     const events = new TranslatedEvents(translation.events(about));
     const piece = Buffer.alloc(1024 * 1024, 'a');
     const parts = ['data: ', piece, piece, piece, piece, piece].map((part) =>

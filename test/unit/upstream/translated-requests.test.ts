@@ -414,12 +414,12 @@ describe('a message for OpenAI', () => {
   });
 });
 
-it('an answer for a client of Anthropic says no `citations` where there are none, as null is not taken by all', () => {
+it('omits absent `citations` for Anthropic clients, because some reject null', () => {
   const message = { role: 'assistant', content: 'hi' };
   const answer = { id: 'c', model: 'm', choices: [{ message, finish_reason: 'stop' }] };
   expect(anthropicResponse(answer).content).toEqual([{ type: 'text', text: 'hi' }]);
 });
 
-it('a thread of messages that begins is a request as any other', () => {
+it('translates a new thread of messages like any request', () => {
   expect(openAiOf({ thread: { type: 'create' } })).toEqual(openAiOf({}));
 });

@@ -163,7 +163,7 @@ describe('a token', () => {
     ]);
   });
 
-  it('that is refused long after the sign-in is replaced and the request sent again; one just made is not', async () => {
+  it('replaces a token that is rejected long after sign-in and repeats the request, but not a fresh token', async () => {
     let logins = 0;
     answerer = ({ path, token }) => {
       if (path === 'auth/approle/login') {
@@ -188,7 +188,7 @@ describe('a token', () => {
   it.each([
     ['is not there', 'nowhere', 'nowhere cannot be read (ENOENT)'],
     ['is empty', 'empty', 'empty is empty'],
-  ])('whose file %s is told by setting and path', async (_, name, words) => {
+  ])('names the setting and the path when its file %s', async (_, name, words) => {
     file('empty', '\n');
     answerer = () => stored;
     const client = open({ method: 'token', tokenFile: join(folder, name) });
@@ -198,7 +198,7 @@ describe('a token', () => {
   });
 });
 
-describe('what Vault answers', () => {
+describe('a response of Vault', () => {
   it.each([
     ['is nothing where there is no secret', { status: 404, body: { errors: [] } }, null],
     [

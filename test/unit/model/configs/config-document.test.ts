@@ -146,7 +146,7 @@ describe('a config document', () => {
     expect(judge({ targets: [wide(50), wide(51)] })).toEqual(['targets.1.targets']);
   });
 
-  it('nested ten thousand deep is refused without exhausting the stack', () => {
+  it('rejects a document nested ten thousand deep without exhausting the stack', () => {
     expect(judge(nested(10_000))).toHaveLength(1);
   });
 

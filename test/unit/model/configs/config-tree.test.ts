@@ -45,10 +45,12 @@ describe('a target', () => {
     expect([first.path, second.path]).toEqual(['config.targets[0]', 'config.targets[1]']);
   });
 
-  it('of another provider has no credential of the level above', () => {
+  it('drops the credential of the outer level when a target names another provider', () => {
     const document = {
       strategy: { mode: 'single' },
-      ...{ provider: 'openai', api_key: 'secret-of-openai', openai_organization: 'o' },
+      provider: 'openai',
+      api_key: 'secret-of-openai',
+      openai_organization: 'o',
       targets: [{ provider: 'groq' }, {}, { passthrough: true }],
     };
     expect(leafAt(document, 0).settings).toMatchObject({
@@ -120,10 +122,14 @@ describe('a condition', () => {
 
 describe('shares', () => {
   const leaf = (weight: number): ConfigLeaf => ({
-    ...{ kind: 'leaf', path: `w${weight}`, weight, settings: defaultTargetSettings, breaker: null },
+    kind: 'leaf',
+    path: `w${weight}`,
+    weight,
+    settings: defaultTargetSettings,
+    breaker: null,
   });
 
-  it('fall to targets in step with their weights, and to none of weight 0', () => {
+  it('follows the weights of the targets, and never select one of weight 0', () => {
     const targets = [leaf(0), leaf(3), leaf(1), leaf(0)];
     const counts = new Map<string, number>();
     for (let at = 0; at < 1000; at += 1) {
@@ -147,7 +153,7 @@ describe('shares', () => {
     );
   });
 
-  it('that are sticky are the same for the same fields until the time is over', () => {
+  it('selects the same target for the same sticky fields until the time is over', () => {
     const sticky = { fields: ['_user', 'params.model'], ttlSeconds: 60 };
     const of = (user: string, now: number): number =>
       stickyChance(
@@ -164,7 +170,7 @@ describe('shares', () => {
 });
 
 describe('parameters', () => {
-  it('get defaults, then overrides, then lose what is dropped', () => {
+  it('applies defaults, then overrides, then removes dropped parameters', () => {
     const params = { a: 1, keep: true, list: [{ x: 1, y: 2 }, { x: 3 }] };
     const changes = paramChanges(params, {
       defaultParams: { a: 9, b: 2 },
@@ -180,7 +186,7 @@ describe('parameters', () => {
     });
   });
 
-  it('of which nothing is said are not touched', () => {
+  it('passes unmentioned parameters unchanged', () => {
     const rules = { defaultParams: null, overrideParams: null, dropParams: null };
     expect(paramChanges({ a: 1 }, rules)).toBeNull();
   });
@@ -191,7 +197,7 @@ describe('members of an object', () => {
     .object({ maxDepth: 3, withBoxedValues: false })
     .map((value) => JSON.parse(JSON.stringify(value)));
 
-  it('are found in any JSON, however it is spaced, and copied as they are', () => {
+  it('finds members in any JSON, however it is spaced, and copies them byte for byte', () => {
     fc.assert(
       fc.property(json, fc.constantFrom(0, 1, '\t'), fc.jsonValue(), (value, space, added) => {
         const bytes = Buffer.from(JSON.stringify(value, null, space));
@@ -206,7 +212,7 @@ describe('members of an object', () => {
     );
   });
 
-  it('keep bytes that a reader would write otherwise, and go when they are to go', () => {
+  it('keeps bytes that a serialiser would write differently, and removes dropped members', () => {
     const bytes = Buffer.from(
       '{"a": 1.0 , "b":"\\u00e9\\\\", "c":[ {"}":"]"} ],"d":10000000000000000001}',
     );
@@ -222,7 +228,7 @@ describe('members of an object', () => {
     expect(changed.toString()).toBe('{"a": 1.0,"c":[ {"}":"]"} ],"d":10000000000000000001,"e":1}');
   });
 
-  it('that are there twice are told, in whichever spelling', () => {
+  it('reports members that occur twice, in whichever spelling', () => {
     expect(locateMembers(Buffer.from('{"a":1,"a":2}'))).toBeNull();
     expect(locateMembers(Buffer.from('{"a":1,"\\u0061":2}'))).toBeNull();
     expect([...locateMembers(Buffer.from('{"a":{"b":1},"b":{"b":2}}'))!.keys()]).toEqual([

@@ -37,7 +37,7 @@ describe('a forwarded header', () => {
     (name) => expect(headerNameFault(name, 'forwarded')).not.toBeNull(),
   );
 
-  it('may carry credentials only to a model provider or where an administrator sets it', () => {
+  it('carries credentials only to a model provider or where an administrator sets it', () => {
     expect(headerNameFault('authorization', 'provider')).toBeNull();
     expect(headerNameFault('authorization', 'set')).toBeNull();
     expect(headerNameFault('x-gateway-key', 'provider')).not.toBeNull();
@@ -56,7 +56,7 @@ describe('a forwarded header', () => {
 });
 
 describe('lists and maps of headers', () => {
-  it('hold at most 32 names, each once whatever its case', () => {
+  it('holds at most 32 names, each once, ignoring case', () => {
     const many = Array.from({ length: 33 }, (_, at) => `x-${at}`);
     expect(headerListFaults(many, 'forwarded')).toHaveLength(1);
     expect(headerListFaults(many.slice(1), 'forwarded')).toEqual([]);
@@ -65,7 +65,7 @@ describe('lists and maps of headers', () => {
     ]);
   });
 
-  it('refuse values that would start another header, without showing them', () => {
+  it('rejects values that would start another header, without showing them', () => {
     const canary = 'canary-51b2';
     for (const value of [`${canary}\r\nx: y`, `${canary}\n`, `${canary}\0`, `${canary}→`]) {
       const faults = headerMapFaults({ 'x-a': value }, 'set');

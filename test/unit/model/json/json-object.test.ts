@@ -24,7 +24,7 @@ const written = record({
 });
 
 describe('the members of a JSON object', () => {
-  it('are picked by their names, the last of two with one key', () => {
+  it('picks members by name, and takes the last of two with one key', () => {
     proved(
       property(written, ({ members, text }) => {
         const names = [...new Set(members.slice(1).map(([key]) => key))];
@@ -38,7 +38,7 @@ describe('the members of a JSON object', () => {
     );
   });
 
-  it('are counted, each that has the key of another too', () => {
+  it('counts members, including each one with a duplicate key', () => {
     proved(
       property(written, ({ members, text }) => {
         expect(countMembers(text)).toBe(members.length);
@@ -46,7 +46,7 @@ describe('the members of a JSON object', () => {
     );
   });
 
-  it('are known by a key that is written with escapes', () => {
+  it('recognises a key that is written with escapes', () => {
     const text = String.raw`{"mod\u0065l":"a","model":"b","us\u0061ge":{"é":"}"}}`;
     expect(Object.fromEntries(pickMembers(Buffer.from(text), ['model', 'usage']))).toEqual({
       model: '"b"',
@@ -54,7 +54,7 @@ describe('the members of a JSON object', () => {
     });
   });
 
-  it('are not made up where an object does not come to its end', () => {
+  it('finds no members where the object is incomplete', () => {
     const whole = Buffer.from('{"a":[1,{"b":"}"}],"usage":{"c":2}}');
     for (let length = 1; length < whole.length; length += 1) {
       expect(() => pickMembers(whole.subarray(0, length), ['usage'])).toThrow();

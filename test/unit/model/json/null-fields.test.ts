@@ -41,17 +41,23 @@ function faultOf(work: () => unknown): string {
 }
 
 describe.each(mounts)('the body of a create on %s', (mount) => {
-  it('may say null for a field that may be left out, at any depth and in any alternative', () => {
+  it('accepts null for an optional field, at any depth and in any alternative', () => {
     const sent = {
-      ...{ name: 'a', slug: null, page: null, note: null, tags: null },
+      name: 'a',
+      slug: null,
+      page: null,
+      note: null,
+      tags: null,
       checks: [{ id: 'x', name: null }],
     };
     const read = { name: 'a', page: 7, note: null, checks: [{ id: 'x' }] };
     expect(reading('POST', mount, sent)).toEqual(read);
     for (const limit of [[{ value: 1, unit: null }], { value: 1, unit: null }]) {
-      const told = JSON.parse(JSON.stringify(limit).replace(',"unit":null', ''));
+      const reported = JSON.parse(JSON.stringify(limit).replace(',"unit":null', ''));
       expect(reading('POST', mount, { name: 'a', limit })).toEqual({
-        ...{ name: 'a', page: 7, limit: told },
+        name: 'a',
+        page: 7,
+        limit: reported,
       });
     }
   });
@@ -63,7 +69,7 @@ describe.each(mounts)('the body of a create on %s', (mount) => {
     ['an entry of a free map, which is a value', { name: 'a', tags: { b: null } }, 'tags.b'],
     ['what is refused whatever it is', { name: 'a', command: null }, 'command'],
     ['a field beside another fault', { name: 7, slug: null }, 'name'],
-  ])('may not say null for %s', (_, sent, param) => {
+  ])('rejects null for %s', (_, sent, param) => {
     expect(faultOf(() => reading('POST', mount, sent))).toBe(param);
   });
 
@@ -73,7 +79,7 @@ describe.each(mounts)('the body of a create on %s', (mount) => {
   });
 });
 
-it('every route that makes something takes null for each field that may be left out', () => {
+it('accepts null for each optional field on every route that creates something', () => {
   const making = everyRoute().filter(
     ({ route }) => route.method === 'POST' && route.body instanceof z.ZodObject,
   );

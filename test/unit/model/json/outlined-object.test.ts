@@ -116,9 +116,9 @@ describe('a large object', () => {
   });
 
   test('is like one that is read whole for whoever looks at it or changes it in any way', () => {
-    const asked = fc.array(fc.tuple(fc.constantFrom(...ways), fc.nat(8)), { maxLength: 6 });
+    const requested = fc.array(fc.tuple(fc.constantFrom(...ways), fc.nat(8)), { maxLength: 6 });
     fc.assert(
-      fc.property(objects, asked, (object, steps) => {
+      fc.property(objects, requested, (object, steps) => {
         const text = JSON.stringify(object);
         const whole = JSON.parse(text) as Any;
         const outlined = read(text) as Any | null;

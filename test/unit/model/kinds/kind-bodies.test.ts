@@ -132,7 +132,7 @@ it.each(kindNames)('%s can say whatever its routes take', async (name) => {
   expect(reasons.filter((one) => !missing.some((place) => holds(one, place)))).toEqual([]);
 });
 
-it('every other route that takes a body is of no kind for a reason', () => {
+it('documents why every other route with a body belongs to no kind', () => {
   const ofKinds = new Set(kindNames.flatMap(routesOf).map(({ route }) => route.path));
   const others = writing.map(({ route }) => route.path).filter((path) => !ofKinds.has(path));
   const reasonOf = (path: string) => ofNoKind.find(([pattern]) => pattern.test(path));

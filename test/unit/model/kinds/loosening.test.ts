@@ -784,7 +784,7 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
     },
   );
 
-  it('created and deleted', () => {
+  it('classifies creating and deleting', () => {
     const creating = planOf(kind, null, { name: 'a' }).changes.map(({ loosens }) => loosens);
     const deleting = planOf(kind, { name: 'a' }, null).changes.map(({ loosens }) => loosens);
     const opening = ['ApiKey', 'McpServer', 'Provider', 'GuardrailExclusion', 'ScimMapping'];
@@ -917,7 +917,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
 
 describe('every place of every kind', () => {
   it.each(kindNames.map((kind) => [kind]))(
-    'of %s is judged in a case or harmless',
+    'judges every field of %s in a case or lists it as harmless',
     async (kind) => {
       const judged = cases[kind].flatMap(([, before, after, marked]) =>
         [...leafValues(before, []), ...leafValues(after, [])]

@@ -6,7 +6,7 @@ import { Amount, fromUnits, toUnits } from '../../../../src/model/limits/limits.
 import { WorkspaceUsageLimits } from '../../../../src/model/limits/workspace-limits.ts';
 
 describe('an amount', () => {
-  it('of micro-units comes back as the same number, for every count of them', () => {
+  it('converts any count of micro-units to a number and back', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 33 * 1_000_000 }), (micros) => {
         const amount = fromUnits(micros, 'cost');
@@ -15,7 +15,7 @@ describe('an amount', () => {
     );
   });
 
-  it('with at most six decimal places is exact', () => {
+  it('converts up to six decimal places exactly', () => {
     fc.assert(
       fc.property(fc.nat(1_000_000), fc.nat(999_999), (whole, fraction) => {
         const text = `${whole}.${String(fraction).padStart(6, '0')}`;
@@ -34,7 +34,7 @@ describe('an amount', () => {
     expect(toUnits(Amount.parse(amount), 'cost')).toBe(micros);
   });
 
-  it('of tokens or requests is counted whole, and reads the same as text that a number cannot hold', () => {
+  it('counts tokens and requests as whole numbers, and keeps text beyond the range of a number', () => {
     fc.assert(
       fc.property(
         fc.nat(2 ** 33),
@@ -47,7 +47,7 @@ describe('an amount', () => {
     );
   });
 
-  it('of micro-dollars beyond what a number can hold is the nearest to the exact decimal', () => {
+  it('returns the nearest number to the exact decimal when micro-dollars exceed the range of a number', () => {
     expect(fromUnits(2n ** 63n - 1n, 'cost')).toBe(9223372036854.775);
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 53n - 1n }), (units) => {
@@ -75,7 +75,7 @@ describe('usage limits', () => {
   const faultOf = (limits: unknown): string | undefined =>
     UsageLimits.safeParse(limits).error?.issues[0]?.path.join('.');
 
-  it('stay as they were sent', () => {
+  it('keeps the form in which they were sent', () => {
     const limits = { credit_limit: 2.5, alert_threshold: 2.5, periodic_reset: null };
     expect(UsageLimits.parse(limits)).toEqual(limits);
   });
@@ -92,9 +92,9 @@ describe('usage limits', () => {
     ['next_usage_reset_at', { credit_limit: 5, next_usage_reset_at: '2027-01-01T00:00:00Z' }],
     ['type', { credit_limit: 5, type: 'requests' }],
     ['', { credit_limit: 5, current_usage: 0 }],
-  ])('blame %s', (path, limits) => expect(faultOf(limits)).toBe(path));
+  ])('reports the fault at %s', (path, limits) => expect(faultOf(limits)).toBe(path));
 
-  it('of a workspace are whole numbers, and one at most', () => {
+  it('accepts at most one limit of a workspace, in whole numbers', () => {
     expect(WorkspaceUsageLimits.safeParse([{ credit_limit: 1 }]).success).toBe(true);
     expect(WorkspaceUsageLimits.safeParse([{ credit_limit: 1.5 }]).success).toBe(false);
     const two = [{ credit_limit: 1 }, { credit_limit: 2 }];
@@ -103,7 +103,7 @@ describe('usage limits', () => {
 });
 
 describe('rate limits', () => {
-  it('take five units, and a pair of type and unit once', () => {
+  it('accepts five units, and each pair of type and unit once', () => {
     const units = ['rpd', 'rph', 'rpm', 'rps', 'rpw'];
     const limits = units.flatMap((unit) =>
       ['requests', 'tokens'].map((type) => ({ type, unit, value: 0 })),
@@ -117,9 +117,9 @@ describe('rate limits', () => {
     { type: 'requests', unit: 'rpm', value: 1.5 },
     { type: 'requests', unit: 'rpy', value: 1 },
     { type: 'requests', unit: 'rpm' },
-  ])('refuse %j', (limit) => expect(RateLimits.safeParse([limit]).success).toBe(false));
+  ])('rejects %j', (limit) => expect(RateLimits.safeParse([limit]).success).toBe(false));
 
-  it('are refused by the thousand', () => {
+  it('rejects thousands of limits', () => {
     const limits = Array.from({ length: 10_000 }, () => ({
       type: 'requests',
       unit: 'rpm',

@@ -92,7 +92,7 @@ describe('nextResetAt', () => {
 });
 
 describe('windows', () => {
-  it('tile time over 0 to 12 missed boundaries: applied and skipped ones are all there are', () => {
+  it('tiles time over 0 to 12 missed boundaries: every window is either applied or skipped', () => {
     const outages = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(schedules, moments, outages, (schedule, created, missed) => {
@@ -109,7 +109,7 @@ describe('windows', () => {
     );
   });
 
-  it('apply each boundary once when the clock goes back between runs', () => {
+  it('applies each boundary once when the clock goes back between runs', () => {
     const steps = fc.array(fc.integer({ min: -40 * dayMs, max: 90 * dayMs }), { maxLength: 30 });
     fc.assert(
       fc.property(schedules, moments, steps, (schedule, created, deltas) => {

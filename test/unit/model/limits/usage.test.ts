@@ -19,7 +19,7 @@ const terms = (creditLimitUnits: number, alertThresholdUnits: number | null = 5)
   alertThresholdUnits,
 });
 
-it('a budget is exhausted exactly while its usage reaches its limit, beyond 2^53 too', () => {
+it('exhausts a budget exactly when its usage reaches its limit, beyond 2^53 too', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }), fc.nat(2 ** 31), (used, limit) => {
       expect(isExhausted({ usedUnits: used }, terms(limit))).toBe(used >= BigInt(limit));
@@ -31,7 +31,7 @@ it('a budget is exhausted exactly while its usage reaches its limit, beyond 2^53
 });
 
 describe('alerts', () => {
-  it('stay sent while a raised limit still does not exceed the usage, and are re-armed once it does', () => {
+  it('stays sent while a raised limit does not exceed the usage, and re-arms once it does', () => {
     for (const limit of [10, 11, 12]) {
       expect(isExhaustedAlertSent(usage(), terms(limit))).toBe(true);
       expect(isThresholdAlertSent(usage(), terms(limit))).toBe(true);
@@ -45,12 +45,12 @@ describe('alerts', () => {
     ['removed', null, false],
     ['lowered', 4, true],
     ['repeated', 5, true],
-  ])('about a threshold that is %s: sent or not', (_, threshold, sent) => {
+  ])('remembers whether the alert was sent after the threshold is %s', (_, threshold, sent) => {
     expect(isThresholdAlertSent(usage(), terms(10, threshold))).toBe(sent);
     expect(isExhaustedAlertSent(usage(), terms(10, threshold))).toBe(true);
   });
 
-  it('were not sent where none went out', () => {
+  it('reports nothing as sent where no alert was sent', () => {
     const silent = usage({ thresholdAlertUnits: null, exhaustedAlertUnits: null });
     expect(isExhaustedAlertSent(silent, terms(1))).toBe(false);
     expect(isThresholdAlertSent(silent, terms(1))).toBe(false);

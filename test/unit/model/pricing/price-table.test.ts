@@ -41,7 +41,7 @@ describe('a known price', () => {
     ['perplexity-ai', 'sonar-pro', 10, 10],
     ['azure-openai', 'gpt-4o', 1_000, 1_000],
   ])(
-    'of %s %s charges %d and %d tokens with what the table says, to the micro-dollar',
+    'charges %s %s for %d and %d tokens by its price, to the micro-dollar',
     async (...given) => {
       const [slug, model, inputTokens, outputTokens] = given;
       const price = (await lookUpPrice(slug, model, now))!;

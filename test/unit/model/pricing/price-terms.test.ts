@@ -5,10 +5,14 @@ import { effectivePrice } from '../../../../src/model/pricing/effective-price.ts
 
 const flat = { cacheWriteHourPico: null, tiers: [] };
 const known = {
-  ...{ inputPico: 1_000_000, outputPico: 4_000_000, requestPico: 10 },
-  ...{ cachedInputPico: 500_000, cacheWritePico: null, ...flat },
+  inputPico: 1_000_000,
+  outputPico: 4_000_000,
+  requestPico: 10,
+  cachedInputPico: 500_000,
+  cacheWritePico: null,
+  ...flat,
 };
-const said = (request?: number, response?: number, more = {}) => ({
+const stated = (request?: number, response?: number, more = {}) => ({
   type: 'static',
   pay_as_you_go: {
     ...(request === undefined ? {} : { request_token: { price: request } }),
@@ -25,33 +29,47 @@ describe('the price of a model', () => {
   });
 
   it('is what is said of it, in cents for a token, whatever is known', () => {
-    const config = said(0.00025, 0.001, { cache_read_input_token: { price: 0.0000125 } });
+    const config = stated(0.00025, 0.001, { cache_read_input_token: { price: 0.0000125 } });
     expect(effectivePrice({ config, adjustments: null }, null)).toEqual({
-      ...{ inputPico: 2_500_000, outputPico: 10_000_000, requestPico: 0 },
-      ...{ cachedInputPico: 125_000, cacheWritePico: null, ...flat },
+      inputPico: 2_500_000,
+      outputPico: 10_000_000,
+      requestPico: 0,
+      cachedInputPico: 125_000,
+      cacheWritePico: null,
+      ...flat,
     });
   });
 
   it('is the known one for what is not said, and unknown where that is not known either', () => {
-    const config = said(0.0003);
+    const config = stated(0.0003);
     expect(effectivePrice({ config, adjustments: null }, null)).toBeNull();
     expect(effectivePrice({ config, adjustments: null }, known)).toEqual({
-      ...{ inputPico: 3_000_000, outputPico: 4_000_000, requestPico: 10 },
-      ...{ cachedInputPico: null, cacheWritePico: null, ...flat },
+      inputPico: 3_000_000,
+      outputPico: 4_000_000,
+      requestPico: 10,
+      cachedInputPico: null,
+      cacheWritePico: null,
+      ...flat,
     });
   });
 
   it('is the known one times the factor that is most special, which what is said is not', () => {
     const multiplier = {
-      ...{ default: 2, response_token: 0.5, request_token: null },
+      default: 2,
+      response_token: 0.5,
+      request_token: null,
       cache_write_input_token: 1.25,
     };
     expect(effectivePrice({ config: null, adjustments: { multiplier } }, known)).toEqual({
-      ...{ inputPico: 2_000_000, outputPico: 2_000_000, requestPico: 20 },
-      ...{ cachedInputPico: 1_000_000, cacheWritePico: 1_250_000, ...flat },
+      inputPico: 2_000_000,
+      outputPico: 2_000_000,
+      requestPico: 20,
+      cachedInputPico: 1_000_000,
+      cacheWritePico: 1_250_000,
+      ...flat,
     });
     expect(
-      effectivePrice({ config: said(0.0001, 0.0002), adjustments: { multiplier } }, known),
+      effectivePrice({ config: stated(0.0001, 0.0002), adjustments: { multiplier } }, known),
     ).toMatchObject({ inputPico: 1_000_000, outputPico: 2_000_000 });
   });
 
@@ -72,11 +90,11 @@ describe('the price of a model', () => {
         cacheWriteHourPico: 18,
       },
     ]);
-    const config = said(undefined, 0.0005);
+    const config = stated(undefined, 0.0005);
     expect(effectivePrice({ config, adjustments: null }, tiered)!.tiers).toMatchObject([
       { inputTokensAbove: 200_000, inputPico: 3_000_000, outputPico: 5_000_000 },
     ]);
-    expect(effectivePrice({ config: said(0.1, 0.2), adjustments: null }, tiered)!.tiers).toEqual(
+    expect(effectivePrice({ config: stated(0.1, 0.2), adjustments: null }, tiered)!.tiers).toEqual(
       [],
     );
   });
@@ -85,7 +103,7 @@ describe('the price of a model', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 900_000 }), fc.nat(12), (digits, places) => {
         const cents = Number(`${digits}e-${places}`);
-        const price = effectivePrice({ config: said(cents, 0), adjustments: null }, null);
+        const price = effectivePrice({ config: stated(cents, 0), adjustments: null }, null);
         const exact = BigInt(digits) * 10n ** 10n;
         const scale = 10n ** BigInt(places);
         expect(BigInt(price!.inputPico)).toBe((exact + scale - 1n) / scale);
@@ -94,7 +112,7 @@ describe('the price of a model', () => {
   });
 
   it('stays a number that can be counted with, however much is said', () => {
-    const price = effectivePrice({ config: said(1e300, 1e300), adjustments: null }, null);
+    const price = effectivePrice({ config: stated(1e300, 1e300), adjustments: null }, null);
     expect(Number.isSafeInteger(price!.inputPico)).toBe(true);
   });
 });

@@ -10,16 +10,29 @@ import {
 } from '../../../../src/model/pricing/pricing.ts';
 
 const flat: Price = {
-  ...{ inputPico: 2_500_000, outputPico: 10_000_000, requestPico: 0, tiers: [] },
-  ...{ cachedInputPico: 1_250_000, cacheWritePico: null, cacheWriteHourPico: null },
+  inputPico: 2_500_000,
+  outputPico: 10_000_000,
+  requestPico: 0,
+  tiers: [],
+  cachedInputPico: 1_250_000,
+  cacheWritePico: null,
+  cacheWriteHourPico: null,
 };
 const tiered: Price = {
-  ...{ inputPico: 3_000_000, outputPico: 15_000_000, requestPico: 5_000_000_000 },
-  ...{ cachedInputPico: 300_000, cacheWritePico: 3_750_000, cacheWriteHourPico: 6_000_000 },
+  inputPico: 3_000_000,
+  outputPico: 15_000_000,
+  requestPico: 5_000_000_000,
+  cachedInputPico: 300_000,
+  cacheWritePico: 3_750_000,
+  cacheWriteHourPico: 6_000_000,
   tiers: [
     {
-      ...{ inputTokensAbove: 200_000, inputPico: 6_000_000, outputPico: 22_500_000 },
-      ...{ cachedInputPico: 600_000, cacheWritePico: 7_500_000, cacheWriteHourPico: 12_000_000 },
+      inputTokensAbove: 200_000,
+      inputPico: 6_000_000,
+      outputPico: 22_500_000,
+      cachedInputPico: 600_000,
+      cacheWritePico: 7_500_000,
+      cacheWriteHourPico: 12_000_000,
     },
   ],
 };
@@ -32,7 +45,7 @@ describe('cost', () => {
     [{ inputTokens: 1_000_000, cachedInputTokens: 400_000 }, 2_000_000],
     [{ inputTokens: 1 }, 3],
     [{}, 0],
-  ])('of %j is %d micro-dollars, rounded up once', (some, units) => {
+  ])('charges %j with %d micro-dollars, rounded up once', (some, units) => {
     expect(costUnits(flat, { ...usage, ...some })).toBe(units);
   });
 
@@ -41,14 +54,14 @@ describe('cost', () => {
     [{ inputTokens: 200_001, outputTokens: 10 }, 5_000 + 1_200_006 + 225],
     [{ inputTokens: 1_000, cacheWriteTokens: 1_000 }, 5_000 + 3_750],
     [{ inputTokens: 1_000, cacheWriteTokens: 1_000, cacheWriteHourTokens: 400 }, 5_000 + 4_650],
-  ])('of %j with tiers, by the one that all of the input is in: %d', (some, units) => {
+  ])('charges %j by the tier of the whole input: %d', (some, units) => {
     expect(costUnits(tiered, { ...usage, ...some })).toBe(units);
   });
 
   const anyPrice = fc.constantFrom(flat, tiered);
   const anyInput = fc.oneof(fc.nat(10_000), fc.integer({ min: 199_990, max: 400_000 }));
 
-  it('of what is used within a bound is never above that of the bound', () => {
+  it('charges usage within a bound at most the cost of the bound', () => {
     fc.assert(
       fc.property(anyPrice, anyInput, fc.nat(50_000), fc.array(fc.nat(100)), (...given) => {
         const [price, inputMax, outputMax, shares] = given;
@@ -57,7 +70,9 @@ describe('cost', () => {
         const cachedInputTokens = share(1, inputTokens);
         const cacheWriteTokens = share(2, inputTokens - cachedInputTokens);
         const used = {
-          ...{ inputTokens, cachedInputTokens, cacheWriteTokens },
+          inputTokens,
+          cachedInputTokens,
+          cacheWriteTokens,
           cacheWriteHourTokens: share(3, cacheWriteTokens),
           outputTokens: share(4, outputMax),
         };
@@ -68,7 +83,7 @@ describe('cost', () => {
     );
   });
 
-  it('of the output that an amount is good for never exceeds it, and a token more does', () => {
+  it('fits the granted output into the amount, and exceeds the amount with one token more', () => {
     fc.assert(
       fc.property(anyPrice, anyInput, fc.nat(5_000_000), (price, inputTokens, units) => {
         const output = affordableOutput(price, units, inputTokens);
@@ -90,7 +105,7 @@ describe('an amount', () => {
     [75, 6, 75_000_000],
     [0, 6, 0],
     [1e21, 0, 1e21],
-  ])('of %d with %d digits is %d whole units, by its decimals and rounded up', (...given) => {
+  ])('converts %d with %d digits to %d whole units by its decimals, rounded up', (...given) => {
     const [amount, digits, units] = given;
     expect(wholeUnits(amount, digits)).toBe(units);
   });

@@ -7,37 +7,45 @@ import {
 } from '../../../../src/model/pricing/reported-usage.ts';
 
 function used(...usages: readonly object[]) {
-  const said = newReportedUsage();
-  for (const usage of usages) addReportedUsage(said, { usage });
-  return completeUsage(said, true);
+  const stated = newReportedUsage();
+  for (const usage of usages) addReportedUsage(stated, { usage });
+  return completeUsage(stated, true);
 }
 
 const plain = { cachedInputTokens: 0, cacheWriteTokens: 0 };
 
 it('counts input that OpenAI keeps as such', () => {
-  const kept = { cached_tokens: 10, cache_write_tokens: 60 };
+  const stored = { cached_tokens: 10, cache_write_tokens: 60 };
   const tokens = { inputTokens: 100, outputTokens: 7, cachedInputTokens: 10, cacheWriteTokens: 60 };
   const chat = { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 };
-  expect(used({ ...chat, prompt_tokens_details: kept })).toEqual(tokens);
+  expect(used({ ...chat, prompt_tokens_details: stored })).toEqual(tokens);
   const response = { input_tokens: 100, output_tokens: 7, total_tokens: 107 };
-  expect(used({ ...response, input_tokens_details: kept })).toEqual(tokens);
+  expect(used({ ...response, input_tokens_details: stored })).toEqual(tokens);
 });
 
 it('counts input once that a proxy tells in the words of OpenAI and of Anthropic', () => {
   const usage = {
-    ...{ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 },
-    ...{ cache_read_input_tokens: 10, cache_creation_input_tokens: 60 },
+    prompt_tokens: 100,
+    completion_tokens: 7,
+    total_tokens: 107,
+    cache_read_input_tokens: 10,
+    cache_creation_input_tokens: 60,
     prompt_tokens_details: { cached_tokens: 10 },
   };
   expect(used(usage)).toEqual({
-    ...{ inputTokens: 100, outputTokens: 7, cachedInputTokens: 10, cacheWriteTokens: 60 },
+    inputTokens: 100,
+    outputTokens: 7,
+    cachedInputTokens: 10,
+    cacheWriteTokens: 60,
   });
 });
 
 it('counts beside the input what Anthropic keeps, whichever event says it', () => {
   const begins = {
-    ...{ input_tokens: 30, output_tokens: 1 },
-    ...{ cache_read_input_tokens: 10, cache_creation_input_tokens: 60 },
+    input_tokens: 30,
+    output_tokens: 1,
+    cache_read_input_tokens: 10,
+    cache_creation_input_tokens: 60,
   };
   const tokens = { inputTokens: 100, outputTokens: 7, cachedInputTokens: 10, cacheWriteTokens: 60 };
   for (const ends of [
@@ -74,10 +82,10 @@ it('counts once what was thought within the answer, as the others tell it', () =
 });
 
 it('takes the sum of an embedding for its input where nothing else is said', () => {
-  const said = newReportedUsage();
-  addReportedUsage(said, { usage: { total_tokens: 12 } });
-  expect(completeUsage(said, false)).toEqual({ ...plain, inputTokens: 12, outputTokens: 0 });
-  expect(completeUsage(said, true)).toBeNull();
+  const stated = newReportedUsage();
+  addReportedUsage(stated, { usage: { total_tokens: 12 } });
+  expect(completeUsage(stated, false)).toEqual({ ...plain, inputTokens: 12, outputTokens: 0 });
+  expect(completeUsage(stated, true)).toBeNull();
 });
 
 it.each([-1, 1.5, '800', 1e12])('holds a sum of %s for a lie', (total_tokens) => {

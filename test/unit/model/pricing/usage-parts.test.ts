@@ -22,7 +22,7 @@ it.each([
   `[{${usage}}]`,
   '"{usage}"',
   '0',
-])('of %s', (text) => {
+])('parses %s like the JSON parser', (text) => {
   const [all, parts] = [newReportedUsage(), newReportedUsage()];
   addReportedUsage(all, JSON.parse(text));
   addReportedUsage(parts, parseUsageParts(Buffer.from(text)));
@@ -30,14 +30,14 @@ it.each([
 });
 
 it.each([`{${usage}`, `{${usage},"choices":["`, '{', '{"usage":', `{${usage},"a"`, `{${usage},`])(
-  'nothing is said by %s, which breaks off',
+  'throws for incomplete JSON: %s',
   (text) => {
     expect(() => parseUsageParts(Buffer.from(text))).toThrow();
   },
 );
 
 it.each(['', ' ', 'usage', `a{${usage}}`])(
-  'nothing is said by "%s", which is no object',
+  'returns null for text that is no object: "%s"',
   (text) => {
     expect(parseUsageParts(Buffer.from(text))).toBeNull();
   },

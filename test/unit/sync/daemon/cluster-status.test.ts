@@ -30,7 +30,7 @@ const report = (over: Partial<ClusterReport> = {}): ClusterReport => ({
 
 const data = (of: ClusterReport) => statusData('platform', of, 0);
 
-describe('what the ConfigMap says', () => {
+describe('the ConfigMap of a daemon', () => {
   it('is the state, the commits, the last error with its place, and a workspace a line', () => {
     const error = { file: 'a.yaml', line: 3, column: 5, message: 'no such field' };
     const workspaces = [workspace('support', 'Degraded', 'x'), workspace(null, 'Synced')];
@@ -73,7 +73,7 @@ describe('what the ConfigMap says', () => {
   });
 });
 
-describe('what is told as Events', () => {
+describe('the Events of a daemon', () => {
   const changes = (before: ClusterReport | null, after: ClusterReport): string[] =>
     statusChanges('platform', before === null ? {} : data(before), after).map(({ note }) => note);
 

@@ -53,7 +53,7 @@ describe('the address of a status', () => {
       'https://gitea.acme.com:3000/team/gw.git',
       'gitea https://gitea.acme.com:3000/api/v1/repos/team/gw/statuses',
     ],
-  ])('of %s is told by its host', (location, expected) => {
+  ])('determines the form %s from its host', (location, expected) => {
     expect(urlOf(location)).toBe(expected);
   });
 
@@ -98,11 +98,11 @@ describe('the address of a status', () => {
       /must not have a query/,
     ],
     [['https://github.com/a/b'], { apiUrl: 'nonsense' }, /API_URL must be an absolute URL/],
-  ] as const)('of %j with %j is refused in words that help', (locations, terms, words) => {
+  ] as const)('rejects %j with %j and explains the fix', (locations, terms, words) => {
     expect(() => gitHostOf(locations, { trusted: [], ...terms })).toThrow(words);
   });
 
-  it('may be a private one in plain where that is trusted', () => {
+  it('accepts a private address over plain HTTP where it is trusted', () => {
     expect(
       urlOf('https://github.com/a/b', {
         apiUrl: 'http://127.0.0.1:3000/api/v3',

@@ -9,7 +9,7 @@ const away = (words: string, reason = 'nothing listens there'): Unreachable =>
     reason: `http://it: ${reason}`,
   });
 
-it('a server that is away is told once, whichever request finds it so, and anew once the reason is another', () => {
+it('reports an unreachable server once, whichever request finds it, and again when the reason changes', () => {
   const reported = new RepeatFilter();
   const failures = [
     away('GET /snapshot'),

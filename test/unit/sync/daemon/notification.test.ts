@@ -156,7 +156,7 @@ describe('a change of state', () => {
     expect(reported()).toEqual(['Synced→Degraded']);
   });
 
-  it('that flaps is told four times at once, then each ten minutes at most, and at last as it is', async () => {
+  it('reports a flapping state four times at once, then every ten minutes at most, and finally the current state', async () => {
     let one = openAnnouncer();
     let stored: SyncAnnouncements | undefined;
     for (let second = 0; second < 3_600; second += 10) {
@@ -213,7 +213,7 @@ describe('a process that follows another', () => {
     expect(reported().at(-1)).toBe('null→Degraded a null→Degraded');
   });
 
-  it('that leads again asks anew what was told in between', async () => {
+  it('queries the last reported state again when it becomes leader again', async () => {
     const first = openAnnouncer();
     const stored = first.note('Degraded');
     await first.settled();

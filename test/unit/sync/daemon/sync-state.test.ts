@@ -55,7 +55,7 @@ async function standingAfter(
 }
 
 describe('a daemon', () => {
-  it('that is suspended in one workspace and wrong in another is Degraded, with the place', async () => {
+  it('reports Degraded with the position when one workspace is suspended and another is wrong', async () => {
     const terms = { kind: 'cycle', isSuspended: true } as const;
     expect(await standingAfter(right, terms)).toMatchObject({ state: 'Suspended', place: null });
     expect(await standingAfter(wrong, terms)).toMatchObject({
@@ -64,7 +64,7 @@ describe('a daemon', () => {
     });
   });
 
-  it('that only tells drift is Degraded while a workspace is wrong, and has not applied the version', async () => {
+  it('reports Degraded while a workspace is wrong in drift-only mode, and has not applied the version', async () => {
     const terms = { kind: 'drift', isSuspended: false } as const;
     expect(await standingAfter(right, terms)).toMatchObject({
       state: 'OutOfSync',
@@ -78,7 +78,7 @@ describe('a daemon', () => {
     });
   });
 
-  it('that only tells drift is OutOfSync while something of the version waits for somebody', async () => {
+  it('reports OutOfSync in drift-only mode while changes of the version are pending', async () => {
     const away = { 'e.yaml': manifest('External', 'away', '{kind: Guardrail, slug: away}') };
     const terms = { kind: 'drift', isSuspended: false } as const;
     expect(await standingAfter(away, terms)).toMatchObject({

@@ -109,7 +109,7 @@ describe('the ref of a push', () => {
     expect(isDue(to(ref), refs)).toBe(due);
   });
 
-  it('that is missing is no push of a host, and news of anybody else', () => {
+  it('ignores a push without a ref, and events of other senders', () => {
     expect(isDue({ zen: 'ping' }, ['main'])).toBe(false);
     expect(read(forms.generic(''), ['main'])).toEqual({ form: 'generic', isDue: true });
   });
@@ -124,7 +124,7 @@ describe('the ref of a push', () => {
   });
 
   it.each(['[]', 'null', '{"ref":7}', '{', '{"__proto__":{"ref":"refs/heads/main"}}'])(
-    'in %s is none',
+    'finds no ref in %s',
     (body) => {
       expect(read(forms.github(body))).toEqual({ form: 'github', isDue: false });
     },

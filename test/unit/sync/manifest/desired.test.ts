@@ -26,14 +26,14 @@ function messagesOf(desired: DesiredResult): string[] {
 }
 
 describe('identities', () => {
-  it('are told with both places when declared twice', async () => {
+  it('reports both positions when an identity is declared twice', async () => {
     const texts = { 'a.yaml': support, 'b/c.yaml': `# again\n${support}` };
     expect(messagesOf(await readTexts(texts))).toEqual([
       'b/c.yaml:4:18 Workspace/support is declared twice, first at a.yaml:3:18 | remove one of the two',
     ]);
   });
 
-  it('are apart in different workspaces and kinds', async () => {
+  it('keeps equal names in different workspaces and kinds apart', async () => {
     const sales = support.replace('support', 'sales');
     const texts = {
       'a.yaml': [support, sales, guardrail('x'), guardrail('x', ', workspace: sales')].join(
@@ -53,7 +53,7 @@ describe('identities', () => {
       'url: https://a.example\nauthType: none\ntransport: http\nslug: crm',
     ],
     ['file', 'ApiKey', 'scopes: [mcp.invoke]\nsecretOutput: {file: {path: x.key}}'],
-  ])('share no %s', async (_, kind, spec) => {
+  ])('rejects two identities that share %s', async (_, kind, spec) => {
     const texts = {
       'a.yaml': manifest(kind, 'a', spec, inSupport),
       'b.yaml': manifest(kind, 'b', spec, inSupport),
@@ -65,7 +65,7 @@ describe('identities', () => {
     expect(fault?.message).toContain('first at a.yaml:');
   });
 
-  it('have the slug of a provider to themselves in their workspace only', async () => {
+  it('reserves the slug of a provider in its own workspace only', async () => {
     const provider = (name: string, workspace: string): string =>
       manifest('Provider', name, 'slug: main\nintegrationRef: ai', `, workspace: ${workspace}`);
     const texts = {
@@ -78,7 +78,7 @@ describe('identities', () => {
     expect(placesOf(twice)).toEqual(['b.yaml:5:9 duplicate']);
   });
 
-  it('may change names in a circle, but two cannot take the same former one', async () => {
+  it('allows renames in a circle, but not two renames from one name', async () => {
     const renamed = (name: string, former: string): string =>
       guardrail(name, `${inSupport}, previousNames: [${former}]`);
     const swap = { 'a.yaml': [renamed('a', 'b'), renamed('b', 'a'), support].join('---\n') };
@@ -104,7 +104,7 @@ describe('references', () => {
     return found?.spec.config;
   }
 
-  it('lead across files, to the same workspace first and then to the organisation', async () => {
+  it('resolves across files, in the same workspace first and then in the organisation', async () => {
     const own = guardrail('pii');
     const common = guardrail('pii', '');
     const texts = { 'a.yaml': config('pii'), 'b.yaml': common, 's.yaml': support };
@@ -114,7 +114,7 @@ describe('references', () => {
     });
   });
 
-  it('lead into a workspace from a key of the organisation, and from no other workspace', async () => {
+  it('resolves into a workspace from a key of the organisation, and from no other workspace', async () => {
     const key = (metadata: string): string =>
       manifest('ApiKey', 'k', 'scopes: [logs.view]\ndefaults: {configRef: support/c}', metadata);
     const others = {
@@ -127,7 +127,7 @@ describe('references', () => {
     expect(placesOf(beyond)).toEqual(['a.yaml:6:25 out-of-reach']);
   });
 
-  it('stand at any depth of a config, beside slugs and inline documents', async () => {
+  it('finds references at any depth of a config, next to slugs and inline documents', async () => {
     const spec = `config:
   targets:
     - input_guardrails: [{guardrailRef: pii}, some-slug, {deny: true, wordCount: {maxWords: 5}}]
@@ -146,7 +146,7 @@ describe('references', () => {
     });
   });
 
-  it('are listed once each, with the workspace', async () => {
+  it('lists each reference once, with the workspace', async () => {
     const spec =
       'config: {input_guardrails: [{guardrailRef: pii}], output_guardrails: [{guardrailRef: pii}]}';
     const texts = {
@@ -167,14 +167,14 @@ describe('references', () => {
     ['pi', 'did you mean "pii"?'],
     ['sales/pii', 'did you mean "pii"?'],
     ['something-else', 'declare it, or add an External for it'],
-  ])('that lead nowhere are told with their place: %s', async (reference, fix) => {
+  ])('reports the position of a reference without target: %s', async (reference, fix) => {
     const texts = { 'a.yaml': config(reference), 'b.yaml': guardrail('pii'), 's.yaml': support };
     expect(messagesOf(await readTexts(texts))).toEqual([
       `a.yaml:5:46 Guardrail "${reference}" is not declared in this source | ${fix}`,
     ]);
   });
 
-  it('to a workspace must lead somewhere too', async () => {
+  it('requires that a referenced workspace exists, too', async () => {
     expect(
       messagesOf(
         await readTexts({ 'a.yaml': guardrail('pii', ', workspace: suport'), 's.yaml': support }),
@@ -184,7 +184,7 @@ describe('references', () => {
     ]);
   });
 
-  it('cannot lead to what is to be absent', async () => {
+  it('rejects a reference to a resource with state absent', async () => {
     const absent = guardrail('pii').replace('spec:', 'state: absent\nspec:');
     const texts = { 'a.yaml': config('pii'), 'b.yaml': absent, 's.yaml': support };
     expect(messagesOf(await readTexts(texts))).toEqual([
@@ -192,12 +192,12 @@ describe('references', () => {
     ]);
   });
 
-  it('are not judged while part of the source cannot be read', async () => {
+  it('skips the check while part of the source cannot be read', async () => {
     const texts = { 'a.yaml': config('pii'), 'b.yaml': 'a: b: c\n', 's.yaml': support };
     expect(placesOf(await readTexts(texts))).toEqual(['b.yaml:1:5 yaml-syntax']);
   });
 
-  it('may lead to an External', async () => {
+  it('resolves to an External', async () => {
     const external = manifest('External', 'pii', 'kind: Guardrail\nslug: pg-pii-1a2b3c', inSupport);
     const texts = { 'a.yaml': config('pii'), 'b.yaml': external, 's.yaml': support };
     const { set } = await readTexts(texts);
@@ -220,13 +220,13 @@ describe('references', () => {
     ['kind: Guardrail\nname: 1', 'needs exactly one of spec.slug, spec.id and spec.name'],
     ['kind: Guardrai\nslug: a', 'spec.kind must be a kind'],
     ['kind: Guardrail\nslg: a', 'no field "slg"'],
-  ])('an External with %j is refused', async (spec, message) => {
+  ])('rejects an External with %j', async (spec, message) => {
     const texts = { 'b.yaml': manifest('External', 'pii', spec, inSupport), 's.yaml': support };
     expect(messagesOf(await readTexts(texts)).join()).toContain(message);
   });
 });
 
-it('what the server would refuse in free-form parts is told too, beside all else', async () => {
+it('reports faults of free-form parts that the server would reject, together with all others', async () => {
   const texts = {
     'c.yaml': manifest('Config', 'c', 'config: {strategy: {mode: fallbck}}', inSupport),
     'g.yaml': manifest('Guardrail', 'g', 'checks: [{id: default.wordCount}]', inSupport),
@@ -291,7 +291,7 @@ it('means the same in any order of files, documents and keys', async () => {
   );
 });
 
-it('the quickstart example shows every kind', async () => {
+it('shows every kind in the quickstart example', async () => {
   const found = resourcesOf(await readTexts({ 'a.yaml': exampleTexts.join('\n---\n') }));
   expect(new Set(found.map(({ identity }) => identity.kind))).toEqual(new Set(kindNames));
 });

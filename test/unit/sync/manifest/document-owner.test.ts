@@ -91,7 +91,7 @@ describe('a file of another program', () => {
   });
 });
 
-it('a pointer of Git LFS is told apart from what is no manifest', async () => {
+it('distinguishes a Git LFS pointer from a file without manifests', async () => {
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'4d'.repeat(32)}\nsize 12345\n`;
   const { faults } = await check({ 'a.yaml': pointer });
   expect(faults).toMatchObject([
@@ -99,7 +99,7 @@ it('a pointer of Git LFS is told apart from what is no manifest', async () => {
   ]);
 });
 
-describe('what may have been meant as a manifest', () => {
+describe('a document that was probably meant as a manifest', () => {
   const rest = 'metadata: {name: a}\nspec: {}\n';
   it.each([
     ['no apiVersion', `kind: Workspace\n${rest}`],

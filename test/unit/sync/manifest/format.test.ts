@@ -116,7 +116,7 @@ spec:
   });
 });
 
-describe('what is left as it is', () => {
+describe('a file that is left unchanged', () => {
   it.each([
     ['text that is no YAML', 'a: [', /^1:/],
     ['anchors', `${head}spec: &a {}\n`, /anchors/],

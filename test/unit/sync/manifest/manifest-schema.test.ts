@@ -412,7 +412,7 @@ describe.each(cases)('%s', (_name, kind, spec) => {
   });
 });
 
-it('the examples are taken by the schema of any manifest', () => {
+it('accepts the examples against the schema of any manifest', () => {
   const folder = resolve(import.meta.dirname, '../../../../examples');
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const documents = names

@@ -115,7 +115,7 @@ describe('envelope', () => {
 });
 
 describe('spelling', () => {
-  it('may be camelCase or snake_case, and verbatim parts stay as they are', async () => {
+  it('accepts camelCase and snake_case, and leaves verbatim parts unchanged', async () => {
     const camel =
       'scopes: [completions.write]\nusageLimits: {creditLimit: 5}\ndefaults: {metadata: {costCenter: x}}';
     const snake =
@@ -128,7 +128,7 @@ describe('spelling', () => {
     });
   });
 
-  it('of one field in both ways is a fault', async () => {
+  it('rejects one field in both spellings', async () => {
     const text = manifest('Config', 'c', 'config: {}\nisDefault: 1\nname: x\nname_: y', inSupport);
     expect(await faultOf(text)).toEqual(['8:3 unknown-field | did you mean "name"?']);
     const twice = 'scopes: [mcp.invoke]\nusageLimits: {creditLimit: 5, credit_limit: 6}';
@@ -137,7 +137,7 @@ describe('spelling', () => {
     ]);
   });
 
-  it('of the API itself is kept: isDefault', async () => {
+  it('keeps the spelling of the API: isDefault', async () => {
     const text = manifest('Config', 'c', 'config: {}\nisDefault: 1', inSupport);
     expect((await specOf(text))?.spec).toMatchObject({ isDefault: 1 });
   });
@@ -149,7 +149,7 @@ describe('a field of several forms', () => {
     ['{a: 1}', '6:49', 'must be text or a list, not a map'],
     ['[a, 1]', '6:53', 'must be text, not a number'],
     ['[]', '6:49', 'must have at least one item'],
-  ])('that holds %s is told at %s what it %s', async (excludes, place, reported) => {
+  ])('rejects %s at %s: it %s', async (excludes, place, reported) => {
     const conditions = `conditions: [{key: model, value: x, excludes: ${excludes}}]`;
     const rest = 'groupBy: [{key: api_key}]\ntype: cost\ncreditLimit: 5';
     const text = manifest('UsageLimitPolicy', 'p', `name: p\n${conditions}\n${rest}`, inSupport);
@@ -193,12 +193,12 @@ describe('fields', () => {
     ['scopes: [mcp.invoke]\ndefaults: {metadata: {__proto__: 1}}', '6:36 unknown-field'],
   ])('%j', async (spec, fault) => expect(await faultOf(key(spec))).toEqual([fault]));
 
-  it('take one spelling of a moment', async () => {
+  it('normalises every spelling of a time', async () => {
     const spec = 'scopes: [mcp.invoke]\nexpiresAt: 2032-03-31T02:00:00+02:00';
     expect((await specOf(key(spec)))?.spec.expires_at).toBe('2032-03-31T00:00:00.000Z');
   });
 
-  it('imply name, type and sub-type', async () => {
+  it('derives name, type and sub-type', async () => {
     expect((await specOf(key('scopes: [mcp.invoke]')))?.spec).toMatchObject({
       name: 'k',
       type: 'workspace',
@@ -208,13 +208,13 @@ describe('fields', () => {
     expect((await specOf(text))?.spec).toMatchObject({ name: 'Other name', type: 'organisation' });
   });
 
-  it('keep null apart from absent', async () => {
+  it('distinguishes null from absent', async () => {
     const { spec } = (await specOf(key('scopes: [mcp.invoke]\nexpiresAt: null'))) ?? {};
     expect(spec).toHaveProperty('expires_at', null);
     expect(spec).not.toHaveProperty('description');
   });
 
-  it('are found again by their place in the API, for what the server says of them', async () => {
+  it('finds fields by their API path, for faults that the server reports', async () => {
     const spec = 'scopes: [mcp.invoke]\nusageLimits:\n  creditLimit: 5';
     const resource = await specOf(key(spec));
     expect(resource?.positionOf('/usage_limits/credit_limit')).toMatchObject({
@@ -235,7 +235,7 @@ describe('secrets', () => {
     );
   const environment = { CRM_TOKEN: 'canary-1\n' };
 
-  it('come from the environment or a file, and only their origin stands in the spec', async () => {
+  it('reads secrets from the environment or a file, and stores only the origin in the spec', async () => {
     const headers =
       '{A: {valueFrom: {env: CRM_TOKEN, prefix: "Bearer "}}, B: {valueFrom: {file: crm}}}';
     const resource = await specOf(integration(headers), {
@@ -256,7 +256,7 @@ describe('secrets', () => {
     expect(JSON.stringify(resource)).not.toContain('canary');
   });
 
-  it('come from Secrets and ConfigMaps, by name and key', async () => {
+  it('reads secrets from Secrets and ConfigMaps, by name and key', async () => {
     const secret = '{kubernetesSecret: {namespace: n, name: s, key: k}';
     const headers = `{A: {valueFrom: ${secret}}}, B: {valueFrom: ${secret}, prefix: "Bearer "}},
   C: {valueFrom: {kubernetesConfigMap: {namespace: n, name: c, key: k}}}}`;
@@ -274,7 +274,7 @@ describe('secrets', () => {
     expect(JSON.stringify(resource)).not.toContain('canary');
   });
 
-  it('may stand as text only where no credential belongs, and are compared as secrets all the same', async () => {
+  it('accepts secrets as text only where no credential belongs, and still compares them as secrets', async () => {
     const resource = await specOf(integration('{X-Client: quickstart}'));
     expect(resource?.spec.configurations).toEqual({
       custom_headers: { 'X-Client': { $secret: 'text:quickstart', fingerprint: '' } },
@@ -328,7 +328,7 @@ spec: {config: {override_params: ${value}}}
     expect(faults.map(({ code }) => code)).toEqual(codes);
   });
 
-  it('need not be at hand for a check', async () => {
+  it('accepts a missing secret in a check', async () => {
     const text = integration('{A: {valueFrom: {env: UNSET}}}');
     expect((await specOf(text, { requireSecrets: false }))?.spec).toBeDefined();
   });
@@ -340,14 +340,14 @@ spec: {config: {override_params: ${value}}}
     ['xoxb-123456789012-abcdef'],
     ['-----BEGIN RSA PRIVATE KEY-----'],
     ['Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijkl'],
-  ])('are recognised in any text: %s', async (text) => {
+  ])('recognises a secret in any text: %s', async (text) => {
     const config = manifest('Config', 'c', `config: {api_key: "${text}"}`, inSupport);
     expect(await faultOf(config)).toEqual([
       '5:21 secret-literal | keep credentials out of the source',
     ]);
   });
 
-  it('have no place where the API would show them', async () => {
+  it('rejects secrets where the API would show them', async () => {
     const config = manifest('Config', 'c', 'config: {api_key: {valueFrom: {env: A}}}', inSupport);
     expect(await faultOf(config)).toEqual(['5:21 value-from | a Config has no secret fields']);
   });

@@ -133,7 +133,7 @@ describe('an environment', () => {
     ]);
   });
 
-  it('that a source does not have is refused, and without any none is needed', async () => {
+  it('rejects an environment that the source does not have, and requires none by default', async () => {
     await expect(filesOf(base(''), 'prod')).rejects.toThrow('It has no environments.');
     await expect(filesOf(base(''), null)).resolves.toMatchObject({ environments: [] });
   });
@@ -167,7 +167,7 @@ describe('an environment', () => {
     await expect(setOf({}, null, [`file://${root}`])).rejects.toThrow('(dev, prod)');
   });
 
-  it('may stand in another location than what it changes', async () => {
+  it('patches manifests in other locations', async () => {
     const texts = {
       'a/ws.yaml': support,
       'a/keys.yaml': key('description: ${values.text}'),
@@ -183,7 +183,7 @@ describe('an environment', () => {
 });
 
 describe('values', () => {
-  it('come as they are, and within text as text', async () => {
+  it('substitutes whole values with their type, and values within text as text', async () => {
     const spec = `
 description: "\${values.name} of \${values.limits.requests}, \${GW_VAR_TEAM}"
 rateLimits: \${values.limits.list}
@@ -202,7 +202,7 @@ metadata: {team: cx}
     });
   });
 
-  it('of one manifest are not those of another, however each is changed', async () => {
+  it('keeps the values of each manifest separate, however each is changed', async () => {
     const config = (name: string): string => manifest('Config', name, 'config: ${values.c}');
     const texts = {
       'c.yaml': `${config('a')}---\n${config('b')}`,
@@ -230,12 +230,12 @@ metadata: {team: cx}
       'description: "${values.constructor}"',
       'keys.yaml:6:16 the value values.constructor is not set | write constructor into environments/prod/values.yaml, or set a default: ${values.constructor:-value}',
     ],
-  ])('that do not fit are told: %s', async (spec, reported) => {
+  ])('reports values that do not fit: %s', async (spec, reported) => {
     const texts = { ...base(spec), [prodValues]: 'name: prod\nmap: {a: 1}\n' };
     expect(await faultsOf(texts)).toEqual([reported]);
   });
 
-  it('of the wrong type are told with where they are used and where they stand', async () => {
+  it('reports values of the wrong type with the positions of use and definition', async () => {
     const texts = {
       ...base('description: ${values.a.text}\nrateLimits: ${values.limits}'),
       [prodValues]: 'a:\n  text: 5\nlimits:\n  - {type: requests, unit: rpm, value: many}\n',
@@ -255,7 +255,7 @@ metadata: {team: cx}
     ['a: &x 1\nb: *x', 'environments/prod/values.yaml:1:4 anchors and aliases (& and *)'],
     ['a: 1\na: 2', 'environments/prod/values.yaml:2:1 the key "a" occurs twice'],
     ['a: [', 'environments/prod/values.yaml:1:4'],
-  ])('are refused, alone, where they are wrong themselves: %j', async (values, reported) => {
+  ])('rejects only the values that are wrong themselves: %j', async (values, reported) => {
     const texts = { ...base('description: ${values.a}'), [prodValues]: values };
     const [fault, ...others] = await faultsOf(texts);
     expect([fault, others.filter((other) => !other.includes('values.yaml'))]).toEqual([
@@ -264,7 +264,7 @@ metadata: {team: cx}
     ]);
   });
 
-  it('take $${ for a literal ${, and null for a field that is cleared', async () => {
+  it('turns $${ into a literal ${, and null into a cleared field', async () => {
     const texts = {
       ...base('description: ${values.literal}\nexpiresAt: ${values.never}'),
       [prodValues]: 'literal: "$${HOME}"\nnever: null\n',
@@ -272,7 +272,7 @@ metadata: {team: cx}
     expect(await specOf(texts)).toMatchObject({ description: '${HOME}', expires_at: null });
   });
 
-  it('that would fill the memory where they are read again and again are a fault', async () => {
+  it('rejects values that would exhaust the memory through repeated use', async () => {
     const big = `big: ${JSON.stringify(Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${at}`, 'x'.repeat(1000)])))}\n`;
     const uses = Array.from({ length: 20_000 }, () => '${values.big}');
     const texts = {
@@ -283,7 +283,7 @@ metadata: {team: cx}
     expect(faults.some((reported) => reported.includes('values exceed 64 MiB'))).toBe(true);
   });
 
-  it('without an environment are not set, and say how they would be', async () => {
+  it('reports values as unset without an environment, and explains how to set them', async () => {
     expect(await faultsOf(base('description: "${values.a}"'), null)).toEqual([
       'keys.yaml:6:16 the value values.a is not set | choose an environment with --env NAME, or set a default: ${values.a:-value}',
     ]);
@@ -455,7 +455,7 @@ config:
     expect(await faultsOf({ [prodValues]: '', ...base(''), ...texts })).toEqual(reported);
   });
 
-  it('of a manifest that cannot be read waits for that', async () => {
+  it('waits for a manifest that cannot be read', async () => {
     const texts = { 'ws.yaml': support, 'keys.yaml': 'a: [', [prodPatch]: patch('description: x') };
     expect((await faultsOf(texts)).map((reported) => reported.split(' ')[0])).toEqual(['keys.yaml:1:4']);
   });
@@ -512,7 +512,7 @@ describe('a plan', () => {
 });
 
 describe('defaults', () => {
-  it('of the nearest folder stand under the manifests of their kind, and nowhere else', async () => {
+  it('applies the nearest folder’s defaults to manifests of their kind, and nowhere else', async () => {
     const texts = {
       'ws.yaml': support,
       'defaults.yaml': defaults('description: outer\nexpiresAt: "2030-01-01T00:00:00Z"'),
@@ -537,7 +537,7 @@ describe('defaults', () => {
     });
   });
 
-  it('lie under patches, and read values', async () => {
+  it('applies defaults before patches, and substitutes values in them', async () => {
     const texts = {
       ...base('alertEmails: [a@example.com]'),
       'defaults.yaml': defaults(
@@ -553,7 +553,7 @@ describe('defaults', () => {
     });
   });
 
-  it('that reach no manifest are told with their place by validate and in every plan, and are no fault', async () => {
+  it('reports unused defaults with their position in validate and in every plan, not as a fault', async () => {
     const note = 'environments/prod/defaults.yaml:4:3: the defaults for Config reach no manifest';
     const texts: Texts = {
       ...base(''),
@@ -588,7 +588,7 @@ describe('defaults', () => {
     );
   });
 
-  it('are not told to reach nothing while a file cannot be read', async () => {
+  it('reports no unused defaults while a file cannot be read', async () => {
     const texts = {
       ...base(''),
       'a/defaults.yaml': defaults('description: x'),
@@ -598,7 +598,7 @@ describe('defaults', () => {
     expect(set.warnings).toEqual([]);
   });
 
-  it('are told with the manifest that they are for', async () => {
+  it('reports faults of defaults together with the manifest they apply to', async () => {
     const texts = {
       ...base('alertEmails: [a@example.com]'),
       'defaults.yaml': defaults('description: 5\nalertEmails: 7'),
@@ -640,14 +640,14 @@ describe('defaults', () => {
       defaults('a: 1'),
       'Defaults must be in a file of their own | move it to the file defaults.yaml',
     ],
-  ])('in %s are refused where they are wrong', async (path, text, reported) => {
+  ])('rejects wrong defaults in %s', async (path, text, reported) => {
     const [fault] = (await faultsOf({ 'ws.yaml': support, [path]: text }, null)).filter(
       (one) => !one.includes('has no field "a"'),
     );
     expect(fault).toContain(reported);
   });
 
-  it('of one location are not those of another', async () => {
+  it('applies the defaults of each location separately', async () => {
     const texts = {
       'a/defaults.yaml': defaults('description: of a'),
       'a/ws.yaml': support,
@@ -659,7 +659,7 @@ describe('defaults', () => {
   });
 });
 
-it('what sops has encrypted beside a patch is named from there', async () => {
+it('names sops-encrypted values next to a patch', async () => {
   const integration = (file: string): string =>
     manifest(
       'McpIntegration',
@@ -684,7 +684,7 @@ it('what sops has encrypted beside a patch is named from there', async () => {
   expect(values.map((secret) => secret.reveal())).toEqual([canary]);
 });
 
-it('a patch that has been encrypted keeps what it says closed, and goes into its manifest', async () => {
+it('merges an encrypted patch into its manifest and keeps its values secret', async () => {
   const sealed = 'ENC[AES256_GCM,data:YQ==,iv:YQ==,tag:YQ==,type:str]';
   const texts = {
     'crm.yaml': manifest(
@@ -723,7 +723,7 @@ describe('merging', () => {
     return Object.fromEntries(parts);
   }
 
-  it('of a patch makes any tree of any other, and each part is where it is said to be', () => {
+  it('turns any tree into any other, and reports the origin of each part', () => {
     fc.assert(
       fc.property(tree, tree, (one, other) => {
         // A map over a list names its entries.
@@ -749,7 +749,7 @@ describe('merging', () => {
     );
   });
 
-  it('over defaults keeps all that the manifest says, null too', () => {
+  it('keeps everything in the manifest over the defaults, including null', () => {
     fc.assert(
       fc.property(tree, tree, (lower, upper) => {
         const { value } = merge(lower, upper, { at: [], shape: null, isPatch: false });
@@ -774,7 +774,7 @@ describe('merging', () => {
   });
 });
 
-describe('what goes into manifests and cannot be read', () => {
+describe('an unreadable part of several manifests', () => {
   const sound = {
     'ws.yaml': support,
     'keys.yaml': key(''),
@@ -804,7 +804,7 @@ describe('what goes into manifests and cannot be read', () => {
   });
 });
 
-it('the example gives two environments what they share and what they do not', async () => {
+it('separates shared and distinct parts of two environments in the example', async () => {
   const example = join(import.meta.dirname, '../../../../examples/2-environments');
   const specs = async (environment: string): Promise<Record<string, unknown>> => {
     const options = { cwd: example, cacheDirectory: root, environment };

@@ -120,7 +120,7 @@ const sources: readonly (readonly [string, Readonly<Record<string, string>>])[] 
 ];
 
 describe.each(sources)('%s', (_, texts) => {
-  it('are rendered to what means the same, and renders to itself', async () => {
+  it('renders to an equivalent source, and the result renders to itself', async () => {
     const hasEnvironment = Object.keys(texts).some((path) => path.startsWith('environments/'));
     const files = await read({ 'ws.yaml': support, ...texts }, hasEnvironment ? 'prod' : null);
     const manifests = await composedManifests(files, environment);
@@ -136,7 +136,7 @@ describe.each(sources)('%s', (_, texts) => {
   });
 });
 
-it('of one workspace shows what is in it and itself, and nothing that is not declared', async () => {
+it('renders one workspace with its contents, and nothing undeclared', async () => {
   const example = join(import.meta.dirname, '../../../../examples/2-environments');
   const render = async (...words: string[]) =>
     await runWords(['render', example, '--env', 'prod', '-o', 'json', ...words], example);
@@ -152,7 +152,7 @@ it('of one workspace shows what is in it and itself, and nothing that is not dec
   });
 });
 
-it('the command prints each value with the places that have a part in it', () => {
+it('prints each value with the positions that contribute to it', () => {
   const main = join(import.meta.dirname, '../../../../src/main.ts');
   const example = join(import.meta.dirname, '../../../../examples/2-environments');
   const text = execFileSync(process.execPath, [main, 'render', '--env', 'prod'], {

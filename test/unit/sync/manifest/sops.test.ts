@@ -187,7 +187,7 @@ function other(character: string): string {
 }
 
 describe('an encrypted file is refused', () => {
-  it.each(damages)('where %s', async (_, damage, message) => {
+  it.each(damages)('rejects a file where %s', async (_, damage, message) => {
     const whole = sopsFile('values.sops.yaml');
     const text = damage(whole);
     expect(text).not.toBe(whole);
@@ -199,7 +199,7 @@ describe('an encrypted file is refused', () => {
     expect(reportedOf(desired)).not.toMatch(/canary|AGE-SECRET|plain-by-mistake/);
   });
 
-  it('of another recipient with the names of both, never with an identity', async () => {
+  it('names both recipients for another recipient’s file, never an identity', async () => {
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile('other.sops.yaml') };
     const reported = reportedOf(await readTexts(texts, own));
     expect(reported).toMatch(
@@ -209,7 +209,7 @@ describe('an encrypted file is refused', () => {
     expect(reported).not.toContain('AGE-SECRET-KEY');
   });
 
-  it('without any identity with the setting and the recipients', async () => {
+  it('names the setting and the recipients when there is no identity', async () => {
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile('other.sops.yaml') };
     const desired = await readTexts(texts);
     expect(placesOf(desired)).toEqual(['crm.yaml:9:35 secret-missing']);
@@ -221,13 +221,13 @@ describe('an encrypted file is refused', () => {
   it.each([
     ['pgp', 'it is encrypted for pgp; only age is supported'],
     ['hc_vault', 'it is encrypted for hc_vault; only age is supported'],
-  ])('for %s alone, by its name', async (name, message) => {
+  ])('names the unsupported key service when %s is the only one', async (name, message) => {
     const text = sopsFile('other.sops.yaml').replace('    age:', `    ${name}:`);
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': text };
     expect(reportedOf(await readTexts(texts, own))).toContain(message);
   });
 
-  it('with groups of recipients, and with rules by comments', async () => {
+  it('rejects groups of recipients, and rules by comments', async () => {
     const groups = sopsFile('groups.sops.yaml');
     const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': groups };
     expect(reportedOf(await readTexts(texts, own))).toContain('split among several groups');
@@ -239,7 +239,7 @@ describe('an encrypted file is refused', () => {
     expect(reported).toContain('encrypted_comment_regex selects the encrypted values by comments');
   });
 
-  it('of a hostile size before a key is tried', async () => {
+  it('rejects a hostile file size before a key is tried', async () => {
     const text = sopsFile('other.sops.yaml').replace(
       /enc: \|\n/,
       `$&${' '.repeat(12)}${'A'.repeat(9_000)}\n`,
@@ -251,7 +251,7 @@ describe('an encrypted file is refused', () => {
   });
 });
 
-describe('what a file proves where only encrypted values are counted', () => {
+describe('a MAC over encrypted values only', () => {
   it('leaves plain values free to change, and nothing else', async () => {
     const text = sopsFile('mac-only.sops.yaml');
     expect(await readKey('token', text.replace('free to change', 'changed'))).toBe(canary);
@@ -293,7 +293,7 @@ describe('a place that valueFrom.sops names', () => {
       naming('crm..token'),
       'valueFrom.sops.key must be the path of a value',
     ],
-  ])('must not lead %s', async (_, manifest, message) => {
+  ])('rejects a path %s', async (_, manifest, message) => {
     const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': text }, own);
     expect(placesOf(desired)).toHaveLength(1);
     expect(reportedOf(desired)).toContain(message);
@@ -304,7 +304,7 @@ describe('a place that valueFrom.sops names', () => {
     ['no key', '{file: a.yaml}', 'sops.key is required'],
     ['text', 'a.yaml', 'sops must be a map'],
     ['nothing', 'null', 'sops must be a map'],
-  ])('must not be given by %s', async (_, sops, message) => {
+  ])('rejects a reference given by %s', async (_, sops, message) => {
     const manifest = integration(`{X-A: {valueFrom: {sops: ${sops}}}}`);
     expect(reportedOf(await readTexts({ 'crm.yaml': manifest }, own))).toContain(message);
   });
@@ -352,7 +352,7 @@ describe('a manifest that sops has encrypted', () => {
     expect(placesOf(desired)).toEqual(['crm.sops.yaml:5:1 sops-mac']);
   });
 
-  it('cannot be taken apart: without what sops wrote, its values are no values', async () => {
+  it('rejects values whose sops metadata is missing', async () => {
     const text = sopsFile('crm.sops.yaml').replaceAll(/^sops:\n(?: .*\n)*/gm, '');
     const desired = await readTexts({ 'crm.sops.yaml': text }, own);
     expect(placesOf(desired)).toEqual([
@@ -361,7 +361,7 @@ describe('a manifest that sops has encrypted', () => {
     ]);
   });
 
-  it('must not hide what it declares', async () => {
+  it('rejects an encrypted header of the declaration', async () => {
     const reported = await readTexts({ 'whole.sops.yaml': sopsFile('whole.sops.yaml') }, own);
     expect(placesOf(reported)).toEqual(['whole.sops.yaml:1:13 sealed-field']);
     expect(reportedOf(reported)).toContain('apiVersion is encrypted, so it is unclear what this declares');
@@ -370,7 +370,7 @@ describe('a manifest that sops has encrypted', () => {
     expect(reportedOf(named)).toContain('metadata.name is encrypted');
   });
 
-  it('must encrypt nothing that plans and servers show', async () => {
+  it('rejects encrypted fields that plans and servers show', async () => {
     const text = sopsFile('wide.sops.yaml');
     const name = /^ {4}name: .*$/m.exec(text)![0];
     const plain = text.replace(name, '    name: crm').replace('^(url|name|', '^(url|');
@@ -392,7 +392,7 @@ describe('files that sops has encrypted for others', () => {
   const secret = (text: string): string =>
     `apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata:\n${text.replaceAll(/^(?=.)/gm, '  ')}`;
 
-  it('are left alone, and never opened', async () => {
+  it('skips them without decrypting', async () => {
     const text = sopsFile('other.sops.yaml');
     const [values = '', sops = ''] = text.split(/^(?=sops:)/m);
     const texts = { 'secret.yaml': `${secret(values)}${sops}`, 'free.sops.yaml': text };

@@ -85,7 +85,7 @@ describe('types', () => {
     expect(toScalar(text)).toBe(value);
   });
 
-  it('are decided by the schema, so a variable can be a number in one place and text in another', async () => {
+  it('takes the type from the schema, so that a variable is a number in one place and text in another', async () => {
     const spec = 'description: ${LIMIT}\nusageLimits: [{creditLimit: "${LIMIT}"}]';
     const text = manifest('Workspace', 'support', spec);
     const [workspace] = resourcesOf(
@@ -97,7 +97,7 @@ describe('types', () => {
     });
   });
 
-  it('stay wrong when the value does not fit', async () => {
+  it('reports the wrong type when the value does not fit', async () => {
     const text = manifest('Workspace', 'support', 'usageLimits: [{creditLimit: "${LIMIT}"}]');
     const desired = await readTexts({ 'a.yaml': text }, { environment: { LIMIT: 'many' } });
     expect(placesOf(desired)).toEqual(['a.yaml:5:31 wrong-type']);
@@ -119,7 +119,7 @@ describe('switched off', () => {
     expect(found?.spec.config).toEqual({ prompt: '${MISSING}' });
   });
 
-  it('but not otherwise', async () => {
+  it('reports an unset variable otherwise', async () => {
     const texts = { 'a.yaml': manifest('Config', 'c', config, inSupport), 's.yaml': support };
     expect(placesOf(await readTexts(texts))).toEqual(['a.yaml:5:20 variable-unset']);
   });

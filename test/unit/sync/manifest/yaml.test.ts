@@ -48,7 +48,7 @@ describe('scalars', () => {
     ['<<', '<<'],
   ])('%s is %j', (text, value) => expect(valuesOf(`a: ${text}`)).toEqual([{ a: value }]));
 
-  it('agree with a second parser, whatever they are', () => {
+  it('parses any scalar like a second parser', () => {
     const word = fc.string({
       unit: fc.constantFrom(...'0123456789abcdefxXoOeE+-._:tTrRuUnNlLyYsSiIfF~ '),
       maxLength: 12,
@@ -72,7 +72,7 @@ describe('scalars', () => {
 });
 
 describe('documents', () => {
-  it('are read apart, and empty ones are none', () => {
+  it('separates documents, and skips empty ones', () => {
     expect(valuesOf('a: 1\n---\n# nothing\n---\nb: 2\n...\n---\n- c\n')).toEqual([
       { a: 1 },
       { b: 2 },
@@ -82,7 +82,7 @@ describe('documents', () => {
     expect(valuesOf('# only a comment\n')).toEqual([]);
   });
 
-  it('have the values that the library gives them, whatever they hold', () => {
+  it('yields the same values as the library for any document', () => {
     const key = fc.constantFrom('a', 'toString', '__proto__', 'constructor', '1', 'null', '');
     // Merge keys are refused, and the library writes a key of that name as one.
     const json = fc.jsonValue().filter((each) => !JSON.stringify(each).includes('"<<":'));
@@ -105,13 +105,13 @@ describe('documents', () => {
     ]);
   });
 
-  it('may be JSON, indented with tabs', () => {
+  it('accepts JSON indented with tabs', () => {
     expect(valuesOf('{\n\t"a": [1, "\\u00e9", null],\n\t"b": {}\n}\n')).toEqual([
       { a: [1, 'é', null], b: {} },
     ]);
   });
 
-  it('may have a byte order mark and Windows line ends', () => {
+  it('accepts a byte order mark and Windows line ends', () => {
     const text = '\uFEFFa: 1\r\nb:\r\n  c: 2\r\n';
     expect(valuesOf(text)).toEqual([{ a: 1, b: { c: 2 } }]);
     const [document] = read(text).documents;
@@ -136,7 +136,7 @@ describe('mistakes', () => {
     ['a: 1\u0000\n', ['1:5 yaml-syntax']],
   ])('%j is told with its place', (text, faults) => expect(faultsOf(text)).toEqual(faults));
 
-  it('in one document do not hide those in another, nor the good ones', () => {
+  it('reports faults of each document, and keeps the valid documents', () => {
     const { documents, faults } = read('a: b: c\n---\ngood: 1\n---\nd: &x 1\n');
     expect(documents.map(({ value, position }) => [value, position.line])).toEqual([
       [{ good: 1 }, 3],
@@ -147,7 +147,7 @@ describe('mistakes', () => {
     ]);
   });
 
-  it('of encoding are told with the line of the first wrong byte', () => {
+  it('reports the line of the first invalid byte', () => {
     expect(faultsOf(Buffer.from('a: 1\nb: \xff\n', 'latin1'))).toEqual(['2:4 encoding']);
     expect(faultsOf(Buffer.from('\ufeffa: 1\n', 'utf16le'))).toEqual(['1:1 encoding']);
   });
@@ -157,25 +157,25 @@ describe('limits', () => {
   const mapOf = (keys: number): string =>
     Array.from({ length: keys }, (_, at) => `k${at}: 1\n`).join('');
 
-  it('hold for keys of one map', () => {
+  it('limits the keys of one map', () => {
     expect(faultsOf(mapOf(2000))).toEqual([]);
     expect(faultsOf(mapOf(2001))).toEqual(['2001:1 too-many-keys']);
     expect(faultsOf(mapOf(20_000))).toEqual(['2001:1 too-many-keys']);
   });
 
-  it('hold for depth', () => {
+  it('limits the depth', () => {
     expect(faultsOf('['.repeat(99) + ']'.repeat(99))).toEqual([]);
     expect(faultsOf('['.repeat(100_000))[0]).toContain('yaml-syntax');
   });
 
-  it('hold for alias bombs, which are never unfolded', () => {
+  it('limits alias bombs, which are never expanded', () => {
     const bomb = Array.from({ length: 40 }, (_, at) =>
       at === 0 ? 'a0: &a0 [x, x]' : `a${at}: &a${at} [*a${at - 1}, *a${at - 1}]`,
     );
     expect(faultsOf(bomb.join('\n')).every((fault) => fault.endsWith(' anchor'))).toBe(true);
   });
 
-  it('hold for a file of broken documents', () => {
+  it('limits the faults of a file with broken documents', () => {
     const { faults } = read('a: b: c\n---\n'.repeat(20_000));
     expect(faults.length).toBeLessThanOrEqual(20);
   });
@@ -261,7 +261,7 @@ g:
     [['g'], '8:1', '8:1'],
     [['a', '7'], '2:1', '2:1'],
     [['nothing', 'below'], '2:1', '2:1'],
-  ])('of %j are those of its key and value', (segments, key, value) => {
+  ])('positions %j at its key and value', (segments, key, value) => {
     const at = (part: 'key' | 'value'): string => {
       const { line, column } = locate(source, 0, segments, part);
       return `${line}:${column}`;

@@ -33,7 +33,7 @@ function reported(changes: ReturnType<ModelServer['plan']>['changes']): string[]
   ]);
 }
 
-it('what is beyond the base and what is shared make the whole plan, and share no field', () => {
+it('splits the plan into changes beyond the base and shared changes, without a common field', () => {
   fc.assert(
     fc.property(version, version, version, (applied, base, head) => {
       const server = new ModelServer();

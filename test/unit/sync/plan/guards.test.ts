@@ -33,7 +33,7 @@ describe('findRefusal', () => {
     { owned: 3, deletes: 3, allowed: 3, refused: false },
     { owned: 3, deletes: 0, allowed: 0, refused: false },
   ])(
-    'of $deletes deletes among $owned with $allowed allowed: $refused',
+    'refuses $deletes deletes among $owned with $allowed allowed: $refused',
     ({ owned, deletes, allowed, refused }) => {
       const refusal = findPruneRefusal(planOf(owned, deletes), { allowDeletes: allowed, command });
       expect(refusal !== undefined).toBe(refused);

@@ -47,13 +47,13 @@ function reached(plan: Plan): Record<string, string[]> {
 const workspace = want('Workspace', 'w');
 const common = [workspace, config('a', ['g']), config('b', []), key('one', 'a'), key('two', 'b')];
 
-describe('what a change reaches', () => {
+describe('the impact of a change', () => {
   it('is what refers to it, and what refers to that', () => {
     const plan = planFrom([...common, guardrail('g')], [...common, guardrail('g', { deny: true })]);
     expect(reached(plan)).toEqual({ 'Guardrail/w/g': ['ApiKey/w/one', 'Config/w/a'] });
   });
 
-  it('of a key is the key, of a workspace all that is in it, of what is new nothing', () => {
+  it('is the key itself for a key, the contents for a workspace, nothing for a new resource', () => {
     const before = [...common, guardrail('g')];
     const others = before.filter((one) => one !== workspace && one.identity.name !== 'one');
     const after = [
@@ -68,7 +68,7 @@ describe('what a change reaches', () => {
     });
   });
 
-  it('of a policy is what it is about, as it was and as it will be; of none by name, its workspace', () => {
+  it('covers the old and the new subjects of a policy, and the workspace when it names none', () => {
     const policy = (conditions: Spec[]) =>
       want('UsageLimitPolicy', 'w/p', { type: 'cost', credit_limit: 1, conditions });
     const of = (name: string) => policy([{ key: 'api_key', value: ref(`ApiKey/w/${name}`) }]);
@@ -132,7 +132,7 @@ describe('the impact of a change is told', () => {
   };
   const id = plan.live.get('ApiKey/w/one')!.id;
 
-  it('in text, Markdown and JSON, with the latest use', () => {
+  it('renders as text, Markdown and JSON, with the latest use', () => {
     const { text, markdown, change } = reported(new Map([[id, '2026-11-21T22:00:00.000Z']]));
     const line =
       'reaches 1 config, 1 API key; last used 2026-11-21T22:00:00.000Z by ApiKey/w/one\n';
@@ -151,12 +151,12 @@ describe('the impact of a change is told', () => {
     });
   });
 
-  it('and says what was never used, and what is not known', () => {
+  it('states what was never used, and what is unknown', () => {
     expect(reported(new Map([[id, null]])).text).toContain('1 API key; never used\n');
     expect(reported(new Map()).text).toContain('1 API key; their last use is unknown\n');
   });
 
-  it('by a bounded number of names, however much is reached', () => {
+  it('lists a bounded number of names, however much is affected', () => {
     const keys = Array.from({ length: 300 }, (_, at) => key(`k${at}`, 'a'));
     const before = [workspace, config('a', []), ...keys];
     const large = planFrom(before, [workspace, config('a', [], { retry: {} }), ...keys]);

@@ -139,7 +139,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
   };
 
   it.each(Object.entries(unclear))(
-    'may be another for %s: nothing is removed anywhere, and the rest is written',
+    'removes nothing anywhere and writes the rest when the fault is %s',
     async (_, text) => {
       const plan = await planOf({
         ...without(estate, 'org.yaml', 'sales/b.yaml'),
@@ -271,7 +271,7 @@ describe('a scope of workspaces', () => {
   });
 });
 
-it('after any one edit of any file, and however manifests are laid out in files, what a fault may hide is not removed', async () => {
+it('keeps everything that a fault may hide, after any edit of any file in any layout', async () => {
   const manifests = Object.values(estate);
   const layout = fc.array(fc.nat({ max: 3 }), {
     minLength: manifests.length,

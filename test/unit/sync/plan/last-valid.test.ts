@@ -70,7 +70,7 @@ function change(server: ModelServer, key: string, fields: Spec): void {
 }
 
 describe('where the source is wrong in a workspace', () => {
-  it('what others change there is undone as it was last right, and the others get what is new', async () => {
+  it('restores the last valid state of that workspace, and applies new changes to the others', async () => {
     const { server, before } = await serverWith(estate);
     const now = await soundOf({
       ...estate,
@@ -91,7 +91,7 @@ describe('where the source is wrong in a workspace', () => {
     expect(reported(planOf(now, server))).toEqual(['update Config/support/b']);
   });
 
-  it('what others deleted there is made again, and what left the source there stays', async () => {
+  it('recreates what others deleted in that workspace, and keeps what left the source there', async () => {
     const { server, before } = await serverWith(estate);
     const { 'sales/a.yaml': _, 'sales/key.yaml': __, ...rest } = estate;
     const now = await soundOf({ ...rest, 'sales/more.yaml': wrong });
@@ -99,7 +99,7 @@ describe('where the source is wrong in a workspace', () => {
     expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual(['create Config/sales/a']);
   });
 
-  it('what was last to be absent is no reason to delete it', async () => {
+  it('keeps a resource there that was last declared absent', async () => {
     const absent = `${config('gone', 1)}state: absent\n`;
     const { server } = await serverWith({ ...estate, 'sales/gone.yaml': config('gone', 1) });
     const { set: before } = await readDesired(
@@ -129,7 +129,7 @@ describe('where the source is wrong in a workspace', () => {
     ],
     ['removed', ''],
   ])(
-    'what refers to something that is %s elsewhere is left as it is, with all that refers to it',
+    'leaves a resource that refers to something %s elsewhere unchanged, with all its dependants',
     async (_, guard) => {
       const { server, before } = await serverWith(estate);
       const { config } = server.find('Config/sales/guarded').spec as { config: Spec };
@@ -147,7 +147,7 @@ describe('where the source is wrong in a workspace', () => {
     },
   );
 
-  it('a workspace that was never right has nothing to be kept', async () => {
+  it('preserves nothing in a workspace that was never valid', async () => {
     const { server, before } = await serverWith(estate);
     const fresh = {
       'new/ws.yaml': manifest('Workspace', 'new', '{}'),
@@ -160,7 +160,7 @@ describe('where the source is wrong in a workspace', () => {
   });
 });
 
-it('after any edit of any file and any change by hand, it removes nothing, refers to nothing that is not there, and is stable', async () => {
+it('removes nothing, dangles no reference and is stable, after any edit and any manual change', async () => {
   const files = Object.keys(estate);
   const edit = fc.record({
     file: fc.constantFrom(...files),

@@ -11,7 +11,7 @@ beforeEach(() => {
 const workspace = want('Workspace', 'support');
 
 describe('an unmanaged twin', () => {
-  it('of the same name blocks the manifest and everything that needs it', () => {
+  it('blocks the manifest of the same name and everything that depends on it', () => {
     const { id } = server.seed('Workspace', 'support', {});
     const plan = server.plan(setOf([workspace, want('Config', 'support/c', { config: {} })]));
     expect(plan.changes).toEqual([]);
@@ -48,7 +48,7 @@ describe('an unmanaged twin', () => {
     expect(server.plan(desired).changes).toEqual([]);
   });
 
-  it('that exists twice is never chosen between', () => {
+  it('requires a decision when the name exists twice', () => {
     server.seed('Workspace', 'support', {});
     server.seed('Workspace', 'support', {});
     const plan = server.plan(setOf([workspace]), { takeOwnership: true });
@@ -75,7 +75,7 @@ describe('an unmanaged twin', () => {
     }
   });
 
-  it('of a binding is the mapping of the same two ends', () => {
+  it('matches a binding by its two ends', () => {
     const guardrail = want('Guardrail', 'g', { checks: [], target: 'mcp_tools' });
     const integration = want('McpIntegration', 'i', { slug: 'i' });
     const mcp = want('McpServer', 'support/s', {
@@ -113,7 +113,7 @@ describe('another owner’s resource', () => {
     expect(server.plan(setOf([]))).toMatchObject({ changes: [], owned: 0, unmanaged: [] });
   });
 
-  it('may be taken over', () => {
+  it('allows a takeover', () => {
     const plan = server.plan(setOf([workspace]), { takeOwnership: true });
     expect(plan.changes).toMatchObject([{ action: 'adopt', fields: [] }]);
     server.apply(plan);
@@ -122,7 +122,7 @@ describe('another owner’s resource', () => {
 });
 
 describe('previous names', () => {
-  it('give one resource to one manifest', () => {
+  it('assigns each resource to one manifest', () => {
     server.apply(server.plan(setOf([want('Workspace', 'a')])));
     const heirs = ['b', 'c'].map((name) => want('Workspace', name, {}, { previousNames: ['a'] }));
     expect(

@@ -147,7 +147,7 @@ function reported(plan: Plan): unknown {
 }
 
 describe('for any estate, any earlier estate and any drift', () => {
-  it('planning after applying finds nothing, so a second apply writes nothing', () => {
+  it('plans nothing after an apply, so that a second apply writes nothing', () => {
     fc.assert(
       fc.property(estate, drift, estate, (before, moves, after) => {
         const server = new ModelServer();
@@ -208,7 +208,7 @@ describe('for any estate, any earlier estate and any drift', () => {
     );
   });
 
-  it('the order of documents and of keys does not matter', () => {
+  it('ignores the order of documents and keys', () => {
     fc.assert(
       fc.property(estate, estate, drift, fc.nat(), (before, after, moves, turn) => {
         const server = new ModelServer();
@@ -228,7 +228,7 @@ describe('for any estate, any earlier estate and any drift', () => {
     );
   });
 
-  it('no step leaves a reference to what is not there', () => {
+  it('leaves no reference without target after any step', () => {
     fc.assert(
       fc.property(estate, estate, (before, after) => {
         const server = new ModelServer();

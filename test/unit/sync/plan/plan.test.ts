@@ -245,7 +245,7 @@ describe('actions', () => {
       expect(server.plan(setOf([wanted], externals)).changes).toEqual([]);
     });
 
-    it('that several have leads to none, and their ids are told', () => {
+    it('rejects an ambiguous name and lists the ids', () => {
       const ids = [1, 2].map(() => server.seed('Config', 'Main', { config: {} }).id);
       const { blocked } = server.plan(setOf([], [named('Config/c', 'Main')]));
       expect(blocked).toMatchObject([{ id: 'Config/c', reason: 'missing-external' }]);
@@ -254,7 +254,7 @@ describe('actions', () => {
       );
     });
 
-    it('of another workspace leads nowhere', () => {
+    it('finds no resource of another workspace', () => {
       const { id } = server.seed('Workspace', 'Sales', {});
       server.seed('Config', 'Main', { config: {} }, id);
       const { blocked } = server.plan(setOf([workspace], [named('Config/support/c', 'Main')]));
@@ -273,7 +273,7 @@ describe('actions', () => {
 });
 
 describe('renames', () => {
-  it('keep the id and change name and record only', () => {
+  it('keeps the id and change name and record only', () => {
     applied(workspace, key());
     const { id } = server.find('ApiKey/support/bot');
     const renamed = want(
@@ -297,7 +297,7 @@ describe('renames', () => {
     expect(server.plan(setOf([workspace, renamed])).changes).toEqual([]);
   });
 
-  it('of a workspace carry along what is in it', () => {
+  it('carries the contents along when a workspace is renamed', () => {
     const config = want('Config', 'support/routing', { config: {} });
     const bound = key({ defaults: { config_id: { $ref: 'Config/support/routing' } } });
     applied(workspace, config, bound);

@@ -77,7 +77,7 @@ describe('a name', () => {
     expect(idsOf(server)).toEqual(ids);
   });
 
-  it('that is a tombstone’s is given up to who was called so', () => {
+  it('frees the name of a tombstone for its new holder', () => {
     const { server, ids } = serverWith('bot');
     const gone = want('ApiKey', 'bot', {}, { absent: true });
     const renamed = manifests(['agent', 'bot']);

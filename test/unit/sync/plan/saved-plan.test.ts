@@ -101,7 +101,7 @@ To plan again: plan anew`,
     );
   });
 
-  it('in which any character is another is refused, in words for the user', () => {
+  it('rejects any changed character, with a message for the user', () => {
     fc.assert(
       fc.property(
         fc.nat({ max: text.length - 2 }),
@@ -123,7 +123,7 @@ To plan again: plan anew`,
     );
   });
 
-  it('that was cut off anywhere is refused', () => {
+  it('rejects a plan that was truncated anywhere', () => {
     fc.assert(
       fc.property(fc.nat({ max: text.length - 2 }), (length) => {
         const refusal = refusalOf(() => judge(text.slice(0, length)));

@@ -212,7 +212,7 @@ const laws: Readonly<Record<string, (planned: Planned) => void>> = {
   },
 };
 
-it.each(kindNames)('every difference of any two specs of a %s is shown by these laws', (kind) => {
+it.each(kindNames)('satisfies these laws for any two specs of a %s', (kind) => {
   fc.assert(
     fc.property(specs(kind), ({ live, desired }) => {
       const plan = planOf(kind, live, desired);
@@ -228,7 +228,7 @@ it.each(kindNames)('every difference of any two specs of a %s is shown by these 
   );
 });
 
-it('a value that goes with a replacement and is told of already is told once', () => {
+it('reports a value once when a replacement covers it', () => {
   const plan = planOf('Workspace', { defaults: { id: 'x', size: 2 } }, { scope_name: 'a0' });
   const gone = linesOf(plan).filter(({ to }) => to === null);
   expect(gone.map(({ path }) => path)).toEqual(['spec.defaults.id', 'spec.defaults.size']);

@@ -192,16 +192,16 @@ describe('values', () => {
     ['in one place', `1${'b'.repeat(500)}`, '1001 characters'],
     ['again', `1${'b'.repeat(400)}c${'b'.repeat(99)}`, '1001 characters, last difference at 902'],
     ['to the end', `1${'b'.repeat(499)}cd`, '1002 characters, last difference at 1002'],
-  ])('too long to be shown whole tell that they differ %s', (_, end, reported) => {
+  ])('states that values too long to show differ %s', (_, end, reported) => {
     const start = 'a'.repeat(500);
     expect(textOf(`${start}0${'b'.repeat(500)}`, start + end)).toContain(`…" (${reported})\n`);
   });
 
-  it('of any script are shown as they are written', () => {
+  it('prints values of any script unchanged', () => {
     expect(textOf('한국', '한국어')).toContain('~ spec.description: "한국" → "한국어"');
   });
 
-  it('that may be credentials are shown in no form', () => {
+  it('hides values that may be credentials', () => {
     const server = new ModelServer();
     const config = (targets: object[]) =>
       want('Config', 'c', { config: { targets: targets as never[] } });

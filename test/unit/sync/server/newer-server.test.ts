@@ -66,7 +66,7 @@ it('clears no field that a newer client has recorded', async () => {
 });
 
 it.each([null, 'text', { resources: 1 }, { resources: [1, { kind: 2 }] }])(
-  'an answer of another form is not made into one: %j',
+  'rejects a response of an unknown form: %j',
   async (body) => {
     const known = await withoutUnknown(body);
     expect([known.unknown, Snapshot.safeParse(known.body).success]).toEqual([[], false]);

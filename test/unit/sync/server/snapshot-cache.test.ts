@@ -49,7 +49,7 @@ const cacheOf = (changes: Partial<SnapshotCacheKey> = {}): LiveSnapshotCache =>
   new LiveSnapshotCache(folder, { ...account, ...changes });
 const files = (): string[] => readdirSync(folder).map((name) => join(folder, name));
 
-describe('what is kept', () => {
+describe('a cached snapshot', () => {
   it('is had back by the next run, readable by its user only and sealed', async () => {
     const stored = snapshot();
     await cacheOf().keep(stored);

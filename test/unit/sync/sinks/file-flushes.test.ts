@@ -51,7 +51,7 @@ it('files of one folder that are flushed at once are all there and closed', asyn
   for (const name of names) expect(readFileSync(join(folder, name), 'utf8')).toBe(name);
 });
 
-it('one that cannot be flushed makes all fail that go with it, and those that come later are safe', async () => {
+it('fails all flushes of a batch when one fails, and completes later ones', async () => {
   const flushes = new FileFlushes();
   const beside = written('beside');
   const requested = [openSync('/dev/null', 'r'), beside].map((file) => flushes.flush(file, folder));
@@ -60,7 +60,7 @@ it('one that cannot be flushed makes all fail that go with it, and those that co
   expect(await endOf(flushes.flush(written('later'), folder))).toBe('safe');
 });
 
-it('a folder that is gone fails who asks, and keeps no file open', async () => {
+it('fails the callers when the folder is gone, and leaves no file open', async () => {
   const flushes = new FileFlushes();
   const file = written('homeless');
   expect(await endOf(flushes.flush(file, join(folder, 'gone')))).toBe('ENOENT');

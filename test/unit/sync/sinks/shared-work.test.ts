@@ -17,7 +17,7 @@ function openWork() {
 /** What has been asked for is begun in a later turn. */
 const begun = () => new Promise((resolve) => setImmediate(resolve));
 
-it('whoever asks while none runs shares one run', async () => {
+it('shares one run among callers while none is running', async () => {
   const { work, runs } = openWork();
   const requested = Array.from({ length: 100 }, () => work.run('a'));
   await begun();
@@ -26,7 +26,7 @@ it('whoever asks while none runs shares one run', async () => {
   expect(new Set(await Promise.all(requested))).toEqual(new Set([1]));
 });
 
-it('whoever asks while one runs shares the next, which begins after that has ended', async () => {
+it('shares the next run among callers during a run, which starts after that has ended', async () => {
   const { work, runs } = openWork();
   const first = work.run('a');
   await begun();
@@ -50,7 +50,7 @@ it('whoever asks while one runs shares the next, which begins after that has end
   expect(await later).toBe(4);
 });
 
-it('a run that fails fails for those that shared it, and the next is another', async () => {
+it('fails for all callers of a failed run, and starts a new run afterwards', async () => {
   const { work, runs } = openWork();
   const failing = [work.run('a'), work.run('a')];
   await begun();

@@ -57,7 +57,7 @@ afterEach(() => {
 });
 
 describe('a look', () => {
-  it('at what stays the same reads it once, also where all of it is looked at again', () => {
+  it('reads an unchanged file once, also in a full scan', () => {
     const first = look.digest();
     for (let at = 0; at < 50; at += 1) {
       now += 1_000;
@@ -66,7 +66,7 @@ describe('a look', () => {
     expect(reads).toBe(1);
   });
 
-  it('at what changed a moment ago reads it again, until no write could leave the same marks', () => {
+  it('reads a recently changed file again until no write could leave the same marks', () => {
     now = Date.now();
     look.digest();
     look.digest();
@@ -106,7 +106,7 @@ describe('a look', () => {
 });
 
 describe('a source', () => {
-  it('that is a link, which is led elsewhere, has another version at once', async () => {
+  it('has another version at once when its link is redirected', async () => {
     const [one, two, link] = ['one', 'two', 'link'].map((name) => join(home, name)) as [
       string,
       string,
@@ -128,7 +128,7 @@ describe('a source', () => {
     expect(await source.newest()).not.toEqual(first);
   });
 
-  it('mounted as a ConfigMap is, has another version once its data link is swapped', async () => {
+  it('has another version once the data link of its ConfigMap mount is swapped', async () => {
     const data = join(root, '..data');
     mkdirSync(join(root, '..v1'));
     writeFileSync(join(root, '..v1/c.yaml'), 'c: 1\n');

@@ -28,7 +28,7 @@ async function refusalOf(
 }
 
 describe('an environment', () => {
-  it('that is not the one of before is refused, with both and the command that releases it', async () => {
+  it('rejects a different environment, and names both and the command that allows it', async () => {
     const message = await refusalOf('dev', [{ source: '/srv/gateway --env prod' }]);
     expect(message).toContain('Refused: the environment differs from');
     expect(message).toContain(`/srv/gateway --env prod at ${digest} (revision 1)`);
@@ -42,7 +42,7 @@ describe('an environment', () => {
     ['is the first', 'prod', []],
     ['is one of a source without', null, [{ source: '/x --env prod' }]],
     ['came back since', 'prod', [{ source: '/x --env prod' }, { source: '/x --env dev' }]],
-  ])('that %s is applied', async (_, environment, earlier) => {
+  ])('accepts an environment that %s', async (_, environment, earlier) => {
     expect(await refusalOf(environment, earlier)).toBeNull();
   });
 
@@ -56,7 +56,7 @@ describe('an environment', () => {
     ['https://git.example/gw.git#main:prod', 'prod'],
     ['/srv/with --env in it', null],
     ['a b', 'prod-eu.1'],
-  ])('of %s is read back as it was written', (repo, environment) => {
+  ])('reads the environment of %s back as written', (repo, environment) => {
     const text = sourceText({ ...folder(environment), repo });
     expect(readSourceText(text)).toEqual({ repo, environment });
     const long = sourceText({ ...folder(environment), repo: 'x'.repeat(3000) });
