@@ -91,14 +91,17 @@ function helpWordsToOption(
 const dashEscape = '\0';
 
 /**
- * yargs parses positional words a second time and then drops those that begin with a dash: a lone
- * `-`, and every word after `--`. A prefix, which {@link wordsOf} removes, protects them.
+ * yargs parses positional words a second time and then drops a lone `-`, and it leaves words after
+ * `--` out of the positionals. A prefix, which {@link wordsOf} removes, turns both into plain words.
  */
 function escapeDashes(words: readonly string[]): string[] {
-  const end = words.indexOf('--');
-  return words.map((word, at) =>
-    word === '-' || (end !== -1 && at > end) ? `${dashEscape}${word}` : word,
-  );
+  const separator = words.indexOf('--');
+  const end = separator === -1 ? words.length : separator;
+  const escapeWord = (word: string): string => `${dashEscape}${word}`;
+  return [
+    ...words.slice(0, end).map((word) => (word === '-' ? escapeWord(word) : word)),
+    ...words.slice(end + 1).map(escapeWord),
+  ];
 }
 
 function wordsOf(value: unknown): string[] {

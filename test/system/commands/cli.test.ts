@@ -2,9 +2,10 @@
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { commands } from '../../../src/commands/all-commands.ts';
@@ -103,6 +104,26 @@ describe('defaults in help', () => {
       const { byDefault } = describeSetting(setting as SettingName);
       if (byDefault !== null) expect(`${setting} ${value}`).toBe(`${setting} ${byDefault}`);
     }
+  });
+});
+
+describe('positional words', () => {
+  const inFolder = { cwd: mkdtempSync(join(tmpdir(), 'gatewright-words-')) };
+
+  it.each([
+    ['after --', ['--', '--odd']],
+    ['with options before --', ['-o', 'text', '--', '-odd']],
+  ])('may begin with a dash %s', async (_, words) => {
+    const { exitCode, stderr } = await runCli(['validate', ...words], null, inFolder);
+    expect([exitCode, stderr]).toEqual([
+      exitCodes.invalidInput,
+      expect.stringContaining(words.at(-1)!),
+    ]);
+  });
+
+  it('may be a lone dash, for standard input', async () => {
+    const { exitCode, stdout } = await runCli(['validate', '-'], null, inFolder);
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('0 resources in 1 file')]);
   });
 });
 

@@ -296,7 +296,7 @@ describe('gatewright healthcheck', () => {
     const { child, adminUrl, exit } = await serve(test.settings);
     const { port } = new URL(adminUrl);
     const ask = () => runCli(['healthcheck', '--port', port], null);
-    const stdout = `http://127.0.0.1:${port}/readyz answers 200: {"status":"ok","reasons":[]}\n`;
+    const stdout = `http://127.0.0.1:${port}/readyz returns 200: {"status":"ok","reasons":[]}\n`;
     // Like an engine that requires several failed probes, because one may fail on a busy machine.
     await eventually(async () => expect(await ask()).toMatchObject({ exitCode: 0, stdout }));
     child.kill('SIGTERM');
