@@ -1,9 +1,12 @@
-/** Knows what the Admin API costs beside the bare web framework that sends the same statements. */
+/** Measures the cost of the Admin API against a bare Fastify server that sends the same statements. */
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import { Agent, request as send } from 'undici';
-import { startTestDatabaseServer, type TestDatabaseServer } from '../test/support/database/database-server.ts';
+import {
+  startTestDatabaseServer,
+  type TestDatabaseServer,
+} from '../test/support/database/database-server.ts';
 import { type Measure, type Member, quartilesOf, type Row } from './harness.ts';
 import {
   cpuMs,
@@ -19,25 +22,26 @@ import {
 } from './product.ts';
 
 const bareServer = resolve(import.meta.dirname, 'bare-server.ts');
-/** Short ones, so that both servers of a round meet the same other work of the machine. */
+/** Short rounds expose both servers to the same load by other processes. */
 const rounds = 31;
 const requestsPerRound = 500;
 const warmUpRounds = 8;
 const connections = 8;
-const manyRequests = 100_000;
+const memoryRequests = 100_000;
 
 interface Credentials {
   readonly key: string;
-  /** The hash of the key as stored, so that the bare server finds it without our pepper. */
+  /** Stored hash of the key. The bare server looks the key up by it because it lacks our pepper. */
   readonly hash: string;
   readonly token: string;
 }
 
 interface Operation {
   readonly title: string;
-  /** Of the product's processor time over the other's, and of its requests per second. */
-  readonly cpuMost: number;
-  readonly rateLeast: number;
+  /** Largest acceptable ratio of CPU time, product over bare server. */
+  readonly cpuRatioMax: number;
+  /** Smallest acceptable ratio of requests per second, product over bare server. */
+  readonly rateRatioMin: number;
   readonly method: 'GET' | 'PUT' | 'POST';
   readonly path: string;
   readonly by: 'key' | 'token';
@@ -63,7 +67,7 @@ export const member: Member = {
         rows.push(...(await compare(operation, product, bare, credentials, agent, scale)));
       }
       const load = operations(configId)[0]!;
-      await drive(load, product, credentials, agent, manyRequests * scale);
+      await drive(load, product, credentials, agent, memoryRequests * scale);
       const memory = residentMiB(product.process.pid!);
       return [...rows, { metric: 'MiB resident after 100,000 requests', ratio: memory, aim: 180 }];
     } finally {
@@ -76,23 +80,32 @@ export const member: Member = {
 
 function operations(configId: string): Operation[] {
   const item = `/v1/configs/${configId}`;
-  const read = { rateLeast: 0.85, method: 'GET' } as const;
+  const read = { rateRatioMin: 0.85, method: 'GET' } as const;
   return [
-    { title: 'GET by key', cpuMost: 1.25, ...read, path: item, by: 'key' },
-    { title: 'GET by token', cpuMost: 1.25, ...read, path: item, by: 'token' },
+    { title: 'GET by key', cpuRatioMax: 1.25, ...read, path: item, by: 'key' },
+    { title: 'GET by token', cpuRatioMax: 1.25, ...read, path: item, by: 'token' },
     {
-      ...{ title: 'audited PUT', cpuMost: 1.35, rateLeast: 0.7 },
-      ...{ method: 'PUT', path: item, by: 'key', body: (at) => ({ name: `name ${at}` }) },
+      title: 'audited PUT',
+      cpuRatioMax: 1.35,
+      rateRatioMin: 0.7,
+      method: 'PUT',
+      path: item,
+      by: 'key',
+      body: (at) => ({ name: `name ${at}` }),
     },
     {
-      ...{ title: 'audited POST of a key', cpuMost: 1.2, rateLeast: 0.7 },
-      ...{ method: 'POST', path: '/v1/api-keys/organisation/service', by: 'key' },
+      title: 'audited POST of a key',
+      cpuRatioMax: 1.2,
+      rateRatioMin: 0.7,
+      method: 'POST',
+      path: '/v1/api-keys/organisation/service',
+      by: 'key',
       body: (at) => ({ name: `key ${at}`, scopes: ['logs.view', 'configs.read'] }),
     },
   ];
 }
 
-/** Requests per second and processor time of each round, the two servers in turn, after a warm-up each. */
+/** Compares requests per second and CPU time of alternating rounds after a warm-up of both servers. */
 async function compare(
   operation: Operation,
   product: Server,
@@ -110,7 +123,7 @@ async function compare(
     return { wallMs, cpuMs: cpuMs(server.process.pid!) - before };
   };
   for (let round = -warmUpRounds; round < rounds * scale; round += 1) {
-    // Who comes first takes turns, too: what one round leaves behind falls to either.
+    // The servers also alternate in going first, so that effects of the previous round affect both.
     const isFirst = round % 2 === 0;
     const early = await measure(isFirst ? product : bare);
     const late = await measure(isFirst ? bare : product);
@@ -119,7 +132,7 @@ async function compare(
     rates.push(bottom.wallMs / top.wallMs);
     costs.push(top.cpuMs / bottom.cpuMs);
   }
-  const { title, rateLeast: least, cpuMost: aim } = operation;
+  const { title, rateRatioMin: least, cpuRatioMax: aim } = operation;
   const [slow, rate, fast] = quartilesOf(rates);
   const [cheap, cost, dear] = quartilesOf(costs);
   return [
@@ -144,7 +157,7 @@ async function drive(
   let left = count;
   const headers = {
     ...(by === 'key' ? { 'x-gateway-api-key': key } : { authorization: `Bearer ${token}` }),
-    // Only the bare server reads it.
+    // Only the bare server reads this header.
     hash,
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   };
@@ -152,9 +165,9 @@ async function drive(
     while (left > 0) {
       left -= 1;
       const sent = body === undefined ? null : JSON.stringify(body(left));
-      const answer = await send(url + path, { method, headers, body: sent, dispatcher: agent });
-      const text = await answer.body.text();
-      if (answer.statusCode >= 300) throw new Error(`${method} ${path}: ${text}`);
+      const response = await send(url + path, { method, headers, body: sent, dispatcher: agent });
+      const text = await response.body.text();
+      if (response.statusCode >= 300) throw new Error(`${method} ${path}: ${text}`);
     }
   };
   await Promise.all(Array.from({ length: connections }, worker));
@@ -179,11 +192,11 @@ async function credentialsOf(
 }
 
 async function makeConfig({ url }: Server, { key }: Credentials, agent: Agent): Promise<string> {
-  const answer = await send(`${url}/v1/configs`, {
+  const response = await send(`${url}/v1/configs`, {
     method: 'POST',
     headers: { 'x-gateway-api-key': key, 'content-type': 'application/json' },
     body: JSON.stringify({ name: 'bench', config: { retry: { attempts: 3 } } }),
     dispatcher: agent,
   });
-  return ((await answer.body.json()) as { id: string }).id;
+  return ((await response.body.json()) as { id: string }).id;
 }

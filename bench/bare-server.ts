@@ -1,4 +1,4 @@
-/** Knows the floor of the Admin API: the web framework alone, sending the same statements for the same answers. */
+/** Serves the lower bound for the Admin API: Fastify alone, with the same statements and responses. */
 import { createHmac, createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
 import { createPool, type PoolConnection } from 'mysql2/promise';
@@ -20,7 +20,7 @@ interface Caller {
   readonly id: string;
 }
 
-/** The look-up of a key by its value; its hash is another than the product's, its cost the same. */
+/** Looks a key up by its hash. The hash differs from the product's but costs the same to compute. */
 async function authenticate(key: unknown, hash: unknown): Promise<Caller> {
   createHmac('sha256', pepper).update(String(key)).digest();
   const [rows] = await pool.query(
@@ -45,8 +45,17 @@ async function audited<T>(
       `insert into audit_log (organisation_id, at, id, workspace_id, actor_kind, actor_id, action,
        resource_kind, resource_id, request_id, changes) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       [
-        ...[caller.organisation_id, Date.now(), idToBytes(newId()), null, 'api-key', caller.id],
-        ...[action, 'Config', id, randomUUID(), JSON.stringify({ fields: ['name'] })],
+        caller.organisation_id,
+        Date.now(),
+        idToBytes(newId()),
+        null,
+        'api-key',
+        caller.id,
+        action,
+        'Config',
+        id,
+        randomUUID(),
+        JSON.stringify({ fields: ['name'] }),
       ],
     );
     const mark = randomBytes(16);
@@ -108,8 +117,17 @@ app.post('/v1/api-keys/organisation/service', async (request) => {
       `insert into api_keys (organisation_id, id, type, name, key_mask, status, creation_mode, scopes,
        created_by, created_at, last_updated_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       [
-        ...[caller.organisation_id, id, 'organisation-service', name, 'ab*****xyz', 'active'],
-        ...['api', JSON.stringify(scopes), caller.id, now, now],
+        caller.organisation_id,
+        id,
+        'organisation-service',
+        name,
+        'ab*****xyz',
+        'active',
+        'api',
+        JSON.stringify(scopes),
+        caller.id,
+        now,
+        now,
       ],
     );
     await tx.query(

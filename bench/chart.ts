@@ -1,4 +1,4 @@
-/** Knows what the chart takes: to render, and to be installed and ready on a cluster of two nodes whose database is there. */
+/** Measures rendering the chart, and installing it on a two-node cluster with an existing database. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ async function installRows(): Promise<Row[]> {
   }
 }
 
-/** One server for all, in memory, without a password that is worth one. */
+/** Starts one throwaway database server that all installations share. */
 async function startDatabase(cluster: Cluster): Promise<void> {
   const image = `${registry}/library/mariadb:10.11`;
   const variables = ['--env=MARIADB_ROOT_PASSWORD=bench', '--port=3306', '--expose'];

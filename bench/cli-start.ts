@@ -1,4 +1,4 @@
-/** Knows what starting the built command line costs beside an empty Node process. */
+/** Measures the start of the built command line against an empty Node process. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -34,7 +34,7 @@ export const member: Member = {
       return [
         ...ratioRows(result, '--version', 'version', 'empty', 1.3),
         ...ratioRows(result, 'validate of one file', 'validate', 'empty', 2.5),
-        { metric: 'share of the machine used by others', ratio: result.neighbourShare, aim: null },
+        { metric: 'share of CPU used by other processes', ratio: result.otherCpuShare, aim: null },
       ];
     } finally {
       rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** Knows what one pod of the product takes: its image, its start until it is ready, and memory at rest. */
+/** Measures one pod of the product: image size, time until ready and memory at rest. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,18 +9,18 @@ import { missingImage, productImage } from '../test/containers/images.ts';
 import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 import { type Member, quartilesOf, type Row } from './harness.ts';
 import {
-  besideDaemon,
   environment,
+  measureDaemon,
   residentMiB,
   setUp,
   startProduct,
   type Tenant,
 } from './product.ts';
-import { writeCredentials, writeSource } from './sync-place.ts';
+import { writeCredentials, writeSource } from './sync-setup.ts';
 
 const starts = 9;
 const resources = 1_000;
-/** For what a start or an apply leaves behind to be collected. */
+/** Lets garbage of the start or the apply be collected before memory is read. */
 const settleMs = 20_000;
 const bytesInMb = 1e6;
 const mbInMib = 1.048_576;
@@ -58,7 +58,7 @@ async function imageRows(): Promise<Row[]> {
   return [{ metric: 'image, MB', ratio: bytes / bytesInMb, aim: 220 }];
 }
 
-/** From the start of the process until `gatewright healthcheck` would find it ready. */
+/** Time from process start until `/readyz` returns 200, as `gatewright healthcheck` would see it. */
 async function readyMs(env: Record<string, string>): Promise<number> {
   const began = performance.now();
   const server = await startProduct(env);
@@ -71,9 +71,9 @@ async function readyMs(env: Record<string, string>): Promise<number> {
 }
 
 async function isReady(url: string): Promise<boolean> {
-  const answer = await fetch(`${url}/readyz`);
-  await answer.body?.cancel();
-  return answer.status === 200;
+  const response = await fetch(`${url}/readyz`);
+  await response.body?.cancel();
+  return response.status === 200;
 }
 
 async function memoryRows(
@@ -88,7 +88,7 @@ async function memoryRows(
     const idle = residentMiB(server.process.pid!) * mbInMib;
     writeSource(join(folder, 'source'), count);
     writeCredentials(join(folder, 'credentials.json'), server.url, tenant);
-    const daemon = await besideDaemon(folder, settleMs, (pid) => residentMiB(pid) * mbInMib);
+    const daemon = await measureDaemon(folder, settleMs, (pid) => residentMiB(pid) * mbInMib);
     return [
       { metric: 'resident: serve, idle, MB', ratio: idle, aim: 120 },
       { metric: `resident: sync, ${count} resources applied, MB`, ratio: daemon, aim: 100 },

@@ -1,12 +1,13 @@
-/** Knows manifests of a usual size, in any number, for measurements. */
+/** Generates manifests of typical size, in any number, for measurements. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const filesPerFolder = 100;
 
 /**
- * So many keys, configs and guardrails of twenty workspaces, the workspaces among them, about 40 lines and
- * 1 kB each, with references, in folders of a hundred files. Another prefix makes others of them.
+ * Writes `documentCount` API keys, configs, guardrails and their 20 workspaces, with references between
+ * them. Each document has about 40 lines and 1 kB; a folder holds 100 files. A different `prefix` gives
+ * different names.
  */
 export function writeDocuments(
   folder: string,
@@ -16,8 +17,8 @@ export function writeDocuments(
   mkdirSync(folder, { recursive: true });
   const write = (path: string, documents: readonly string[]): void => {
     const text = documents.join('---\n');
-    const named = text.replaceAll(/\b(?:team|routing|words|service)-\d/g, `${prefix}$&`);
-    writeFileSync(path, named);
+    const prefixed = text.replaceAll(/\b(?:team|routing|words|service)-\d/g, `${prefix}$&`);
+    writeFileSync(path, prefixed);
   };
   const workspaces = Array.from({ length: 20 }, (_, at) => workspace(at));
   write(join(folder, 'workspaces.yaml'), workspaces);
@@ -32,7 +33,7 @@ export function writeDocuments(
   }
 }
 
-/** Documents at multiples of five are configs; the guardrail after each and the keys after it refer to it. */
+/** Indexes divisible by 5 are configs; the guardrail and the keys that follow refer to that config. */
 function workspaceOf(at: number): number {
   return Math.floor(at / 5) % 20;
 }

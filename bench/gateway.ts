@@ -1,4 +1,4 @@
-/** Knows how inference fares beside the open-source gateway (P) and a bare proxy (L), one run with the same upstream. */
+/** Measures inference against the open-source gateway (P) and a bare proxy (L), with one shared upstream. */
 import { accountingRows } from './gateway/accounting.ts';
 import { type Arena, openArena } from './gateway/arena.ts';
 import { latencyRows } from './gateway/latency.ts';
@@ -12,7 +12,7 @@ const configs = 1_000;
 
 type Stage = (arena: Arena, scale: number) => Promise<Row[]>;
 
-/** By the names under which one of them is asked for. */
+/** Stages by the name that `--stages` takes. */
 const allStages: Readonly<Record<string, Stage>> = {
   throughput: throughputRows,
   parts: partRows,
@@ -26,7 +26,7 @@ const allStages: Readonly<Record<string, Stage>> = {
 };
 
 export const member: Member = {
-  name: 'the gateway beside another and a bare proxy',
+  name: 'the gateway against another and a bare proxy',
   run: async (scale, { stages, builds, nodeOptions }): Promise<Row[]> => {
     const wanted = stages ?? Object.keys(allStages);
     const many = { keys: Math.ceil(keys * scale), configs: Math.ceil(configs * scale) };

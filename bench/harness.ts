@@ -1,8 +1,8 @@
-/** Knows how to compare processes fairly: targets take turns, CPU time decides, only ratios are printed. */
+/** Compares processes fairly: targets alternate, CPU time decides, and results are ratios. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** One thing to run; its output is thrown away and a non-zero exit code outside `exitCodes` is an error. */
+/** A command to measure. Output is discarded; an exit code outside `exitCodes` (default 0) is an error. */
 export interface Target {
   readonly name: string;
   readonly command: string;
@@ -17,50 +17,50 @@ export interface Measure {
   readonly wallMs: number;
 }
 
-/** One figure of a member. `aim` is the largest ratio we are content with; null for information only. */
+/** One result of a member. `aim` is the largest ratio that meets the goal; null for information only. */
 export interface Row {
   readonly metric: string;
   readonly ratio: number;
   readonly aim: number | null;
-  /** The largest that is good enough, where that is more than the aim. */
+  /** The largest acceptable ratio, where it is above the aim. */
   readonly must?: number | null;
-  /** The smallest that is good enough, of a figure of which more is better. */
+  /** The smallest acceptable ratio, for figures where more is better. */
   readonly least?: number;
-  /** The quarter of rounds below which and above which a ratio lay, where it is a median of many. */
+  /** Lower and upper quartile of the rounds, where the ratio is a median of many. */
   readonly quartiles?: readonly [lower: number, upper: number];
 }
 
 export interface Member {
   readonly name: string;
-  /** `scale` is the share of the full size, for members that take long at that; others ignore it. */
-  readonly run: (scale: number, asked: Asked) => Promise<Row[]>;
+  /** `scale` is the fraction of the full size, for members that take long; others ignore it. */
+  readonly run: (scale: number, requested: MemberOptions) => Promise<Row[]>;
 }
 
-/** What some members are asked for beside their figures. */
-export interface Asked {
-  /** Parts of a member that are wanted; null for all. */
+/** Command-line options that some members use. */
+export interface MemberOptions {
+  /** Stages of the member to run; null for all. */
   readonly stages: readonly string[] | null;
-  /** `main.js` of other builds that take turns with this one. */
+  /** Paths of `main.js` of other builds to compare with this one. */
   readonly builds: readonly string[];
-  /** Of Node, for our process alone; '' for none. */
+  /** Node options for the gateway process; '' for none. */
   readonly nodeOptions: string;
 }
 
-export interface Interleaved {
+export interface InterleavedResult {
   readonly measures: ReadonlyMap<string, Measure>;
-  /** Share of the machine that other processes burned meanwhile, 0 to 1; wall time is noise above 0.1. */
-  readonly neighbourShare: number;
+  /** Share of CPU used by other processes, 0 to 1. Above 0.1, wall clock times are unreliable. */
+  readonly otherCpuShare: number;
 }
 
 /**
- * Runs every target `runsPerRound` times in each of `rounds` rounds, the targets alternating within
- * a round, after one round that is not counted.
+ * Runs every target `runsPerRound` times in each of `rounds` rounds. Targets alternate within a round,
+ * and a first warm-up round is discarded.
  */
 export function interleave(
   targets: readonly Target[],
   rounds: number,
   runsPerRound: number,
-): Interleaved {
+): InterleavedResult {
   const samples = new Map(targets.map((target) => [target.name, [] as Measure[]]));
   let machine = machineTicks();
   let own = ownTicks();
@@ -79,13 +79,13 @@ export function interleave(
   const others = busy.busy - machine.busy - (ownTicks() - own);
   return {
     measures: new Map([...samples].map(([name, list]) => [name, medianMeasure(list)])),
-    neighbourShare: Math.max(0, others / Math.max(1, total)),
+    otherCpuShare: Math.max(0, others / Math.max(1, total)),
   };
 }
 
-/** Ratio rows of `name` against `base`, CPU with the aim and wall clock for information. */
+/** Compares `name` with `base`: CPU with the aim, wall clock for information. */
 export function ratioRows(
-  result: Interleaved,
+  result: InterleavedResult,
   metric: string,
   name: string,
   base: string,
@@ -110,7 +110,7 @@ function runBatch(target: Target, runs: number): Measure {
     });
     if (error !== undefined) throw error;
     if (!(target.exitCodes ?? [0]).includes(status ?? -1)) {
-      throw new Error(`${target.name} ended with ${status}: ${stderr.toString().slice(0, 2000)}`);
+      throw new Error(`${target.name} exited with ${status}: ${stderr.toString().slice(0, 2000)}`);
     }
   }
   return {
@@ -119,7 +119,7 @@ function runBatch(target: Target, runs: number): Measure {
   };
 }
 
-/** A quarter of the values lies below the first, a half below the second, a quarter above the third. */
+/** Lower quartile, median and upper quartile. */
 export function quartilesOf(values: readonly number[]): [number, number, number] {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.round((sorted.length - 1) * share)]!;
@@ -137,7 +137,7 @@ function medianMeasure(list: readonly Measure[]): Measure {
   };
 }
 
-/** Fields after the command name of /proc/self/stat: 11-12 are our own time, 13-14 that of ended children. */
+/** Fields of /proc/self/stat after the command name: 11-12 own time, 13-14 time of ended children. */
 function statFields(): number[] {
   return readFileSync('/proc/self/stat', 'latin1').split(') ')[1]!.split(' ').map(Number);
 }

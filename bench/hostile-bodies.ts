@@ -1,35 +1,39 @@
-/** Knows how long the costliest body that each route takes keeps a server's event loop from everything else. */
+/** Measures how long the most expensive body of each route blocks the event loop of a server. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import type { CredentialKind } from '../src/http/routes/route.ts';
 import { everyRoute, pathOf } from '../test/support/interface/every-route.ts';
-import { costlyDocuments, type HostileBody, hostileBodies } from '../test/support/network/hostile-bodies.ts';
+import {
+  costlyDocuments,
+  type HostileBody,
+  hostileBodies,
+} from '../test/support/network/hostile-bodies.ts';
 import type { Member, Row } from './harness.ts';
 import type { HostileServerReady, Stall } from './hostile-server.ts';
 
 /**
- * A stall beyond `noticedMs` is measured so often, and the shortest counts: what all have in common
- * is the server's own, the rest is what else the machine did.
+ * A stall longer than `noticedMs` is measured up to this many times and the shortest counts, because
+ * other work on the machine only adds time.
  */
 const repeats = 4;
 const noticedMs = 12;
-/** What nothing that a caller sends may exceed. */
+/** Largest acceptable stall for any request. */
 const stallMaxMs = 50;
 
 interface Target {
   readonly method: string;
   readonly path: string;
-  /** Of the credentials that open it, the first that the registry names. */
+  /** The first credential kind that the route registry accepts for the route. */
   readonly accepts: CredentialKind;
 }
 
-interface Measured {
+interface BodyStall {
   readonly name: string;
   readonly status: number;
   readonly stallMs: number;
-  /** The stall over JSON.parse of the same text in this process. */
+  /** The stall divided by the time of JSON.parse for the same text in this process. */
   readonly overParse: number;
 }
 
@@ -40,8 +44,8 @@ export const member: Member = {
     try {
       const [server] = (await once(child, 'message')) as [HostileServerReady];
       const rows: Row[] = [];
-      for (const { target, bodies } of everything()) {
-        const measured: Measured[] = [];
+      for (const { target, bodies } of allTargets()) {
+        const measured: BodyStall[] = [];
         for (const body of bodies) measured.push(await measure(child, server, target, body));
         rows.push(rowOf(target, measured));
       }
@@ -53,8 +57,8 @@ export const member: Member = {
   },
 };
 
-/** Each route that takes a body, on its first mount, and the documents that get further. */
-function* everything(): Generator<{ target: Target; bodies: HostileBody[] }> {
+/** Yields each route with a body, on its first mount, and documents that pass the schema but cost most. */
+function* allTargets(): Generator<{ target: Target; bodies: HostileBody[] }> {
   const seen = new Set<unknown>();
   for (const mounted of everyRoute()) {
     if (mounted.route.body === undefined || seen.has(mounted.route)) continue;
@@ -69,8 +73,8 @@ function* everything(): Generator<{ target: Target; bodies: HostileBody[] }> {
   }
 }
 
-/** The worst body of a target. */
-function rowOf({ method, path }: Target, measured: readonly Measured[]): Row {
+/** Reports the most expensive body of a target. */
+function rowOf({ method, path }: Target, measured: readonly BodyStall[]): Row {
   const worst = measured.reduce((one, other) => (other.stallMs > one.stallMs ? other : one));
   const route = `${method} ${path.replaceAll(/[0-9a-f-]{36}/g, '…')}`;
   const detail = `${worst.name} (${worst.status}), ${worst.overParse.toFixed(0)} × JSON.parse`;
@@ -82,7 +86,7 @@ async function measure(
   server: HostileServerReady,
   target: Target,
   { name, text }: HostileBody,
-): Promise<Measured> {
+): Promise<BodyStall> {
   const bytes = Buffer.from(text);
   let stallMs = Number.POSITIVE_INFINITY;
   let status = 0;
@@ -111,7 +115,7 @@ async function post(server: HostileServerReady, target: Target, body: Buffer): P
   const response = await request(server.url + target.path, { method, headers, body });
   await response.body.dump();
   if (response.statusCode === 401 || response.statusCode >= 500) {
-    throw new Error(`${target.method} ${target.path} answers ${response.statusCode}`);
+    throw new Error(`${target.method} ${target.path} returned ${response.statusCode}`);
   }
   return response.statusCode;
 }
@@ -123,7 +127,7 @@ function parseMs(text: string): number {
     try {
       JSON.parse(text);
     } catch {
-      // Not every hostile body is JSON; the reading of it counts all the same.
+      // Hostile bodies that are not JSON count too: the time spent until the error is compared.
     }
     shortest = Math.min(shortest, performance.now() - started);
   }

@@ -1,4 +1,4 @@
-/** Knows what a flood of connections that ask and never read does to the server and to those who ask civilly. */
+/** Measures how clients that send requests but never read responses affect the server and other clients. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,10 +11,10 @@ const connections = 1000;
 const requestsPerConnection = 50;
 const connectsAtOnce = 50;
 const floodMs = 10_000;
-const askEveryMs = 20;
+const requestEveryMs = 20;
 
 export const member: Member = {
-  name: 'connections that ask and never read',
+  name: 'connections that send and never read',
   run: async (): Promise<Row[]> => {
     const database = await startTestDatabaseServer();
     const env = environment(database.server);
@@ -32,29 +32,29 @@ export const member: Member = {
   },
 };
 
-/** 50,000 requests on 1,000 connections, no byte of an answer read, while somebody else asks `/livez`. */
+/** Sends 50,000 requests on 1,000 connections, reads no response and times `/livez` from another client. */
 async function flood({ url, process: child }: Server, path: string): Promise<Row[]> {
   const { hostname, port } = new URL(url);
   const requests = `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`.repeat(
     requestsPerConnection,
   );
   const sockets: Socket[] = [];
-  const civil = new Agent({ connections: 1 });
+  const politeClient = new Agent({ connections: 1 });
   const waits: number[] = [];
   let isOver = false;
-  const asking = (async () => {
+  const polling = (async () => {
     while (!isOver) {
-      const asked = performance.now();
-      const answer = await send(`${url}/livez`, { dispatcher: civil });
-      await answer.body.dump();
-      waits.push(performance.now() - asked);
-      await delay(askEveryMs);
+      const requested = performance.now();
+      const response = await send(`${url}/livez`, { dispatcher: politeClient });
+      await response.body.dump();
+      waits.push(performance.now() - requested);
+      await delay(requestEveryMs);
     }
   })();
   for (let made = 0; made < connections; made += connectsAtOnce) {
     const batch = Array.from({ length: connectsAtOnce }, () => connect(Number(port), hostname));
     for (const socket of batch) {
-      // Cut by the server, as it should be.
+      // The server is expected to close these connections.
       socket.on('error', () => undefined).pause();
       sockets.push(socket);
     }
@@ -63,15 +63,15 @@ async function flood({ url, process: child }: Server, path: string): Promise<Row
   }
   await delay(floodMs);
   isOver = true;
-  await asking;
+  await polling;
   const memory = residentMiB(child.pid!);
   for (const socket of sockets) socket.destroy();
-  await civil.close();
+  await politeClient.close();
   const sorted = waits.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)]!;
   return [
-    { metric: `${path}: ms of /livez, 90 of 100`, ratio: at(0.9), aim: 100 },
-    { metric: `${path}: ms of /livez, the longest`, ratio: at(1), aim: 100 },
+    { metric: `${path}: ms of /livez, 90th percentile`, ratio: at(0.9), aim: 100 },
+    { metric: `${path}: ms of /livez, longest`, ratio: at(1), aim: 100 },
     { metric: `${path}: MiB resident`, ratio: memory, aim: 300 },
   ];
 }

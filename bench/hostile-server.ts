@@ -1,4 +1,4 @@
-/** Knows how to run a server in a process of its own that tells how long its event loop stood still. */
+/** Runs a server in its own process that reports the longest stall of its event loop. */
 import { randomBytes } from 'node:crypto';
 import { createConnection } from 'mysql2/promise';
 import { createApp } from '../src/app.ts';
@@ -8,7 +8,7 @@ import { bootstrapTenant } from '../src/store/bootstrap.ts';
 import { migrate } from '../src/store/migrations/migrate.ts';
 import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 
-/** What the server says once it listens; `token` opens every route but that of tokens. */
+/** Sent once the server listens. `token` opens every route except the token route. */
 export interface HostileServerReady {
   readonly url: string;
   readonly clientId: string;
@@ -16,7 +16,7 @@ export interface HostileServerReady {
   readonly token: string;
 }
 
-/** Asked for by any message: the longest turn of the event loop since the last one, ms of its processor time. */
+/** Reply to any message: the longest event loop turn since the previous one, ms of CPU time. */
 export type Stall = number;
 
 const databaseName = 'hostile';
@@ -28,8 +28,14 @@ await connection.end();
 
 const settings = readSettings(
   {
-    ...{ PORT: '0', GATEWRIGHT_METRICS_PORT: '0', DB_SSL: 'DISABLED', DB_NAME: databaseName },
-    ...{ DB_HOST: host, DB_PORT: String(port), DB_USER: user, DB_PASS: password },
+    PORT: '0',
+    GATEWRIGHT_METRICS_PORT: '0',
+    DB_SSL: 'DISABLED',
+    DB_NAME: databaseName,
+    DB_HOST: host,
+    DB_PORT: String(port),
+    DB_USER: user,
+    DB_PASS: password,
     GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),
   },
   { cwd: '/nonexistent' },
@@ -47,7 +53,7 @@ const { adminUrl: url } = await app.listen();
 
 let longest = 0;
 let last = threadMs();
-/** Each turn of the loop ends here; what took long in between kept all others waiting. */
+/** Ends each turn of the event loop. A long turn delayed every other request. */
 function turn(): void {
   const now = threadMs();
   longest = Math.max(longest, now - last);
@@ -56,7 +62,7 @@ function turn(): void {
 }
 turn();
 
-/** Processor time of the loop's thread, so that what else the machine does does not count. */
+/** CPU time of the event loop thread, which excludes other work on the machine. */
 function threadMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

@@ -1,11 +1,11 @@
-/** Knows what the jobs cost beside the bare statements that do the same, and how long they keep a writer waiting. */
+/** Measures jobs against equivalent bare statements, and how long they block a concurrent writer. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import { expireKeys } from '../src/jobs/expire-keys.ts';
-import type { Job } from '../src/jobs/runner/job.ts';
 import { resetUsage } from '../src/jobs/reset-usage.ts';
+import type { Job } from '../src/jobs/runner/job.ts';
 import { createLog } from '../src/log.ts';
 import { idToBytes, newId } from '../src/model/wire/ids.ts';
 import { Secret } from '../src/secret.ts';
@@ -25,14 +25,14 @@ const serverFlags = ['--innodb-buffer-pool-size=2G', '--innodb-log-file-size=512
 
 interface Bench {
   readonly database: Database;
-  /** Without a limit on the time of a statement. */
+  /** Has no statement timeout. */
   readonly patient: Database;
   readonly serverPid: number;
   readonly scale: number;
 }
 
 interface Cost {
-  /** User and system time of this process and of the database's, milliseconds. */
+  /** User and system time of this process and of the database server, milliseconds. */
   readonly cpuMs: number;
   readonly wallMs: number;
 }
@@ -43,7 +43,12 @@ export const member: Member = {
     const server = await startTestDatabaseServer(serverFlags);
     const { host, port, user, password } = server.server;
     const settings: DatabaseSettings = {
-      ...{ host, port, socketPath: null, user, name: 'gatewright_test', poolSize: 4 },
+      host,
+      port,
+      socketPath: null,
+      user,
+      name: 'gatewright_test',
+      poolSize: 4,
       password: new Secret(password, 'bench'),
       tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
     };
@@ -59,7 +64,7 @@ export const member: Member = {
   },
 };
 
-/** A tenth of a million keys is due: by the job, and by a loop that knows their ids. */
+/** Expires a tenth of a million keys, by the job and by a loop that already has their ids. */
 async function expiry(bench: Bench): Promise<Row[]> {
   const { database, scale } = bench;
   const total = Math.round(1_000_000 * scale);
@@ -86,10 +91,19 @@ async function expiry(bench: Bench): Promise<Row[]> {
     aloneMs.push(await longestWait(database, watched, () => delay(tookMs)));
   }
   return [
-    ...ratios(`expiry of ${due} of ${total} keys against ids by key`, costs.job, costs.loop, 1.1),
-    // What they have in common is the job's; the rest is what else the machine did.
-    { metric: 'longest wait of a writer meanwhile, ms', ratio: Math.min(...stallsMs), aim: 50 },
-    { metric: 'of the same writer alone, ms', ratio: Math.min(...aloneMs), aim: null },
+    ...ratios(
+      `expiry of ${due} of ${total} keys over updates by known id`,
+      costs.job,
+      costs.loop,
+      1.1,
+    ),
+    // The minimum excludes waits caused by other work on the machine.
+    { metric: 'longest wait of a concurrent writer, ms', ratio: Math.min(...stallsMs), aim: 50 },
+    {
+      metric: 'longest wait of the same writer without the job, ms',
+      ratio: Math.min(...aloneMs),
+      aim: null,
+    },
   ];
 }
 
@@ -110,7 +124,7 @@ async function windowChange(bench: Bench): Promise<Row[]> {
   for (let round = 1; round <= 3; round += 1) {
     const job = resetUsage({ auditLogs: true });
     costs.job.push(await cost(bench, () => run(database, job, now + round * 7 * dayMs)));
-    // What a reset was: every counter set to nought, whichever window it is of.
+    // The former implementation of a reset: update every counter of every window.
     costs.update.push(
       await cost(bench, () =>
         sql`UPDATE usage_counters SET used_units = ${round}, last_reset_at = ${round}
@@ -119,10 +133,10 @@ async function windowChange(bench: Bench): Promise<Row[]> {
       ),
     );
   }
-  return ratios(`window over ${count} counters against an update`, costs.job, costs.update, 0.01);
+  return ratios(`window change of ${count} counters over an UPDATE`, costs.job, costs.update, 0.01);
 }
 
-/** Our counters against the smallest table that knows the same of them: ids that grow, and a unique key. */
+/** Compares inserts into our counters with a minimal table that has sequential ids and a unique key. */
 async function inserts(bench: Bench): Promise<Row[]> {
   const { patient, scale } = bench;
   const count = Math.round(200_000 * scale);
@@ -167,14 +181,14 @@ async function inserts(bench: Bench): Promise<Row[]> {
       ),
     );
   }
-  return ratios(`insert of ${count} counters against compact`, costs.ours, costs.compact, 1.3);
+  return ratios(`insert of ${count} counters over a minimal table`, costs.ours, costs.compact, 1.3);
 }
 
 function run(database: Database, job: Job, at = now): Promise<unknown> {
   return job.run(jobContext(database, at));
 }
 
-/** What the job must do at least, by one who knows the ids and that nobody else is there. */
+/** The lower bound of the job: updates and audit rows for known ids, without concurrency checks. */
 async function expireByIds(database: Database, due: ReadonlyMap<string, string[]>): Promise<void> {
   for (const [organisationId, ids] of due) {
     for (let at = 0; at < ids.length; at += batchMax) {
@@ -205,7 +219,7 @@ async function insertKeys({ patient }: Bench, count: number): Promise<void> {
   }
 }
 
-/** Makes so many keys due, spread over the tables as they lie; their ids, by organisation. */
+/** Makes `count` keys due, spread evenly over the table. Returns their ids by organisation. */
 async function makeDue({ patient }: Bench, count: number): Promise<Map<string, string[]>> {
   const each = Math.round(count / organisations.length);
   const due = new Map<string, string[]>();
@@ -221,7 +235,7 @@ async function makeDue({ patient }: Bench, count: number): Promise<Map<string, s
   return due;
 }
 
-/** The longest that an update of one of these keys, time and again, took while `work` ran. */
+/** Updates random keys until `work` ends. Returns the longest time that one update took, in ms. */
 async function longestWait(
   database: Database,
   keys: ReadonlyMap<string, string[]>,
@@ -285,7 +299,7 @@ function cpuMsOf(pid: number): number {
   return (fields[11]! + fields[12]!) * 10;
 }
 
-/** CPU decides; of each the cheapest round, because what else the machine does only adds. */
+/** CPU decides. The cheapest round counts, because other work on the machine only adds time. */
 function ratios(metric: string, top: readonly Cost[], bottom: readonly Cost[], aim: number): Row[] {
   const least = (costs: readonly Cost[], of: keyof Cost): number =>
     Math.min(...costs.map((one) => one[of]));

@@ -1,4 +1,4 @@
-/** Knows what pages of long lists take, wherever they lie, beside the first page of a short one. */
+/** Measures first, middle and last pages of long lists against the first page of a short list. */
 import { type Connection, createConnection } from 'mysql2/promise';
 import { request as send } from 'undici';
 import { newId } from '../src/model/wire/ids.ts';
@@ -21,10 +21,10 @@ const rowsPerInsert = 1_000;
 const rounds = 31;
 const warmUpRounds = 20;
 const pageSize = 100;
-const ratioMost = 1.5;
+const ratioMax = 1.5;
 
-/** A table that a list shows, and what its rows need beside organisation, id and times. */
-interface Listed {
+/** A list route, its table, and the columns of a row besides organisation, id and timestamps. */
+interface MeasuredList {
   readonly path: string;
   readonly table: string;
   readonly columns: Readonly<Record<string, (of: Rows) => unknown>>;
@@ -36,48 +36,63 @@ interface Rows {
 }
 
 const config = JSON.stringify({ retry: { attempts: 3 }, override_params: { model: 'm' } });
-const one = (value: unknown) => () => value;
+const constant = (value: unknown) => () => value;
 const named = {
   name: ({ at }: Rows) => `name ${at}`,
   slug: ({ at }: Rows) => `slug-${at}`,
 };
 const versioned = {
-  status: one('active'),
+  status: constant('active'),
   version_id: () => newId(),
   owner_id: ({ organisation }: Rows) => organisation,
   updated_by: ({ organisation }: Rows) => organisation,
 };
 
-const lists: readonly Listed[] = [
+const lists: readonly MeasuredList[] = [
   {
-    ...{ path: '/v1/api-keys', table: 'api_keys' },
+    path: '/v1/api-keys',
+    table: 'api_keys',
     columns: {
-      ...{ name: named.name, type: one('organisation-service'), key_mask: one('ab*****xyz') },
-      ...{ status: one('active'), creation_mode: one('api'), scopes: one('["logs.view"]') },
-      created_by: one('bench'),
+      name: named.name,
+      type: constant('organisation-service'),
+      key_mask: constant('ab*****xyz'),
+      status: constant('active'),
+      creation_mode: constant('api'),
+      scopes: constant('["logs.view"]'),
+      created_by: constant('bench'),
     },
   },
   {
-    ...{ path: '/v1/configs', table: 'configs' },
-    columns: { ...named, ...versioned, config: one(config) },
+    path: '/v1/configs',
+    table: 'configs',
+    columns: { ...named, ...versioned, config: constant(config) },
   },
   {
-    ...{ path: '/v1/guardrails', table: 'guardrails' },
-    columns: { ...named, ...versioned, checks: one('[]'), target: one('llm') },
+    path: '/v1/guardrails',
+    table: 'guardrails',
+    columns: { ...named, ...versioned, checks: constant('[]'), target: constant('llm') },
   },
   {
-    ...{ path: '/v1/admin/users', table: 'users' },
+    path: '/v1/admin/users',
+    table: 'users',
     columns: {
       email: ({ at }) => `user-${at}@example.com`,
       email_key: ({ at }) => `user-${at}@example.com`,
-      ...{ role: one('member'), status: one('active'), source: one('scim') },
+      role: constant('member'),
+      status: constant('active'),
+      source: constant('scim'),
     },
   },
   {
-    ...{ path: '/v1/logs/exports', table: 'log_exports' },
+    path: '/v1/logs/exports',
+    table: 'log_exports',
     columns: {
-      ...{ status: one('draft'), description: ({ at }) => `export ${at}`, filters: one('{}') },
-      ...{ selection: one('{}'), requested_data: one('["id"]'), created_by: one('bench') },
+      status: constant('draft'),
+      description: ({ at }) => `export ${at}`,
+      filters: constant('{}'),
+      selection: constant('{}'),
+      requested_data: constant('["id"]'),
+      created_by: constant('bench'),
     },
   },
 ];
@@ -92,8 +107,7 @@ export const member: Member = {
       const many = await makeTenant(env);
       const connection = await createConnection({ ...database.server, database: databaseName });
       const rows: Row[] = [];
-      for (const listed of lists)
-        rows.push(...(await measure(env, { few, many }, connection, listed)));
+      for (const list of lists) rows.push(...(await measure(env, { few, many }, connection, list)));
       await connection.end();
       return rows;
     } finally {
@@ -102,7 +116,7 @@ export const member: Member = {
   },
 };
 
-/** One of a short list, and one of a long one. */
+/** An organisation with a short list and one with a long list. */
 interface Tenants {
   readonly few: Tenant;
   readonly many: Tenant;
@@ -112,20 +126,24 @@ async function measure(
   env: Record<string, string>,
   tenants: Tenants,
   connection: Connection,
-  listed: Listed,
+  list: MeasuredList,
 ): Promise<Row[]> {
   const product = await startProduct(env);
   try {
-    await fill(connection, listed, tenants.few, short);
-    await fill(connection, listed, tenants.many, long);
-    return await pagesOf(product, tenants, listed);
+    await fill(connection, list, tenants.few, short);
+    await fill(connection, list, tenants.many, long);
+    return await pagesOf(product, tenants, list);
   } finally {
     product.process.kill('SIGKILL');
   }
 }
 
-/** All in turn; rounds that warm up are not counted. In the first rows are counted, and walked over. */
-async function pagesOf(server: Server, { few, many }: Tenants, { path }: Listed): Promise<Row[]> {
+/** Requests the pages in turn; warm-up rounds do not count. The first round counts rows and fills caches. */
+async function pagesOf(
+  server: Server,
+  { few, many }: Tenants,
+  { path }: MeasuredList,
+): Promise<Row[]> {
   const [fewToken, manyToken] = [await tokenOf(server, few), await tokenOf(server, many)];
   const pages = [
     { token: fewToken, page: 0 },
@@ -142,40 +160,40 @@ async function pagesOf(server: Server, { few, many }: Tenants, { path }: Listed)
     }
   }
   const [ofShort, first, middle, last] = times.map((each) => median(each.slice(warmUpRounds)));
-  const told = (what: string, ratio: number, aim: number | null): Row => {
+  const reported = (what: string, ratio: number, aim: number | null): Row => {
     return { metric: `${path} ${what}`, ratio, aim };
   };
   return [
-    told('page 0 over that of 1,000', first! / ofShort!, ratioMost),
-    told('page 500 over page 0', middle! / first!, ratioMost),
-    told('last page over page 0', last! / first!, ratioMost),
-    told('page 500 for the first time, ms', times[2]![0]!, null),
+    reported('page 0 over that of 1,000', first! / ofShort!, ratioMax),
+    reported('page 500 over page 0', middle! / first!, ratioMax),
+    reported('last page over page 0', last! / first!, ratioMax),
+    reported('page 500 for the first time, ms', times[2]![0]!, null),
   ];
 }
 
 async function getPage(url: string, token: string): Promise<void> {
-  const answer = await send(url, { headers: { authorization: `Bearer ${token}` } });
-  const { data } = (await answer.body.json()) as { data?: unknown[] };
+  const response = await send(url, { headers: { authorization: `Bearer ${token}` } });
+  const { data } = (await response.body.json()) as { data?: unknown[] };
   if (data?.length !== pageSize) throw new Error(`${url} has ${data?.length} items`);
 }
 
-/** More rows of an organisation, written past the product. */
+/** Inserts rows of an organisation directly into the database. */
 async function fill(
   connection: Connection,
-  listed: Listed,
+  list: MeasuredList,
   { tsgId }: Tenant,
   count: number,
 ): Promise<void> {
   const [found] = await connection.query('select id from organisations where tsg_id = ?', [tsgId]);
   const organisation = (found as { id: string }[])[0]!.id;
-  const names = Object.keys(listed.columns);
+  const names = Object.keys(list.columns);
   const columns = ['organisation_id', 'id', 'created_at', 'last_updated_at', ...names];
   const now = Date.now();
   for (let made = 0; made < count; made += rowsPerInsert) {
     const some = Array.from({ length: rowsPerInsert }, (_, at) => {
-      const values = names.map((name) => listed.columns[name]!({ organisation, at: made + at }));
+      const values = names.map((name) => list.columns[name]!({ organisation, at: made + at }));
       return [organisation, newId(), now, now, ...values];
     });
-    await connection.query(`insert into ${listed.table} (${columns.join()}) values ?`, [some]);
+    await connection.query(`insert into ${list.table} (${columns.join()}) values ?`, [some]);
   }
 }

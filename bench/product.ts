@@ -1,4 +1,4 @@
-/** Knows how the built product is set up and served for a measurement, on a real database of its own. */
+/** Sets up and serves the built product for a measurement, on its own real database. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ export interface Tenant {
   readonly organisationApiKey: string;
 }
 
-/** Migrates a database and makes the first tenant in it. */
+/** Migrates a new database and creates its first tenant. */
 export async function setUp(
   server: TestDatabaseServer,
   env: Record<string, string>,
@@ -52,7 +52,7 @@ export async function setUp(
   return makeTenant(env);
 }
 
-/** Makes another tenant, with nothing in it but its credentials. */
+/** Creates a tenant that contains nothing but its credentials. */
 export async function makeTenant(env: Record<string, string>): Promise<Tenant> {
   return JSON.parse(await runCommand(env, 'bootstrap', '--file', '-')) as Tenant;
 }
@@ -65,7 +65,7 @@ async function runCommand(env: Record<string, string>, ...words: string[]): Prom
   });
   child.stderr.pipe(process.stderr);
   const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}`);
+  if (code !== 0) throw new Error(`${words.join(' ')} exited with ${code}`);
   return output;
 }
 
@@ -83,12 +83,12 @@ export async function startProduct(env: Record<string, string>): Promise<Server>
   return { url, process: child };
 }
 
-/** An access token of the tenant's service account. */
+/** Requests an access token of the tenant's service account. */
 export async function tokenOf(
   { url }: Server,
   { tsgId, clientId, clientSecret }: Tenant,
 ): Promise<string> {
-  const answer = await send(`${url}/oauth2/access_token`, {
+  const response = await send(`${url}/oauth2/access_token`, {
     method: 'POST',
     headers: {
       authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
@@ -96,10 +96,13 @@ export async function tokenOf(
     },
     body: `grant_type=client_credentials&scope=tsg_id%3A${tsgId}`,
   });
-  return ((await answer.body.json()) as { access_token: string }).access_token;
+  return ((await response.body.json()) as { access_token: string }).access_token;
 }
 
-/** Reads on to the end, so that the process never waits for a reader. */
+/**
+ * Returns the first line for which `find` returns a value. Keeps reading until the end, so that the
+ * process never blocks on a full pipe.
+ */
 export async function firstLine(
   child: ChildProcess,
   stream: NodeJS.ReadableStream,
@@ -110,13 +113,13 @@ export async function firstLine(
     const wanted = find(line);
     if (wanted !== undefined) found(wanted);
   });
-  child.once('exit', (code) => reject(new Error(`a server ended with ${code}`)));
+  child.once('exit', (code) => reject(new Error(`a server exited with ${code}`)));
   return promise;
 }
 
 /**
- * Milliseconds that the threads of a process ran, as the kernel's scheduler counts them, to the
- * nanosecond: many times sharper than its ticks. Threads that have ended are not in it.
+ * CPU time of the running threads of a process, from the scheduler's statistics in nanoseconds. These are
+ * far more precise than ticks. Threads that have ended are not included.
  */
 export function cpuMs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
@@ -126,7 +129,7 @@ export function cpuMs(pid: number): number {
   return ns.reduce((sum, each) => sum + each, 0) / 1e6;
 }
 
-/** User and system time of a process. */
+/** User and system time of a process in ticks of 10 ms. */
 export function cpuTicks(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ').map(Number);
   return fields[11]! + fields[12]!;
@@ -137,7 +140,7 @@ export function residentMiB(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024;
 }
 
-/** The most that a process ever had; 0 once it has ended. */
+/** The largest resident size so far; 0 once the process has ended. */
 export function peakResidentMiB(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');
@@ -147,15 +150,15 @@ export function peakResidentMiB(pid: number): number {
   }
 }
 
-/** What the chart gives the daemon beside its settings (charts/gatewright/templates/_sync.tpl). */
+/** Environment variables that the chart sets for the daemon (charts/gatewright/templates/_sync.tpl). */
 const chartEnvironment = {
   MALLOC_MMAP_THRESHOLD_: '32768',
   MALLOC_TRIM_THRESHOLD_: '32768',
   MALLOC_TOP_PAD_: '4096',
 };
 
-/** What `measure` finds of a daemon that syncs `source` in a folder and has had `settleMs` since its first cycle. */
-export async function besideDaemon<T>(
+/** Runs a daemon that syncs `source` in a folder, and calls `measure` `settleMs` after its first cycle. */
+export async function measureDaemon<T>(
   folder: string,
   settleMs: number,
   measure: (pid: number) => T | Promise<T>,

@@ -1,17 +1,17 @@
-/** Knows the members of the benchmark and prints their ratios; aims are shown, never enforced. */
+/** Runs the members of the benchmark and prints their ratios. Missed aims are reported, not enforced. */
 import { member as admin } from './admin.ts';
 import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as deploy } from './deploy.ts';
 import { member as gateway } from './gateway.ts';
-import type { Asked } from './harness.ts';
+import type { MemberOptions } from './harness.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
-import { member as largeAnswers } from './large-answers.ts';
+import { member as largeResponses } from './large-responses.ts';
 import { member as lists } from './lists.ts';
+import { member as stateful } from './objects/stateful.ts';
 import { member as serve } from './serve.ts';
-import { member as stateful } from './stateful.ts';
 import { member as sync } from './sync.ts';
 import { member as syncFirst } from './sync-first.ts';
 import { member as syncIdle } from './sync-idle.ts';
@@ -22,13 +22,13 @@ const optionOf = (name: string): string | undefined =>
   words.find((word) => word.startsWith(`--${name}=`))?.slice(`--${name}=`.length);
 const scale = Number(optionOf('scale') ?? 1);
 if (!(scale > 0 && scale <= 1)) throw new Error('--scale= takes a share, more than 0 and up to 1');
-const asked: Asked = {
+const requested: MemberOptions = {
   stages: optionOf('stages')?.split(',') ?? null,
   builds: optionOf('builds')?.split(',') ?? [],
   nodeOptions: optionOf('node-options') ?? '',
 };
 const wanted = words.filter((word) => !word.startsWith('--'));
-const hostile = [hostileBodies, largeAnswers, hostileConnections];
+const hostile = [hostileBodies, largeResponses, hostileConnections];
 const all = [
   cliStart,
   deploy,
@@ -52,7 +52,7 @@ const members = all.filter(
 
 for (const { name, run } of members) {
   process.stdout.write(`\n${name}\n`);
-  for (const { metric, ratio, aim, must, least, quartiles } of await run(scale, asked)) {
+  for (const { metric, ratio, aim, must, least, quartiles } of await run(scale, requested)) {
     const most = verdictOf('must', ratio, must ?? null) + verdictOf('aim', ratio, aim);
     const enough = least !== undefined && ratio >= least ? 'met' : 'missed';
     const verdict = least === undefined ? most : `  at least ${least} ${enough}`;

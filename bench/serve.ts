@@ -1,4 +1,4 @@
-/** Knows what `serve` takes until it listens, and what a page of its longest list takes. */
+/** Measures the start of `serve` until it listens, and a page of its longest list. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ export const member: Member = {
   },
 };
 
-/** On a migrated database, against an empty process, in turn. */
+/** Starts on a migrated database, alternating with an empty process. */
 async function startRows(env: Record<string, string>): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-bench-'));
   const empty = join(folder, 'empty.mjs');
@@ -58,7 +58,7 @@ async function startRows(env: Record<string, string>): Promise<Row[]> {
   ];
 }
 
-/** What the first round, which does not count, has compiled is kept for the others. */
+/** The first round, which does not count, fills the cache of compiled code for the others. */
 async function start(env: Record<string, string>): Promise<Measure> {
   const began = performance.now();
   const { process: child } = await startProduct({ ...env, GATEWRIGHT_LAME_DUCK_SECONDS: '0' });
@@ -70,7 +70,7 @@ async function start(env: Record<string, string>): Promise<Measure> {
   return measure;
 }
 
-/** The median of pages by HTTP over the median of their statements, one at a time, in turn. */
+/** Median of pages by HTTP over the median of their statements, one at a time, alternating. */
 async function pageRatio(
   env: Record<string, string>,
   key: string,
@@ -87,14 +87,23 @@ async function pageRatio(
   return median(times.top) / median(times.bottom);
 }
 
-/** Yields the organisation that has the keys. */
+/** Inserts the keys. Returns the organisation that owns them. */
 async function fill(connection: Connection): Promise<string> {
   const [found] = await connection.query('select organisation_id from api_keys');
   const organisation = (found as { organisation_id: string }[])[0]!.organisation_id;
   const now = Date.now();
   const row = (at: number) => [
-    ...[organisation, newId(), 'organisation-service', `key ${at}`, 'ab*****xyz', 'active', 'api'],
-    ...['["logs.view","configs.read"]', organisation, now, now],
+    organisation,
+    newId(),
+    'organisation-service',
+    `key ${at}`,
+    'ab*****xyz',
+    'active',
+    'api',
+    '["logs.view","configs.read"]',
+    organisation,
+    now,
+    now,
   ];
   for (let made = 0; made < keys; made += keysPerInsert) {
     const rows = Array.from({ length: keysPerInsert }, (_, at) => row(made + at));
@@ -109,8 +118,8 @@ async function fill(connection: Connection): Promise<string> {
 
 async function getPage(url: string, key: string): Promise<void> {
   const headers = { 'x-gateway-api-key': key };
-  const answer = await send(`${url}/v1/api-keys?page_size=100`, { headers });
-  const { total } = (await answer.body.json()) as { total: number };
+  const response = await send(`${url}/v1/api-keys?page_size=100`, { headers });
+  const { total } = (await response.body.json()) as { total: number };
   if (total < keys) throw new Error(`the list says ${total}`);
 }
 

@@ -1,4 +1,4 @@
-/** Knows the plainest way to make keys and keep their values: a request and a file each, flushed to the disk or not. */
+/** Creates API keys in the simplest way: one request and one file each, optionally flushed to disk. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { open, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const { clientId, clientSecret, tsgId, adminBaseUrl } = JSON.parse(
 const pool = new Pool(adminBaseUrl!, { connections: atOnce, pipelining: 1 });
 
 const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
-const asked = await pool.request({
+const tokenResponse = await pool.request({
   method: 'POST',
   path: '/oauth2/access_token',
   headers: {
@@ -21,7 +21,7 @@ const asked = await pool.request({
   },
   body: `grant_type=client_credentials&scope=tsg_id%3A${tsgId}`,
 });
-const { access_token: token } = (await asked.body.json()) as { access_token: string };
+const { access_token: token } = (await tokenResponse.body.json()) as { access_token: string };
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
 
 mkdirSync(folder, { recursive: true });
@@ -37,19 +37,19 @@ await Promise.all(
       });
       const answer = (await body.json()) as { key: string };
       if (statusCode !== 200) throw new Error(`${statusCode} for ${name}`);
-      await keep(join(folder, `${name}.key`), `${answer.key}\n`);
+      await writeKey(join(folder, `${name}.key`), `${answer.key}\n`);
     }
   }),
 );
 await pool.close();
 
-/** Flushed it is whole or not there, and outlives a power cut, once this returns. */
-async function keep(path: string, text: string): Promise<void> {
+/** A flushed file is either complete or absent, and survives a power failure once this resolves. */
+async function writeKey(path: string, text: string): Promise<void> {
   if (how !== 'flushed') return writeFile(path, text, { mode: 0o600 });
-  const fresh = await open(`${path}.new`, 'wx', 0o600);
-  await fresh.writeFile(text);
-  await fresh.sync();
-  await fresh.close();
+  const file = await open(`${path}.new`, 'wx', 0o600);
+  await file.writeFile(text);
+  await file.sync();
+  await file.close();
   await rename(`${path}.new`, path);
   const names = await open(folder, 'r');
   await names.sync();

@@ -1,4 +1,4 @@
-/** Knows what a first apply costs: ten thousand resources in requests and memory, a thousand keys beside a bare client. */
+/** Measures a first apply: requests and memory for 10,000 resources, and 1,000 keys against a bare client. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { startFaultyProxy } from '../test/support/network/faulty-proxy.ts';
 import { writeDocuments } from './documents.ts';
 import { interleave, type Member, type Row, ratioRows, type Target } from './harness.ts';
 import { makeTenant, peakResidentMiB } from './product.ts';
-import { atPlace, writeCredentials } from './sync-place.ts';
+import { withSyncSetup, writeCredentials } from './sync-setup.ts';
 
 const main = resolve(import.meta.dirname, '../dist/main.js');
 const bareClient = resolve(import.meta.dirname, 'sync-bare-client.ts');
@@ -15,7 +15,7 @@ const resources = 10_000;
 const keys = 1_000;
 const rounds = 3;
 const targets = ['apply', 'bare', 'flushed'] as const;
-const lookMs = 50;
+const sampleMs = 50;
 const requestsMax = 30;
 const mibMax = 300;
 const bareMax = 1.5;
@@ -23,7 +23,7 @@ const bareMax = 1.5;
 export const member: Member = {
   name: 'sync: a first apply',
   run: async (scale) =>
-    atPlace(async ({ folder, env, server, tenant }) => {
+    withSyncSetup(async ({ folder, env, server, tenant }) => {
       await using proxy = await startFaultyProxy(server.url, () => 'pass');
       writeCredentials(join(folder, 'counted.json'), proxy.url, tenant);
       for (const target of targets) {
@@ -46,19 +46,19 @@ async function wholeRows(folder: string, count: number, seen: () => number): Pro
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   let mib = 0;
-  const looking = setInterval(() => {
+  const sampling = setInterval(() => {
     mib = Math.max(mib, peakResidentMiB(child.pid!));
-  }, lookMs);
+  }, sampleMs);
   const [code] = await once(child, 'exit');
-  clearInterval(looking);
-  if (code !== 0) throw new Error(`apply ended with ${code}`);
+  clearInterval(sampling);
+  if (code !== 0) throw new Error(`apply exited with ${code}`);
   return [
     { metric: 'requests of a first apply of 10,000', ratio: seen(), aim: requestsMax },
-    { metric: 'its largest resident size, MiB', ratio: mib, aim: mibMax },
+    { metric: 'largest resident size of a first apply, MiB', ratio: mib, aim: mibMax },
   ];
 }
 
-/** Every run makes keys of its own, in a tenant of its own: what others have is read, too. */
+/** Every run creates keys in its own tenant, because an apply also reads the tenant's existing keys. */
 function keyRows(folder: string, count: number): Row[] {
   for (let at = 0; at <= rounds; at += 1) writeKeys(join(folder, `keys-${at}`), at, count);
   const next = (name: (typeof targets)[number], line: string): Target => {
@@ -83,7 +83,7 @@ function keyRows(folder: string, count: number): Row[] {
   return [
     ...ratioRows(result, `${over} that flushes them`, 'apply', 'flushed', bareMax),
     ...ratioRows(result, `${over} that does not`, 'apply', 'bare', bareMax),
-    { metric: 'share of the machine used by others', ratio: result.neighbourShare, aim: null },
+    { metric: 'share of CPU used by other processes', ratio: result.otherCpuShare, aim: null },
   ];
 }
 

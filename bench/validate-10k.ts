@@ -1,4 +1,4 @@
-/** Knows what `validate` of 10,000 documents costs beside parsing them alone and beside the obvious way. */
+/** Measures `validate` of 10,000 documents against parsing alone and against the `yaml` package with zod. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -30,7 +30,7 @@ export const member: Member = {
       return [
         ...ratioRows(result, 'against yaml and zod', 'validate', 'yaml and zod', 0.2),
         ...ratioRows(result, 'against js-yaml alone', 'validate', 'parser alone', null),
-        { metric: 'share of the machine used by others', ratio: result.neighbourShare, aim: null },
+        { metric: 'share of CPU used by other processes', ratio: result.otherCpuShare, aim: null },
       ];
     } finally {
       rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** Knows the obvious way to validate with positions: the `yaml` package with a line counter, then zod. */
+/** Validates in the obvious way for comparison: the `yaml` package with a line counter, then zod. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LineCounter, parseAllDocuments } from 'yaml';

@@ -1,4 +1,4 @@
-/** Knows the floor of `validate`: the same files read and parsed by js-yaml, and nothing done with them. */
+/** Reads and parses files with js-yaml and discards the result: the lower bound of `validate`. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadAll } from 'js-yaml';

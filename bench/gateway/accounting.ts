@@ -1,4 +1,4 @@
-/** Knows what counting and logging cost the database, each beside one statement for each request that adds to a counter. */
+/** Measures the database cost of usage accounting and the request log against one UPDATE per request. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPool, type Pool } from 'mysql2/promise';
 import { quartilesOf, type Row } from '../harness.ts';
@@ -11,14 +11,16 @@ const requests = 8_000;
 const connections = 64;
 const counters = 1_000;
 const statementConnections = 12;
-/** A row is written within a second, and what was used is told in less. */
+/** Log rows are written within a second; usage is reported sooner. */
 const settleMs = 1_500;
 
 /**
- * In turn, for as many requests each: with a key without limits, of which the database sees the rows of
- * the log; with one that has budgets on itself and its workspace and a rate limit, so three counters
- * more; and as many UPDATEs. The ledger is what the second costs beyond the first. What the gateway asks
- * for without any request, by the time that it takes, is left out.
+ * Alternates between three workloads with the same number of requests:
+ * - a key without limits, for which the database only receives log rows;
+ * - a key with budgets on itself and its workspace and a rate limit, which adds three counters;
+ * - the same number of UPDATE statements.
+ *
+ * The ledger costs what the second adds to the first. The time-based cost of an idle gateway is subtracted.
  */
 export async function accountingRows(arena: Arena, scale: number): Promise<Row[]> {
   const { plainKey, limitedKey } = arena.tenant;
@@ -48,9 +50,9 @@ export async function accountingRows(arena: Arena, scale: number): Promise<Row[]
     return { metric, ratio, must, aim: must && (must * 3) / 5, quartiles: [lower, upper] };
   };
   return [
-    row('database CPU of the ledger, over an UPDATE a request', 'ledger', 0.25),
-    row('database CPU of a row of the log, over an UPDATE', 'log', null),
-    row('database CPU of both, over an UPDATE a request', 'both', null),
+    row('database CPU of the ledger, over one UPDATE per request', 'ledger', 0.25),
+    row('database CPU of a log row, over one UPDATE', 'log', null),
+    row('database CPU of both, over one UPDATE per request', 'both', null),
   ];
 }
 
@@ -69,14 +71,18 @@ async function spentOn({ database: { pid } }: Arena, work: () => Promise<void>) 
 }
 
 interface Updates extends AsyncDisposable {
-  /** Each counter is added to in turn, so that none waits for another. */
+  /** Updates counters in turn, so that statements do not wait for each other's locks. */
   run(count: number): Promise<void>;
 }
 
 async function openUpdates({ database: { server } }: Arena): Promise<Updates> {
   const { host, port, user, password } = server;
   const pool = createPool({
-    ...{ host, port, user, password, database: databaseName },
+    host,
+    port,
+    user,
+    password,
+    database: databaseName,
     connectionLimit: statementConnections,
   });
   await pool.query('create table bench_counters (id int primary key, used bigint not null)');

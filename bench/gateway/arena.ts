@@ -1,6 +1,10 @@
-/** Knows the contest: everybody started, the same upstream behind them, and what each is sent. */
-import { startTestDatabaseServer, type TestDatabaseServer } from '../../test/support/database/database-server.ts';
+/** Starts all contestants behind the same upstream and builds the requests for each. */
+import {
+  startTestDatabaseServer,
+  type TestDatabaseServer,
+} from '../../test/support/database/database-server.ts';
 import { environment, setUp } from '../product.ts';
+import { type BenchTenant, fillTenant } from './bench-tenant.ts';
 import {
   type Contestant,
   keepOffGateways,
@@ -11,35 +15,34 @@ import {
   stop,
 } from './contestants.ts';
 import { requestBytes } from './load-client.ts';
-import { type BenchTenant, fillTenant } from './tenant-of-bench.ts';
 
-/** `direct` is the upstream itself. */
-export type Name = 'direct' | 'bare' | 'peer' | 'ours';
-export const allNames: readonly Name[] = ['direct', 'bare', 'peer', 'ours'];
+/** `direct` is the upstream without a gateway. */
+export type TargetName = 'direct' | 'bare' | 'peer' | 'ours';
+export const allNames: readonly TargetName[] = ['direct', 'bare', 'peer', 'ours'];
 export const gatewayNames = ['bare', 'peer', 'ours'] as const;
 
 export interface Arena extends AsyncDisposable {
-  readonly running: Readonly<Record<Name, Contestant>>;
+  readonly running: Readonly<Record<TargetName, Contestant>>;
   readonly database: { readonly server: TestDatabaseServer; readonly pid: number };
   readonly tenant: BenchTenant;
-  /** A chat completion, as this one is asked for it; ours by the key with limits. */
-  request(name: Name, body: object): Buffer;
-  /** Another process of the kind, to be stopped by who started it. */
+  /** Encodes a chat completion for the given contestant; ours uses the key with limits. */
+  request(name: TargetName, body: object): Buffer;
+  /** Starts another process of the kind. The caller stops it. */
   startAnother(name: (typeof gatewayNames)[number]): Promise<Contestant>;
-  /** This build of ours and the others that are asked for, by their paths; likewise. */
+  /** Starts this build and the requested other builds, named by path. The caller stops them. */
   startBuilds(): Promise<readonly { readonly name: string; readonly contestant: Contestant }[]>;
 }
 
-export async function openArena(asked: {
+export async function openArena(requested: {
   readonly keys: number;
   readonly configs: number;
   readonly builds: readonly string[];
-  /** Of Node, for ours. */
+  /** Node options for our process; '' for none. */
   readonly nodeOptions: string;
 }): Promise<Arena> {
-  const { builds, nodeOptions } = asked;
+  const { builds, nodeOptions } = requested;
   const stack = new AsyncDisposableStack();
-  const keep = async (starting: Promise<Contestant>): Promise<Contestant> => {
+  const stopLater = async (starting: Promise<Contestant>): Promise<Contestant> => {
     const one = await starting;
     stack.defer(() => stop(one, nodeOptions === '' ? 'SIGKILL' : 'SIGTERM'));
     return one;
@@ -48,12 +51,12 @@ export async function openArena(asked: {
     stack.use(keepOffGateways());
     const database = await startTestDatabaseServer();
     stack.defer(() => database.stop());
-    const direct = await keep(startStub());
+    const direct = await stopLater(startStub());
     const env = {
       ...environment(database.server),
       TRUSTED_CUSTOM_HOSTS: new URL(direct.url).host,
     };
-    const tenant = await fillTenant(env, await setUp(database.server, env), direct.url, asked);
+    const tenant = await fillTenant(env, await setUp(database.server, env), direct.url, requested);
     const oursEnv = nodeOptions === '' ? env : { ...env, NODE_OPTIONS: nodeOptions };
     const start = {
       bare: () => startBare(direct.url),
@@ -61,12 +64,14 @@ export async function openArena(asked: {
       ours: () => startOurs(oursEnv),
     };
     const [bare, peer, ours] = [
-      await keep(start.bare()),
-      await keep(start.peer()),
-      await keep(start.ours()),
+      await stopLater(start.bare()),
+      await stopLater(start.peer()),
+      await stopLater(start.ours()),
     ];
     return {
-      ...{ database, tenant, running: { direct, bare, peer, ours } },
+      database,
+      tenant,
+      running: { direct, bare, peer, ours },
       request: (name, body) => requestBytes(headersFor(name, direct.url, tenant.limitedKey), body),
       startAnother: (name) => start[name](),
       startBuilds: async () => {
@@ -84,7 +89,7 @@ export async function openArena(asked: {
   }
 }
 
-function headersFor(name: Name, upstream: string, key: string): Record<string, string> {
+function headersFor(name: TargetName, upstream: string, key: string): Record<string, string> {
   if (name === 'ours') return { authorization: `Bearer ${key}` };
   const credential = { authorization: 'Bearer sk-bench' };
   if (name !== 'peer') return credential;
@@ -95,7 +100,7 @@ function headersFor(name: Name, upstream: string, key: string): Record<string, s
   };
 }
 
-/** A usual question of 0.7 kB. */
+/** A typical question of 0.7 kB. */
 export function chatBody(more: object = {}): object {
   return {
     model: 'gpt-4o-mini',
@@ -109,19 +114,22 @@ export function chatBody(more: object = {}): object {
   };
 }
 
-/** A stream of so many events; the pace stands near the beginning of the body. */
+/** Requests a stream of that many events. The pace is near the beginning of the body. */
 export function streamBody(events: number, apartMs: number): object {
   return {
-    ...{ model: 'gpt-4o-mini', stream: true, max_tokens: 400 },
+    model: 'gpt-4o-mini',
+    stream: true,
+    max_tokens: 400,
     messages: [{ role: 'user', content: `pace ${events}x${apartMs}` }],
   };
 }
 
-/** With a prompt of 100 kB. */
+/** Has a prompt of 100 kB. */
 export function largeBody(): object {
   const words = 'A sentence with "quotes", a line\nbreak and häufige Umlaute. ';
   return {
-    ...{ model: 'gpt-4o-mini', max_tokens: 400 },
+    model: 'gpt-4o-mini',
+    max_tokens: 400,
     messages: [{ role: 'user', content: words.repeat(Math.ceil(100_000 / words.length)) }],
   };
 }

@@ -1,4 +1,4 @@
-/** Knows the least that Node can do as a proxy: `node:http` and undici's dispatch, nothing read, nothing judged. */
+/** Runs the lower bound of a Node proxy: `node:http` and undici's dispatch, without inspecting anything. */
 import { createServer, type ServerResponse } from 'node:http';
 import { type Dispatcher, Pool } from 'undici';
 
@@ -18,13 +18,13 @@ const server = createServer({ noDelay: true }, (request, response) => {
         headers: { authorization: authorization ?? '', 'content-type': type },
         body,
       },
-      new Passing(response),
+      new ForwardingHandler(response),
     );
   });
 });
 
-/** Answers in one write where the provider does. */
-class Passing implements Dispatcher.DispatchHandler {
+/** Sends the response in one write if the upstream did. */
+class ForwardingHandler implements Dispatcher.DispatchHandler {
   readonly #response: ServerResponse;
   #length = -1;
 

@@ -1,4 +1,4 @@
-/** Knows the gateways that are measured, each a process on a processor of its own: ours, the open-source one, and the least there can be. */
+/** Starts the measured gateways, each pinned to its own processor: ours, the open-source one and a bare proxy. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -12,19 +12,19 @@ const peerMain = resolve(
   import.meta.dirname,
   '../../node_modules/@portkey-ai/gateway/build/start-server.js',
 );
-/** Load, upstream and database share the other one. */
+/** Load generator, upstream and database share the other processor. */
 const gatewayProcessor = '1';
 const otherProcessor = '0';
 const hasProcessors = availableParallelism() > 1;
 
-/** A process that answers chat completions. */
+/** A running process that serves chat completions. */
 export interface Contestant {
   readonly url: string;
   readonly pid: number;
   readonly process: ChildProcess;
 }
 
-/** This process, and what it starts from now on, keeps off the processor of the gateways. */
+/** Moves this process, and processes that it starts later, off the gateways' processor. */
 export function keepOffGateways(): Disposable {
   const move = (processors: string): void => {
     if (!hasProcessors) return;
@@ -39,13 +39,13 @@ export async function startStub(): Promise<Contestant> {
   return announced([process.execPath, resolve(import.meta.dirname, 'stub-upstream.ts')]);
 }
 
-/** With nothing but a proxy. */
+/** Starts a proxy without any other function. */
 export async function startBare(upstream: string): Promise<Contestant> {
   const file = resolve(import.meta.dirname, 'bare-proxy.ts');
   return announced(pinned([process.execPath, file, upstream]));
 }
 
-/** Inference alone, as built; `main` of another build, `NODE_OPTIONS` in `env` to see what it does. */
+/** Starts the built gateway component alone. `main` selects another build. */
 export async function startOurs(
   env: Readonly<Record<string, string>>,
   main = builtMain,
@@ -64,7 +64,7 @@ export async function startOurs(
   return { url, pid: child.pid!, process: child };
 }
 
-/** The open-source gateway; it says that it listens in words for people, so that it is asked. */
+/** Starts the open-source gateway. Its start message is meant for people, so readiness is polled. */
 export async function startPeer(): Promise<Contestant> {
   const port = await findFreePort();
   const words = [process.execPath, peerMain, '--headless', `--port=${port}`];
@@ -81,12 +81,12 @@ export async function startPeer(): Promise<Contestant> {
       () => false,
     );
     if (answers) return { url, pid: child.pid!, process: child };
-    if (child.exitCode !== null) throw new Error(`the other gateway ended with ${child.exitCode}`);
+    if (child.exitCode !== null) throw new Error(`the other gateway exited with ${child.exitCode}`);
     await delay(50);
   }
 }
 
-/** `SIGTERM` where what a process has watched is written as it ends. */
+/** Stops a process. `SIGTERM` lets it write profiles before it exits. */
 export async function stop(
   { process: child }: Contestant,
   endsBy: 'SIGKILL' | 'SIGTERM' = 'SIGKILL',
@@ -101,7 +101,7 @@ function pinned(words: readonly string[]): readonly string[] {
   return hasProcessors ? ['taskset', '-c', gatewayProcessor, ...words] : words;
 }
 
-/** It says where it listens on its first line. */
+/** Starts a process that prints its URL as its first line. */
 async function announced([command, ...words]: readonly string[]): Promise<Contestant> {
   const child = spawn(command!, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const url = await firstLine(child, child.stdout!, (line) => line);

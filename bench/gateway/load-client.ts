@@ -1,43 +1,46 @@
-/** Knows how requests are sent at the least cost: their bytes made once, answers looked at as far as their end. */
+/** Sends requests at minimal cost: bytes are encoded once, and responses are scanned only for their end. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 const headEnd = Buffer.from('\r\n\r\n');
 const lastChunk = Buffer.from('0\r\n\r\n');
 
-/** Times by `performance.now()`. */
-export interface Answered {
-  /** From the first byte of the request to the first of the body, ms. */
+/** Times of one response. */
+export interface ResponseTimes {
+  /** From the first byte of the request to the first byte of the body, ms. */
   readonly firstMs: number;
-  /** To the last, ms. */
+  /** From the first byte of the request to the last byte of the body, ms. */
   readonly wholeMs: number;
 }
 
-/** The bytes of a chat completion with these headers. */
+/** Encodes a chat completion request with these headers. */
 export function requestBytes(headers: Readonly<Record<string, string>>, body: object): Buffer {
   const text = JSON.stringify(body);
   const all = {
-    ...{ host: '127.0.0.1', accept: 'application/json', 'user-agent': 'bench' },
-    ...{ 'content-type': 'application/json', ...headers },
+    host: '127.0.0.1',
+    accept: 'application/json',
+    'user-agent': 'bench',
+    'content-type': 'application/json',
+    ...headers,
     'content-length': String(Buffer.byteLength(text)),
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${lines.join('')}\r\n${text}`);
 }
 
-/** One connection that is kept, with one request at a time. */
+/** A keep-alive connection with one request at a time. */
 export class Connection {
   readonly #socket: Socket;
-  #begun: Buffer | null = null;
-  /** Bytes of the body that are still to come; -1 for one in chunks. */
+  #partialHead: Buffer | null = null;
+  /** Bytes of the body that are still to arrive; -1 for a chunked body. */
   #missing = 0;
   #sentMs = 0;
   #firstMs = 0;
-  #answer: PromiseWithResolvers<Answered> | null = null;
+  #pending: PromiseWithResolvers<ResponseTimes> | null = null;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
-    socket.on('data', (chunk) => this.#take(chunk as Buffer));
+    socket.on('data', (chunk) => this.#receive(chunk as Buffer));
     socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
@@ -53,32 +56,32 @@ export class Connection {
     return !this.#socket.destroyed && this.#socket.writable;
   }
 
-  /** Rejects for any answer but 200, with what it says. */
-  ask(bytes: Buffer): Promise<Answered> {
-    this.#answer = Promise.withResolvers();
+  /** Rejects for any status but 200, with the response text. */
+  send(bytes: Buffer): Promise<ResponseTimes> {
+    this.#pending = Promise.withResolvers();
     this.#sentMs = performance.now();
     this.#firstMs = 0;
     this.#socket.write(bytes);
-    return this.#answer.promise;
+    return this.#pending.promise;
   }
 
   close(): void {
-    this.#answer = null;
+    this.#pending = null;
     this.#socket.destroy();
   }
 
-  #take(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     if (this.#firstMs > 0) {
-      this.#goOn(chunk);
+      this.#receiveBody(chunk);
       return;
     }
-    const all = this.#begun === null ? chunk : Buffer.concat([this.#begun, chunk]);
+    const all = this.#partialHead === null ? chunk : Buffer.concat([this.#partialHead, chunk]);
     const end = all.indexOf(headEnd);
     if (end < 0 || end + headEnd.length === all.length) {
-      this.#begun = all;
+      this.#partialHead = all;
       return;
     }
-    this.#begun = null;
+    this.#partialHead = null;
     const head = all.toString('latin1', 0, end);
     if (!head.startsWith('HTTP/1.1 200')) {
       this.#fail(new Error(all.toString().slice(0, 2_000)));
@@ -87,12 +90,12 @@ export class Connection {
     this.#firstMs = performance.now();
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     this.#missing = length === undefined ? -1 : Number(length);
-    this.#goOn(all.subarray(end + headEnd.length));
+    this.#receiveBody(all.subarray(end + headEnd.length));
   }
 
-  #goOn(chunk: Buffer): void {
+  #receiveBody(chunk: Buffer): void {
     if (this.#missing < 0) {
-      // No text of JSON has the line breaks of a last chunk in it.
+      // JSON text cannot contain the line breaks of a last chunk.
       if (chunk.subarray(-lastChunk.length).equals(lastChunk)) this.#end();
       return;
     }
@@ -103,17 +106,17 @@ export class Connection {
   #end(): void {
     const sentMs = this.#sentMs;
     const wholeMs = performance.now() - sentMs;
-    this.#answer?.resolve({ firstMs: this.#firstMs - sentMs, wholeMs });
-    this.#answer = null;
+    this.#pending?.resolve({ firstMs: this.#firstMs - sentMs, wholeMs });
+    this.#pending = null;
   }
 
   #fail(error: Error): void {
-    this.#answer?.reject(error);
-    this.#answer = null;
+    this.#pending?.reject(error);
+    this.#pending = null;
   }
 }
 
-/** Connections that are kept between measurements. */
+/** A pool of connections that is reused between measurements. */
 export class Load {
   readonly #url: string;
   #connections: readonly Connection[];
@@ -128,9 +131,9 @@ export class Load {
     return new Load(url, await Promise.all(all));
   }
 
-  /** So many requests over all connections, each sending the next when it is answered; resolves to milliseconds. */
+  /** Sends `count` requests over all connections, each one request at a time. Returns the elapsed ms. */
   async send(count: number, bytesAt: (at: number) => Buffer): Promise<number> {
-    // Servers close what has been idle for seconds, while others have their turn.
+    // Servers close idle connections after a few seconds while other targets are measured.
     this.#connections = await Promise.all(
       this.#connections.map((one) => (one.isOpen ? one : Connection.open(this.#url))),
     );
@@ -138,7 +141,7 @@ export class Load {
     const worker = async (connection: Connection): Promise<void> => {
       while (sent < count) {
         sent += 1;
-        await connection.ask(bytesAt(sent));
+        await connection.send(bytesAt(sent));
       }
     };
     const began = performance.now();

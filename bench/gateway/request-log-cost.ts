@@ -1,4 +1,4 @@
-/** Knows what the log of requests costs the process that writes it, beside what the least proxy costs for a request. */
+/** Measures the CPU cost of the request log in its process, against the cost of a request in the bare proxy. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RequestLog } from '../../src/gateway/logs/request-log.ts';
@@ -16,10 +16,10 @@ const rounds = 7;
 const requests = 8_000;
 const proxied = 4_000;
 const connections = 64;
-/** So many come at once, then some time for what was begun. */
+/** Records per batch; a short pause follows, in which started writes proceed. */
 const atOnce = 100;
 
-/** In this process, which makes the records in either case, and once throws them away. */
+/** Runs in this process, which creates the records in both cases and in one case discards them. */
 export async function requestLogRows(arena: Arena, scale: number): Promise<Row[]> {
   const { database: place } = readSettings(environment(arena.database.server));
   await using database = openDatabase(place!);
@@ -39,21 +39,21 @@ export async function requestLogRows(arena: Arena, scale: number): Promise<Row[]
   }
   load.close();
   const [lower, ratio, upper] = quartilesOf(ratios);
-  const metric = 'of it a row of the log, written, over L';
+  const metric = 'CPU of writing a log row, over L';
   return [{ metric, ratio, aim: 0.25, quartiles: [lower, upper] }];
 }
 
-/** Of one record, with all that follows from it. */
+/** CPU time of one record in µs, including the work that follows from it. */
 async function cpuUsOf(
   count: number,
-  take: (entry: RequestRecord) => void,
+  handle: (entry: RequestRecord) => void,
   log?: RequestLog,
 ): Promise<number> {
   const organisationId = randomUUID();
   const of = { workspaceId: randomUUID(), apiKeyId: randomUUID(), configId: randomUUID() };
   const before = process.cpuUsage();
   for (let made = 0; made < count; made += 1) {
-    take(requestRecord(organisationId, { ...of, id: newId() }));
+    handle(requestRecord(organisationId, { ...of, id: newId() }));
     if (made % atOnce === 0) await delay(1);
   }
   await log?.close(60_000);

@@ -1,16 +1,21 @@
-/** Knows how a provider is stood in for at the least cost: one JSON answer, or a stream at the pace that the request asks for. */
+/** Simulates a provider at minimal cost: one JSON response, or a stream at the pace that the request names. */
 import { createServer, type Socket } from 'node:net';
 
-/** `pace 12x4` in the first bytes of a body: 12 events of a stream, 4 ms apart. */
+/** `pace 12x4` in the first bytes of a body requests 12 stream events, 4 ms apart. */
 const pacePattern = /pace (\d+)x(\d+)/;
 const lookedAtBytes = 1_000;
 
 const usage = { prompt_tokens: 150, completion_tokens: 200, total_tokens: 350 };
 const answer = JSON.stringify({
-  ...{ id: 'chatcmpl-bench', object: 'chat.completion', created: 1, model: 'gpt-4o-mini' },
+  id: 'chatcmpl-bench',
+  object: 'chat.completion',
+  created: 1,
+  model: 'gpt-4o-mini',
   choices: [
     {
-      ...{ index: 0, finish_reason: 'stop', logprobs: null },
+      index: 0,
+      finish_reason: 'stop',
+      logprobs: null,
       message: { role: 'assistant', content: 'word '.repeat(270), refusal: null },
     },
   ],
@@ -25,19 +30,19 @@ const chunkOf = (data: string): string => {
   const event = `data: ${data}\n\n`;
   return `${event.length.toString(16)}\r\n${event}\r\n`;
 };
-const named = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1 };
+const chunkFields = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1 };
 const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const piece = Buffer.from(
   chunkOf(
     JSON.stringify({
-      ...named,
+      ...chunkFields,
       choices: [{ index: 0, delta: { content: ' word' }, finish_reason: null }],
     }),
   ),
 );
 const streamEnd = Buffer.from(
-  `${chunkOf(JSON.stringify({ ...named, choices: [], usage }))}${chunkOf('[DONE]')}0\r\n\r\n`,
+  `${chunkOf(JSON.stringify({ ...chunkFields, choices: [], usage }))}${chunkOf('[DONE]')}0\r\n\r\n`,
 );
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -57,7 +62,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('error', () => socket.destroy());
 });
 
-/** Of a whole request; heads come in one piece over loopback. */
+/** Length of the whole request. Heads arrive in one piece over loopback. */
 function bytesOf(chunk: Buffer): number {
   const bodyAt = chunk.indexOf('\r\n\r\n') + 4;
   const length = /content-length: (\d+)/i.exec(chunk.toString('latin1', 0, bodyAt));

@@ -1,4 +1,4 @@
-/** Knows what a request costs a gateway under full load: processor time, and requests per second. */
+/** Measures the cost of a request under full load: CPU time and requests per second. */
 import { median, quartilesOf, type Row } from '../harness.ts';
 import { cpuMs } from '../product.ts';
 import type { Arena } from './arena.ts';
@@ -6,8 +6,8 @@ import { chatBody, gatewayNames, largeBody } from './arena.ts';
 import { type Contestant, stop } from './contestants.ts';
 import { Load, requestBytes } from './load-client.ts';
 
-/** One that is driven in each round. */
-interface Driven {
+/** A target that receives load in each round. */
+interface LoadTarget {
   readonly name: string;
   readonly contestant: Contestant;
   readonly bytes: Buffer;
@@ -15,17 +15,17 @@ interface Driven {
   readonly count: number;
 }
 
-/** Medians over rounds, and all of them. */
-interface Driving {
+/** One value per round, per request. */
+interface LoadResult {
   readonly cpuUs: readonly number[];
   readonly wallUs: readonly number[];
 }
 
 async function drive(
-  targets: readonly Driven[],
+  targets: readonly LoadTarget[],
   rounds: number,
   connections: number,
-): Promise<ReadonlyMap<string, Driving>> {
+): Promise<ReadonlyMap<string, LoadResult>> {
   const loads = new Map<string, Load>();
   const results = new Map<string, { cpuUs: number[]; wallUs: number[] }>();
   for (const { name, contestant } of targets) {
@@ -45,7 +45,7 @@ async function drive(
   return results;
 }
 
-/** Until everybody is at its best: what is called often is compiled again and again for some seconds. */
+/** Enough requests for the JIT compiler to finish: hot functions are recompiled for some seconds. */
 const warmUp = 40_000;
 const rounds = 9;
 const connections = 64;
@@ -62,16 +62,23 @@ export async function throughputRows(arena: Arena, scale: number): Promise<Row[]
   }
   const small = await drive(
     gatewayNames.map((name) => ({
-      ...{ name, contestant: arena.running[name], bytes: bytesOf(name), count: counts[name] },
+      name,
+      contestant: arena.running[name],
+      bytes: bytesOf(name),
+      count: counts[name],
     })),
-    ...([Math.ceil(rounds * scale), connections] as const),
+    Math.ceil(rounds * scale),
+    connections,
   );
   const large = await drive(
     gatewayNames.map((name) => ({
-      ...{ name, contestant: arena.running[name], count: largeCounts[name] },
+      name,
+      contestant: arena.running[name],
+      count: largeCounts[name],
       bytes: arena.request(name, largeBody()),
     })),
-    ...([Math.ceil(rounds * scale), largeConnections] as const),
+    Math.ceil(rounds * scale),
+    largeConnections,
   );
   const [ours, peer, bare] = ['ours', 'peer', 'bare'].map((name) => small.get(name)!);
   const [largeOurs, largePeer, largeBare] = ['ours', 'peer', 'bare'].map(
@@ -80,16 +87,16 @@ export async function throughputRows(arena: Arena, scale: number): Promise<Row[]
   return [
     ratioRow('CPU of a JSON request, over P', ours!.cpuUs, peer!.cpuUs, [1 / 5, 1 / 7]),
     ratioRow('CPU of a JSON request, over L', ours!.cpuUs, bare!.cpuUs, [2.5, 1.8]),
-    ratioRow('requests a second of P, over ours', ours!.wallUs, peer!.wallUs, [1 / 5, 1 / 7]),
-    ratioRow('requests a second of L, over ours', ours!.wallUs, bare!.wallUs, [null, 1 / 0.55]),
-    { metric: 'requests a second of one process', ratio: 1e6 / median(ours!.wallUs), aim: null },
+    ratioRow('requests per second of P, over ours', ours!.wallUs, peer!.wallUs, [1 / 5, 1 / 7]),
+    ratioRow('requests per second of L, over ours', ours!.wallUs, bare!.wallUs, [null, 1 / 0.55]),
+    { metric: 'requests per second of one process', ratio: 1e6 / median(ours!.wallUs), aim: null },
     { metric: 'CPU of a JSON request, µs', ratio: median(ours!.cpuUs), aim: null },
     ratioRow('CPU of a body of 100 kB, over P', largeOurs!.cpuUs, largePeer!.cpuUs, [1 / 6, 1 / 9]),
     ratioRow('CPU of a body of 100 kB, over L', largeOurs!.cpuUs, largeBare!.cpuUs, [null, null]),
   ];
 }
 
-/** What the parts cost, each over the least there can be. */
+/** Measures parts of the request path, each against the bare proxy. */
 export async function partRows(arena: Arena, scale: number): Promise<Row[]> {
   const { ours, bare } = arena.running;
   const keyed = (key: string) => requestBytes({ authorization: `Bearer ${key}` }, chatBody());
@@ -100,16 +107,17 @@ export async function partRows(arena: Arena, scale: number): Promise<Row[]> {
       { name: 'plain', contestant: ours, bytes: keyed(plainKey), count: 4_000 },
       { name: 'limited', contestant: ours, bytes: keyed(limitedKey), count: 4_000 },
     ],
-    ...([Math.ceil(rounds * scale), connections] as const),
+    Math.ceil(rounds * scale),
+    connections,
   );
   const over = (name: string) => [result.get(name)!.cpuUs, result.get('bare')!.cpuUs] as const;
   return [
-    ratioRow('of it key, config, provider and figures, over L', ...over('plain'), [null, null]),
-    ratioRow('the same with budgets and a rate limit, over L', ...over('limited'), [null, null]),
+    ratioRow('CPU with key, config, provider and metrics, over L', ...over('plain'), [null, null]),
+    ratioRow('CPU with budgets and a rate limit as well, over L', ...over('limited'), [null, null]),
   ];
 }
 
-/** What a change is worth, which is less than what the machine does to two runs: builds in turn, all of them new. */
+/** Compares builds, all newly started and in turn, because differences between two runs exceed those of a change. */
 export async function buildRows(arena: Arena, scale: number): Promise<Row[]> {
   const bare = { name: 'bare', contestant: arena.running.bare };
   const started = await arena.startBuilds();
@@ -140,7 +148,7 @@ export async function buildRows(arena: Arena, scale: number): Promise<Row[]> {
   }
 }
 
-/** Of the rounds, one with the other. */
+/** Computes the ratio of each round; reports the median and quartiles. */
 function ratioRow(
   metric: string,
   top: readonly number[],

@@ -1,4 +1,4 @@
-/** Knows how long the largest answers there are keep a server's event loop from everything else. */
+/** Measures how long the largest possible responses block the event loop of a server. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
@@ -6,15 +6,15 @@ import { type Dispatcher, request } from 'undici';
 import type { Member, Row } from './harness.ts';
 import type { HostileServerReady, Stall } from './hostile-server.ts';
 
-/** The shortest counts: what all have in common is the server's own. */
+/** The shortest of these measurements counts, because other work on the machine only adds time. */
 const repeats = 4;
-/** What nothing that a caller asks for may exceed. */
+/** Largest acceptable stall for any request. */
 const stallMaxMs = 50;
-/** As many as a page and the versions of a config hold. */
+/** The most items that a page, or the version history of a config, can hold. */
 const rowsMax = 100;
 
 export const member: Member = {
-  name: 'large answers: longest stall of the event loop',
+  name: 'large responses: longest stall of the event loop',
   run: async (scale): Promise<Row[]> => {
     const child = fork(resolve(import.meta.dirname, 'hostile-server.ts'), { stdio: 'inherit' });
     try {
@@ -30,7 +30,7 @@ export const member: Member = {
   },
 };
 
-/** Resources as large as they may be; returns the paths that tell them. */
+/** Creates resources of the largest size. Returns the paths that list them. */
 async function fill(server: HostileServerReady, count: number): Promise<string[]> {
   const text = 'say "hé" '.repeat(80_000);
   const config = { name: 'large', config: { targets: [{ virtual_key: 'v' }], metadata: { text } } };
@@ -54,10 +54,15 @@ async function fill(server: HostileServerReady, count: number): Promise<string[]
         value: listOf(420, 40, at),
       })),
       group_by: [{ key: 'api_key' }],
-      ...{ type: 'cost', credit_limit: 1, workspace_id },
+      type: 'cost',
+      credit_limit: 1,
+      workspace_id,
     });
     await send(server, 'POST', '/v1/mcp-integrations', {
-      ...{ name: `I ${at}`, url: 'https://a.example', auth_type: 'none', transport: 'http' },
+      name: `I ${at}`,
+      url: 'https://a.example',
+      auth_type: 'none',
+      transport: 'http',
       configurations: { notes: listOf(4800, 40, at) },
     });
     await send(server, 'POST', '/v1/guardrails', {
@@ -69,21 +74,25 @@ async function fill(server: HostileServerReady, count: number): Promise<string[]
   return [
     `/v1/configs/${slug}/versions?page_size=100`,
     ...[
-      ...['/v1/configs', '/v1/guardrails', '/v2/workspaces', '/v1/api-keys'],
-      ...['/v1/policies/usage-limits', '/v1/mcp-integrations'],
+      '/v1/configs',
+      '/v1/guardrails',
+      '/v2/workspaces',
+      '/v1/api-keys',
+      '/v1/policies/usage-limits',
+      '/v1/mcp-integrations',
     ].map((list) => `${list}?page_size=100`),
     '/admin/v2/gatewright/snapshot?owner=bench',
   ];
 }
 
-/** About 4 KiB each. */
+/** Each value has about 4 KiB. */
 function metadataOf(values: number): Record<string, string> {
   return Object.fromEntries(
     Array.from({ length: values }, (_, at) => [`value ${at}`, 'say "hé" '.repeat(400)]),
   );
 }
 
-/** As many texts as a body takes. */
+/** Fills a body with as many strings as it may contain. */
 function listOf(count: number, length: number, first: number): string[] {
   return Array.from({ length: count }, (_, at) => `${first} ${at} `.padEnd(length, 'x'));
 }
@@ -113,7 +122,7 @@ async function stallOf(child: ChildProcess): Promise<Stall> {
 
 async function sizeOf(server: HostileServerReady, path: string): Promise<number> {
   const { statusCode, body } = await request(server.url + path, { headers: headersOf(server) });
-  if (statusCode !== 200) throw new Error(`GET ${path} answers ${statusCode}`);
+  if (statusCode !== 200) throw new Error(`GET ${path} returned ${statusCode}`);
   let bytes = 0;
   for await (const chunk of body) bytes += (chunk as Buffer).length;
   return bytes;
@@ -127,12 +136,13 @@ async function send(
 ): Promise<{ slug: string }> {
   const headers = { ...headersOf(server), 'content-type': 'application/json' };
   const { statusCode, body } = await request(server.url + path, {
-    ...{ method, headers },
+    method,
+    headers,
     body: JSON.stringify(content),
   });
-  const answer = await body.text();
-  if (statusCode !== 200) throw new Error(`${method} ${path} answers ${statusCode}: ${answer}`);
-  return JSON.parse(answer) as { slug: string };
+  const response = await body.text();
+  if (statusCode !== 200) throw new Error(`${method} ${path} returned ${statusCode}: ${response}`);
+  return JSON.parse(response) as { slug: string };
 }
 
 function headersOf({ token }: HostileServerReady): Record<string, string> {

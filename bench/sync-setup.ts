@@ -1,4 +1,4 @@
-/** Knows how the product is served to measurements of sync, with its credentials and sources in a folder. */
+/** Serves the product for measurements of sync, with credentials and sources in a temporary folder. */
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,16 +9,16 @@ import { environment, type Server, setUp, startProduct, type Tenant } from './pr
 
 const filesPerFolder = 50;
 
-export interface Place {
-  /** Where `credentials.json` lies. */
+export interface SyncSetup {
+  /** Contains `credentials.json`. */
   readonly folder: string;
   readonly env: Record<string, string>;
   readonly server: Server;
   readonly tenant: Tenant;
 }
 
-/** Everything that it stands on goes when `measure` has ended. */
-export async function atPlace(measure: (place: Place) => Promise<Row[]>): Promise<Row[]> {
+/** Removes the server, its database and the folder once `measure` has ended. */
+export async function withSyncSetup(measure: (setup: SyncSetup) => Promise<Row[]>): Promise<Row[]> {
   const database = await startTestDatabaseServer();
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-bench-'));
   try {
@@ -41,17 +41,17 @@ export function writeCredentials(path: string, url: string, tenant: Tenant): voi
   writeFileSync(path, JSON.stringify({ ...tenant, ...addresses }));
 }
 
-/** A config a file, in folders of fifty. */
+/** Writes one config per file, 50 files per folder. */
 export function writeSource(root: string, count: number): void {
   for (let at = 0; at < count; at += 1) {
-    const place = join(root, `team-${Math.floor(at / filesPerFolder)}`);
-    if (at % filesPerFolder === 0) mkdirSync(place, { recursive: true });
+    const subfolder = join(root, `team-${Math.floor(at / filesPerFolder)}`);
+    if (at % filesPerFolder === 0) mkdirSync(subfolder, { recursive: true });
     const lines = [
       'apiVersion: gatewright.dev/v1',
       'kind: Config',
       `metadata: {name: config-${at}}`,
       'spec: {config: {retry: {attempts: 3}}}',
     ];
-    writeFileSync(join(place, `config-${at}.yaml`), `${lines.join('\n')}\n`);
+    writeFileSync(join(subfolder, `config-${at}.yaml`), `${lines.join('\n')}\n`);
   }
 }

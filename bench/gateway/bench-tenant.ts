@@ -1,4 +1,4 @@
-/** Knows what the gateway is given to decide by: a provider of a workspace, a config, keys with limits and without. */
+/** Creates the tenant for gateway measurements: providers, configs, and keys with and without limits. */
 import { randomUUID } from 'node:crypto';
 import { createKeyring } from '../../src/auth/keyring.ts';
 import { createMasterKeys } from '../../src/auth/master-keys.ts';
@@ -9,11 +9,11 @@ import { apiKeyRow } from '../../test/support/rows/api-key-row.ts';
 import { type Server, startProduct, type Tenant } from '../product.ts';
 
 export interface BenchTenant {
-  /** With budgets of cost on the key and on its workspace, and a rate limit; none is reached. */
+  /** Has cost budgets on the key and its workspace and a rate limit, none of which is reached. */
   readonly limitedKey: string;
-  /** Goes by the same config to a provider like the other, without limits. */
+  /** Has no limits; uses an equal config and provider. */
   readonly plainKey: string;
-  /** Keys without limits, each with one of `configs`. */
+  /** Keys without limits, each with one of the configs. */
   readonly manyKeys: readonly string[];
 }
 
@@ -45,18 +45,18 @@ type Post = (path: string, body: object) => Promise<Record<string, string>>;
 
 function poster({ url }: Server, key: string): Post {
   return async (path, body) => {
-    const answer = await fetch(url + path, {
+    const response = await fetch(url + path, {
       method: 'POST',
       headers: { 'x-gateway-api-key': key, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`POST ${path}: ${text}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`POST ${path}: ${text}`);
     return JSON.parse(text) as Record<string, string>;
   };
 }
 
-interface Place {
+interface BenchWorkspace {
   readonly workspaceId: string;
   readonly configSlug: string;
   readonly config: object;
@@ -67,11 +67,14 @@ async function addWorkspace(
   upstream: string,
   name: string,
   usage_limits: object | null,
-): Promise<Place> {
+): Promise<BenchWorkspace> {
   const limits = usage_limits === null ? {} : { usage_limits: [usage_limits] };
   const { id: workspaceId } = await post('/v1/admin/workspaces', { name, ...limits });
   const { id: integration_id } = await post('/v1/integrations', {
-    ...{ name, ai_provider_id: 'openai', key: 'sk-bench', workspace_id: workspaceId },
+    name,
+    ai_provider_id: 'openai',
+    key: 'sk-bench',
+    workspace_id: workspaceId,
     configurations: { custom_host: `${upstream}/v1` },
   });
   const at = { workspace_id: workspaceId };
@@ -83,7 +86,7 @@ async function addWorkspace(
 
 async function addKey(
   post: Post,
-  { workspaceId, configSlug }: Place,
+  { workspaceId, configSlug }: BenchWorkspace,
   limits: object,
 ): Promise<{ key: string; id: string }> {
   const defaults = { config_id: configSlug, metadata: { team: 'bench' } };
@@ -92,7 +95,7 @@ async function addKey(
   return { key: key!, id: id! };
 }
 
-async function addConfigs(post: Post, { workspaceId, config }: Place, count: number) {
+async function addConfigs(post: Post, { workspaceId, config }: BenchWorkspace, count: number) {
   const ids: string[] = [];
   for (let at = 0; at < count; at += 1) {
     const body = { name: `config ${at}`, workspace_id: workspaceId, config };
@@ -101,7 +104,7 @@ async function addConfigs(post: Post, { workspaceId, config }: Place, count: num
   return ids;
 }
 
-/** Beside the key of this id and like it, as fast as rows are inserted. */
+/** Inserts keys directly into the database, each a copy of the key with the given id. */
 async function addManyKeys(
   env: Readonly<Record<string, string>>,
   likeId: string,
@@ -121,14 +124,19 @@ async function addManyKeys(
   const keys = Array.from({ length: count }, () => makeApiKey(''));
   for (let from = 0; from < count; from += rows) {
     const some = keys.slice(from, from + rows).map((key, at) => ({
-      ...{ hash: keyring.hashCredential(key), id: randomUUID() },
+      hash: keyring.hashCredential(key),
+      id: randomUUID(),
       config_id: configIds[(from + at) % configIds.length]!,
     }));
     const keyRows = some.map(({ id, config_id }) => apiKeyRow({ ...like, id, config_id }));
     await db.insertInto('api_keys').values(keyRows).execute();
     const hashes = some.map(({ hash, id }) => ({
-      ...{ hash, pepper_id: keyring.pepperId, organisation_id: like.organisation_id },
-      ...{ api_key_id: id, valid_from: 0, valid_until: null },
+      hash,
+      pepper_id: keyring.pepperId,
+      organisation_id: like.organisation_id,
+      api_key_id: id,
+      valid_from: 0,
+      valid_until: null,
     }));
     await db.insertInto('api_key_hashes').values(hashes).execute();
   }
