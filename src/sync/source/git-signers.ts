@@ -236,7 +236,7 @@ function noGpgKey({ gpgKeysFile }: SignatureRules, reason: string): Failure {
 }
 
 function noSshKey({ allowedSignersFile }: SignatureRules): Failure {
-  const text = `GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE names a file that holds no key: ${allowedSignersFile}.
+  const text = `GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE names a file that contains no key: ${allowedSignersFile}.
 Each of its lines has a form as: alice@example.com ssh-ed25519 AAAA…`;
   return new Failure('invalidInput', text);
 }

@@ -111,8 +111,10 @@ describe('sync', () => {
     const other = git.repository('other');
     other.commit('main', { 'a.yaml': workspace('four') });
     await using elsewhere = start([`${other.url}#main`]);
-    const refused = await elsewhere.find(({ exitCode }) => exitCode === 4);
-    expect(refused.refusal).toContain('the repository differs from the one that was applied last');
+    const otherSource = await elsewhere.find(({ exitCode }) => exitCode === 4);
+    expect(otherSource.refusal).toContain(
+      'the repository differs from the one that was applied last',
+    );
     expect(await described()).toBe('three');
   });
 

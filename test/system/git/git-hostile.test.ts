@@ -119,7 +119,7 @@ describe('a hostile repository', () => {
       for (const tag of ['v1', 'plain']) {
         const failure = await failureOf(open(`${repository.url}#${tag}`));
         expect(failure.kind).toBe('invalidInput');
-        expect(failure.message).toContain(`stands for a ${kind}`);
+        expect(failure.message).toContain(`refers to a ${kind}`);
       }
     },
   );
