@@ -7,9 +7,10 @@ import { describe, expect, it } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../../src');
 /**
- * Single files that know nothing of the house and that every room may use. The forms of managed
- * names and of trusted hosts lie here because both the settings, which import no room, and the model
- * judge by them: there is one rule, and what passes `settings --check` passes everywhere.
+ * Single files that depend on no room and that every room may import. The forms of managed names
+ * and of trusted hosts are here because both the settings, which import no room, and the model
+ * validate with them. One rule therefore decides, and a value that passes `settings --check` passes
+ * everywhere.
  */
 const ground = [
   'secret',
@@ -24,9 +25,10 @@ const ground = [
 ];
 
 /**
- * A room and the rooms it may import, the ground apart. A room within a room has a row of its own;
- * naming the outer one opens all that is in it. The outer room's own files, which compose what lies
- * within, are the room of the plain name, and `sync/*` is all that lies within.
+ * Each room and the rooms it may import in addition to the ground files. An inner room has a row of
+ * its own; naming the outer room allows all of its inner rooms. The files directly in the outer
+ * folder, which compose the inner rooms, form the room of the plain name. `sync/*` stands for all
+ * inner rooms.
  */
 const mayImport: Record<string, readonly string[]> = {
   main: ['program', 'commands/shared'],
@@ -257,8 +259,9 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'objects/runs': ['objects', 'store', 'model', 'clock'],
-  // Where a value of a secret manager lies is sealed, like what it is. The rest for the identity
-  // provider, whom the operator names, as a proxy of the operator reaches it.
+  // The location of a secret manager's value is sealed like the value itself. The other rooms are
+  // for the identity provider, which the operator names and which a proxy of the operator may
+  // reach.
   auth: ['secret-managers', 'store', 'model', 'settings', 'clock', 'remote'],
   'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],
@@ -343,7 +346,7 @@ const mayImport: Record<string, readonly string[]> = {
   clock: [],
 };
 
-/** Families of resources share what lies in `admin/request`, and never import each other. */
+/** Families of resources share the files in `admin/request`, and never import each other. */
 function adminFamilies(...names: readonly string[]): Record<string, readonly string[]> {
   const row = ['admin/request', 'admin/access', 'auth', 'http', 'store', 'model'];
   return Object.fromEntries(names.map((name) => [`admin/${name}`, row]));
@@ -373,8 +376,9 @@ const files = readdirSync(root, { recursive: true, withFileTypes: true })
 const sources = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
 
 /**
- * The folder that holds a file, at most two deep (`sync/plan`), or the file itself where it stands
- * alone below src. A file beside a folder of its name (settings.ts, settings/) is of one room with it.
+ * Returns the folder of a file, at most two levels deep (`sync/plan`), or the file itself when it
+ * is directly in src. A file next to a folder of its name (settings.ts, settings/) belongs to that
+ * room.
  */
 function roomOf(file: string): string {
   const [outer, ...rest] = relative(root, file).split('/');
@@ -399,7 +403,7 @@ function importsOf(file: string): string[] {
 }
 
 describe('the import table', () => {
-  it('knows every room', () => {
+  it('contains every room', () => {
     const known = [...Object.keys(mayImport), ...ground];
     expect([...new Set(files.map(roomOf))].filter((room) => !known.includes(room))).toEqual([]);
   });
@@ -413,7 +417,7 @@ describe('the import table', () => {
     },
   );
 
-  it('has no circle, neither among files nor among rooms nor among rooms within rooms', () => {
+  it('allows no cycle among files, among rooms or among inner rooms', () => {
     const named = files.map((file) => relative(root, file));
     const targetsOf = (file: string): string[] =>
       importsOf(resolve(root, file)).map((target) => relative(root, target));
@@ -427,7 +431,7 @@ function outerRoomOf(file: string): string {
   return file.split('/')[0]!.replace(/\.ts$/, '');
 }
 
-/** Circles of imports among groups of files; what stays within a group counts for files only. */
+/** Import cycles among groups of files. Imports within a group count for files only. */
 function circlesAmong(
   names: readonly string[],
   targetsOf: (name: string) => string[],
@@ -454,8 +458,8 @@ function circlesAmong(
   return circles;
 }
 
-describe('the habits of the house', () => {
-  it('has no grab-bag or barrel file', () => {
+describe('the conventions of the code', () => {
+  it('allows no grab-bag or barrel file', () => {
     const banned = /^(utils|util|helpers|types|interfaces|lib|globals|common|misc)\.ts$/;
     expect(files.filter((file) => banned.test(file.split('/').at(-1)!))).toEqual([]);
     const barrels = files.filter((file) =>
@@ -464,7 +468,7 @@ describe('the habits of the house', () => {
     expect(barrels).toEqual([]);
   });
 
-  it('refuses what was sent in one form of words, save bytes that are no HTTP', () => {
+  it('rejects received input in one wording, except bytes that are not HTTP', () => {
     const tellers = files.filter((file) => /new ApiError\(\s*'invalid'/.test(sources.get(file)!));
     expect(tellers.map((file) => relative(root, file)).toSorted()).toEqual([
       'http/connections/refusals.ts',
@@ -494,7 +498,7 @@ describe('the habits of the house', () => {
     expect(silent.map((file) => relative(root, file))).toEqual([]);
   });
 
-  it('is read by Node itself, whose parser is another than that of the tests', () => {
+  it('keeps source that Node itself can parse, because the tests use another parser', () => {
     const unread = files.flatMap((file) => {
       try {
         stripTypeScriptTypes(sources.get(file)!);
@@ -524,7 +528,7 @@ describe('the habits of the house', () => {
     expect(counts.filter(([, names]) => names!.length > 25).map(([folder]) => folder)).toEqual([]);
   });
 
-  it('says everything through the one place that makes it harmless to terminals', () => {
+  it('writes all output through the one module that escapes control sequences for terminals', () => {
     const speakers = files.filter((file) =>
       /process\.(stdout|stderr)\b|\bconsole\./.test(sources.get(file)!),
     );
@@ -552,7 +556,7 @@ describe('the habits of the house', () => {
   });
 });
 
-/** Functions of every kind, wherever they stand, and classes. */
+/** Functions of every kind, at any depth, and classes. */
 function longSpans(file: string): string[] {
   const source = sources.get(file)!;
   const lineOf = (offset: number): number => source.slice(0, offset).split('\n').length;

@@ -1,4 +1,4 @@
-/** Guarantees that our histogram tells Prometheus what the library's own would. */
+/** Checks that the duration histogram exports the same text as the Prometheus client library. */
 import { Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { DurationHistogram } from '../../../src/app/duration-histogram.ts';
@@ -8,7 +8,7 @@ const labelNames = ['endpoint', 'status'];
 const buckets = [0.005, 1, 300];
 
 describe('a histogram of durations', () => {
-  it('is told as that of the library is, at and between its bounds and beyond them', async () => {
+  it('exports what the library’s histogram exports, at, between and beyond its bounds', async () => {
     const [ours, theirs] = [new Registry(), new Registry()];
     const reported = new DurationHistogram({ ...about, labelNames, buckets, register: ours });
     const known = new Histogram({ ...about, labelNames, buckets, registers: [theirs] });

@@ -1,4 +1,7 @@
-/** Guarantees of the check for changes: no from the refusal on, yes after a change was taken, no to and fro. */
+/**
+ * Tests the write check: it reports read-only from a refusal until a write succeeds, without
+ * flapping.
+ */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createWriteCheck } from '../../../src/app/write-check.ts';
 
@@ -24,7 +27,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Seconds until the check says yes again, asked each second. */
+/** Seconds until the check reports writable again, polled each second. */
 async function secondsOfNo(): Promise<number> {
   for (let seconds = 0; ; seconds += 1) {
     if (await check()) return seconds;
@@ -37,7 +40,7 @@ it('writes nothing while nothing is refused', async () => {
   expect(tried).toBe(0);
 });
 
-it('says no from the refusal until a change is taken, and tries none at once', async () => {
+it('reports read-only from a refusal until a write succeeds, and does not probe at once', async () => {
   refusedAtMs = performance.now();
   takes = false;
   expect([await check(), tried]).toEqual([false, 0]);
@@ -47,7 +50,7 @@ it('says no from the refusal until a change is taken, and tries none at once', a
   expect([await check(), await check(), tried]).toEqual([true, true, 2]);
 });
 
-it('says no twice as long after each relapse, up to a minute, and forgets it after a good one', async () => {
+it('doubles the read-only time after each relapse, up to a minute, and resets it after a long success', async () => {
   const held: number[] = [];
   for (let relapse = 0; relapse < 8; relapse += 1) {
     vi.advanceTimersByTime(1000);
@@ -60,7 +63,7 @@ it('says no twice as long after each relapse, up to a minute, and forgets it aft
   expect(await secondsOfNo()).toBe(2);
 });
 
-it('counts a refusal that comes while it tries', async () => {
+it('counts a refusal that arrives during a probe', async () => {
   refusedAtMs = performance.now();
   vi.advanceTimersByTime(5000);
   const asking = check();

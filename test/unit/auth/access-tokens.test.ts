@@ -1,4 +1,6 @@
-/** Guarantees of access tokens: good for 900 seconds, only as we signed them, only for what they say. */
+/**
+ * Tests access tokens: valid for 900 seconds, only with our signature, and only for their claims.
+ */
 import {
   createHmac,
   createPrivateKey,
@@ -48,7 +50,7 @@ async function partsOf(
 }
 
 describe('an access token', () => {
-  it('says to whom and to what it was given, also when bound to a workspace', async () => {
+  it('states its subject and audience, also when bound to a workspace', async () => {
     expect(await tokens.verify(await tokens.issue(grant, now), now)).toEqual(grant);
     const bound = {
       ...grant,
@@ -58,16 +60,19 @@ describe('an access token', () => {
     expect(await tokens.verify(await tokens.issue(bound, now), now)).toEqual(bound);
   });
 
-  it.each([0, 899_000, 899_999, 900_000])('is good %i ms after it was issued', async (age) => {
-    const token = await tokens.issue(grant, now);
-    expect(await tokens.verify(token, now + age)).toEqual(grant);
-  });
+  it.each([0, 899_000, 899_999, 900_000])(
+    'accepts a token %i ms after it was issued',
+    async (age) => {
+      const token = await tokens.issue(grant, now);
+      expect(await tokens.verify(token, now + age)).toEqual(grant);
+    },
+  );
 
-  it.each([901_000, 3_600_000])('is refused %i ms after it was issued', async (age) => {
+  it.each([901_000, 3_600_000])('rejects a token %i ms after it was issued', async (age) => {
     await refused(await tokens.issue(grant, now), now + age);
   });
 
-  it('is good on every replica that has the same master key, and on no other', async () => {
+  it('is valid on every replica with the same master key, and on no other', async () => {
     const token = await tokens.issue(grant, now);
     expect(await createAccessTokens({ tokenSigningSeed: seed }).verify(token, now)).toEqual(grant);
     const other = createAccessTokens({ tokenSigningSeed: Buffer.alloc(32, 2) });
@@ -85,7 +90,7 @@ describe('an access token', () => {
     });
   });
 
-  it('is refused when any byte of it was changed', async () => {
+  it('rejects a token in which any byte was changed', async () => {
     const token = await tokens.issue(grant, now);
     await fc.assert(
       fc.asyncProperty(fc.nat({ max: token.length - 2 }), fc.nat({ max: 61 }), async (at, pick) => {
@@ -156,7 +161,7 @@ describe('an access token', () => {
     await fc.assert(fc.asyncProperty(fc.string(), (text) => refused(text).then(() => {})));
   });
 
-  it('refuses in a way that callers can tell from a fault of ours', async () => {
+  it('rejects with an error that callers can distinguish from an internal fault', async () => {
     await expect(tokens.verify('a.b.c', now)).rejects.toBeInstanceOf(ApiError);
   });
 });

@@ -1,4 +1,4 @@
-/** Guarantees of credentials that need no look-up: what is malformed never reaches the database. */
+/** Checks that malformed credentials never reach the database. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../../src/auth/access-token.ts';
@@ -15,7 +15,7 @@ import type { Principal } from '../../../src/auth/principal.ts';
 import { isWellFormedApiKey, makeApiKey } from '../../../src/model/people/credentials.ts';
 import type { Db } from '../../../src/store/connection/db.ts';
 
-/** Any use of it is an error of its own, so a 401 proves that there was none. */
+/** Throws a distinct error on any use, so that a 401 proves that there was no look-up. */
 const tripwire = new Proxy({} as Db, {
   get: () => {
     throw new Error('the database was asked');
@@ -46,7 +46,7 @@ function attempt(offered: Partial<AdminCredentials>, accepts = everything): Prom
 const unauthorized = { kind: 'unauthorized', message: 'Unauthorized access' };
 
 describe('a malformed credential', () => {
-  it('as an API key is refused without a look-up, whatever it is', async () => {
+  it('rejects any malformed API key without a look-up', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (gatewayKey) => {
         fc.pre(!isWellFormedApiKey(gatewayKey));
@@ -58,7 +58,7 @@ describe('a malformed credential', () => {
     );
   });
 
-  it('is also a key with one character mistyped', async () => {
+  it('includes a key with one mistyped character', async () => {
     const key = makeApiKey('');
     await expect(attempt({ gatewayKey: key })).rejects.toThrow('the database was asked');
     for (let at = 0; at < key.length; at += 1) {
@@ -67,7 +67,7 @@ describe('a malformed credential', () => {
     }
   });
 
-  it('as an authorization is refused without a look-up, whatever it is', async () => {
+  it('rejects any malformed authorization without a look-up', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('', 'Bearer', 'bearer ', 'Bearer  ', 'Bearer ', 'Basic ', 'Digest '),
@@ -111,7 +111,7 @@ describe('authorisation', () => {
     scopes: ['configs.list'],
   };
 
-  it('passes whoever holds the scope and names the missing one to the others', () => {
+  it('passes a principal that holds the scope, and names the missing scope to others', () => {
     expect(() => authorise(caller, 'configs.list')).not.toThrow();
     expect(() => authorise(caller, 'configs.read')).toThrow('configs.read is missing');
   });

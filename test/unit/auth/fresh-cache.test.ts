@@ -1,4 +1,7 @@
-/** Guarantees of the short memory of authentication: bounded, shared by callers at once, never fresh for longer. */
+/**
+ * Tests the short-lived cache of authentication: bounded, shared by concurrent callers, never used
+ * beyond its lifetime.
+ */
 import { describe, expect, it } from 'vitest';
 import { createFreshCache } from '../../../src/auth/fresh-cache.ts';
 
@@ -12,7 +15,7 @@ function counting() {
 }
 
 describe('a cached value', () => {
-  it('is good for its time and not a millisecond longer', async () => {
+  it('is used for its lifetime and not a millisecond longer', async () => {
     const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
     const { requested, load } = counting();
     expect(await cache.get('a', 1000, load('first'))).toBe('first');
@@ -21,14 +24,14 @@ describe('a cached value', () => {
     expect(requested).toEqual(['first', 'third']);
   });
 
-  it('is read anew after the clock was set back', async () => {
+  it('is loaded again after the clock was set back', async () => {
     const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
     const { load } = counting();
     await cache.get('a', 1_000_000, load('first'));
     expect(await cache.get('a', 1000, load('second'))).toBe('second');
   });
 
-  it('is shared by those who ask at once, and not kept when it was nothing or failed', async () => {
+  it('is shared by concurrent callers, and not stored when it was undefined or failed', async () => {
     const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
     const { requested, load } = counting();
     const both = [cache.get('a', 0, load('one')), cache.get('a', 0, load('two'))];
@@ -42,7 +45,7 @@ describe('a cached value', () => {
     expect(requested).toEqual(['one', 'undefined', 'there', 'back']);
   });
 
-  it('is forgotten, the oldest first, beyond the bound', async () => {
+  it('is evicted, the oldest first, beyond the bound', async () => {
     const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 2 });
     const { load } = counting();
     for (const key of ['a', 'b', 'c']) await cache.get(key, 0, load(key));

@@ -1,4 +1,4 @@
-/** Guarantees of the keys: one for each purpose, and sealed values that cannot be altered or moved. */
+/** Tests the keyring: one key per purpose, and sealed values that cannot be altered or moved. */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ function sealerOf(fill: number, organisationId = 'a'): Sealer {
 const place = 'table|row|column';
 
 describe('a sealed value', () => {
-  it('is opened by what has sealed it', () => {
+  it('opens with the key that sealed it', () => {
     const sealer = sealerOf(1);
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, anywhere) => {
@@ -24,7 +24,7 @@ describe('a sealed value', () => {
     );
   });
 
-  it('is refused when any bit of it was altered, and when it is of another form', () => {
+  it('rejects a value with any altered bit, and a value of another form', () => {
     const sealer = sealerOf(1);
     const parts = sealer.seal('a secret', place).split('.');
     for (const at of [2, 3]) {
@@ -47,14 +47,14 @@ describe('a sealed value', () => {
     }
   });
 
-  it('is refused at another place, for another organisation, and by another key', () => {
+  it('rejects a value in another location, of another organisation, or under another key', () => {
     const sealed = sealerOf(1).seal('a secret', place);
     expect(() => sealerOf(1).unseal(sealed, 'table|other|column')).toThrow();
     expect(() => sealerOf(1, 'b').unseal(sealed, place)).toThrow();
     expect(() => sealerOf(2).unseal(sealed, place)).toThrow('under the key');
   });
 
-  it('is refused when its tag was cut short, at every length', () => {
+  it('rejects a value with a truncated tag, at every length', () => {
     const sealer = sealerOf(1);
     const parts = sealer.seal('a secret', place).split('.');
     const body = Buffer.from(parts[3]!, 'base64url');
@@ -64,7 +64,7 @@ describe('a sealed value', () => {
     }
   });
 
-  it('never looks the same twice, nor shows what it hides', () => {
+  it('never repeats, and never contains the plaintext', () => {
     const sealer = sealerOf(1);
     const all = Array.from({ length: 300 }, () => sealer.seal('canary', place));
     expect(new Set(all.flatMap((one) => one.split('.').slice(2))).size).toBe(600);

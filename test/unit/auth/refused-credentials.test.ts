@@ -1,4 +1,7 @@
-/** Guarantees of the counting of refused credentials: bounded whatever comes, one row a minute, none twice and none lost while the database is away. */
+/**
+ * Tests the counting of refused credentials: bounded memory, one row a minute, nothing counted
+ * twice, and nothing lost while the database is away.
+ */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type CountedRow, MinuteCounts } from '../../../src/auth/minute-counts.ts';
 import { RefusedCredentials, toRefusedCredential } from '../../../src/auth/refused-credentials.ts';
@@ -119,7 +122,7 @@ describe('refused credentials', () => {
     for (let time = 0; time < 100; time += 1)
       counted.record(toRefusedCredential(key), from('10.0.0.1'));
     await vi.advanceTimersByTimeAsync(3 * minuteMs);
-    // One that was written although nobody heard of it is the same when it is written again.
+    // A row that was written without a confirmation is identical when it is written again.
     expect(new Set(tried).size).toBe(1);
     expect(rows).toEqual([]);
     fault = null;

@@ -1,4 +1,4 @@
-/** Guarantees of the failure throttle: it counts by name and window, and its memory has an end. */
+/** Tests the failure throttle: it counts per name and window, in bounded memory. */
 import { describe, expect, it } from 'vitest';
 import { createFailureThrottle } from '../../../src/auth/failure-throttle.ts';
 

@@ -1,4 +1,7 @@
-/** Guarantees that a folder and a bucket keep bytes whole, give them back, and say one clear thing when they cannot. */
+/**
+ * Tests the folder and bucket stores: they keep bytes intact, return them, and report failures
+ * clearly.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,7 +48,7 @@ const inPieces = (bytes: Buffer, size: number) =>
 const wholeOf = async (pieces: AsyncIterable<Buffer>) =>
   Buffer.concat(await Array.fromAsync(pieces));
 
-/** As of a caller who goes away. */
+/** Fails after `after` bytes, like a caller who disconnects. */
 async function* cutOff(after: number): AsyncGenerator<Buffer> {
   yield* inPieces(content.subarray(0, after), 100_000);
   throw new Error('the caller has gone');
@@ -54,20 +57,17 @@ async function* cutOff(after: number): AsyncGenerator<Buffer> {
 const left = () => [...readdirSync(folder, { recursive: true }), ...bucket.objects()].map(String);
 
 describe.each(['a folder', 'a bucket'])('%s', (name) => {
-  it.each([0, 1, 4 * mebibyte, content.length])(
-    'gives back %i bytes as they were',
-    async (size) => {
-      const store = stores[name]!;
-      const bytes = content.subarray(0, size);
-      await store.write(key, inPieces(bytes, 70_001));
-      expect((await wholeOf(store.read(key, size))).equals(bytes)).toBe(true);
-      await store.delete(key);
-      await store.delete(key);
-      expect(left().filter((one) => one.includes(key.id))).toEqual([]);
-    },
-  );
+  it.each([0, 1, 4 * mebibyte, content.length])('returns %i bytes unchanged', async (size) => {
+    const store = stores[name]!;
+    const bytes = content.subarray(0, size);
+    await store.write(key, inPieces(bytes, 70_001));
+    expect((await wholeOf(store.read(key, size))).equals(bytes)).toBe(true);
+    await store.delete(key);
+    await store.delete(key);
+    expect(left().filter((one) => one.includes(key.id))).toEqual([]);
+  });
 
-  it('leaves nothing of what was cut off once that is deleted, and all of its neighbour', async () => {
+  it('removes everything of an interrupted write on deletion, and nothing of its neighbour', async () => {
     const store = stores[name]!;
     await store.write(twin, inPieces(content, mebibyte));
     const writing = store.write(key, cutOff(6 * mebibyte));
@@ -78,7 +78,7 @@ describe.each(['a folder', 'a bucket'])('%s', (name) => {
     await store.delete(twin);
   });
 
-  it('refuses a key that would lead elsewhere', async () => {
+  it('rejects a key that would leave the store', async () => {
     for (const id of ['../a', 'a/b', '', '.', 'a\0']) {
       await expect(
         stores[name]!.write({ ...key, id }, inPieces(content, mebibyte)),
@@ -86,7 +86,7 @@ describe.each(['a folder', 'a bucket'])('%s', (name) => {
     }
   });
 
-  it('says that what it kept is gone, or cut off', async () => {
+  it('reports a stored object that is missing or truncated', async () => {
     const store = stores[name]!;
     await expect(wholeOf(store.read(key, 5))).rejects.toThrow(BlobUnavailable);
     await store.write(key, inPieces(Buffer.from('hello'), 5));
@@ -96,14 +96,14 @@ describe.each(['a folder', 'a bucket'])('%s', (name) => {
 });
 
 describe('a folder', () => {
-  it('is not made where it is missing, as its volume is', async () => {
+  it('is not created when missing, because a missing folder means a missing volume', async () => {
     const missing = new Directory(join(folder, 'missing'));
     await expect(missing.write(key, inPieces(content, 1_000))).rejects.toThrow(
       /GATEWRIGHT_BLOB_DIR/,
     );
   });
 
-  it('says that its disk is full, and has room again for what is smaller', async (context) => {
+  it('reports a full disk, and accepts smaller objects afterwards', async (context) => {
     const disk = mountSmallDisk(4);
     if (disk === null) return context.skip('a small disk (mounting one takes root)');
     try {
@@ -119,7 +119,7 @@ describe('a folder', () => {
     }
   });
 
-  it('knows a file that was shortened from outside', async () => {
+  it('detects a file that was truncated from outside', async () => {
     const store = stores['a folder']!;
     await store.write(key, inPieces(content, mebibyte));
     truncateSync(join(folder, key.organisationId, key.id), 100);
@@ -131,7 +131,7 @@ describe('a folder', () => {
 });
 
 describe('a bucket', () => {
-  it('is asked again where it is busy, and told of where it stays so', async () => {
+  it('is called again when busy, and reported when it stays busy', async () => {
     let failures = 2;
     bucket.interfere = () => (failures-- > 0 ? 503 : null);
     await stores['a bucket']!.write(key, inPieces(content, mebibyte));
@@ -143,7 +143,7 @@ describe('a bucket', () => {
     expect(bucket.objects()).toEqual([]);
   });
 
-  it('is told of where the key is a wrong one or the service is away, without the key', async () => {
+  it('reports a wrong key or an unavailable service, without showing the key', async () => {
     const secretAccessKey = new Secret('wrong-secret', 'test');
     const credentials = { ...bucket.key, secretAccessKey };
     await using wrong = new S3({ ...bucket.place, credentials }, null, Date.now);
@@ -158,7 +158,7 @@ describe('a bucket', () => {
   });
 });
 
-describe('bytes that are cut anew', () => {
+describe('bytes that are divided into pieces', () => {
   it('returns the same bytes, in pieces of one size that nothing overwrites', async () => {
     for (const size of [1, 999, 1_000, 1_001, 5_000]) {
       const pieces = await Array.fromAsync(

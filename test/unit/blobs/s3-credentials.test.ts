@@ -1,4 +1,7 @@
-/** Guarantees that a pod without a key of its own signs requests to a bucket with what it is given for a while, and goes on when that ends. */
+/**
+ * Checks that a pod without a key of its own signs bucket requests with temporary credentials, and
+ * renews them when they expire.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,23 +18,26 @@ const key = { organisationId: 'b6e7a3f0-0000-4000-8000-000000000001', id: 'file_
 const content = Buffer.from('kept');
 
 let bucket: Bucket;
-/** Gives credentials for an hour, as STS does by a form, and an agent beside a pod by JSON. */
+/**
+ * Issues credentials for an hour: as STS does for a form, and as an agent next to a pod does in
+ * JSON.
+ */
 let giver: Server;
 let giverUrl: string;
 let folder: string;
 let tokenFile: string;
 let now: number;
 let given: number;
-/** What the giver was shown, each time. */
+/** The token or form of each request to the issuer. */
 let displayed: unknown[];
-/** In place of credentials. */
+/** The error code to return instead of credentials. */
 let refusal: string | null;
-/** Which of those that were given the bucket takes; null for the latest. */
+/** The number of the issued credentials that the bucket accepts; null for the latest. */
 let taken: number | null;
 
 beforeAll(async () => {
   bucket = await startBucket();
-  // The signature is judged by the server behind it, the token here.
+  // The server behind this hook verifies the signature; the hook verifies the token.
   bucket.interfere = (_, headers) => {
     return headers['x-amz-security-token'] === `session-${taken ?? given}` ? null : 'ExpiredToken';
   };
@@ -118,7 +124,7 @@ async function* pieces(): AsyncGenerator<Buffer> {
   yield content;
 }
 
-/** Whether it is written, read and deleted. */
+/** Writes, reads and deletes an object. */
 async function works(store: S3): Promise<void> {
   await store.write(key, pieces());
   expect(Buffer.concat(await Array.fromAsync(store.read(key, content.length)))).toEqual(content);
@@ -126,18 +132,21 @@ async function works(store: S3): Promise<void> {
   expect(bucket.objects()).toEqual([]);
 }
 
-it.each(Object.keys(sources))('%s is asked once by all, and again before the end', async (name) => {
-  await using store = openAs(sources[name]!());
-  await Promise.all(['a', 'b', 'c'].map((id) => store.write({ ...key, id }, pieces())));
-  for (const id of ['a', 'b', 'c']) await store.delete({ ...key, id });
-  expect(given).toBe(1);
-  now += 54 * minuteMs;
-  await works(store);
-  expect(given).toBe(1);
-  now += 2 * minuteMs;
-  await works(store);
-  expect(displayed).toEqual([requested[name], requested[name]]);
-});
+it.each(Object.keys(sources))(
+  '%s is called once for all concurrent requests, and again before expiry',
+  async (name) => {
+    await using store = openAs(sources[name]!());
+    await Promise.all(['a', 'b', 'c'].map((id) => store.write({ ...key, id }, pieces())));
+    for (const id of ['a', 'b', 'c']) await store.delete({ ...key, id });
+    expect(given).toBe(1);
+    now += 54 * minuteMs;
+    await works(store);
+    expect(given).toBe(1);
+    now += 2 * minuteMs;
+    await works(store);
+    expect(displayed).toEqual([requested[name], requested[name]]);
+  },
+);
 
 it('reuses credentials while they are valid, and reports a refusal without a secret', async () => {
   await using store = openAs(sources['a role by a token of the pod']!());

@@ -1,4 +1,4 @@
-/** Guarantees of credentials.json: what is written can be read, and what cannot be read is told without a secret. */
+/** Tests credentials.json: what is written can be read, and errors contain no secret. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('a credentials file', () => {
-  it('gives back what was written into it', async () => {
+  it('returns what was written into it', async () => {
     await using made = await createCredentialsFile(file);
     await made.write(text);
     expect(readCredentials(file, Credentials, advice)).toEqual({

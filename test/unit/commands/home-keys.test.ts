@@ -1,4 +1,7 @@
-/** Guarantees of the master key in a home: it is replaced by one that is on the disk before, and never lost. */
+/**
+ * Checks that the master key in a home is replaced only by a key that is already on disk, and is
+ * never lost.
+ */
 import { mkdtempDisposableSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,13 +16,13 @@ import type { MasterKeySettings } from '../../../src/settings/groups/master-keys
 const texts = ({ current, previous }: MasterKeySettings): string[] =>
   [current, ...previous].map((key) => key.reveal().toString('base64'));
 
-it('is kept until everything is under the next one, which a rotation that was broken off goes on with', async () => {
+it('keeps the old key until everything is under the next one, and a second run resumes a broken rotation', async () => {
   using home = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
   const first = createHomeKeys(home.path);
   const reported: string[][] = [];
   const dies = async (keys: MasterKeySettings) => {
     reported.push(texts(keys));
-    // Who runs meanwhile finds both.
+    // A concurrent process finds both keys.
     expect(texts(first.refresh())).toEqual(texts(keys));
     throw new Error('killed');
   };
@@ -35,7 +38,7 @@ it('is kept until everything is under the next one, which a rotation that was br
   expect(readdirSync(home.path).toSorted()).toEqual(['master.key', 'master.key.lock']);
 });
 
-it('is rotated by one at a time, and not where there is none', async () => {
+it('rotates in one process at a time, and only where there is a key', async () => {
   using home = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
   const rotate = async () => undefined;
   await expect(withNextKey(home.path, rotate)).rejects.toThrow('master.key is missing');

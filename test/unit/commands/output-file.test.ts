@@ -1,4 +1,4 @@
-/** Guarantees that a file which cannot be written ends a command before it has begun. */
+/** Checks that an output file that cannot be written ends a command before it starts. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ describe.each([
     ],
     ['file/it', 'FOLDER/file is a file and no folder; name another place'],
     ['there', 'that is a folder; name a file in it'],
-  ])('%s is refused with the fix, and no folder is made', async (name, message) => {
+  ])('rejects %s with the fix, and creates no folder', async (name, message) => {
     const before = readdirSync(folder, { recursive: true });
     const result = await runWords([command, `--${option}`, name, ...more], folder);
     const reported = `gatewright: --${option} ${name}: ${message.replaceAll('FOLDER', folder)}\n`;

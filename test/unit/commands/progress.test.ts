@@ -1,10 +1,13 @@
-/** Guarantees that progress is told at a terminal and to programs that ask for JSON, seldom, and leaves nothing behind. */
+/**
+ * Checks that progress is shown at a terminal and in JSON mode, at a limited rate, and leaves no
+ * traces.
+ */
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../../../src/commands/shared/progress.ts';
 import { TextOutput } from '../../../src/commands/shared/text-output.ts';
 
-/** What was written to a stream while so many changes were told of, one each `stepMs`. */
+/** Returns the output for the given number of changes, one each `stepMs`. */
 function written(
   { isTTY, form }: { isTTY: boolean; form: 'text' | 'json' },
   { total, stepMs }: { total: number; stepMs: number },
@@ -26,7 +29,7 @@ function written(
   return String(stream.read() ?? '');
 }
 
-/** What a terminal shows in the end: each line as the last of what was written over it. */
+/** The final content of a terminal: each line as last overwritten. */
 function screen(text: string): string[] {
   return text.split('\n').map((line) =>
     line
@@ -38,8 +41,8 @@ function screen(text: string): string[] {
 
 const terminal = { isTTY: true, form: 'text' } as const;
 
-describe('at a terminal', () => {
-  it('is a line of changes done, all changes and the time left, at most ten times a second', () => {
+describe('progress at a terminal', () => {
+  it('shows changes done, all changes and the time left in one line, at most ten times a second', () => {
     const text = written(terminal, { total: 400, stepMs: 25 });
     const lines = text.split('\r').filter((line) => line.trim() !== '');
     expect(lines[0]?.trim()).toBe('21 of 400 changes');
@@ -50,7 +53,7 @@ describe('at a terminal', () => {
     );
   });
 
-  it('is gone in the end, and before anything else is said', () => {
+  it('disappears at the end, and before any other output', () => {
     expect(screen(written(terminal, { total: 400, stepMs: 25 }))).toEqual(['']);
     expect(screen(written(terminal, { total: 400, stepMs: 25 }, 'waiting\n'))).toEqual([
       'waiting',
@@ -58,13 +61,13 @@ describe('at a terminal', () => {
     ]);
   });
 
-  it('is nothing for a run that is over at once', () => {
+  it('shows nothing for a run that finishes at once', () => {
     expect(written(terminal, { total: 40, stepMs: 10 })).toBe('');
   });
 });
 
-describe('elsewhere', () => {
-  it('is an event each five seconds where JSON is asked for', () => {
+describe('progress elsewhere', () => {
+  it('writes an event every five seconds in JSON mode', () => {
     const lines = written({ isTTY: false, form: 'json' }, { total: 400, stepMs: 30 })
       .trim()
       .split('\n');
@@ -74,7 +77,7 @@ describe('elsewhere', () => {
     ]);
   });
 
-  it('is nothing for people who read it later', () => {
+  it('writes nothing for people who read the output later', () => {
     expect(written({ isTTY: false, form: 'text' }, { total: 400, stepMs: 30 })).toBe('');
   });
 });

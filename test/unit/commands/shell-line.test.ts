@@ -1,4 +1,4 @@
-/** Guarantees that a command that is printed is read by a shell as the words that were meant. */
+/** Checks that a shell parses printed commands into the intended words. */
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -37,7 +37,7 @@ describe('a word', () => {
     '\u009b1',
     '=x',
     '',
-  ])('is taken by sh as it is, and obeyed by no terminal: %j', (word) => {
+  ])('passes sh unchanged, and triggers no terminal sequence: %j', (word) => {
     const written = shellWord(word);
     expect(printable(written)).toBe(written);
     expect(written).not.toContain('\n');
@@ -47,7 +47,7 @@ describe('a word', () => {
 });
 
 describe('a command', () => {
-  it('holds what was said, with words that look like options behind --', () => {
+  it('places words that look like options behind --', () => {
     expect(
       shellLine(clone, 'apply', ['gateway'], { owner: 'a b', yes: true, home: undefined }),
     ).toBe("bin/gatewright apply gateway --owner 'a b' --yes");
@@ -56,7 +56,7 @@ describe('a command', () => {
     );
   });
 
-  it('finds the program from anywhere, without a search path', () => {
+  it('finds the program from any directory, without a search path', () => {
     expect(shellLine('/elsewhere', 'plan', [], {})).toBe(
       `${shellWord(`${clone}/bin/gatewright`)} plan`,
     );

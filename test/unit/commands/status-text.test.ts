@@ -1,4 +1,4 @@
-/** Guarantees what the table of owners says is applied, and in which environment. */
+/** Tests the applied revision and the environment in the table of owners. */
 import { describe, expect, it } from 'vitest';
 import { appliedNow, statusText } from '../../../src/commands/status/status-text.ts';
 import type {
@@ -47,7 +47,7 @@ const displayed = (...owners: SyncStatus[]): string[][] =>
     .map((line) => line.split(/ {2,}/));
 
 describe('the applied revision', () => {
-  it('is what was rolled back to, of the owner and all its workspaces, until somebody resumes', () => {
+  it('is the revision of the rollback, for the owner and all its workspaces, until the resume', () => {
     const reason = `rolled back to revision 12 (commit ${older.slice(0, 12)})`;
     const status = statusOf({ workspaces }, suspension({ reason, ...rolledBack }));
     expect(appliedNow(status)).toEqual({ revision: 12, commit: older });

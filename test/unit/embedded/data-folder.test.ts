@@ -1,11 +1,11 @@
-/** Guarantees that a run of tests keeps its databases in memory only where they have room. */
+/** Checks that the tests place databases in memory only where there is enough room. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { folderOfData } from '../../support/database/database-server.ts';
 import { mountSmallDisk, unmountSmallDisk } from '../../support/database/small-disk.ts';
 
-/** As much as containers have unless told otherwise. */
+/** The default size of /dev/shm in containers. */
 const disk = mountSmallDisk(64);
 afterAll(() => disk !== null && unmountSmallDisk(disk));
 

@@ -1,4 +1,7 @@
-/** Guarantees which answers are given again, to whom, for how long, and in how much memory. */
+/**
+ * Tests the response cache: which responses are reused, for whom, for how long, and in how much
+ * memory.
+ */
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { type Exchange, ownHeaders } from '../../../src/gateway/callers/exchange.ts';
@@ -13,7 +16,7 @@ const settings = {
 const text = '{"model":"m","messages":[{"role":"user","content":"hello"}],"seed":1}';
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
-/** What is asked, and who asks. */
+/** A request and its caller. */
 interface Asking {
   readonly organisation?: string;
   readonly workspace?: string;
@@ -87,7 +90,7 @@ describe('requests', () => {
     ['of streams', { body: text.replace('{', '{"stream":true,') }],
     ['that only read', { method: 'GET' }],
     ['whose answers the provider remembers', { path: '/responses' }],
-  ])('%s have no part in the cache', (_, asking) => {
+  ])('ignores %s', (_, asking) => {
     expect(useOf(asking).key).toBeNull();
   });
 
@@ -98,12 +101,12 @@ describe('requests', () => {
   });
 });
 
-describe('an answer', () => {
+describe('a cached response', () => {
   const body = Buffer.from('{"choices":[]}');
   const use = useOf({});
   const mark = use.key!;
 
-  it('is given again until it is older than the one who asks allows', () => {
+  it('is returned until it exceeds the maximum age of the caller', () => {
     const cache = new ResponseCache();
     cache.add(mark, { status: 200, headers: json, body }, 1_000);
     expect(cache.find(use, 60_999)).toMatchObject({ status: 200, body });
@@ -111,7 +114,7 @@ describe('an answer', () => {
     expect(cache.find({ ...use, maxAgeMs: 70_000 }, 61_000)).not.toBeNull();
   });
 
-  it('is asked for anew where the caller forces it', () => {
+  it('is bypassed when the caller forces a refresh', () => {
     const cache = new ResponseCache();
     cache.add(mark, { status: 200, headers: json, body }, 0);
     const forced = useOf({ headers: { 'x-gateway-cache-force-refresh': 'True' } });
@@ -131,7 +134,7 @@ describe('an answer', () => {
     expect(cache.find(use, 1)).toBeNull();
   });
 
-  it('goes when there are too many, the least recently asked for first', () => {
+  it('is evicted beyond the bounds, the least recently used first', () => {
     const cache = new ResponseCache(3 * 1_600);
     const object = { status: 200, headers: json, body: Buffer.from(`{"a":"${'x'.repeat(993)}"}`) };
     for (const one of ['a', 'b', 'c']) cache.add(one, object, 0);
@@ -139,7 +142,7 @@ describe('an answer', () => {
     cache.add('d', object, 0);
     const stored = ['a', 'b', 'c', 'd'].filter((one) => cache.find({ ...use, key: one }, 1));
     expect(stored).toEqual(['a', 'c', 'd']);
-    // The same one again takes no more room.
+    // Adding the same response again takes no more room.
     for (let at = 0; at < 100; at += 1) cache.add('d', object, 0);
     expect(cache.find({ ...use, key: 'a' }, 1)).not.toBeNull();
   });

@@ -1,4 +1,7 @@
-/** Guarantees that a target that fails is left alone, and that one call at a time finds out whether it is back. */
+/**
+ * Checks that a failing target is paused, and that one request at a time tests whether it has
+ * recovered.
+ */
 import { beforeEach, expect, it } from 'vitest';
 import { Breakers } from '../../../src/gateway/calls/breaker.ts';
 import {
@@ -27,7 +30,7 @@ beforeEach(() => {
   breakers = new Breakers(() => nowMs);
 });
 
-it('as many failures in a row as are allowed open it for the pause, those of one config only', () => {
+it('opens for the pause after the allowed number of consecutive failures, in one config only', () => {
   note(503, 200, 503);
   expect(isOpen()).toBe(false);
   note(null);
@@ -74,7 +77,7 @@ it('passes the trial on when a request learns nothing or never ends', () => {
   expect(breakers.begin('m', leaf)).toBe(true);
 });
 
-it('answers to calls from before the pause neither lengthen nor shorten it', () => {
+it('ignores responses to calls from before the pause', () => {
   note(503, 503, 503, 200, 503);
   nowMs += 29_999;
   expect(isOpen()).toBe(true);

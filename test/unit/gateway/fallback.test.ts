@@ -1,4 +1,4 @@
-/** Guarantees that requests that fall back at the same time keep to what they learn from each other of a target. */
+/** Checks that concurrent requests share what they learn about a failing target. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
@@ -14,12 +14,12 @@ import {
 
 let nowMs = 0;
 let breakers: Breakers;
-/** Paths of the targets that were called, in order. */
+/** Paths of the called targets, in order. */
 let called: string[];
-/** What each target answers. */
+/** The status that each target returns. */
 let statuses: Record<string, number>;
 
-/** One that is left alone after one failure. */
+/** A target that is paused after one failure. */
 const watched = (provider: string) => ({
   provider,
   cb_config: { failure_threshold: 1, cooldown_interval: 30_000 },
@@ -27,7 +27,7 @@ const watched = (provider: string) => ({
 const falling = (...targets: readonly object[]) =>
   buildConfigTree({ strategy: { mode: 'fallback' }, targets });
 
-/** The statuses that so many callers get who ask at once. */
+/** Returns the statuses of so many concurrent requests. */
 async function ask(root: ConfigNode, callers: number): Promise<number[]> {
   const requested = Array.from({ length: callers }, async () => {
     const response = new ServerResponse(new IncomingMessage(new Socket()));

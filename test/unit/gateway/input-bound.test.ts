@@ -1,4 +1,7 @@
-/** Guarantees that the input of a request is never taken for less than a provider may count, and pictures in it not for text. */
+/**
+ * Checks that the input bound of a request is never below the provider's count, and that pictures
+ * do not count as text.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inputBound } from '../../../src/gateway/metering/input-bound.ts';
@@ -8,7 +11,7 @@ const open = 1_000_000;
 const tooling = 1_024;
 const inline = `data:image/png;base64,${'A'.repeat(10_000)}`;
 
-/** What is reserved beyond a token for a byte of the body. */
+/** The reserved tokens beyond one per byte of the body. */
 function beyondBytes(params: Record<string, unknown>, model = 'gpt-5'): number {
   const { length } = Buffer.from(JSON.stringify(params));
   return inputBound(params, length, model).inputTokens - length;
@@ -40,7 +43,11 @@ describe('the input of a request', () => {
     ['a document in words', stated({ type: 'document', source: { type: 'text', data: 'hi' } }), 0],
     ['two pictures by address', stated(url, url), 2 * picture],
     ['a picture by id', { input: [{ content: [{ type: 'input_image', file_id: 'f' }] }] }, picture],
-    ['a picture of Anthropic', stated({ type: 'image', source: { type: 'url', url: 'u' } }), picture],
+    [
+      'a picture of Anthropic',
+      stated({ type: 'image', source: { type: 'url', url: 'u' } }),
+      picture,
+    ],
     [
       'a picture in the result of a tool',
       stated({
@@ -79,15 +86,15 @@ describe('the input of a request', () => {
       { input: [{ content: [{ type: 'input_image', image_url: inline }] }] },
     ],
     ['Anthropic', stated({ type: 'image', source: { type: 'base64', data: 'A'.repeat(10_022) } })],
-  ])('does not count the bytes of a picture in the format of %s as text', (_, params) => {
+  ])('excludes the bytes of a picture in the format of %s from the text', (_, params) => {
     expect(beyondBytes(params)).toBe(picture - inline.length);
   });
 
-  it('has more tokens for a picture where the model counts more', () => {
+  it('reserves more tokens for a picture where the model counts more', () => {
     expect(beyondBytes(stated(url), 'gpt-4o-mini-2024-07-18')).toBe(49_152);
   });
 
-  it('is judged whatever it looks like, and never below its text', () => {
+  it('bounds input of any shape, and never below its text', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (more, messages) => {
         expect(beyondBytes({ ...more, messages, input: messages })).toBeGreaterThanOrEqual(0);

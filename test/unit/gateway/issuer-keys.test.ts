@@ -1,4 +1,7 @@
-/** Guarantees that keys of issuers are fetched seldom, whoever asks, and that what cannot be known is told apart from what is not there. */
+/**
+ * Checks that issuer keys are fetched rarely, and that an unknown key is distinguished from an
+ * unavailable issuer.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IssuerKeys, IssuerKeysUnavailable } from '../../../src/gateway/callers/issuer-keys.ts';
 import { IssuerOrigins } from '../../../src/gateway/callers/issuer-origins.ts';
@@ -11,7 +14,7 @@ import { eventually } from '../../support/server/eventually.ts';
 
 let issuer: TokenIssuer;
 let origins: Pick<IssuerOrigins, 'at'>;
-/** That of `origins` unless a test has others. */
+/** The default of `origins`; tests may pass others. */
 let direct: Origins;
 let failures: unknown[];
 let nowMs: number;
@@ -168,7 +171,7 @@ describe('a key set', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('yields no key that is a secret, for encryption, for another algorithm, broken or of a name that others have', async () => {
+  it('ignores a key that is a secret, for encryption, for another algorithm, broken, or of a duplicate id', async () => {
     const { jwk } = await issuer.addKey('good');
     issuer.published.push(
       { kty: 'oct', k: 'c2VjcmV0', kid: 'secret' },

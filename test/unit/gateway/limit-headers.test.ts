@@ -1,4 +1,4 @@
-/** Guarantees how answers tell what is left of limits, in the words that clients read. */
+/** Tests the response headers that report the remaining limits. */
 import { describe, expect, it } from 'vitest';
 import { addLimitHeaders } from '../../../src/gateway/metering/limit-headers.ts';
 import type { Limit } from '../../../src/ledger/limit.ts';

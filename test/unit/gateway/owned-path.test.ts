@@ -1,11 +1,14 @@
-/** Guarantees that whatever clients of OpenAI and of Anthropic can have kept at a provider has an owner, or a reason why it has none. */
+/**
+ * Checks that every request of the OpenAI and Anthropic SDKs that stores something at a provider
+ * maps to an owner, or has a reason why not.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { isAccountPath, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
 import { clientRequests } from '../../support/interface/client-requests.ts';
 
-/** What neither makes anything that is kept nor names it in its path. */
+/** Requests that neither create a stored object nor name one in their path. */
 const storedByNobody = new Map([
   ['POST /chat/completions', 'asks a model; what it stores or speaks is noted by its answer'],
   ['POST /messages', 'asks a model; containers and files of its code are noted by its answer'],
@@ -48,7 +51,7 @@ const helpers = [
   'verifySignature',
   'parseUnverified',
 ];
-/** Which are no helpers where the client has no other name for the request. */
+/** These are no helpers where the client has no other name for the request. */
 const sendersInSpite = new Set(['files.upload', 'beta.files.upload']);
 const isHelper = (name: string): boolean =>
   helpers.includes(name.split('.').at(-1)!) && !sendersInSpite.has(name);
@@ -95,7 +98,7 @@ describe.each(byClient)('all requests of the %s client', (_, requests) => {
 });
 
 describe('a path of a model with an encoded slash in its id', () => {
-  it('is taken for nothing that is owned, as the same path with a plain one is', () => {
+  it('matches no owned path, encoded or not', () => {
     for (const id of ['org/name', 'files/file-1', 'responses/resp_1', 'organization/users']) {
       for (const written of [id, encodeURIComponent(id)]) {
         const path = `/models/${written}`;

@@ -1,4 +1,7 @@
-/** Knows that a body is read alike however its bytes come, and that the next request of its connection is served. */
+/**
+ * Checks that a body is read the same however its bytes arrive, and that the next request of the
+ * connection is served.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -11,7 +14,7 @@ const turns: Record<string, () => Promise<unknown>> = {
   'in the step of its headers': async () => undefined,
   'a turn later': () => nextTurn(),
 };
-/** Told of each request, in order; how it ended for who reads it. */
+/** The outcome of each request, in order, as its reader saw it. */
 let read: string[] = [];
 let wait = turns['a turn later']!;
 
@@ -36,7 +39,10 @@ function head(...lines: readonly string[]): string {
 
 const last = `GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`;
 
-/** Each piece is written when the one before has been taken; yields what was answered until the connection closed. */
+/**
+ * Writes each piece after the previous one was taken, and returns the responses until the
+ * connection closes.
+ */
 async function send(...pieces: readonly string[]): Promise<string> {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setNoDelay();
   let answered = '';
@@ -51,7 +57,7 @@ async function send(...pieces: readonly string[]): Promise<string> {
   return answered;
 }
 
-describe.each(Object.keys(turns))('a body that is asked for %s', (name) => {
+describe.each(Object.keys(turns))('a body requested %s', (name) => {
   beforeAll(() => {
     wait = turns[name]!;
   });
@@ -117,7 +123,7 @@ test.each([
   ['{"a":1,"\\\\":1}', '{"a":1,"\\u006e":128}', ['a', 'n']],
   ['{"b":1,"x_\\\\u0":1}', '{"b":1,"x_\\u0041y\\u005f":128}', ['b', 'x_Ay_']],
   ['{"c":1}', '{"c":1,"\\\\u0061":1,"\\\\\\u0061":2}', ['c', '\\u0061', '\\a']],
-])('names of members are read as they are after a body with %s', (before, text, names) => {
+])('decodes member names correctly after the body %s', (before, text, names) => {
   const pad = 'x'.repeat(10_000);
   parseParams(Buffer.from(before));
   expect(Object.keys(parseParams(Buffer.from(text)))).toEqual(names);

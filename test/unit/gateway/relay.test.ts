@@ -1,4 +1,4 @@
-/** Guarantees that a caller who takes nothing of its answer does not keep the provider's connection. */
+/** Checks that a caller who stops reading does not hold the provider's connection. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -48,7 +48,7 @@ it.each(['text/event-stream', 'application/json'])(
         body: null,
         silenceTimeoutMs: 60_000,
       });
-      await call.begun;
+      await call.responseStarted;
       const end = await relay(call, {
         response,
         caller: new Caller(response),
@@ -74,7 +74,7 @@ it.each(['text/event-stream', 'application/json'])(
 );
 
 it.each(['text/event-stream', 'Text/Event-Stream; charset=UTF-8'])(
-  'knows a stream by %s',
+  'recognises a stream by %s',
   (type) => {
     expect(isEventStream({ 'content-type': type })).toBe(true);
   },

@@ -1,4 +1,7 @@
-/** Guarantees that a provider is left alone for as long as it asks, in whichever way, and that what it cannot mean is not heeded. */
+/**
+ * Checks that retries honour the delay that a provider requests in any form, and ignore invalid
+ * values.
+ */
 import { expect, it } from 'vitest';
 import { retryAfterMs } from '../../../src/gateway/calls/retry-after.ts';
 
@@ -42,7 +45,7 @@ it.each([
   'Sun, 99 Nov 2026 12:00:30 GMT',
   'Sun Nov 22 12:00:30 2026',
   '2026-11-22T12:00:30Z',
-])('%j says nothing', (text) => {
+])('ignores %j', (text) => {
   expect(retryAfterMs({ 'retry-after': text }, now)).toBeNull();
 });
 

@@ -1,4 +1,7 @@
-/** Guarantees that requests are traced as the samplers of OpenTelemetry say, and the same ones by all who go by one ratio. */
+/**
+ * Checks that sampling follows the OpenTelemetry samplers and selects the same traces on every
+ * replica of one ratio.
+ */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { isSampled } from '../../../src/gateway/logs/sampler.ts';

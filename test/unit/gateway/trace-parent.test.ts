@@ -1,4 +1,4 @@
-/** Guarantees which headers `traceparent` are taken for the place of a caller in a trace. */
+/** Checks which `traceparent` headers are accepted as the parent span of a request. */
 import { describe, expect, it } from 'vitest';
 import { readTraceParent, traceParentText } from '../../../src/gateway/logs/trace-parent.ts';
 
@@ -13,7 +13,7 @@ describe('a traceparent', () => {
     ['with flags that nobody knows, without those', `00-${traceId}-${spanId}-fd`, 1],
     ['of a later version', `cc-${traceId}-${spanId}-01`, 1],
     ['of a later version that says more', `cc-${traceId}-${spanId}-01-what-the-future`, 1],
-  ])('%s is taken', (_, value, flags) => {
+  ])('accepts a header that %s', (_, value, flags) => {
     expect(readTraceParent(value)).toEqual({ traceId, spanId, flags });
   });
 
@@ -34,7 +34,7 @@ describe('a traceparent', () => {
     expect(readTraceParent(value)).toBeNull();
   });
 
-  it('is written as it is read', () => {
+  it('serialises to the header that was parsed', () => {
     const text = `00-${traceId}-${spanId}-01`;
     expect(traceParentText(readTraceParent(text)!)).toBe(text);
   });

@@ -1,4 +1,4 @@
-/** Guarantees in which order requests go on that have waited for each other. */
+/** Checks the order in which waiting requests proceed. */
 import { expect, it } from 'vitest';
 import {
   addActiveRequest,
@@ -19,7 +19,7 @@ function walkers(names: readonly string[]) {
   return { steps, walked: Promise.all(names.map(walk)) };
 }
 
-it('lets those go on together who wait, in their order, and those who wait again in the next turn', async () => {
+it('releases all waiting requests together in their order, and later ones in the next turn', async () => {
   const { steps, walked } = walkers(['a', 'b', 'c']);
   await walked;
   expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2']);
@@ -35,7 +35,7 @@ it('waits for a turn while another request is active', async () => {
   removeActiveRequest();
 });
 
-it('lets the only one go on at once', async () => {
+it('releases a single request at once', async () => {
   const { steps, walked } = walkers(['a']);
   setImmediate(() => steps.push('turn'));
   await walked;

@@ -1,4 +1,4 @@
-/** Guarantees that no request can use more than the most that is told of it, however it says what it wants. */
+/** Checks that no request can use more than its computed bound, whatever parameters it has. */
 import { describe, expect, it } from 'vitest';
 import { boundOf, outputClamps, unboundedParam } from '../../../src/gateway/metering/bound.ts';
 import { endpointOf } from '../../../src/model/services/endpoint.ts';
@@ -56,7 +56,7 @@ it.each([
   [{ max_tokens: 1e300 }, 'max_tokens'],
   [{ n: 2, max_tokens: 7 }, null],
   [{ n: null }, null],
-])('%j could be read as another number than it is here: %s', (params, name) => {
+])('rejects %j, which a provider could read as another number: %s', (params, name) => {
   expect(unboundedParam(chat, params)).toBe(name);
 });
 
@@ -66,6 +66,6 @@ it.each([
   '/Chat/Completions',
   '/chat/%63ompletions',
   '/chat/%43OMPLETIONS//',
-])('%s is metered as what a provider may read in it', (path) => {
+])('meters %s as the number that a provider may read', (path) => {
   expect(endpointOf(path)).toBe(chat);
 });

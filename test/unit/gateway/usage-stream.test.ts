@@ -1,4 +1,6 @@
-/** Guarantees that a stream that is looked through for its usage keeps its bytes, however its provider cuts it. */
+/**
+ * Checks that a stream that is scanned for usage keeps its bytes, however the provider splits it.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { UsageStream } from '../../../src/gateway/metering/usage-stream.ts';
@@ -6,7 +8,7 @@ import { UsageStream } from '../../../src/gateway/metering/usage-stream.ts';
 const usage = '{"prompt_tokens":11,"completion_tokens":4}';
 const aside = `data: {"choices":[],"usage":${usage}}`;
 
-/** Lines of every kind, save for the one that is taken out. */
+/** Lines of every kind except the removed event. */
 const plainLine = fc.oneof(
   fc.constantFrom(
     '',
@@ -28,7 +30,7 @@ const plainLine = fc.oneof(
 const ending = fc.constantFrom('\n', '\r\n');
 const line = fc.record({ text: plainLine, end: ending });
 
-/** The bytes in pieces, cut where the numbers say. */
+/** Splits the bytes at the given positions. */
 function cutInto(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted(
     (a, b) => a - b,
@@ -55,7 +57,7 @@ describe('a stream', () => {
     );
   });
 
-  it('loses the event that was asked for by the gateway and nothing else, wherever it is cut', () => {
+  it('removes only the usage event that the gateway requested, wherever it is cut', () => {
     fc.assert(
       fc.property(
         fc.array(line),
@@ -75,7 +77,7 @@ describe('a stream', () => {
     );
   });
 
-  it.each([true, false])('says what it used in an event behind which nothing comes', (takesOut) => {
+  it.each([true, false])('reports usage from a final event without an end', (takesOut) => {
     const text = `data: {"choices":[]}\n\n${aside}`;
     const stream = new UsageStream(takesOut);
     expect(passed(stream, [bytesOf(text)])).toBe(takesOut ? 'data: {"choices":[]}\n\n' : text);
@@ -91,7 +93,7 @@ describe('a stream', () => {
     expect(stream.pass(Buffer.from('\n')).length).toBe(sums.at(-1)! + 1);
   });
 
-  it('keeps the end of a line that was too long, though it looks like an event', () => {
+  it('passes the end of a line that was too long, even when it looks like an event', () => {
     const stream = new UsageStream(true);
     const long = Buffer.alloc(300 * 1024, 'x');
     const out = passed(stream, [long, bytesOf(`${aside}\n\n`)]);

@@ -1,4 +1,7 @@
-/** Guarantees that the shared clock rules, and that only what delays cannot explain counts as a deviation. */
+/**
+ * Checks that the shared clock takes precedence, and that only a difference beyond delays counts as
+ * a deviation.
+ */
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { createSharedClock, describeDeviation, keepMeasuring } from '../../../src/clock.ts';
@@ -6,7 +9,7 @@ import { createSharedClock, describeDeviation, keepMeasuring } from '../../../sr
 const dayMs = 86_400_000;
 
 describe('the shared clock', () => {
-  it('sets right a process clock that is wrong, from the first measurement on', async () => {
+  it('corrects a wrong process clock from the first measurement on', async () => {
     let own = 50 * dayMs;
     const clock = createSharedClock(
       { now: () => own, monotonicMs: () => own },
@@ -18,7 +21,7 @@ describe('the shared clock', () => {
     expect(Math.abs(clock.now() - (10 * dayMs + 1000))).toBeLessThan(1000);
   });
 
-  it('is the process clock where nothing proves it wrong', async () => {
+  it('equals the process clock when nothing proves that wrong', async () => {
     const times = fc.integer({ min: 0, max: 2 ** 42 });
     await fc.assert(
       fc.asyncProperty(times, async (now) => {
@@ -32,7 +35,7 @@ describe('the shared clock', () => {
     );
   });
 
-  it('keeps what it knew while the shared clock does not answer', async () => {
+  it('keeps its correction while the shared clock does not answer', async () => {
     let answers = true;
     const clock = createSharedClock({ now: () => 9_000, monotonicMs: () => 9_000 }, async () => {
       if (!answers) throw new Error('away');
@@ -44,7 +47,7 @@ describe('the shared clock', () => {
     expect(clock.now()).toBe(1_000);
   });
 
-  it('goes on as time does, however the process clock is set meanwhile, and knows of a sleep once it is measured', async () => {
+  it('advances monotonically when the process clock is set, and detects a suspend at the next measurement', async () => {
     const steps = fc.array(
       fc.record({
         setMs: fc.integer({ min: -40 * dayMs, max: 40 * dayMs }),
@@ -74,7 +77,7 @@ describe('the shared clock', () => {
     );
   });
 
-  it('is measured again and again, after a failure too, one measurement at a time, until it is disposed of', async () => {
+  it('repeats the measurement, also after a failure, one at a time, until disposed of', async () => {
     let running = 0;
     let count = 0;
     const again = Promise.withResolvers<void>();

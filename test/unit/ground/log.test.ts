@@ -1,4 +1,4 @@
-/** Guarantees that whatever is logged is one bounded JSON line without credentials. */
+/** Checks that each log entry is one bounded JSON line without credentials. */
 
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
@@ -41,7 +41,7 @@ describe('a log line', () => {
     expect(lines().map((line) => JSON.parse(line).msg)).toEqual(['loud']);
   });
 
-  it('stays one line whatever control characters are in it', () => {
+  it('stays one line with any control characters', () => {
     const { log, lines } = capture();
     log.info({ name: 'a\n{"level":"fatal"}\r\u2028' }, 'x\n\u001b[31my\u0000');
     expect(lines()).toHaveLength(1);
@@ -63,7 +63,7 @@ describe('a log line', () => {
     expect(JSON.parse(lines()[0]!).cutBytes).toBeGreaterThan(logLineBytesMax);
   });
 
-  it('survives circles, big integers and objects that cannot be written', () => {
+  it('survives cycles, big integers and objects that cannot be serialised', () => {
     const { log, lines } = capture();
     const circle: Record<string, unknown> = { big: 1n };
     circle.self = circle;
@@ -129,7 +129,7 @@ describe('credentials', () => {
 });
 
 describe('a destination', () => {
-  /** A stream whose reader takes nothing until it is told to. */
+  /** A stream whose reader takes nothing until it is released. */
   function stalled() {
     const lines: { n?: number; lostLines?: number }[] = [];
     let resume: (() => void) | null = null;

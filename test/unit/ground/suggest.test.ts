@@ -1,4 +1,7 @@
-/** Guarantees of the hints: near words are found whatever their dress, far ones and the word itself never. */
+/**
+ * Tests suggestions: similar words are found regardless of case and separators, others and the word
+ * itself never.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { didYouMean, nearest } from '../../../src/suggest.ts';
@@ -14,7 +17,7 @@ describe('a hint', () => {
     expect(nearest(word, candidates)).toBe(meant);
   });
 
-  it('is the same in whatever order the candidates come', () => {
+  it('is the same for any order of candidates', () => {
     const candidates = fc.shuffledSubarray(['cat', 'car', 'can', 'cap'], { minLength: 4 });
     fc.assert(
       fc.property(candidates, (some) => {
@@ -23,7 +26,7 @@ describe('a hint', () => {
     );
   });
 
-  it('never names the word that was just refused', () => {
+  it('never suggests the rejected word itself', () => {
     const word = fc.string({ minLength: 1 });
     fc.assert(
       fc.property(word, fc.array(word), (refused, others) => {
@@ -33,7 +36,7 @@ describe('a hint', () => {
     expect(didYouMean('plan', ['plan'])).toBeUndefined();
   });
 
-  it('stays within the number of edits that its asker allows', () => {
+  it('stays within the number of edits that the caller allows', () => {
     expect(nearest('DB_PASSS', ['DB_PASS'], 1)).toBe('DB_PASS');
     expect(nearest('DB_PASSSS', ['DB_PASS'], 1)).toBeUndefined();
     expect(nearest('db-pass', ['DB_PASS'], 0)).toBe('DB_PASS');

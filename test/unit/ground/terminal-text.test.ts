@@ -1,4 +1,7 @@
-/** Guarantees that text reaches a terminal with nothing in it that the terminal obeys, and JSON whole. */
+/**
+ * Checks that text contains no terminal control characters when printed, and that JSON stays
+ * intact.
+ */
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -6,10 +9,13 @@ import { TextOutput } from '../../../src/commands/shared/text-output.ts';
 import { createLog } from '../../../src/log.ts';
 import { coloured, forTerminal, oneLine, printable } from '../../../src/terminal-text.ts';
 
-/** By their categories, apart from the list of the code: controls, directions, halves, line breaks. */
+/**
+ * Matches by category, independently of the list in the code: controls, directions, surrogates,
+ * line breaks.
+ */
 const forbidden = /(?!\n)\p{Cc}|\p{Cs}|\p{Bidi_Control}|[\u2028\u2029]/u;
 
-/** Anything, and often what matters. */
+/** Any text, with the relevant characters more often. */
 const anyText = fc.string({
   unit: fc.oneof(
     fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code)),
@@ -30,7 +36,7 @@ function written(write: (output: TextOutput) => void, isTTY = false): string {
 }
 
 describe('printable text', () => {
-  it('has no character that a terminal obeys, whatever comes in, and stays so when done twice', () => {
+  it('contains no control character for any input, and is idempotent', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         expect(printable(text)).not.toMatch(forbidden);
@@ -40,14 +46,14 @@ describe('printable text', () => {
     );
   });
 
-  it('spells what it takes out, and leaves every other character alone', () => {
+  it('spells removed characters out, and leaves every other character unchanged', () => {
     expect(printable('a\u001b[2Jb\rc\u0000d\u007f')).toBe('a\\u001b[2Jb\\u000dc\\u0000d\\u007f');
     expect(printable('\ud800 \u{1f600} \u{fffd}')).toBe('\\ud800 \u{1f600} \u{fffd}');
     expect(printable('Grüße, 世界\nעברית')).toBe('Grüße, 世界\nעברית');
     expect(oneLine('a\nb')).toBe('a\\u000ab');
   });
 
-  it('is whole JSON where it was JSON', () => {
+  it('keeps JSON intact', () => {
     fc.assert(
       fc.property(fc.dictionary(anyText, anyText), (document) => {
         const text = written((output) => output.writeJson(document));
@@ -59,7 +65,7 @@ describe('printable text', () => {
 });
 
 describe('the output of a command', () => {
-  it('holds no escape sequence but the colours of its own, and those at a terminal only', () => {
+  it('contains no escape sequences except its own colours, and those at a terminal only', () => {
     const own = /\u001b\[(?:0|2|31|32|33|35|36)m/g;
     fc.assert(
       fc.property(anyText, anyText, (name, message) => {
@@ -73,15 +79,15 @@ describe('the output of a command', () => {
     expect(forTerminal(coloured('red', 'x'), { color: false })).toBe('x');
   });
 
-  it('lets nothing of a name choose a colour', () => {
+  it('prevents names from setting a colour', () => {
     expect(forTerminal(coloured('dim', 'a\u001b[31m\ufdd1b'), { color: true })).toBe(
       '\u001b[2ma\\u001b[31m\\ufdd1b\u001b[0m',
     );
   });
 });
 
-describe('a line of the log', () => {
-  it('has no character that a terminal obeys, and is whole JSON', () => {
+describe('a log line', () => {
+  it('contains no control character, and is intact JSON', () => {
     fc.assert(
       fc.property(anyText, (name) => {
         let line = '';

@@ -1,4 +1,6 @@
-/** Guarantees what the checks of guardrails say of texts and requests, and what their guardrail makes of it. */
+/**
+ * Tests the verdicts of guardrail checks on texts and requests, and the action of the guardrail.
+ */
 import { afterAll, describe, expect, it } from 'vitest';
 import { answersIn, type ResponseForm } from '../../../src/guardrails/answer-passages.ts';
 import { evaluateGuardrails } from '../../../src/guardrails/evaluate.ts';
@@ -39,7 +41,7 @@ const subject = {
   traceId: 'trace',
 };
 
-/** What a guardrail that is written into a config says of one text. */
+/** The verdict of an inline guardrail on one text. */
 function stated(item: Record<string, unknown>, text: string, more: object = {}) {
   const guardrail = buildGuardrail(readInlineGuardrail(item, 'one'), tools);
   const passages = [{ path: ['messages', 0, 'content'], text }];
@@ -89,7 +91,7 @@ describe('a check', () => {
       'x',
       true,
     ],
-  ] as const)('%s %j says of %j: %s', async (name, parameters, text, passes) => {
+  ] as const)('%s %j judges %j: %s', async (name, parameters, text, passes) => {
     const { results } = await stated({ [name]: parameters }, text);
     expect(results[0]!.checks[0]).toMatchObject({ id: `default.${name}`, verdict: passes });
     expect(results[0]!.checks[0]!.error).toBeUndefined();
@@ -138,7 +140,7 @@ describe('a guardrail', () => {
     expect(results[0]).toMatchObject({ transformed: true, verdict: true });
   });
 
-  it('tells its feedback with the names of its checks', async () => {
+  it('includes the names of its checks in its feedback', async () => {
     const { results } = await stated(
       {
         contains: { words: ['x'], operator: 'none' },
@@ -158,7 +160,7 @@ describe('a guardrail', () => {
     });
   });
 
-  it('sees the last message, or all of them where it says so', async () => {
+  it('checks the last message, or all messages where configured', async () => {
     const messages = [
       { role: 'system', content: 'first' },
       { role: 'user', content: [{ type: 'text', text: 'last' }, { type: 'image_url' }] },
@@ -179,7 +181,7 @@ describe('a guardrail', () => {
 const textsIn = (form: ResponseForm, json: JsonObject): string[][] =>
   answersIn(form, json).map(({ passages }) => passages.map(({ text }) => text));
 
-it('puts other texts into a long list as fast as into many short ones', () => {
+it('replaces texts in one long list as fast as in many short ones', () => {
   const input = Array.from({ length: 100_000 }, (_, at) => `a${at}`);
   const { passages } = findRequestPassages('embeddings', { input });
   const texts = input.map((text) => `${text}!`);
@@ -189,7 +191,7 @@ it('puts other texts into a long list as fast as into many short ones', () => {
   });
 });
 
-describe('a stream that came whole', () => {
+describe('a complete stream', () => {
   const streamOf = (form: ResponseForm, events: readonly object[]) => {
     const bytes = events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
     return streamAnswer(form, Buffer.from(bytes.join('')));
@@ -203,7 +205,7 @@ describe('a stream that came whole', () => {
     delta: text,
   });
 
-  it('is judged by what it tells at once, too, and by a refusal, not by what was only thought', () => {
+  it('is checked with final texts and refusals, but without reasoning', () => {
     const stream = streamOf('responses', [
       delta('said'),
       { type: 'response.refusal.delta', output_index: 1, content_index: 0, delta: 'refused' },
@@ -279,7 +281,7 @@ describe('a stream that came whole', () => {
   const chunk = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}`;
 
   it.each(['\n', '\r\n', '\r'])(
-    'is an answer with its texts, told anew with others (%j)',
+    'yields its texts, and can be rewritten with others (%j)',
     (newline) => {
       const lines = [chunk({ role: 'assistant', content: 'my ' }), chunk({ content: 'word' })];
       const text = [...lines, 'data: [DONE]'].map((line) => line + newline + newline).join('');

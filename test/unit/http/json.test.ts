@@ -1,4 +1,4 @@
-/** Guarantees of the JSON reader: it agrees with the standard, and refuses what parsers disagree on. */
+/** Tests the JSON reader: it follows the standard, and rejects what parsers read differently. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../../src/http/input/json.ts';
@@ -27,7 +27,7 @@ function refusalOf(text: string | Buffer): string {
 }
 
 describe('a JSON body', () => {
-  it('reads like the standard parser whatever the document', () => {
+  it('parses any document like the standard parser', () => {
     fc.assert(
       fc.property(
         fc
@@ -43,7 +43,7 @@ describe('a JSON body', () => {
     );
   });
 
-  it('is refused whenever the standard parser refuses it', () => {
+  it('rejects whatever the standard parser rejects', () => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -115,17 +115,20 @@ describe('a JSON body', () => {
       '5000 values',
     ],
     ['keys', objectOf(1000), objectOf(1001), 'object with more than 1000 keys'],
-  ])('accepts the maximum number of %s, and rejects one more as too large', (_, most, oneMore, message) => {
-    expect(read(most)).toEqual(JSON.parse(most));
-    expect(() => read(oneMore)).toThrow(expect.objectContaining({ kind: 'tooLarge' }));
-    expect(() => read(oneMore)).toThrow(message);
-  });
+  ])(
+    'accepts the maximum number of %s, and rejects one more as too large',
+    (_, most, oneMore, message) => {
+      expect(read(most)).toEqual(JSON.parse(most));
+      expect(() => read(oneMore)).toThrow(expect.objectContaining({ kind: 'tooLarge' }));
+      expect(() => read(oneMore)).toThrow(message);
+    },
+  );
 
   it('rejects a body that is not UTF-8', () => {
     expect(refusalOf(Buffer.from([0x22, 0xff, 0x22]))).toContain('not valid UTF-8');
   });
 
-  it('is never quoted in the refusal', () => {
+  it('is never quoted in the rejection', () => {
     expect(refusalOf('{"secret-value-1": tru')).not.toContain('secret-value-1');
   });
 });

@@ -1,4 +1,4 @@
-/** Guarantees that bytes that are no request are counted one by one, and fill no log. */
+/** Checks that malformed bytes are counted one by one, and do not flood the log. */
 import { expect, it } from 'vitest';
 import { createRefusedBytesReporter } from '../../../src/http/connections/refused-bytes.ts';
 import { createLog } from '../../../src/log.ts';

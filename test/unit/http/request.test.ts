@@ -1,4 +1,7 @@
-/** Guarantees of reading requests: one meaning each, unknown fields by mount, faults that name their place. */
+/**
+ * Tests how requests are read: one meaning each, unknown fields by API version, faults with their
+ * position.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -20,12 +23,12 @@ function errorOf(work: () => unknown): ApiError {
   throw new Error('nothing was refused');
 }
 
-/** The headers of a request of HTTP/1.1 and its target. */
+/** Parses the raw headers and the target of an HTTP/1.1 request. */
 function refuse(rawHeaders: string[], url: string): ApiError | null {
   return refuseAmbiguity({ rawHeaders, url, httpVersion: '1.1' });
 }
 
-describe('a request that can be read in two ways', () => {
+describe('an ambiguous request', () => {
   it.each(['Authorization', 'Host', 'X-Gateway-Api-Key', 'Content-Type', 'If-Match'])(
     'rejects a request in which %s came twice',
     (name) => {
@@ -54,7 +57,7 @@ describe('a request that can be read in two ways', () => {
     expect(refuse(['host', 'a'], target)?.kind).toBe('invalid');
   });
 
-  it('is the only kind refused: every encoded identifier passes', () => {
+  it('accepts every encoded identifier', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (id) => {
         fc.pre(!/[/\\\0]/.test(id) && !/^\.{1,2}$/.test(id));
@@ -75,7 +78,7 @@ describe('a body', () => {
   });
   const body = { name: 'a', is_admin: true };
 
-  it('loses its unknown fields on v1, also deep inside', () => {
+  it('drops unknown fields on v1, also nested ones', () => {
     const read = createBodyReader({ ...put, body: schema }, 'v1');
     expect(read(json({ ...body, limits: [{ unit: 'rpm', extra: 1 }] }))).toEqual({
       name: 'a',
@@ -83,19 +86,19 @@ describe('a body', () => {
     });
   });
 
-  it.each(['v2', 'admin', 'root'] as const)('is refused for an unknown field on %s', (mount) => {
+  it.each(['v2', 'admin', 'root'] as const)('rejects an unknown field on %s', (mount) => {
     const error = errorOf(() => createBodyReader({ ...put, body: schema }, mount)(json(body)));
     expect(error.kind).toBe('invalid');
     expect(error.param).toBe('is_admin');
     expect(error.message).toBe('Request Validation Error: is_admin: is not a known field');
   });
 
-  it('keeps fields that a route calls ignored out of the refusal', () => {
+  it('ignores the fields that a route ignores', () => {
     const route = { ...put, body: schema, ignoredFields: ['is_admin', 'name'] };
     expect(createBodyReader(route, 'v2')(json(body))).toEqual({ name: 'a' });
   });
 
-  it('keeps what an open schema lets through on every mount', () => {
+  it('keeps additional fields of an open schema in every version', () => {
     const route = { ...put, body: z.looseObject({ name: z.string() }) };
     expect(createBodyReader(route, 'v2')(json(body))).toEqual(body);
     expect(createBodyReader(route, 'v1')(json(body))).toEqual(body);
@@ -123,7 +126,7 @@ describe('a body', () => {
     expect(error.message).toContain('and 1980 more');
   });
 
-  it('as a form refuses a field that came twice', () => {
+  it('rejects a form with a field that came twice', () => {
     const route = { ...post, body: z.object({ scope: z.string() }), bodyType: 'form' as const };
     const read = createBodyReader(route, 'root');
     expect(read(Buffer.from('scope=a&other=b'))).toEqual({ scope: 'a' });
@@ -132,7 +135,7 @@ describe('a body', () => {
 });
 
 describe('a query', () => {
-  it('loses what its schema does not know, even when the schema is closed', () => {
+  it('drops unknown parameters, even when the schema is closed', () => {
     const schema = z.strictObject({ page: z.string() });
     expect(readLenient(schema, { page: '1', organisation_id: 'x' })).toEqual({ page: '1' });
   });

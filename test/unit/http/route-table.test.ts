@@ -1,4 +1,4 @@
-/** Guarantees of the route table: a method and a path lead to one route, or to none. */
+/** Tests the route table: a method and a path lead to one route, or to none. */
 import { describe, expect, it } from 'vitest';
 import { RouteTable } from '../../../src/http/routes/route-table.ts';
 
@@ -10,12 +10,12 @@ table.add('GET', '/v1/things/special/parts', 'special parts');
 table.add('PUT', '/v1/things/special', 'special');
 table.add('GET', '/', 'root');
 
-describe('a path leads', () => {
+describe('a path', () => {
   it.each([
     ['GET', '/', 'root', {}],
     ['GET', '/v1/things', 'all', {}],
     ['GET', '/v1/things/a', 'one', { thingId: 'a' }],
-    // Of the item of no name, all.
+    // An empty item name selects the collection.
     ['GET', '/v1/things/', 'all', {}],
     ['HEAD', '/v1/things/special/parts/', 'special parts', {}],
     ['HEAD', '/v1/things/a', 'one', { thingId: 'a' }],
@@ -23,12 +23,12 @@ describe('a path leads', () => {
     ['GET', '/v1/things/a%2Bb%C3%A4', 'one', { thingId: 'a+bä' }],
     ['GET', '/v1/%74hings/__proto__', 'one', { thingId: '__proto__' }],
     ['GET', '/v1/things/special/parts', 'special parts', {}],
-    // A word that leads on to nothing is a value after all.
+    // A literal segment without continuation counts as a parameter value.
     ['GET', '/v1/things/special/parts/b', 'part', { thingId: 'special', partId: 'b' }],
     ['GET', '/v1/things/special', 'one', { thingId: 'special' }],
     ['PUT', '/v1/things/special', 'special', {}],
     ['GET', `/v1/things/${'x'.repeat(1024)}`, 'one', { thingId: 'x'.repeat(1024) }],
-  ])('%s %s to one route', (method, path, entry, params) => {
+  ])('%s %s leads to one route', (method, path, entry, params) => {
     expect(table.find(method, path)).toEqual({ entry, params });
   });
 
@@ -45,7 +45,7 @@ describe('a path leads', () => {
     ['GET', '/v1/things/a/parts/b/c'],
     ['GET', `/v1/things/${'x'.repeat(1025)}`],
     ['PUT', '/v1/things/constructor'],
-  ])('%s %s nowhere', (method, path) => {
+  ])('%s %s leads to no route', (method, path) => {
     expect(table.find(method, path)).toBeNull();
   });
 });

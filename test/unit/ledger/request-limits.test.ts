@@ -1,4 +1,4 @@
-/** Guarantees which limits a request is under, and in which windows. */
+/** Tests which limits apply to a request, and their windows. */
 import { describe, expect, it } from 'vitest';
 import {
   type LimitSubject,
@@ -74,18 +74,18 @@ describe('a policy', () => {
       ],
       false,
     ],
-  ] as const)('is judged by %s', (_, conditions, isMet) => {
+  ] as const)('applies to %s', (_, conditions, isMet) => {
     expect(met(conditions as unknown as PolicyTerms['conditions'])).toHaveLength(isMet ? 1 : 0);
   });
 
-  it('counts each combination of the values of its groups apart', () => {
+  it('counts each combination of group values separately', () => {
     const groups = [{ key: 'metadata.team' }, { key: 'api_key' }];
     expect(met([{ key: 'api_key', value: '*' }], groups)[0]!.valueKey).toBe(
       'metadata.team:search,api_key:4711 requests rpm',
     );
   });
 
-  it('counts long values apart that differ only beyond what a column holds', () => {
+  it('counts long values separately that differ only beyond the column length', () => {
     const keyOf = (team: string) =>
       limitsOfPolicy(
         {

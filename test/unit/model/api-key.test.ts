@@ -1,4 +1,4 @@
-/** Guarantees of API key bodies: what is refused before any look-up, and how rotation is planned. */
+/** Tests API key bodies: validation before any look-up, and the planning of rotations. */
 import { describe, expect, it } from 'vitest';
 import { plannedRotation } from '../../../src/admin/api-keys/api-key-rules.ts';
 import {
@@ -13,7 +13,7 @@ const minimal = { name: 'bot', scopes: ['completions.write'] };
 const monday = Date.UTC(2027, 0, 4, 8);
 
 describe('the body of a create', () => {
-  it('needs a name and scopes only, and gains nothing', () => {
+  it('requires only a name and scopes, and adds nothing', () => {
     expect(ApiKeyCreate.parse(minimal)).toEqual(minimal);
   });
 
@@ -30,7 +30,7 @@ describe('the body of a create', () => {
       'rotation_policy.key_transition_period_ms',
       { rotation_policy: { key_transition_period_ms: 1 } },
     ],
-  ])('blames %s', (path, changes) => {
+  ])('reports the fault at %s', (path, changes) => {
     const { error } = ApiKeyCreate.safeParse({ ...minimal, ...changes });
     expect(error?.issues.map((issue) => issue.path.join('.'))).toContain(path);
   });
@@ -48,7 +48,7 @@ describe('the required owner of a key type', () => {
     [{ type: 'workspace', sub_type: 'user', workspace_id: 'ws' }, ['user_id'], ['user_id']],
     [{ type: 'organisation', sub_type: 'user', ...user }, [], []],
     [{ type: 'workspace', sub_type: 'service', workspace_id: 'ws' }, [], []],
-  ] as const)('is asked for by server and manifest alike: %j', (key, served, declared) => {
+  ] as const)('is required by server and manifest alike: %j', (key, served, declared) => {
     expect(apiKeyFaults(key).map(({ path }) => path.join('.'))).toEqual(served);
     const { error } = makeApiKeySpec().safeParse({ ...minimal, ...key });
     expect((error?.issues ?? []).map(({ path }) => path.join('.'))).toEqual(declared);
@@ -56,7 +56,7 @@ describe('the required owner of a key type', () => {
 });
 
 describe('the body of an update', () => {
-  it('takes null for everything that can be cleared', () => {
+  it('accepts null for everything that can be cleared', () => {
     const body = {
       description: null,
       rate_limits: null,
@@ -80,7 +80,7 @@ describe('a rotation policy', () => {
     { rotation_period: 'weekly', key_transition_period_ms: 7 * 86_400_000 },
   ])('rejects %j', (policy) => expect(RotationPolicy.safeParse(policy).success).toBe(false));
 
-  it('gets its next moment from the period, and keeps it while the period stays', () => {
+  it('derives its next time from the period, and keeps it while the period stays', () => {
     const first = plannedRotation({ rotation_period: 'weekly' }, null, monday);
     expect(first).toEqual({
       rotation_period: 'weekly',
@@ -94,7 +94,7 @@ describe('a rotation policy', () => {
     expect(days).toMatchObject({ next_rotation_at: '2027-01-14T00:00:00.000Z' });
   });
 
-  it('refuses a single moment that has passed, unless it is the stored one', () => {
+  it('rejects a single time in the past, unless it is the stored one', () => {
     const policy = { next_rotation_at: '2027-01-01T00:00:00.000Z' };
     expect(() => plannedRotation(policy, null, monday)).toThrow('must be in the future');
     expect(plannedRotation(policy, policy, monday)).toEqual(policy);

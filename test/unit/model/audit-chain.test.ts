@@ -1,4 +1,4 @@
-/** Guarantees of the chain of an audit log: whatever is done to sealed rows is found, and named. */
+/** Checks that every manipulation of sealed audit rows is detected and located. */
 import { describe, expect, it } from 'vitest';
 import {
   type ChainEnds,
@@ -34,7 +34,7 @@ const unsealed = (number: number) => ({
   changes: '{"fields":["name"]}',
 });
 
-/** Sealed by three runs, of as many rows each. */
+/** Rows that three runs sealed, equally many each. */
 function logOf(count: number, of = unsealed): Log {
   let chain = emptyChain(organisation_id);
   const rows: SealedRow[] = [];
@@ -62,12 +62,12 @@ const withRow = (log: Log, position: number, change: Partial<SealedRow>): Log =>
 });
 
 describe('a chain', () => {
-  it('is whole as it was sealed, by whatever number of runs, and of no rows', () => {
+  it('verifies as sealed, by any number of runs, also without rows', () => {
     expect(faultsOf(logOf(9))).toEqual([]);
     expect(faultsOf(logOf(0))).toEqual([]);
   });
 
-  it('names each row of which anything was changed, and no other', () => {
+  it('names each changed row, and no other', () => {
     const changes: Partial<SealedRow>[] = [
       { at: 1 },
       { workspace_id: 'w' },
@@ -92,7 +92,7 @@ describe('a chain', () => {
     expect(faultsOf(beside)).toEqual(['changed 4-4 4', 'changed 5-5 5']);
   });
 
-  it('names the places of rows that were removed, first, last and between, and the id of the last', () => {
+  it('names the positions of removed rows, first, last and between, and the id of the last', () => {
     const log = logOf(9);
     const without = (...gone: number[]): string[] => {
       const rows = log.rows.filter(({ chain_position }) => !gone.includes(chain_position));
@@ -104,7 +104,7 @@ describe('a chain', () => {
     expect(without(1, 2, 3, 4, 5, 6, 7, 8, 9)).toEqual(['removed 1-9 9']);
   });
 
-  it('names a row that claims the place of another, or one beyond the head', () => {
+  it('names a row with the position of another, or one beyond the head', () => {
     const log = logOf(9);
     const forged = (position: number): SealedRow => ({
       ...log.rows[3]!,
@@ -125,7 +125,7 @@ describe('a chain', () => {
     }
   });
 
-  it('names a row that was sealed a day after the time that it tells, and none that was a little late', () => {
+  it('names a row that was sealed a day after its time, and none with a small delay', () => {
     const dayMs = 24 * 60 * minuteMs;
     const late = (number: number) => {
       const ageMs = { 5: dayMs + minuteMs * 10, 7: dayMs / 2 }[number] ?? 0;
@@ -134,7 +134,7 @@ describe('a chain', () => {
     expect(faultsOf(logOf(9, late))).toEqual(['backdated 5-5 5']);
   });
 
-  it('tells that its ends were moved, with all rows behind the head taken away', () => {
+  it('reports moved ends when all rows beyond the head are removed', () => {
     const log = logOf(9);
     const { chain_hash: head_hash, id: head_id } = log.rows[5]!;
     const chain = { ...log.chain, head_position: 6, head_hash, head_id };
@@ -146,7 +146,7 @@ describe('a chain', () => {
     expect(faultsOf(aged)).toEqual([]);
   });
 
-  it('is nobody else’s: another key proves nothing', () => {
+  it('verifies only with its own key', () => {
     expect(faultsOf(logOf(3), Buffer.alloc(32, 2))).toHaveLength(4);
   });
 });

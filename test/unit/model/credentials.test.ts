@@ -1,4 +1,4 @@
-/** Guarantees of API key values: their alphabet, their checksum, and what a mask tells. */
+/** Tests API key values: alphabet, checksum and mask. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -35,7 +35,7 @@ describe('an API key value', () => {
     for (const count of counts.values()) expect(Math.abs(count - expected)).toBeLessThan(bound);
   });
 
-  it('is told from one with any single character changed', () => {
+  it('differs from a value with any single character changed', () => {
     const key = makeApiKey('gw');
     const at = fc.nat(key.length - 1);
     const to = fc.stringMatching(/^[0-9A-Za-z]$/);
@@ -47,14 +47,14 @@ describe('an API key value', () => {
     );
   });
 
-  it('is not mistaken for anything else', () => {
+  it('matches nothing else', () => {
     fc.assert(fc.property(fc.string(), (text) => !isWellFormedApiKey(text)));
     const key = makeApiKey('');
     const others = ['', `${key} `, `${key}\n`, key.slice(1), `${key}a`, `x${key}`, key.repeat(2)];
     expect(others.filter(isWellFormedApiKey)).toEqual([]);
   });
 
-  it('is masked to its first two and last three characters', () => {
+  it('shows its first two and last three characters in the mask', () => {
     expect(maskApiKey('abcdefghijklmnop')).toBe('ab*****nop');
   });
 });

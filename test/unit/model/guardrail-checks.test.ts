@@ -1,4 +1,7 @@
-/** Guarantees of the check catalogue: what is judged, what is left alone, and for which target. */
+/**
+ * Tests the catalogue of guardrail checks: what is validated, what is left open, and for which
+ * target.
+ */
 import { describe, expect, it } from 'vitest';
 import { checkFaults } from '../../../src/model/guardrails/guardrail-checks.ts';
 import { PatternChecker } from '../../../src/model/patterns/pattern-checker.ts';
@@ -42,7 +45,7 @@ describe('checks for LLM requests', () => {
     ['constructor', { a: 1 }],
     ['patronus.phi', undefined],
     ['default.regexMatch', undefined],
-  ])('pass when %s has parameters like %j', (id, parameters) => {
+  ])('accepts %s with parameters like %j', (id, parameters) => {
     expect(judge(id, parameters)).toEqual([]);
   });
 
@@ -160,7 +163,7 @@ describe('a pattern', () => {
     ['(', 'missing closing )'],
     ['a{2000}', 'invalid repeat count'],
     ['x'.repeat(1025), 'at most 1024 characters'],
-  ])('is refused with its reason: %s', (pattern, reason) => {
+  ])('is rejected with its reason: %s', (pattern, reason) => {
     expect(new PatternChecker().regexFault(pattern)).toContain(reason);
   });
 });

@@ -1,4 +1,4 @@
-/** Guarantees of MCP configurations: header rules, and no secret or program in the clear. */
+/** Tests MCP configurations: header rules, and no secret or program in plain text. */
 import { describe, expect, it } from 'vitest';
 import { mcpIntegrationFaults } from '../../../src/model/mcp/mcp-configurations.ts';
 

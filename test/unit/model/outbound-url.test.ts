@@ -1,4 +1,4 @@
-/** Guarantees which addresses an administrator may give, by their text alone. */
+/** Tests which addresses an administrator may configure, judged by their text alone. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { outboundUrlFault } from '../../../src/model/services/outbound-url.ts';
@@ -91,7 +91,7 @@ const refused = [
 ];
 
 describe('an address', () => {
-  it.each(refused)('is refused: %s', (url) => {
+  it.each(refused)('is rejected: %s', (url) => {
     expect(outboundUrlFault(url, [])).toEqual(expect.any(String));
   });
 
@@ -189,7 +189,7 @@ describe('an address', () => {
     );
   });
 
-  it('never makes the judge throw', () => {
+  it('never makes the validation throw', () => {
     fc.assert(
       fc.property(fc.string(), fc.webUrl(), (text, url) => {
         const reading = readTrustedHosts(text);

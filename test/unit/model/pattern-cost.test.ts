@@ -1,4 +1,4 @@
-/** Guarantees that what a pattern costs is known before it is compiled, and never too low. */
+/** Checks that the cost of a pattern is known before it is compiled, and is never too low. */
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it, vi } from 'vitest';
@@ -10,7 +10,7 @@ const distinct = (count: number, suffix: string): string =>
   Array.from({ length: count }, (_, at) => String.fromCharCode(0x4e00 + at) + suffix).join('');
 
 describe('the cost of a pattern', () => {
-  it('is never below the size of the program that the engine makes of it', () => {
+  it('is never below the size of the program that the engine compiles', () => {
     fc.assert(
       fc.property(patterns, (pattern) => {
         const cost = patternCost(pattern);
@@ -35,7 +35,7 @@ describe('the cost of a pattern', () => {
     ['alternatives of Unicode classes', `a|${'\\pL|\\pN|'.repeat(120)}`],
     ['Unicode classes repeated after an anchor', '^\\pL{900}$'],
     ['a large class repeated after an anchor', `^[${distinct(990, '')}]{990}$`],
-  ])('is beyond what one pattern may cost for %s', (_, pattern) => {
+  ])('exceeds the limit of one pattern for %s', (_, pattern) => {
     expect(patternCost(pattern)).toBeGreaterThan(5000);
   });
 
@@ -51,7 +51,7 @@ describe('the cost of a pattern', () => {
     '[\\p{L}\\p{N}_]{3,50}',
     '^\\p{Lu}\\p{L}{1,40}$',
     'a'.repeat(1024),
-  ])('leaves room for %s', (pattern) => {
+  ])('stays within the limit for %s', (pattern) => {
     expect(patternCost(pattern)).toBeLessThanOrEqual(5000);
     expect(new PatternChecker().regexFault(pattern)).toBeNull();
   });
@@ -72,7 +72,7 @@ describe('the cost of a pattern', () => {
     'a{1,2',
     '[a-',
     '[[:',
-  ])('is a number for %s, which is no pattern', (pattern) => {
+  ])('is a number for %s, which is not a pattern', (pattern) => {
     expect(patternCost(pattern)).toBeGreaterThan(0);
   });
 });
@@ -113,7 +113,7 @@ describe('the patterns of one document', () => {
   });
 });
 
-/** Zero for what the engine refuses. */
+/** Zero for a pattern that the engine rejects. */
 function programSize(pattern: string): number {
   try {
     return RE2JS.compile(pattern).programSize();

@@ -1,4 +1,4 @@
-/** Guarantees of scopes: nothing is granted that was not held, and taking roles away never adds. */
+/** Tests scopes: nothing is granted beyond the holder, and removing roles never adds any. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -99,7 +99,7 @@ describe('roles', () => {
   });
 
   it.each(['auditor:1234567890', 'constructor', '__proto__', ''])(
-    '%j, which nobody defined, grants nothing',
+    'grants nothing to the undefined role %j',
     (role) => {
       expect(scopesOfRole(role)).toEqual([]);
     },

@@ -1,4 +1,4 @@
-/** Guarantees of slugs, timestamps and pages: the small forms that every resource shares. */
+/** Tests slugs, timestamps and pages, which all resources share. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import { pageQuery, toPage } from '../../../src/model/wire/paging.ts';
 import { isUuid, makeSlug, Slug } from '../../../src/model/wire/slug.ts';
 import { formatTimestamp, parseTimestamp, Timestamp } from '../../../src/model/wire/timestamp.ts';
 
-describe('a made slug', () => {
+describe('a generated slug', () => {
   const form = { prefix: 'pc', nameLengthMax: 6 };
 
   it.each([
@@ -22,7 +22,7 @@ describe('a made slug', () => {
     expect(makeSlug(form, name)).toMatch(expected);
   });
 
-  it('has no prefix where the form has none', () => {
+  it('has no prefix when the form has none', () => {
     expect(makeSlug({ prefix: '', nameLengthMax: 6 }, 'Azure prod')).toMatch(/^azure-[0-9a-f]{6}$/);
   });
 
@@ -53,7 +53,7 @@ describe('a timestamp', () => {
     ['2027-03-31T02:00:00+02:00', '2027-03-31T00:00:00.000Z'],
     ['2028-02-29T12:00:00.5Z', '2028-02-29T12:00:00.500Z'],
     ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
-  ])('%s is normalised to UTC with milliseconds', (text, expected) => {
+  ])('normalises %s to UTC with milliseconds', (text, expected) => {
     expect(Timestamp.parse(text)).toBe(expected);
   });
 
@@ -68,9 +68,9 @@ describe('a timestamp', () => {
     '2027-01-01',
     '1e3',
     '',
-  ])('%s is refused', (text) => expect(Timestamp.safeParse(text).success).toBe(false));
+  ])('rejects %s', (text) => expect(Timestamp.safeParse(text).success).toBe(false));
 
-  it('survives the way through milliseconds', () => {
+  it('survives the conversion to milliseconds', () => {
     const moments = fc.integer({ min: 0, max: 253_402_300_799_999 });
     fc.assert(
       fc.property(moments, (ms) => {
@@ -83,7 +83,7 @@ describe('a timestamp', () => {
 describe('a page', () => {
   const Query = z.object(pageQuery({ sizeDefault: 20, sizeMax: 100 }));
 
-  it('counts from nought and has a default size', () => {
+  it('counts from zero and has a default size', () => {
     expect(toPage(Query.parse({}))).toEqual({ limit: 20, offset: 0 });
     expect(toPage(Query.parse({ page_size: '7', current_page: '3' }))).toEqual({
       limit: 7,
@@ -92,7 +92,7 @@ describe('a page', () => {
   });
 
   it.each(['0', '101', '-1', '1e1', ' 5', '5.0', '1;drop', '', ['5', '6']])(
-    'is not of size %j',
+    'rejects the size %j',
     (size) => expect(Query.safeParse({ page_size: size }).success).toBe(false),
   );
 });

@@ -1,4 +1,4 @@
-/** Guarantees of templates: they are read as Mustache is, show where they are wrong, and cost no more than they may. */
+/** Tests templates: Mustache syntax, positions of errors, and bounded cost. */
 import fc from 'fast-check';
 import Mustache from 'mustache';
 import { describe, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ const { template } = fc.letrec<{ template: string; section: string }>((tie) => (
 const scalar = fc.constantFrom('', 'text', '<b>', 0, 7, true, false, null);
 const value = fc.oneof(
   scalar,
-  // The reference fails on nothing in a list.
+  // The reference fails on null in a list.
   fc.array(
     scalar.filter((one) => one !== null),
     { maxLength: 3 },
@@ -44,7 +44,7 @@ const variables = fc.dictionary(names, value, { noNullPrototype: true });
 
 const partial = 'one {{a}}\n';
 
-/** The reference implementation, in which what is no text is JSON and nothing is escaped. */
+/** The reference implementation, with JSON for values other than text and without escaping. */
 class Reference extends Mustache.Writer {
   override unescapedValue(token: string[], context: Mustache.Context): string {
     return asText(context.lookup(token[1]!));
@@ -60,7 +60,7 @@ function asText(one: unknown): string {
   return one === null || one === undefined ? '' : JSON.stringify(one);
 }
 
-it('fills in what the reference implementation of Mustache does', () => {
+it('renders what the reference implementation of Mustache renders', () => {
   fc.assert(
     fc.property(template, variables, (text, view) => {
       const expected = new Reference().render(text, view, { p: partial });
@@ -101,11 +101,11 @@ it.each([
   ['{{#a}}{{/b}}', 'Section b is closed at 6, but a must be closed first'],
   ['{{=<% %>=}}', 'The tag at 0 changes the delimiters'],
   ['{{#a}}'.repeat(33), 'The section at 192 is nested deeper than 32 levels'],
-])('%s is refused with its place', (text, message) => {
+])('rejects %s with its position', (text, message) => {
   expect(() => parseTemplate(text)).toThrow(message);
 });
 
-describe('the work is bounded', () => {
+describe('the bounds of rendering', () => {
   const many = Array.from({ length: 1000 }, () => 1);
   const slow = 'The template takes too long to render';
   it.each([

@@ -1,4 +1,4 @@
-/** Guarantees of what the snapshot shows: the body that would make a resource again, and nothing else. */
+/** Checks that the snapshot contains exactly the body that would create a resource again. */
 import { describe, expect, it } from 'vitest';
 import { apiKeyToSpec as keySpec } from '../../../src/admin/api-keys/api-key-record.ts';
 import { usageLimitPolicyToSpec as policySpec } from '../../../src/admin/policies/usage-limit-policy-record.ts';
@@ -88,7 +88,7 @@ describe('the spec of an API key', () => {
     expect(Body.parse(spec)).toEqual(spec);
   });
 
-  it('tells everything that was sent, without nulls and without what the server added', () => {
+  it('contains everything that was sent, without nulls and server additions', () => {
     const spec = keySpec({
       ...key,
       type: 'workspace-user',
@@ -113,7 +113,7 @@ describe('the spec of an API key', () => {
     expect(Body.parse(spec)).toEqual(spec);
   });
 
-  it('keeps a single rotation moment, because its author gave it', () => {
+  it('keeps a single rotation time, because its author set it', () => {
     const rotation_policy = { next_rotation_at: '2027-02-01T00:00:00.000Z' };
     const row = { ...key, rotation_policy: JSON.stringify(rotation_policy) };
     expect(keySpec(row)).toMatchObject({ rotation_policy });
@@ -121,7 +121,7 @@ describe('the spec of an API key', () => {
 });
 
 describe('the spec of a workspace', () => {
-  it('tells the plain name, and of the defaults what a create takes', () => {
+  it('contains the plain name, and the defaults that a create accepts', () => {
     const spec = workspaceSpec({
       ...workspace,
       icon: '🚀',
@@ -148,7 +148,7 @@ describe('the spec of a workspace', () => {
 });
 
 describe('the spec of a usage-limit policy', () => {
-  it('tells the first reset as it was given, not the next one', () => {
+  it('contains the first reset as it was sent, not the next one', () => {
     const spec = policySpec({
       ...policy,
       periodic_reset_days: 10,

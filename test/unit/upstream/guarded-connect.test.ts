@@ -53,7 +53,7 @@ async function call(host: string, trust: string, resolve?: Resolve): Promise<str
     silenceTimeoutMs: 0,
   });
   try {
-    await one.begun;
+    await one.responseStarted;
     one.pipe({ data: () => true, end: () => undefined, fail: () => undefined });
     one.cut(new CallCut('seen'));
     return 'reached';

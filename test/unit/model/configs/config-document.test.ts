@@ -1,4 +1,4 @@
-/** Guarantees of config documents: what is refused and where, and that no nesting harms. */
+/** Tests the validation of config documents: what is rejected and where, at any nesting. */
 import { RE2JS } from 're2js';
 import { describe, expect, it, vi } from 'vitest';
 import {
@@ -19,7 +19,7 @@ function nested(depth: number): Record<string, unknown> {
   return document;
 }
 
-/** A literal with the key `then` would look like a promise to linters. */
+/** Avoids a literal with the key `then`, which would look like a promise to linters. */
 function when(query: Record<string, unknown>, target: string): Record<string, unknown> {
   return Object.fromEntries([
     ['query', query],
@@ -53,7 +53,7 @@ describe('a config document', () => {
     { custom_host: 'https://example.com/v1', forward_headers: ['Authorization', 'x-a'] },
     { input_guardrails: ['pg-a', { 'default.contains': { words: ['a'] }, deny: true }] },
     { before_request_hooks: [{ id: 'h', type: 'guardrail', checks: [{ id: 'x.y' }] }] },
-  ])('passes: %j', (document) => {
+  ])('accepts %j', (document) => {
     expect(judge(document)).toEqual([]);
   });
 
@@ -103,11 +103,11 @@ describe('a config document', () => {
       { after_request_hooks: [{ checks: [{ id: 'default.regexMatch', parameters: {} }] }] },
       'after_request_hooks.0.checks.0.parameters.rule',
     ],
-  ])('is refused where it is wrong: %j', (document, path) => {
+  ])('rejects an invalid document: %j', (document, path) => {
     expect(judge(document)).toContain(path);
   });
 
-  it('holds at most 100 targets at the root, 1000 of them when conditional', () => {
+  it('accepts at most 100 targets at the root, 1000 when conditional', () => {
     const targets = (count: number) =>
       Array.from({ length: count }, (_, at) => ({ name: `t${at}` }));
     const strategy = {
@@ -122,14 +122,14 @@ describe('a config document', () => {
     expect(judge({ targets: targets(3) }, { ...builtIn, rootMax: 2 })).toEqual(['targets']);
   });
 
-  it('is refused for its targets before any of half a million is looked at', () => {
+  it('rejects half a million targets before looking at any of them', () => {
     const targets = Array.from({ length: 500_000 }, () => 0);
     expect(judge({ targets })).toEqual(['targets']);
     expect(judge({ targets: [{ targets }] })).toEqual(['targets.0.targets']);
     expect(judge({ forward_headers: targets })).toEqual(['forward_headers']);
   });
 
-  it('compiles no more of its patterns than one document may have, wherever they stand', () => {
+  it('compiles at most the patterns that one document may have, at any position', () => {
     const compile = vi.spyOn(RE2JS, 'compile');
     const rule = (at: number) => ({ regexMatch: { rule: `^${at}${'.{1000}'.repeat(2)}` } });
     const targets = Array.from({ length: 100 }, (_, at) => ({ input_guardrails: [rule(at)] }));
@@ -138,7 +138,7 @@ describe('a config document', () => {
     compile.mockRestore();
   });
 
-  it('holds at most 50 targets below each target of the root, at any depth', () => {
+  it('accepts at most 50 targets below each target of the root, at any depth', () => {
     expect(judge(nested(51))).toEqual([]);
     expect(judge(nested(52))).toHaveLength(1);
     const wide = (count: number) => ({ targets: Array.from({ length: count }, () => ({})) });
@@ -150,7 +150,7 @@ describe('a config document', () => {
     expect(judge(nested(10_000))).toHaveLength(1);
   });
 
-  it('names its guardrails with their place, at every level, by slug or id', () => {
+  it('names its guardrails with their position, at every level, by slug or id', () => {
     const document = {
       input_guardrails: ['a', { deny: true }],
       targets: [{ output_guardrails: ['b'], targets: [{ input_guardrails: ['c'] }] }, { x: 1 }],

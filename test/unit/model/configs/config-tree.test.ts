@@ -1,4 +1,4 @@
-/** Guarantees what a target of a config has of the levels above it, and how conditions, shares and parameters are read. */
+/** Tests what a config target inherits, and how conditions, shares and parameters are evaluated. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesQuery } from '../../../../src/model/configs/conditions.ts';
@@ -23,7 +23,7 @@ function leafAt(document: Record<string, unknown>, ...path: number[]): ConfigLea
 }
 
 describe('a target', () => {
-  it('has parameters of each level, its own first, and everything else as its own or that above', () => {
+  it('inherits the parameters of each level, its own first, and the nearest value of everything else', () => {
     const document = {
       strategy: { mode: 'fallback' },
       override_params: { a: 1, b: 1 },
@@ -94,11 +94,11 @@ describe('a condition', () => {
     [{ $or: [{ 'metadata.plan': 'free' }], 'metadata.age': 30 }, false],
     [{ 'metadata.__proto__': { $ne: 1 } }, true],
     [{ 'metadata.constructor': { $regex: '.' } }, false],
-  ])('%j is met or not by all of its parts', (query, expected) => {
+  ])('evaluates all parts of %j', (query, expected) => {
     expect(matchesQuery(query, subject)).toBe(expected);
   });
 
-  it('leads to the first target whose query holds, else to the default', () => {
+  it('leads to the first target whose query matches, else to the default', () => {
     const document = {
       strategy: {
         mode: 'conditional',
@@ -139,7 +139,7 @@ describe('shares', () => {
     expect(Object.fromEntries(counts)).toEqual({ w3: 750, w1: 250 });
   });
 
-  it('always fall to some target, whatever the weights and the chance', () => {
+  it('selects some target for any weights and any random number', () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 8 }),

@@ -1,4 +1,4 @@
-/** Guarantees which header names and values may leave the gateway. */
+/** Tests which header names and values may leave the gateway. */
 import { describe, expect, it } from 'vitest';
 import {
   headerListFaults,
@@ -23,7 +23,7 @@ describe('a forwarded header', () => {
     'TE',
     'x-gateway-api-key',
     'gatewright-owner',
-  ])('is refused when it is %s, in any case and with _ for -', (name) => {
+  ])('is rejected when it is %s, in any case and with _ for -', (name) => {
     expect(headerNameFault(name, 'forwarded')).toMatch(/^is a restricted header/);
   });
 
@@ -33,7 +33,7 @@ describe('a forwarded header', () => {
   );
 
   it.each(['', 'a b', 'a:b', 'é', 'a\r\nb', 'x*(', 'x'.repeat(65)])(
-    'is refused when its name is malformed (%j)',
+    'is rejected when its name is malformed (%j)',
     (name) => expect(headerNameFault(name, 'forwarded')).not.toBeNull(),
   );
 
@@ -50,7 +50,7 @@ describe('a forwarded header', () => {
     'x_original_url',
     'X-Rewrite-URL',
     'X-HTTP-Method-Override',
-  ])('leads no request to a provider elsewhere: %s is refused', (name) =>
+  ])('redirects no request to another provider: %s is rejected', (name) =>
     expect(headerNameFault(name, 'provider')).toMatch(/^is a restricted header/),
   );
 });

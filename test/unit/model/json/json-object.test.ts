@@ -1,4 +1,4 @@
-/** Guarantees of how the members of an object are found in its text without making values of them. */
+/** Tests how the members of an object are found in its text without parsing their values. */
 import {
   array,
   constantFrom,
@@ -12,7 +12,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { countMembers, pickMembers } from '../../../../src/model/json/json-object.ts';
 
-/** An object as somebody may write it: members in any number, a key more than once, blanks anywhere. */
+/** An object in any valid spelling: any number of members, duplicate keys, white space anywhere. */
 const written = record({
   members: array(tuple(string(), jsonValue()), { maxLength: 8 }),
   blank: constantFrom('', ' ', '  '),

@@ -1,4 +1,7 @@
-/** Guarantees of lists that may be long: the bytes of plain JSON, in slices of a bounded size, with turns for others between. */
+/**
+ * Tests long JSON lists: the bytes of plain JSON, in slices of bounded size, with turns of the
+ * event loop between.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { listReply, pageReply } from '../../../../src/model/wire/paging.ts';
@@ -19,7 +22,7 @@ const item = fc.oneof(
 );
 
 describe('a list that may be long', () => {
-  it('says byte for byte what JSON.stringify says, whatever stands in it and round it', async () => {
+  it('equals JSON.stringify byte for byte, whatever it contains and whatever surrounds it', async () => {
     await fc.assert(
       fc.asyncProperty(
         members,
@@ -30,7 +33,7 @@ describe('a list that may be long', () => {
           const taken = Object.hasOwn(before, name) || Object.hasOwn(after, name);
           const twice = Object.keys(after).some((key) => Object.hasOwn(before, key));
           const isIndex = (key: string): boolean => /^\d+$/.test(key);
-          // An object of JavaScript has no other order of such keys, and no key twice.
+          // A JavaScript object has no other order of such keys, and no duplicate key.
           fc.pre(!taken && !twice && ![name, ...Object.keys(after)].some(isIndex));
           fc.pre(name !== '__proto__');
           const whole = JSON.stringify({ ...before, [name]: items, ...after });
@@ -46,7 +49,7 @@ describe('a list that may be long', () => {
     );
   });
 
-  it('has the two wrappers that lists have', async () => {
+  it('has the two wrappers of lists', async () => {
     const rows = [{ id: 1 }, { id: 2 }];
     const data = () => rows.values().map(({ id }) => ({ id: `${id}` }));
     expect(await slicesOf(listReply(data(), 7))).toEqual([
@@ -59,7 +62,7 @@ describe('a list that may be long', () => {
     expect(await slicesOf(listReply([], 0))).toEqual(['{"object":"list","total":0,"data":[]}']);
   });
 
-  it('is made in slices, and whoever waits has a turn of the event loop between any two', async () => {
+  it('is written in slices, with a turn of the event loop between any two', async () => {
     let turns = 0;
     let isDone = false;
     const turn = (): void => {
@@ -76,7 +79,7 @@ describe('a list that may be long', () => {
     expect(turns).toBeGreaterThanOrEqual(slices.length - 1);
   });
 
-  it('makes no item before it is asked for, and lets go of its source when the rest is not wanted', async () => {
+  it('produces no item before it is requested, and closes its source when the rest is not needed', async () => {
     let made = 0;
     let isLetGo = false;
     const items = function* (): Generator<string> {
@@ -94,7 +97,7 @@ describe('a list that may be long', () => {
     expect([made <= 1, isLetGo]).toEqual([true, true]);
   });
 
-  it('is never written as a plain value by mistake', () => {
+  it('is never serialised as a plain value by mistake', () => {
     expect(() => JSON.stringify(listReply([], 0))).toThrow('slice by slice');
   });
 });

@@ -1,4 +1,7 @@
-/** Guarantees that a create takes null for whatever may be left out of it, and that null is told apart from that everywhere else. */
+/**
+ * Checks that a create accepts null for optional fields, and that null and absent differ everywhere
+ * else.
+ */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createBodyReader, createInnerBodyReader } from '../../../../src/http/input/input.ts';
@@ -73,7 +76,7 @@ describe.each(mounts)('the body of a create on %s', (mount) => {
     expect(faultOf(() => reading('POST', mount, sent))).toBe(param);
   });
 
-  it('is told apart from that of an update, in which null clears or is refused', () => {
+  it('treats null as absent, unlike an update, where null clears or is rejected', () => {
     const sent = { name: 'a', note: null, slug: null };
     expect(faultOf(() => reading('PUT', mount, sent))).toBe('slug');
   });

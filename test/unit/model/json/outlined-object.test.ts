@@ -1,4 +1,7 @@
-/** Knows that a large object says what `JSON.parse` says, whoever asks for whichever of its members first. */
+/**
+ * Checks that a large object that is parsed lazily equals the result of `JSON.parse`, in any order
+ * of access.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hasPartsIn } from '../../../../src/gateway/references/owned-references.ts';
@@ -23,7 +26,7 @@ const values = fc.letrec((tie) => ({
     fc.dictionary(texts, tie('any')),
   ),
 })).any;
-/** Without escapes, which the runtime itself reads wrongly now and then: see parseNames. */
+/** Without escapes, which the runtime itself occasionally reads wrongly: see parseNames. */
 const names = fc
   .oneof(
     fc.constantFrom('model', 'messages', 'a b', ':', '__proto__', 'constructor', ''),
@@ -49,7 +52,8 @@ const ways: readonly ((object: Any, name: string) => unknown)[] = [
   (object) => Object.getPrototypeOf(object) === Object.prototype,
   (object) => [Object.isExtensible(object), Object.isFrozen(object), Object.isSealed(object)],
   (object) => Object.prototype.toString.call(object),
-  // An own `__proto__` becomes the prototype of what is assigned to, whose kind a comparison would mistake.
+  // Assigning an own `__proto__` sets the prototype, which a comparison would confuse with the
+  // type.
   (object) => Object.entries(Object.assign({ first: 1 }, object)),
   (object) => Object.create(object, {}).messages,
   (object, name) => {
@@ -85,7 +89,7 @@ function outcomeOf(way: (typeof ways)[number], object: Any, name: string): unkno
 }
 
 describe('a large object', () => {
-  test('says the same as one that is read whole, in any order and in all ways to ask', () => {
+  test('equals a fully parsed object, in any order and by any kind of access', () => {
     fc.assert(
       fc.property(objects, fc.boolean(), fc.nat(), (object, isWide, from) => {
         const text = JSON.stringify(object, null, isWide ? 2 : undefined);
@@ -115,7 +119,7 @@ describe('a large object', () => {
     );
   });
 
-  test('is like one that is read whole for whoever looks at it or changes it in any way', () => {
+  test('behaves like a fully parsed object for any read or change', () => {
     const requested = fc.array(fc.tuple(fc.constantFrom(...ways), fc.nat(8)), { maxLength: 6 });
     fc.assert(
       fc.property(objects, requested, (object, steps) => {
@@ -136,14 +140,14 @@ describe('a large object', () => {
     );
   });
 
-  test('hides no part of a message behind a name that looks like that of another', () => {
+  test('hides no part of a message behind a name that resembles another', () => {
     const pad = 'x'.repeat(10_000);
     const message = '{"role":"user","é":[{"file_id":"file-1"}],"\\u00c3\\u00a9":""}';
     const body = Buffer.from(`{"messages":[${message}],"pad":"${pad}"}`);
     expect(hasPartsIn(parseParams(body))).toBe(true);
   });
 
-  test('shows how a member is put together, before and after it was asked for', () => {
+  test('shows its structure before and after access', () => {
     const object = read('{"model":"m","messages":[{"role":"user","content":"ü"}]}')!;
     expect(peekMember(object, 'messages')).toEqual([{ role: 'user', content: 'Ã¼' }]);
     expect(object.messages).toEqual([{ role: 'user', content: 'ü' }]);
@@ -163,7 +167,7 @@ describe('a large object', () => {
       'more members',
       JSON.stringify(Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`a${at}`, 'ü']))),
     ],
-  ])('is read whole where it is %s', (_, text) => {
+  ])('is parsed completely where it is %s', (_, text) => {
     expect(read(text)).toBeNull();
   });
 });

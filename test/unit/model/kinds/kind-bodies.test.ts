@@ -1,4 +1,7 @@
-/** Guarantees that manifests can say whatever the API can be told of a resource, and that what they cannot say is named here with its reason. */
+/**
+ * Checks that manifests can express every field of the API, and lists the exceptions with their
+ * reasons.
+ */
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Principal } from '../../../../src/auth/principal.ts';
@@ -45,10 +48,10 @@ const unsaid: Readonly<Partial<Record<KindName, Readonly<Record<string, string>>
   ScimMapping: { scim_group_id: 'ids are of one server; a group is named' },
 };
 
-/** In every body: whose it is. */
+/** Fields of every body that state its owner. */
 const frame = /^(?:managed_by|organisation_id)\b/;
 
-/** Routes that take a body and are of no kind, by the beginning of their path. */
+/** Routes with a body that belong to no kind, by the beginning of their path. */
 const ofNoKind: readonly (readonly [RegExp, string])[] = [
   [/^\/(?:oauth2|iam\/v1)\//, 'the access service is not configured by sync'],
   [/^\/gatewright\//, 'sync itself'],
@@ -79,7 +82,7 @@ interface Schema {
   readonly [more: string]: unknown;
 }
 
-/** Dotted places that a schema names, of all its alternatives. */
+/** Dotted paths that a schema names, in all its alternatives. */
 function placesOf(schema: z.ZodType): ReadonlySet<string> {
   const found = new Set<string>();
   const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' });
@@ -112,15 +115,18 @@ const marked = {
 };
 const plain = (path: string) => path.replaceAll('%3A', ':').replaceAll(/:\w*/g, ':');
 
-/** The routes by which resources of the kind are made and changed. */
+/** The routes that create and change resources of the kind. */
 function routesOf(name: KindName): Writing[] {
   const { create, item } = kinds[name];
   const made = create(marked);
-  const requested = new Set([`${made.method} ${plain(made.path)}`, `PUT ${plain(item(':', marked))}`]);
+  const requested = new Set([
+    `${made.method} ${plain(made.path)}`,
+    `PUT ${plain(item(':', marked))}`,
+  ]);
   return writing.filter(({ route, pattern }) => requested.has(`${route.method} ${plain(pattern)}`));
 }
 
-it.each(kindNames)('%s can say whatever its routes take', async (name) => {
+it.each(kindNames)('%s expresses whatever its routes accept', async (name) => {
   const stated = placesOf(await loadSpecSchema(name));
   const taken = new Set(routesOf(name).flatMap(({ route }) => [...placesOf(route.body!)]));
   expect(taken.size).toBeGreaterThan(0);

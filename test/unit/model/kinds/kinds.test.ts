@@ -1,4 +1,4 @@
-/** Guarantees that the kinds table agrees with the schemas of the API and with itself. */
+/** Checks that the kinds table agrees with the schemas of the API and with itself. */
 import { describe, expect, it } from 'vitest';
 import { resources } from '../../../../src/admin/resources.ts';
 import { ConfigUpdate } from '../../../../src/model/configs/config.ts';
@@ -64,20 +64,23 @@ describe.each(kindNames.map((name) => [name, kinds[name]] as const))('%s', (name
     expect(unknown).toEqual([]);
   });
 
-  it('refuses unknown fields', () => {
+  it('rejects unknown fields', () => {
     const issues = body.safeParse({ surprise: 1 }).error?.issues ?? [];
     expect(issues.some(({ code }) => code === 'unrecognized_keys')).toBe(true);
   });
 });
 
-it.each(Object.entries(updates))('%s: what the update body lacks is immutable', (name, update) => {
-  const { immutable } = kinds[name as KindName];
-  const body = bodies[name as KindName];
-  const fixed = Object.keys(body.shape).filter((field) => !(field in update.shape));
-  expect([...immutable].sort()).toEqual(fixed.sort());
-});
+it.each(Object.entries(updates))(
+  '%s: marks what the update body lacks as immutable',
+  (name, update) => {
+    const { immutable } = kinds[name as KindName];
+    const body = bodies[name as KindName];
+    const fixed = Object.keys(body.shape).filter((field) => !(field in update.shape));
+    expect([...immutable].sort()).toEqual(fixed.sort());
+  },
+);
 
-it('has a resource of the Admin API for every kind, each after those that it refers to', () => {
+it('contains a resource of the Admin API for every kind, each after those that it refers to', () => {
   const order = resources.map(({ kind }) => kind);
   expect(order.toSorted()).toEqual(kindNames.toSorted());
   const early = order.flatMap((kind, at) =>
@@ -88,7 +91,7 @@ it('has a resource of the Admin API for every kind, each after those that it ref
   expect(early).toEqual([]);
 });
 
-it('has no circle among the kinds, so that resources of several cannot refer to each other in one', () => {
+it('has no cycle among the kinds, so that resources never refer to each other in a cycle', () => {
   const done = new Set<KindName>();
   const visit = (name: KindName, path: KindName[]): void => {
     expect(path, `${path.join(' -> ')} -> ${name}`).not.toContain(name);

@@ -1,4 +1,4 @@
-/** Guarantees which changes of each kind are marked as loosening access, and which are not. */
+/** Tests which changes of each kind are marked as loosening access. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
@@ -10,7 +10,7 @@ import type { Spec, SpecJson } from '../../../../src/sync/resources/resource-set
 import { segmentsOf } from '../../../../src/sync/resources/spec-paths.ts';
 import { planOf } from '../../../support/sync/plan-of.ts';
 
-/** What is done, the spec before and after, and the places that are marked. */
+/** A description, the spec before and after, and the marked paths. */
 type Case = readonly [what: string, before: Spec, after: Spec, marked: readonly string[]];
 
 const rate = (value: number, unit = 'rpm'): SpecJson => [{ type: 'requests', unit, value }];
@@ -22,7 +22,7 @@ const condition = (value: SpecJson, more: Spec = {}): Spec => ({
   conditions: [{ key: 'model', value, ...more }],
 });
 
-/** A budget that allows more in each of the ways in which one can; `at` leads to it. */
+/** Budgets that allow more in each possible way; `at` is their path. */
 function budgets(at: string, inSpec: (budget: Spec) => Spec): readonly Case[] {
   const both = (what: string, before: Spec, after: Spec, field: string): Case => [
     `a budget ${what}`,
@@ -57,7 +57,7 @@ const prices = (request: number, response: number): Spec => ({
   pay_as_you_go: { request_token: { price: request }, response_token: { price: response } },
 });
 
-/** Twice of everything that has a factor. */
+/** Twice the value of everything that has a factor. */
 const factors: Spec = {
   ...Object.fromEntries(
     (await placesOf('Integration'))
@@ -69,7 +69,7 @@ const factors: Spec = {
   additional_units: { searches: 2 },
 };
 
-/** What nothing can withhold. */
+/** Scopes that nothing can withhold. */
 const fixed = [
   'membersViewLogMetadata',
   'managersViewLogMetadata',
@@ -80,7 +80,7 @@ const usualSettings = Object.entries(effectiveSettings(null)).filter(
   ([name]) => !fixed.includes(name),
 );
 
-/** Of each setting of what the people of a workspace see and write, by what is usual. */
+/** Cases for each setting of what members of a workspace see and write, by its default. */
 const sights = usualSettings.flatMap(([name, isUsual]): readonly Case[] => {
   const says = (value: boolean): Spec => ({ security_settings: { [name]: value } });
   const where = '/security_settings';
@@ -796,7 +796,7 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
   });
 });
 
-/** By kind the places that open nothing whatever they say, and documents of which the cases above are part. */
+/** By kind the paths that never loosen access, and documents that the cases above cover in part. */
 const harmless: Readonly<Record<KindName, readonly string[]>> = {
   Workspace: [
     'name',
@@ -915,7 +915,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
   ScimMapping: [],
 };
 
-describe('every place of every kind', () => {
+describe('every field of every kind', () => {
   it.each(kindNames.map((kind) => [kind]))(
     'judges every field of %s in a case or lists it as harmless',
     async (kind) => {

@@ -1,4 +1,4 @@
-/** Guarantees of budgets and rate limits: amounts are exact, and rules that belong together hold. */
+/** Tests budgets and rate limits: exact amounts, and the rules that connect fields. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RateLimits, UsageLimits } from '../../../../src/model/limits/key-limits.ts';
@@ -30,7 +30,7 @@ describe('an amount', () => {
     [0.000001, 1],
     [0.1, 100_000],
     [2 ** 33, 2 ** 33 * 1_000_000],
-  ])('%d is %d micro-units', (amount, micros) => {
+  ])('converts %d to %d micro-units', (amount, micros) => {
     expect(toUnits(Amount.parse(amount), 'cost')).toBe(micros);
   });
 
@@ -68,7 +68,7 @@ describe('an amount', () => {
     Infinity,
     '5',
     null,
-  ])('%p is refused', (amount) => expect(Amount.safeParse(amount).success).toBe(false));
+  ])('rejects %p', (amount) => expect(Amount.safeParse(amount).success).toBe(false));
 });
 
 describe('usage limits', () => {

@@ -1,4 +1,7 @@
-/** Guarantees that usage windows tile time: whatever the schedule, downtime and clock, none is lost or doubled. */
+/**
+ * Checks that usage windows tile time: for any schedule, downtime and clock, none is lost or
+ * doubled.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -25,7 +28,7 @@ const schedules = fc.oneof(
 /** 1970 to 2199, to the millisecond. */
 const moments = fc.integer({ min: 0, max: at('2199-12-31T23:59:59.999Z') });
 
-/** The slow, obvious model: walk the days one by one and ask the calendar. */
+/** A slow, obvious model: it walks through the days and consults the calendar. */
 function modelNext(schedule: ResetSchedule, anchor: number, now: number): number {
   const start = Math.floor(anchor / dayMs) * dayMs;
   const after = Math.max(anchor, now);
@@ -79,7 +82,7 @@ describe('nextResetAt', () => {
     );
   });
 
-  it('lies after now and after the anchor, at midnight UTC, whichever way the clock steps', () => {
+  it('is after now and after the anchor, at midnight UTC, whichever way the clock steps', () => {
     fc.assert(
       fc.property(schedules, moments, moments, (schedule, anchor, now) => {
         const next = nextResetAt(schedule, anchor, now)!;
@@ -138,7 +141,7 @@ function listBoundaries(schedule: ResetSchedule, boundary: number, count: number
 }
 
 describe('currentWindow', () => {
-  it('is the stored one for as long as that lasts', () => {
+  it('is the stored window while that lasts', () => {
     const stored = { startMs: 5, nextResetAtMs: at('2026-11-23T00:00:00Z') };
     const now = at('2026-11-22T23:59:59.999Z');
     expect(currentWindow(weekly, stored, now)).toEqual({ ...stored, skippedWindows: 0 });
@@ -146,7 +149,7 @@ describe('currentWindow', () => {
     expect(currentWindow(weekly, endless, now)).toEqual({ ...endless, skippedWindows: 0 });
   });
 
-  it('holds the moment, and is the same whether the windows before it were written one by one or not', () => {
+  it('contains the time, and does not depend on whether earlier windows were written one by one', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 400 * dayMs }), { maxLength: 6 });
     fc.assert(
       fc.property(schedules, moments, gaps, (schedule, made, waits) => {
@@ -170,7 +173,7 @@ describe('currentWindow', () => {
     );
   });
 
-  it('never begins before the stored start, whatever boundary a schedule was set back to', () => {
+  it('never begins before the stored start, whatever boundary a schedule was reset to', () => {
     fc.assert(
       fc.property(schedules, moments, moments, moments, (schedule, startMs, boundary, now) => {
         const window = currentWindow(schedule, { startMs, nextResetAtMs: boundary }, now);

@@ -1,4 +1,4 @@
-/** Guarantees of what counters say: exhausted is what the numbers say, and an alert goes out once an episode. */
+/** Tests exhaustion and alerts of counters: one alert per episode. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

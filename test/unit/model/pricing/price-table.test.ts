@@ -1,4 +1,4 @@
-/** Guarantees which prices are known that nobody has told, and that they are exact. */
+/** Checks that the built-in prices are complete and exact. */
 import { calcPrice, findProvider } from '@pydantic/genai-prices';
 import { describe, expect, it } from 'vitest';
 import {
@@ -12,14 +12,14 @@ import { aiProviders } from '../../../../src/model/services/ai-providers.ts';
 const now = Date.UTC(2026, 10, 22, 12);
 
 describe('a known price', () => {
-  it('is found by the slugs of services that there are, under names that the table has', () => {
+  it('is listed under slugs of existing services and names of the table', () => {
     for (const [slug, name] of servicesInTable) {
       expect(aiProviders.has(slug), slug).toBe(true);
       expect(findProvider({ providerId: name })?.id, slug).toBe(name);
     }
   });
 
-  it('is known of most models that integrations list before anybody names one', async () => {
+  it('covers most models that integrations list by default', async () => {
     const unknown: string[] = [];
     let models = 0;
     for (const slug of servicesInTable.keys()) {
@@ -40,19 +40,16 @@ describe('a known price', () => {
     ['google', 'gemini-2.5-pro', 200_001, 5],
     ['perplexity-ai', 'sonar-pro', 10, 10],
     ['azure-openai', 'gpt-4o', 1_000, 1_000],
-  ])(
-    'charges %s %s for %d and %d tokens by its price, to the micro-dollar',
-    async (...given) => {
-      const [slug, model, inputTokens, outputTokens] = given;
-      const price = (await lookUpPrice(slug, model, now))!;
-      const used = { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
-      const counts = { input_tokens: inputTokens, output_tokens: outputTokens };
-      const reported = calcPrice(counts, model, { providerId: servicesInTable.get(slug)! })!;
-      expect(costUnits(price, used)).toBe(Math.ceil(Number((reported.total_price * 1e6).toFixed(6))));
-    },
-  );
+  ])('charges %s %s for %d and %d tokens by its price, to the micro-dollar', async (...given) => {
+    const [slug, model, inputTokens, outputTokens] = given;
+    const price = (await lookUpPrice(slug, model, now))!;
+    const used = { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
+    const counts = { input_tokens: inputTokens, output_tokens: outputTokens };
+    const reported = calcPrice(counts, model, { providerId: servicesInTable.get(slug)! })!;
+    expect(costUnits(price, used)).toBe(Math.ceil(Number((reported.total_price * 1e6).toFixed(6))));
+  });
 
-  it('changes with the hour where the service has hours of its own', async () => {
+  it('changes with the hour where the service has time-dependent prices', async () => {
     const at = async (hour: number) =>
       (await lookUpPrice('deepseek', 'deepseek-v4-pro', Date.UTC(2026, 10, 22, hour)))?.inputPico;
     expect(await at(2)).not.toBe(await at(5));
@@ -66,11 +63,11 @@ describe('a known price', () => {
     ['@team-openai', 'gpt-4o'],
     ['constructor', 'gpt-4o'],
     ['openai', 'whisper-1'],
-  ])('is none of %s %s', async (slug, model) => {
+  ])('is unknown for %s %s', async (slug, model) => {
     expect(await lookUpPrice(slug, model, now)).toBeNull();
   });
 
-  it('has every threshold of any of its tokens, and the dearest kind of output', () => {
+  it('has every threshold of any token type, and the most expensive kind of output', () => {
     const price = convertPriceEntry({
       input_mtok: { base: 0.1, tiers: [{ start: 100, price: 0.2 }] },
       output_mtok: { base: 1, tiers: [{ start: 300, price: 2 }] },

@@ -1,4 +1,7 @@
-/** Guarantees what a model costs under an integration: what that says, else the known price with its factors, never short. */
+/**
+ * Tests the price of a model under an integration: the configured price, else the built-in one with
+ * its factors, never too low.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { effectivePrice } from '../../../../src/model/pricing/effective-price.ts';
@@ -22,13 +25,13 @@ const stated = (request?: number, response?: number, more = {}) => ({
 });
 
 describe('the price of a model', () => {
-  it('is the known one where nothing is said, and none where nobody knows', () => {
+  it('is the built-in price when nothing is configured, and null when there is none', () => {
     const nothing = { config: null, adjustments: null };
     expect(effectivePrice(nothing, known)).toEqual(known);
     expect(effectivePrice(nothing, null)).toBeNull();
   });
 
-  it('is what is said of it, in cents for a token, whatever is known', () => {
+  it('is the configured price in cents per token, whatever is built in', () => {
     const config = stated(0.00025, 0.001, { cache_read_input_token: { price: 0.0000125 } });
     expect(effectivePrice({ config, adjustments: null }, null)).toEqual({
       inputPico: 2_500_000,
@@ -40,7 +43,7 @@ describe('the price of a model', () => {
     });
   });
 
-  it('is the known one for what is not said, and unknown where that is not known either', () => {
+  it('falls back to the built-in price for unconfigured parts, and is null without one', () => {
     const config = stated(0.0003);
     expect(effectivePrice({ config, adjustments: null }, null)).toBeNull();
     expect(effectivePrice({ config, adjustments: null }, known)).toEqual({
@@ -53,7 +56,7 @@ describe('the price of a model', () => {
     });
   });
 
-  it('is the known one times the factor that is most special, which what is said is not', () => {
+  it('multiplies the built-in price by the most specific factor, but not a configured price', () => {
     const multiplier = {
       default: 2,
       response_token: 0.5,
@@ -73,7 +76,7 @@ describe('the price of a model', () => {
     ).toMatchObject({ inputPico: 1_000_000, outputPico: 2_000_000 });
   });
 
-  it('has the tiers of the known one, each with its factors and with what is said', () => {
+  it('has the tiers of the built-in price, each with factors and configured parts', () => {
     const tier = {
       ...known,
       inputTokensAbove: 200_000,
@@ -99,7 +102,7 @@ describe('the price of a model', () => {
     );
   });
 
-  it('is exact for decimals, and never less than was said', () => {
+  it('is exact for decimals, and never below the configured price', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 900_000 }), fc.nat(12), (digits, places) => {
         const cents = Number(`${digits}e-${places}`);
@@ -111,7 +114,7 @@ describe('the price of a model', () => {
     );
   });
 
-  it('stays a number that can be counted with, however much is said', () => {
+  it('stays a safe number for any configured price', () => {
     const price = effectivePrice({ config: stated(1e300, 1e300), adjustments: null }, null);
     expect(Number.isSafeInteger(price!.inputPico)).toBe(true);
   });

@@ -1,4 +1,4 @@
-/** Guarantees what tokens cost, to the micro-dollar. */
+/** Tests the cost of tokens, to the micro-dollar. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -110,7 +110,7 @@ describe('an amount', () => {
     expect(wholeUnits(amount, digits)).toBe(units);
   });
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('is not %d', (amount) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('rejects %d', (amount) => {
     expect(() => wholeUnits(amount, 6)).toThrow(TypeError);
   });
 });

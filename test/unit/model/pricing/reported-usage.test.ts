@@ -1,4 +1,7 @@
-/** Guarantees that what an answer has used is understood in the words of every provider, so that none of it goes uncharged or is charged twice. */
+/**
+ * Checks that the usage of every provider is understood, so that nothing is uncharged or charged
+ * twice.
+ */
 import { expect, it } from 'vitest';
 import {
   addReportedUsage,
@@ -14,7 +17,7 @@ function used(...usages: readonly object[]) {
 
 const plain = { cachedInputTokens: 0, cacheWriteTokens: 0 };
 
-it('counts input that OpenAI keeps as such', () => {
+it('counts cached input of OpenAI as such', () => {
   const stored = { cached_tokens: 10, cache_write_tokens: 60 };
   const tokens = { inputTokens: 100, outputTokens: 7, cachedInputTokens: 10, cacheWriteTokens: 60 };
   const chat = { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 };
@@ -23,7 +26,7 @@ it('counts input that OpenAI keeps as such', () => {
   expect(used({ ...response, input_tokens_details: stored })).toEqual(tokens);
 });
 
-it('counts input once that a proxy tells in the words of OpenAI and of Anthropic', () => {
+it('counts input once when a proxy reports it in both OpenAI and Anthropic fields', () => {
   const usage = {
     prompt_tokens: 100,
     completion_tokens: 7,
@@ -40,7 +43,7 @@ it('counts input once that a proxy tells in the words of OpenAI and of Anthropic
   });
 });
 
-it('counts beside the input what Anthropic keeps, whichever event says it', () => {
+it('adds the cached input of Anthropic to the input, whichever event reports it', () => {
   const begins = {
     input_tokens: 30,
     output_tokens: 1,
@@ -57,37 +60,37 @@ it('counts beside the input what Anthropic keeps, whichever event says it', () =
   }
 });
 
-it('counts what was thought beside the answer, as xAI and Google tell it', () => {
+it('adds reasoning tokens of xAI and Google to the output', () => {
   const usage = { prompt_tokens: 37, completion_tokens: 530, total_tokens: 800 };
   const details = { completion_tokens_details: { reasoning_tokens: 233 } };
   const tokens = { ...plain, inputTokens: 37, outputTokens: 763 };
   expect(used({ ...usage, ...details })).toEqual(tokens);
   expect(used(usage)).toEqual(tokens);
-  // Each event of a stream tells all that there was by then.
+  // Each event of a stream reports the total so far.
   const earlier = { prompt_tokens: 37, completion_tokens: 3, total_tokens: 90 };
   expect(used(earlier, usage)).toEqual(tokens);
 });
 
-it('counts what was thought and cited beside the answer, as Perplexity tells it', () => {
+it('adds reasoning and citation tokens of Perplexity to the output', () => {
   const usage = { prompt_tokens: 33, completion_tokens: 700, total_tokens: 733 };
   const beside = { citation_tokens: 2000, num_search_queries: 18, reasoning_tokens: 9000 };
   const tokens = { ...plain, inputTokens: 33, outputTokens: 11_700 };
   expect(used({ ...usage, ...beside })).toEqual(tokens);
 });
 
-it('counts once what was thought within the answer, as the others tell it', () => {
+it('counts reasoning once when the output includes it, as other providers report', () => {
   const usage = { prompt_tokens: 33, completion_tokens: 700, total_tokens: 733 };
   const within = { reasoning_tokens: 600, completion_tokens_details: { reasoning_tokens: 600 } };
   expect(used({ ...usage, ...within })).toEqual({ ...plain, inputTokens: 33, outputTokens: 700 });
 });
 
-it('takes the sum of an embedding for its input where nothing else is said', () => {
+it('takes the total of an embedding as its input when nothing else is reported', () => {
   const stated = newReportedUsage();
   addReportedUsage(stated, { usage: { total_tokens: 12 } });
   expect(completeUsage(stated, false)).toEqual({ ...plain, inputTokens: 12, outputTokens: 0 });
   expect(completeUsage(stated, true)).toBeNull();
 });
 
-it.each([-1, 1.5, '800', 1e12])('holds a sum of %s for a lie', (total_tokens) => {
+it.each([-1, 1.5, '800', 1e12])('ignores a total of %s', (total_tokens) => {
   expect(used({ prompt_tokens: 1, completion_tokens: 1, total_tokens })).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** Guarantees that what an answer says of its use is the same whether all of it is read or what says it alone. */
+/** Checks that usage is the same whether the whole response is parsed or only its usage members. */
 import { expect, it } from 'vitest';
 import {
   addReportedUsage,
