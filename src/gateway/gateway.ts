@@ -185,26 +185,26 @@ function lookupsOf(
   const providers = new Providers({
     database,
     unsealerOf,
-    fresh: cache<GatewayProvider>(providersMax),
+    cache: cache<GatewayProvider>(providersMax),
     secrets,
   });
   const policies = cache<readonly PolicyTerms[]>(organisationsMax);
   return {
-    keys: new GatewayKeys({ database, hashCredential, fresh: cache<GatewayKey>(keysMax) }),
+    keys: new GatewayKeys({ database, hashCredential, cache: cache<GatewayKey>(keysMax) }),
     tokens: tokensOf(options, issuerOrigins, cache(workspacesMax)),
     configs: new Configs({
       database,
-      fresh: cache<GatewayConfig | null>(configsMax),
+      cache: cache<GatewayConfig | null>(configsMax),
       trusted: trustedHosts,
       limits: options.configTargets,
       blocksInline: options.blocksInlineConfigs,
     }),
     targets: new Targets(trustedHosts, providers),
     policies: new Policies(database, policies, options.limitsBy),
-    prompts: new Prompts({ database, fresh: cache<RenderablePrompt>(promptsMax) }),
+    prompts: new Prompts({ database, cache: cache<RenderablePrompt>(promptsMax) }),
     guardrails: new Guardrails({
       database,
-      fresh: cache<CachedGuardrail>(guardrailsMax),
+      cache: cache<CachedGuardrail>(guardrailsMax),
       isEnabled: options.runsGuardrails,
       tools: { searches, outbound: new Outbound(origins, trustedHosts) },
     }),

@@ -162,7 +162,7 @@ function refusalOf(
   isExcess: boolean,
 ): GatewayError | null {
   if (isExcess) {
-    const message = 'The gateway has as many connections as it takes, try again';
+    const message = 'The gateway has reached its connection limit; try again';
     return new GatewayError('unavailable', message);
   }
   const ambiguity = ambiguityOf(request);

@@ -73,10 +73,10 @@ export class Reservations {
     takesLess: boolean,
   ): Grant | Shortage {
     this.#charges = charges;
-    const fresh = this.#counted.length === 0 ? charges : this.#uncounted(charges);
-    const outputTokens = takesLess ? affordable(fresh, bound, nowMs) : bound.outputTokens;
+    const uncounted = this.#counted.length === 0 ? charges : this.#uncounted(charges);
+    const outputTokens = takesLess ? affordable(uncounted, bound, nowMs) : bound.outputTokens;
     let lacking: Shortage['lacking'] | null = null;
-    for (const charge of fresh) {
+    for (const charge of uncounted) {
       const { limit, slice } = charge;
       if (!limit.isHard) continue;
       const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
@@ -84,19 +84,19 @@ export class Reservations {
       if (slice.freeAt(nowMs) >= boundUnits(limit, bound, outputTokens)) continue;
       lacking ??= { ...charge, unitsMin };
     }
-    if (lacking !== null) return new Shortage(lacking, needsOf(fresh, bound));
-    this.#charge(fresh, bound, { outputTokens, nowMs });
+    if (lacking !== null) return new Shortage(lacking, needsOf(uncounted, bound));
+    this.#charge(uncounted, bound, { outputTokens, nowMs });
     return { outputTokens };
   }
 
   #charge(
-    fresh: readonly Charge[],
+    uncounted: readonly Charge[],
     bound: UsageBound,
     { outputTokens, nowMs }: Grant & { readonly nowMs: number },
   ): void {
     const counted = this.#counted.slice();
     const open = this.#open.slice();
-    for (const { limit, slice } of fresh) {
+    for (const { limit, slice } of uncounted) {
       if (limit.type === 'requests') counted.push({ slice, holding: slice.charge(1, nowMs) });
       else {
         const units = limit.isHard ? boundUnits(limit, bound, outputTokens) : 0;
@@ -112,13 +112,13 @@ export class Reservations {
     return charges.filter(({ slice }) => !this.#counted.some((one) => one.slice === slice));
   }
 
-  /** Remaining units of the limits of the last target, as far as known. */
+  /** Remaining units of the limits of the last target, as far as lastKnownUsage. */
   left(): LimitLeft[] {
     const left: LimitLeft[] = [];
     for (const { limit, slice } of this.#charges) {
-      const { known } = slice;
-      if (known === null) continue;
-      const leftUnits = limit.limitUnits - known.usedUnits - known.reservedUnits;
+      const { lastKnownUsage } = slice;
+      if (lastKnownUsage === null) continue;
+      const leftUnits = limit.limitUnits - lastKnownUsage.usedUnits - lastKnownUsage.reservedUnits;
       left.push({ limit, leftUnits: Math.max(0, leftUnits) });
     }
     return left;
@@ -173,9 +173,9 @@ function affordable(charges: readonly Charge[], bound: UsageBound, nowMs: number
 /** Whether the request would be rejected even if others returned all idle units. */
 function isOver({ limit, slice }: Charge, unitsMin: number, nowMs: number): boolean {
   if (limit.limitUnits < unitsMin) return true;
-  const { known } = slice;
-  if (known === null || nowMs - known.atMs > knownForMs) return false;
+  const { lastKnownUsage } = slice;
+  if (lastKnownUsage === null || nowMs - lastKnownUsage.atMs > knownForMs) return false;
   // Units in the slice are within the limit, whatever older values say.
   if (slice.freeAt(nowMs) >= unitsMin) return false;
-  return known.usedUnits + unitsMin > limit.limitUnits;
+  return lastKnownUsage.usedUnits + unitsMin > limit.limitUnits;
 }

@@ -222,7 +222,7 @@ export class AdmissionQueue {
       if (queue.running === null && (isDue || queue.waiters.size > 0)) this.#settle(queue);
       for (const waiter of queue.waiters) {
         if (!waiter.isOverdue(nowMs)) break;
-        waiter.giveUp(queue.fault ?? new Error('the database does not answer'));
+        waiter.giveUp(queue.fault ?? new Error('the database does not respond'));
         queue.waiters.delete(waiter);
       }
       if (queue.slices.isIdle && queue.running === null && queue.waiters.size === 0)

@@ -34,7 +34,7 @@ export interface Limit {
 }
 
 /** The counter of a limit. */
-export function placeOf(
+export function counterRefOf(
   limit: Pick<
     Limit,
     'isRate' | 'subjectKind' | 'subjectId' | 'windowStart' | 'valueKey' | 'endsAt'
@@ -92,7 +92,7 @@ export class PriceUnknown extends Error {
   readonly limit: Limit;
 
   constructor(limit: Limit) {
-    super(`${limit.label} limits the cost of requests, and the price of this model is not known`);
+    super(`${limit.label} limits the cost of requests, but the price of this model is unknown`);
     this.limit = limit;
   }
 }

@@ -4,7 +4,7 @@ import type { Db } from '../store/connection/db.ts';
 import { recordSettlement, type SettledUsage } from '../store/logs/logged-requests.ts';
 import * as openCharges from '../store/logs/open-charges.ts';
 import { correct, type UsageCorrection } from '../store/usage/usage-corrections.ts';
-import { type Limit, placeOf, type Usage, usageAtPrice, usedUnits } from './limit.ts';
+import { counterRefOf, type Limit, type Usage, usageAtPrice, usedUnits } from './limit.ts';
 
 /** An estimated charge. */
 export interface AssumedCharge {
@@ -117,5 +117,5 @@ async function endOpen(
 function correctionOf(one: ChargedCounter, used: Usage): UsageCorrection {
   const { limitUnits, alertThresholdUnits, type, label, chargedUnits } = one;
   const terms = { limitUnits, alertThresholdUnits, type, label };
-  return { counter: placeOf(one), units: usedUnits(one, used) - chargedUnits, ...terms };
+  return { counter: counterRefOf(one), units: usedUnits(one, used) - chargedUnits, ...terms };
 }

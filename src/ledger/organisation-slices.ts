@@ -114,7 +114,7 @@ export class OrganisationSlices {
     if (wanted.length === 0) return;
     const keys = new Set(wanted.map(counterKeyText));
     for (const slice of this.#slices.values()) {
-      if (keys.has(counterKeyText(slice.place))) slice.recall();
+      if (keys.has(counterKeyText(slice.counter))) slice.recall();
     }
   }
 

@@ -2,7 +2,7 @@
 import type { CounterRef } from '../store/usage/counter-place.ts';
 import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/usage-slices.ts';
 import type { SliceShortage } from '../store/usage/wanted-slices.ts';
-import { type Limit, placeOf } from './limit.ts';
+import { counterRefOf, type Limit } from './limit.ts';
 import { UsageRate } from './usage-rate.ts';
 
 /** Largest share of a limit that a process takes in advance, so that others find enough. */
@@ -56,7 +56,7 @@ export interface SliceLease {
 }
 
 export class Slice {
-  readonly place: CounterRef;
+  readonly counter: CounterRef;
   limit: Limit;
   readonly #lease: SliceLease;
   /** Needs of waiting requests, first come first served. */
@@ -74,14 +74,14 @@ export class Slice {
   readonly #rate = new UsageRate(idleMs);
   readonly failedWait = new FailedWait();
   /** Usage of all processes, as of the last move. */
-  #known: { readonly usedUnits: number; readonly atMs: number } | null = null;
+  #lastKnownUsage: { readonly usedUnits: number; readonly atMs: number } | null = null;
   /** Shortage as of the last move; null when it granted all needs. */
   shortage: SliceShortage | null = null;
 
   constructor(limit: Limit, lease: SliceLease) {
     this.limit = limit;
     this.#lease = lease;
-    this.place = placeOf(limit);
+    this.counter = counterRefOf(limit);
   }
 
   /** Sets the current terms; units held under a higher limit are recalled. */
@@ -102,11 +102,11 @@ export class Slice {
   }
 
   /** Null before the first move. */
-  get known(): KnownUsage | null {
-    const lastKnown = this.#known;
-    if (lastKnown === null) return null;
-    const usedUnits = lastKnown.usedUnits + this.#spent + (this.#move?.spent ?? 0);
-    return { usedUnits, reservedUnits: this.#reserved, atMs: lastKnown.atMs };
+  get lastKnownUsage(): KnownUsage | null {
+    const usage = this.#lastKnownUsage;
+    if (usage === null) return null;
+    const usedUnits = usage.usedUnits + this.#spent + (this.#move?.spent ?? 0);
+    return { usedUnits, reservedUnits: this.#reserved, atMs: usage.atMs };
   }
 
   reserve(units: number, nowMs: number): number {
@@ -158,7 +158,13 @@ export class Slice {
     const isIdle = this.#rate.isIdle(nowMs) || this.#isRecalled;
     const contents = moveContents({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
     if (contents === null) return null;
-    const state = { counter: this.place, isNew: this.#isNew, units: this.#units, spent, isAnswer };
+    const state = {
+      counter: this.counter,
+      isNew: this.#isNew,
+      units: this.#units,
+      spent,
+      isAnswer,
+    };
     const move = { ...state, ...contents, ...termsOf(this.limit) };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
@@ -179,7 +185,7 @@ export class Slice {
     this.#isNew = false;
     this.#units += outcome.granted;
     if (outcome.granted > 0) this.failedWait.forget();
-    this.#known = { usedUnits: outcome.usedUnits, atMs: nowMs };
+    this.#lastKnownUsage = { usedUnits: outcome.usedUnits, atMs: nowMs };
     this.shortage = outcome.shortage;
   }
 

@@ -61,7 +61,7 @@ export class GuardedFetch implements Disposable {
     const call = this.#start(new URL(url), method, new Headers(headers), body);
     signal?.addEventListener('abort', () => this.#drop(call), { once: true });
     try {
-      await call.begun;
+      await call.responseStarted;
     } catch (error) {
       throw this.#fail(reasonOf(error), error);
     }

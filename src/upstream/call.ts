@@ -49,7 +49,7 @@ export class CallCut extends Error {
 /** A request in flight. Buffers the body until a sink is attached. */
 export class Call implements Dispatcher.DispatchHandler {
   /** Resolves when the response begins; rejects when none comes. */
-  readonly begun: Promise<void>;
+  readonly responseStarted: Promise<void>;
   /** Whether the provider may have received any of it. */
   isSent = false;
   status = 0;
@@ -66,7 +66,7 @@ export class Call implements Dispatcher.DispatchHandler {
 
   constructor(dispatcher: Dispatcher, request: CallRequest, watch: CallWatch | null = null) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.begun = promise;
+    this.responseStarted = promise;
     this.#begin = resolve;
     this.#refuse = reject;
     this.#watch = watch;

@@ -25,8 +25,8 @@ export class Origins implements AsyncDisposable {
 
   /** `origin` as the URL parser formats it: `https://api.example.com`. */
   at(origin: string): Dispatcher {
-    const known = this.#pools.get(origin);
-    if (known !== undefined) return known;
+    const existing = this.#pools.get(origin);
+    if (existing !== undefined) return existing;
     const pool = new Pool(origin, {
       connections: null,
       pipelining: 1,

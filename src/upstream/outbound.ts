@@ -59,7 +59,7 @@ export class Outbound {
       call.cut(new OutboundFailure(`there was no answer within ${timeoutMs} ms`));
     }, timeoutMs);
     try {
-      await call.begun;
+      await call.responseStarted;
       const answer = await readWhole(call);
       return { status: call.status, headers: call.headers, body: answer };
     } catch (error) {

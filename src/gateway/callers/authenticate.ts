@@ -91,7 +91,7 @@ export function requireUsableKey(key: GatewayKey | undefined, now: number): Gate
 const unknown = toRefusedCredential({ credential: 'api_key', reason: 'unknown' });
 
 function unknownKey(): GatewayError {
-  return new GatewayError('invalid_api_key', 'The API key is not one of this gateway', null, {
+  return new GatewayError('invalid_api_key', 'The API key is not valid at this gateway', null, {
     refused: unknown,
   });
 }

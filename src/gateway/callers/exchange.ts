@@ -31,13 +31,13 @@ export interface Exchange {
   readonly isJson: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
   /** An upload whose body has not been read; absent for other requests. */
-  readonly unread?: IncomingMessage | undefined;
+  readonly unreadUpload?: IncomingMessage | undefined;
   /** An upload that is streamed to the provider. */
-  readonly passing?: StreamedRequestBody;
+  readonly streamedBody?: StreamedRequestBody;
   /** Set when the request creates a response that the gateway may store. */
-  readonly begun?: BegunResponse;
-  /** Set when the request creates an object whose outcome must be known even if the caller goes. */
-  readonly making?: {
+  readonly newResponse?: NewResponseRef;
+  /** Set when the request creates an object whose outcome must be known even if the caller disconnects. */
+  readonly trackedCreation?: {
     /** Null for kinds that carry no mark. */
     readonly mark: string | null;
   };
@@ -55,12 +55,12 @@ export type TargetRequest = Pick<
   | 'body'
   | 'params'
   | 'isJson'
-  | 'begun'
-  | 'making'
-  | 'passing'
+  | 'newResponse'
+  | 'trackedCreation'
+  | 'streamedBody'
 > & { readonly key: Pick<GatewayKey, 'organisationId' | 'workspace'> };
 
-interface BegunResponse {
+interface NewResponseRef {
   /** Id of the response if the gateway stores it. */
   readonly id: string;
   /** Whether it continues a response that only the gateway has. */
@@ -102,7 +102,7 @@ export function aliasFault(
         (name) => isPresent(headers[name]) && headers[name] !== headers[one],
       );
       if (other === undefined || !isPresent(headers[one])) continue;
-      const message = `${one} and ${other} say different things: send one of them`;
+      const message = `${one} and ${other} have different values; send only one of them`;
       return new GatewayError('invalid_request', message, one);
     }
   }

@@ -49,7 +49,7 @@ export interface GatewayKeysOptions {
   readonly database: Pick<Database, 'readable' | 'db'>;
   /** Computes the digest that the database stores. */
   readonly hashCredential: (value: string) => Buffer;
-  readonly fresh: SnapshotCache<GatewayKey>;
+  readonly cache: SnapshotCache<GatewayKey>;
 }
 
 /** How long the digest of a valid value is cached, and how many are. */
@@ -71,18 +71,18 @@ export class GatewayKeys {
 
   /** Finds the key of a value, synchronously if cached or malformed; undefined when there is none. */
   find(value: string, now: number): GatewayKey | undefined | Promise<GatewayKey | undefined> {
-    const { fresh } = this.#options;
+    const { cache } = this.#options;
     // Only digests are cached for long, so that memory does not contain all values.
     const cachedDigest = this.#cachedDigestOf(value, now);
     const digest = cachedDigest ?? hash('sha256', value, 'base64url');
-    const known = fresh.peek(digest);
-    if (known !== undefined) {
+    const cached = cache.peek(digest);
+    if (cached !== undefined) {
       if (cachedDigest === undefined) this.#digests.set(value, digest);
-      return known;
+      return cached;
     }
     // A malformed value needs no query.
     if (!isWellFormedApiKey(value)) return undefined;
-    return fresh.get(digest, () => this.#load(value, now));
+    return cache.get(digest, () => this.#load(value, now));
   }
 
   #cachedDigestOf(value: string, now: number): string | undefined {
@@ -106,8 +106,8 @@ export class GatewayKeys {
     if (key.kind === 'token') return;
     if (!apiKeys.isUseNews({ last_used_at: key.lastUsedAtMs }, now)) return;
     key.lastUsedAtMs = now;
-    const place = { organisation_id: key.organisationId, id: key.id };
-    apiKeys.updateLastUsed(this.#options.database.db, place, now).catch(() => undefined);
+    const keyRef = { organisation_id: key.organisationId, id: key.id };
+    apiKeys.updateLastUsed(this.#options.database.db, keyRef, now).catch(() => undefined);
   }
 
   async #load(value: string, now: number): Promise<SnapshotEntry<GatewayKey> | undefined> {

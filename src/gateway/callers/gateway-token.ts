@@ -38,7 +38,7 @@ export interface TokenRules {
 
 export interface GatewayTokensOptions {
   readonly database: Pick<Database, 'readable' | 'db'>;
-  /** Throws, like an unreachable database, until the connection is proved to lead to the right one. */
+  /** Throws, as for an unreachable database, until the connection is verified to reach the right database. */
   readonly requireConnection: () => void;
   readonly issuerKeys: IssuerKeys;
   readonly rules: TokenRules;
@@ -97,17 +97,18 @@ export class GatewayTokens {
     // A verification is valid only as long as the keys it used.
     issuerKeys.renewIfStale();
     const digest = hash('sha256', token, 'base64url');
-    const known = this.#verified.get(digest);
-    if (known === undefined || known.version !== issuerKeys.version) {
+    const verified = this.#verified.get(digest);
+    if (verified === undefined || verified.version !== issuerKeys.version) {
       return this.#verify(token, digest, now).then((verified) => this.#keyOf(verified, now));
     }
-    if ((known.claims.exp + rules.clockToleranceSeconds) * 1000 <= now) {
+    if ((verified.claims.exp + rules.clockToleranceSeconds) * 1000 <= now) {
       this.#verified.delete(digest);
-      throw expired(known.key?.key);
+      throw expired(verified.key?.key);
     }
     const isCurrent =
-      known.key !== null && workspaces.peek(workspaceKey(known.claims)) === known.key.tenant;
-    return isCurrent ? known.key!.key : this.#keyOf(known, now);
+      verified.key !== null &&
+      workspaces.peek(workspaceKey(verified.claims)) === verified.key.tenant;
+    return isCurrent ? verified.key!.key : this.#keyOf(verified, now);
   }
 
   async #verify(token: string, digest: string, now: number): Promise<VerifiedToken> {
@@ -133,15 +134,15 @@ export class GatewayTokens {
         if (!isSignedByOtherKey(thrown)) throw refusalOf(thrown);
       }
     }
-    if (signers.length === 0) throw invalid('is signed by nobody whom this gateway trusts');
+    if (signers.length === 0) throw invalid('is not signed with a key of a trusted issuer');
     const claims = readClaims(payload);
     if ('fault' in claims) throw invalid(`cannot be used: its claim ${claims.fault}`);
-    const found: VerifiedToken = { claims, signers, version, key: null };
-    this.#verified.set(digest, found);
+    const verified: VerifiedToken = { claims, signers, version, key: null };
+    this.#verified.set(digest, verified);
     if (this.#verified.size > verifiedMax) {
       this.#verified.delete(this.#verified.keys().next().value!);
     }
-    return found;
+    return verified;
   }
 
   async #keyOf(verified: VerifiedToken, now: number): Promise<GatewayKey> {
@@ -153,7 +154,9 @@ export class GatewayTokens {
       tsgIds === null || (tenant !== undefined && tsgIds.has(tenant.tsgId));
     // The same error in both cases, so that no issuer learns which other organisations exist.
     if (tenant === undefined || !signers.some(isTrusted)) {
-      throw invalid('names an organisation or workspace that its issuer cannot speak for');
+      throw invalid(
+        'names an organisation or workspace that does not exist or that its issuer may not use',
+      );
     }
     if (verified.key?.tenant === tenant) return verified.key.key;
     const key = keyOf(tenant, claims, rules.defaultScopes);
@@ -166,17 +169,17 @@ export class GatewayTokens {
     const { database, requireConnection } = this.#options;
     requireConnection();
     const db = database.readable;
-    const found = await gatewayReads.findTokenWorkspace(
+    const row = await gatewayReads.findTokenWorkspace(
       db,
       organisationOf(claims),
       workspaceRefOf(claims),
     );
-    if (found === undefined) return undefined;
-    const { organisationId, tsgId, generation } = found;
-    const workspace = workspaceOf(found.workspace);
-    const guardrails = defaultGuardrails(found.defaults, found.workspace, found.exclusion);
+    if (row === undefined) return undefined;
+    const { organisationId, tsgId, generation } = row;
+    const workspace = workspaceOf(row.workspace);
+    const guardrails = defaultGuardrails(row.defaults, row.workspace, row.exclusion);
     const subjects = workspaceSubjects(workspace);
-    const terms = isLimited(found.workspace)
+    const terms = isLimited(row.workspace)
       ? await readTerms(db, organisationId, subjects)
       : noTerms;
     return {
@@ -225,12 +228,12 @@ function kidOf(token: string): string {
   if (token.length > tokenLengthMax) throw invalid(`has more than ${tokenLengthMax} characters`);
   const { alg, kid, typ } = headerOf(token);
   if (!tokenAlgorithms.has(alg)) {
-    throw invalid(`is signed in another way than ${[...tokenAlgorithms].join(', ')}`);
+    throw invalid(`must be signed with ${[...tokenAlgorithms].join(', ')}`);
   }
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : '';
-  if (!types.has(type)) throw invalid('has another typ than JWT');
+  if (!types.has(type)) throw invalid('has a typ other than JWT');
   if (typeof kid === 'string' && kid !== '' && kid.length <= kidLengthMax) return kid;
-  throw invalid('has no kid, which names the key that it is signed with');
+  throw invalid('has no kid, the name of its signing key');
 }
 
 function headerOf(token: string): ProtectedHeaderParameters {
@@ -246,7 +249,7 @@ async function findIssuerKeys(issuerKeys: IssuerKeys, kid: string): Promise<Name
     return await issuerKeys.find(kid);
   } catch (thrown) {
     if (!(thrown instanceof IssuerKeysUnavailable)) throw thrown;
-    const message = 'The keys that tokens are signed with cannot be fetched now, try again';
+    const message = 'The keys that verify tokens are temporarily unavailable; try again';
     throw new GatewayError('unavailable', message, null, { cause: thrown });
   }
 }
@@ -262,15 +265,12 @@ function isSignedByOtherKey(thrown: unknown): boolean {
 function refusalOf(thrown: unknown): unknown {
   if (thrown instanceof errors.JWTExpired) return expired(null, thrown);
   if (thrown instanceof errors.JWTClaimValidationFailed) {
-    return invalid(
-      `cannot be used: its claim ${thrown.claim} is missing or not as it must be`,
-      thrown,
-    );
+    return invalid(`cannot be used: its claim ${thrown.claim} is missing or invalid`, thrown);
   }
   return thrown instanceof errors.JOSEError ? invalid('cannot be verified', thrown) : thrown;
 }
 
-/** `key` is what the token stood for, if it was verified before. */
+/** `key` is the key that the token represented, if the token was verified before. */
 function expired(key: GatewayKey | null | undefined, cause?: unknown): GatewayError {
   const whose = key && { organisationId: key.organisationId, subjectId: key.id };
   const refused = refusedAs({ credential: 'token', reason: 'expired', ...whose });

@@ -78,8 +78,8 @@ export class Generations {
   async #readAll(): Promise<void> {
     const beganAtMs = monotonicMs();
     try {
-      const found = await this.#options.load([...this.#current.keys()]);
-      for (const [organisationId, generation] of found) {
+      const generations = await this.#options.load([...this.#current.keys()]);
+      for (const [organisationId, generation] of generations) {
         this.#current.set(organisationId, generation);
       }
       this.#confirmedAtMs = beganAtMs;

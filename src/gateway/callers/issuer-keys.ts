@@ -84,14 +84,14 @@ export class IssuerKeys {
    */
   async find(name: string): Promise<NamedKeys> {
     this.renewIfStale();
-    const known = this.#named(name);
-    if (known.keys.length > 0) return known;
+    const cached = this.#named(name);
+    if (cached.keys.length > 0) return cached;
     await Promise.all(this.#sets.map((set) => set.refresh()));
-    const found = this.#named(name);
-    if (found.keys.length === 0 && this.#sets.some((set) => !set.isComplete)) {
-      throw new IssuerKeysUnavailable('the keys of an issuer of tokens cannot be fetched now');
+    const fetched = this.#named(name);
+    if (fetched.keys.length === 0 && this.#sets.some((set) => !set.isComplete)) {
+      throw new IssuerKeysUnavailable('the keys of a token issuer cannot be fetched');
     }
-    return found;
+    return fetched;
   }
 
   #named(name: string): NamedKeys {
@@ -191,27 +191,27 @@ async function download(address: string, origins: Pick<IssuerOrigins, 'at'>): Pr
     if (size > bytesMax) throw new Error(`the key set has more than ${bytesMax} bytes`);
     pieces.push(piece);
   }
-  if (statusCode !== 200) throw new Error(`the key set is answered with status ${statusCode}`);
+  if (statusCode !== 200) throw new Error(`the key set request returned status ${statusCode}`);
   return Buffer.concat(pieces).toString('utf8');
 }
 
 /** Returns the usable keys, without any whose name is not unique. */
 async function readKeys(text: string, issuer: Issuer): Promise<Map<string, IssuerKey>> {
   const { keys } = JSON.parse(text) as { readonly keys?: unknown };
-  if (!Array.isArray(keys)) throw new Error('the key set has no list of keys');
+  if (!Array.isArray(keys)) throw new Error('the key set contains no list of keys');
   if (keys.length > keysMax) throw new Error(`the key set has more than ${keysMax} keys`);
-  const found = new Map<string, IssuerKey>();
+  const keysByName = new Map<string, IssuerKey>();
   const repeated = new Set<string>();
   for (const jwk of keys as readonly (JWK | null)[]) {
     const name = jwk?.kid;
     if (typeof name !== 'string' || name.length > kidLengthMax) continue;
     const imported = await importKey(jwk!);
     if (imported === null) continue;
-    if (found.has(name)) repeated.add(name);
-    found.set(name, { ...imported, issuer });
+    if (keysByName.has(name)) repeated.add(name);
+    keysByName.set(name, { ...imported, issuer });
   }
-  for (const name of repeated) found.delete(name);
-  return found;
+  for (const name of repeated) keysByName.delete(name);
+  return keysByName;
 }
 
 /** Null for a key that does not sign tokens with an accepted algorithm. */

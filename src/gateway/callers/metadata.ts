@@ -40,8 +40,8 @@ const ownByKey = new WeakMap<GatewayKey, Metadata>();
 
 /** Cached per key, because most requests have no metadata of their own. */
 function ownMetadata(key: GatewayKey): Metadata {
-  const known = ownByKey.get(key);
-  if (known !== undefined) return known;
+  const cached = ownByKey.get(key);
+  if (cached !== undefined) return cached;
   const own = { ...key.metadata, ...key.workspace?.metadata };
   ownByKey.set(key, own);
   return own;
@@ -57,7 +57,7 @@ function requireMetadata(value: unknown, param: string, chars = 0): Metadata {
     entries.length <= keysMax &&
     entries.every(([, item]) => typeof item !== 'object' && String(item).length <= valueCharsMax);
   if (isValid) return value as Metadata;
-  const message = `${param} must be a JSON object of at most ${keysMax} texts of at most ${valueCharsMax} characters`;
+  const message = `${param} must be a JSON object of at most ${keysMax} strings of at most ${valueCharsMax} characters`;
   throw new GatewayError('invalid_request', message, param);
 }
 

@@ -39,8 +39,8 @@ export class SnapshotCache<T> {
    * @throws what `load` throws when no cached value replaces it
    */
   get(key: string, load: () => Promise<SnapshotEntry<T> | undefined>): Promise<T | undefined> {
-    const known = this.#loading.get(key);
-    if (known !== undefined) return known;
+    const running = this.#loading.get(key);
+    if (running !== undefined) return running;
     const loading = this.#load(key, load).finally(() => this.#loading.delete(key));
     this.#loading.set(key, loading);
     return loading;

@@ -41,14 +41,14 @@ const TokenClaims = z
     const fault = (path: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [path], message });
     if ((claims.organisation_id ?? claims.tsg_id) === undefined) {
-      fault('organisation_id', 'is missing, and so is tsg_id');
+      fault('organisation_id', 'is missing, and tsg_id as well');
     }
     if ((claims.workspace_id ?? claims.workspace_slug) === undefined) {
-      fault('workspace_slug', 'is missing, and so is workspace_id');
+      fault('workspace_slug', 'is missing, and workspace_id as well');
     }
     const limits = claims.usage_limits ?? claims.rate_limits;
     if (limits !== undefined && claims.sub === undefined) {
-      fault('sub', 'is missing: it says whose usage the limits of the token count');
+      fault('sub', 'is missing; it identifies the subject whose usage is limited');
     }
   });
 

@@ -109,7 +109,7 @@ async function callOnce(
   });
   const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
   try {
-    await call.begun;
+    await call.responseStarted;
     await waitForTurn();
     return {
       kind: 'live',

@@ -67,8 +67,8 @@ export class Breakers {
   }
 
   #stateOf(key: string): State {
-    const known = this.#states.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#states.get(key);
+    if (existing !== undefined) return existing;
     if (this.#states.size === statesMax) this.#states.delete(this.#states.keys().next().value!);
     const state = { calls: 0, failures: 0, openUntilMs: 0, probedUntilMs: 0 };
     this.#states.set(key, state);

@@ -17,7 +17,7 @@ export function gatewayErrorOf(
   if (thrown instanceof GatewayError) return thrown;
   const cause = { cause: thrown };
   if (isUnavailable(thrown)) {
-    const message = 'The gateway cannot look this up now, try again';
+    const message = 'Data that this request needs is temporarily unavailable; try again';
     return new GatewayError('unavailable', message, null, cause);
   }
   if (id !== null) onFault(thrown, id);

@@ -96,7 +96,7 @@ export class ProviderCalls {
     const admission = admitted instanceof Promise ? await admitted : admitted;
     account.open(admission);
     this.#cacheKey = use.key;
-    this.#createsObject = exchange.making !== undefined;
+    this.#createsObject = exchange.trackedCreation !== undefined;
     const { retry, requestTimeoutMs } = leaf.settings;
     const outcome = await attempt(admission.target, {
       origins: this.#services.origins,

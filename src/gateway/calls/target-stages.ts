@@ -61,11 +61,11 @@ export function guardTarget(
 async function guard(
   context: CallContext,
   leaf: ConfigLeaf,
-  found: CallGuardrails | Promise<CallGuardrails>,
+  callGuardrails: CallGuardrails | Promise<CallGuardrails>,
   getOutcome: GetOutcome,
 ): Promise<TargetOutcome> {
   const { calls, exchange } = context;
-  const guardrails = await found;
+  const guardrails = await callGuardrails;
   context.guardedRequests ??= new GuardedRequests(exchange, textFormsOf(exchange));
   const requests = context.guardedRequests;
   const { forms } = requests;
@@ -125,7 +125,7 @@ async function judgeLive(
     calls: context.calls,
     caller: context.caller,
     onBytes: null,
-    outlivesCaller: context.exchange.making !== undefined,
+    outlivesCaller: context.exchange.trackedCreation !== undefined,
   });
   return isFailure(read) ? read : judgeRead(context, forms, outcome, read, guards);
 }
@@ -179,6 +179,6 @@ async function judgeRead(
 }
 
 function unreadable(): GatewayError {
-  const message = 'The answer of the provider cannot be read, and guardrails have to judge it';
+  const message = 'The response of the provider cannot be read, so guardrails cannot check it';
   return new GatewayError('answer_unreadable', message);
 }

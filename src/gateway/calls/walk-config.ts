@@ -169,6 +169,6 @@ function isCallable(node: ConfigNode, options: WalkOptions): boolean {
 function matchingTarget(branch: ConfigBranch, options: WalkOptions): ConfigNode {
   const target = conditionalTarget(branch, options.subject);
   if (target !== null) return target;
-  const message = `No condition of ${branch.path} holds, and it has no default`;
+  const message = `No condition of ${branch.path} matches, and it has no default`;
   throw new GatewayError('no_target', message, branch.path);
 }

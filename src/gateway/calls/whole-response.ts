@@ -39,7 +39,7 @@ export async function readWholeResponse(
   outcome.stopClock();
   const isRead = end.kind === 'left' && end.isRead && outlivesCaller;
   if (end.kind !== 'whole' && !isRead) {
-    const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller has gone'));
+    const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller disconnected'));
     return failedOutcome(outcome, error, meter.finish(end));
   }
   const isStream = meter.events !== null;

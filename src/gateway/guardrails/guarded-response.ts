@@ -112,7 +112,7 @@ export function denialResponse(
   after: readonly HookResult[],
   used: Pick<GuardedResponse, 'metered' | 'cost' | 'providerStatus'> = nothingUsed,
 ): GuardedResponse {
-  const message = 'A guardrail refuses this: one of its checks has failed';
+  const message = 'A guardrail rejected this: at least one of its checks failed';
   const error = { message, type: 'hooks_failed', param: null, code: null };
   const envelope = form === 'anthropic' ? { type: 'error', error } : { error };
   const body = Buffer.from(JSON.stringify({ ...envelope, ...resultsOf(before, after) }));

@@ -28,7 +28,7 @@ export interface CachedGuardrail {
 
 export interface GuardrailsOptions {
   readonly database: Pick<Database, 'readable'>;
-  readonly fresh: SnapshotCache<CachedGuardrail>;
+  readonly cache: SnapshotCache<CachedGuardrail>;
   readonly tools: CheckTools;
   /** False disables all guardrails (`GUARDRAILS_ENABLED`). */
   readonly isEnabled: boolean;
@@ -88,8 +88,8 @@ export class Guardrails {
   }
 
   #prepare(entry: Readonly<Record<string, unknown>>, field: string, at: number): Guardrail {
-    const known = this.#inline.get(entry);
-    if (known !== undefined) return known;
+    const cached = this.#inline.get(entry);
+    if (cached !== undefined) return cached;
     const prepared = buildGuardrail(
       readInlineGuardrail(entry, `${field}[${at}]`),
       this.#options.tools,
@@ -99,11 +99,11 @@ export class Guardrails {
   }
 
   #find(key: GatewayKey, reference: string): Guardrail | Promise<Guardrail> {
-    const { fresh } = this.#options;
+    const { cache } = this.#options;
     const cacheKey = `${key.organisationId} ${reference}`;
-    const cached = fresh.peek(cacheKey);
+    const cached = cache.peek(cacheKey);
     if (cached !== undefined) return requireUsableGuardrail(cached, key, reference);
-    const loading = fresh.get(cacheKey, () => this.#load(key.organisationId, reference));
+    const loading = cache.get(cacheKey, () => this.#load(key.organisationId, reference));
     return loading.then((stored) => requireUsableGuardrail(stored, key, reference));
   }
 

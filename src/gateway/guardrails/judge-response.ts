@@ -53,22 +53,22 @@ export async function judgeResponse(
     if (judgements.some(({ isDenied }) => isDenied)) break;
   }
   return {
-    passages: judged.flatMap(({ path: place, passages }) =>
-      passages.map((one) => placed(one, place)),
+    passages: judged.flatMap(({ path: prefix, passages }) =>
+      passages.map((one) => withPrefix(one, prefix)),
     ),
     judgement: {
       results: judgements.flatMap(({ results }) => results),
       passes: judgements.every(({ passes }) => passes),
       isDenied: judgements.some(({ isDenied }) => isDenied),
       passages: judgements.flatMap(({ passages }, at) =>
-        passages.map((one) => placed(one, judged[at]!.path)),
+        passages.map((one) => withPrefix(one, judged[at]!.path)),
       ),
     },
   };
 }
 
-function placed({ path, text }: Passage, place: Passage['path']): Passage {
-  return { path: [...place, ...path], text };
+function withPrefix({ path, text }: Passage, prefix: Passage['path']): Passage {
+  return { path: [...prefix, ...path], text };
 }
 
 function hasText({ passages }: AnswerPassages): boolean {

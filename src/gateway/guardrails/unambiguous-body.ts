@@ -45,12 +45,11 @@ const depthMax = 32;
 export function requireUnambiguousBody({ body, params, isJson }: Exchange): void {
   if (body === null) return;
   if (!isJson) {
-    const message = 'The body must come as application/json: guardrails judge it';
+    const message = 'The content type must be application/json, because guardrails check the body';
     throw new GatewayError('invalid_json', message, 'content-type');
   }
   if (hasDuplicateKeys(body)) {
-    const message =
-      'The JSON body has the same member twice in one of its objects, and guardrails judge it';
+    const message = 'The JSON body contains a duplicate member, which guardrails do not accept';
     throw new GatewayError('invalid_json', message);
   }
   const misnamed =
@@ -60,7 +59,7 @@ export function requireUnambiguousBody({ body, params, isJson }: Exchange): void
       .map(([, value]) => misnamedWithin(value, 0))
       .find((name) => name !== null);
   if (misnamed == null) return;
-  throw new GatewayError('invalid_json', `${misnamed} must be written in small letters`, misnamed);
+  throw new GatewayError('invalid_json', `${misnamed} must be in lower case`, misnamed);
 }
 
 function misnamedWithin(value: unknown, depth: number): string | null {
@@ -70,8 +69,8 @@ function misnamedWithin(value: unknown, depth: number): string | null {
   if (own !== null) return own;
   for (const [name, below] of Object.entries(value)) {
     if (!isList && freeFormMembers.has(name)) continue;
-    const found = misnamedWithin(below, depth + 1);
-    if (found !== null) return found;
+    const misnamed = misnamedWithin(below, depth + 1);
+    if (misnamed !== null) return misnamed;
   }
   return null;
 }

@@ -70,8 +70,8 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
         isUpload,
       );
       draft.exchange = exchange;
-      const found = pipeline.policies.of(key.organisationId);
-      const policies = found instanceof Promise ? await found : found;
+      const loading = pipeline.policies.of(key.organisationId);
+      const policies = loading instanceof Promise ? await loading : loading;
       const caller = new Caller(response);
       const calls = new ProviderCalls(pipeline, exchange, config, policies, caller, trace);
       draft.calls = calls;
@@ -154,7 +154,7 @@ function exchangeOf(
     params,
     isJson,
     metadata: metadataOf(key, header, params.user, metadata),
-    unread: isUpload ? request : undefined,
+    unreadUpload: isUpload ? request : undefined,
   };
 }
 
@@ -165,8 +165,7 @@ function requireForwardable({ headers, url = '' }: IncomingMessage, key: string)
     throw new GatewayError('unsupported_encoding', message, 'content-encoding');
   }
   if (!url.includes(key)) return;
-  const message =
-    'The address of the request holds the API key, which a provider would see: leave it out';
+  const message = 'The URL contains the API key, which would be sent to the provider; remove it';
   throw new GatewayError('invalid_request', message);
 }
 

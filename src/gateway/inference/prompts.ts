@@ -14,7 +14,7 @@ import { GatewayError } from '../transfer/gateway-error.ts';
 
 export interface PromptsOptions {
   readonly database: Pick<Database, 'readable'>;
-  readonly fresh: SnapshotCache<RenderablePrompt>;
+  readonly cache: SnapshotCache<RenderablePrompt>;
 }
 
 /** The prompt and the action that a path names. */
@@ -93,17 +93,17 @@ export class Prompts {
     const db = this.#options.database.readable;
     const workspace = (await workspaces.findByIdOrSlug(db, organisationId, workspaceId)) ?? null;
     if (await hasRight(db, { organisationId, userId }, workspace, 'ViewPrompts')) return;
-    const message = 'The workspace does not show its prompts to people of your role';
+    const message = 'The workspace does not show its prompts to members with your role';
     throw new GatewayError('prompt_not_shown', message);
   }
 
   async #find(key: GatewayKey, reference: string): Promise<RenderablePrompt> {
-    const { fresh, database } = this.#options;
+    const { cache, database } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
     const prompt =
-      fresh.peek(cacheKey) ??
-      (await fresh.get(cacheKey, async () => {
+      cache.peek(cacheKey) ??
+      (await cache.get(cacheKey, async () => {
         const read = await gatewayReads.findPrompt(database.readable, organisationId, reference);
         return read && { organisationId, generation: read.generation, value: read.prompt };
       }));

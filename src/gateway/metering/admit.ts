@@ -103,7 +103,7 @@ function refusalOf(thrown: unknown, now: number): unknown {
     return new GatewayError('price_unknown', capital(thrown.message), 'model', cause);
   }
   if (thrown instanceof LimitsUnknown) {
-    const message = 'The limits of this request cannot be looked up now, try again';
+    const message = 'The limits of this request are temporarily unavailable; try again';
     return new GatewayError('unavailable', message, null, cause);
   }
   return thrown;

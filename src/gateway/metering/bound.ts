@@ -26,7 +26,7 @@ const meteredEndpoints: Readonly<Record<string, EndpointMetering>> = {
 
 /** Assumed output when the request sets no limit. */
 const outputTokensUsual = 16_384;
-/** Fewer output tokens are of no use to a caller. */
+/** Smallest useful output. */
 const outputTokensMin = 16;
 
 /** Whether requests to this endpoint use tokens. `endpoint` as `meteredEndpointOf` returns it. */

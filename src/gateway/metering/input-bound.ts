@@ -21,7 +21,7 @@ interface NonTextInput {
 const bytesOfToken = 4;
 /** Tokens of the largest image, for all models except the following. */
 const pictureTokensMax = 16_384;
-/** These models count more, cheaper tokens for an image. */
+/** These models count more tokens for an image, at a lower price per token. */
 const manyTokens = { names: 'gpt-4o-mini', pictureTokensMax: 49_152 };
 const pictureTokensLikely = 1_000;
 /** The largest context window of any model. */

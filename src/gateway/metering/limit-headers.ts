@@ -36,14 +36,14 @@ interface TightestLimit extends LimitLeft {
 
 /** Selects for each name the limit with the least left, because that one rejects first. */
 function tightestOf(left: readonly LimitLeft[]): readonly TightestLimit[] {
-  const found: TightestLimit[] = [];
+  const tightest: TightestLimit[] = [];
   for (const { limit, leftUnits } of left) {
     const texts = headerTextsOf(limit);
-    const at = found.findIndex((one) => one.texts.name === texts.name);
-    if (at < 0) found.push({ limit, leftUnits, texts });
-    else if (leftUnits < found[at]!.leftUnits) found[at] = { limit, leftUnits, texts };
+    const at = tightest.findIndex((one) => one.texts.name === texts.name);
+    if (at < 0) tightest.push({ limit, leftUnits, texts });
+    else if (leftUnits < tightest[at]!.leftUnits) tightest[at] = { limit, leftUnits, texts };
   }
-  return found;
+  return tightest;
 }
 
 /** Texts that are the same for all responses in the window of a limit. */
@@ -55,8 +55,8 @@ interface HeaderTexts {
 const headerTexts = new WeakMap<Limit, HeaderTexts>();
 
 function headerTextsOf(limit: Limit): HeaderTexts {
-  const known = headerTexts.get(limit);
-  if (known !== undefined) return known;
+  const cached = headerTexts.get(limit);
+  if (cached !== undefined) return cached;
   const name = nameOf(limit);
   const made = { name, policy: limit.isRate ? policyItem(name, limit) : '' };
   headerTexts.set(limit, made);

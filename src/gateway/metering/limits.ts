@@ -29,24 +29,24 @@ export interface LimitSwitches {
 /** Caches the policies of each organisation. */
 export class Policies {
   readonly #database: Pick<Database, 'readable'>;
-  readonly #fresh: SnapshotCache<readonly PolicyTerms[]>;
+  readonly #cache: SnapshotCache<readonly PolicyTerms[]>;
   readonly #switches: LimitSwitches;
 
   constructor(
     database: Pick<Database, 'readable'>,
-    fresh: SnapshotCache<readonly PolicyTerms[]>,
+    cache: SnapshotCache<readonly PolicyTerms[]>,
     switches: LimitSwitches,
   ) {
     this.#database = database;
-    this.#fresh = fresh;
+    this.#cache = cache;
     this.#switches = switches;
   }
 
   of(organisationId: string): readonly PolicyTerms[] | Promise<readonly PolicyTerms[]> {
     if (!this.#switches.policy) return none;
-    const known = this.#fresh.peek(organisationId);
-    if (known !== undefined) return known;
-    const reading = this.#fresh.get(organisationId, async () => {
+    const cached = this.#cache.peek(organisationId);
+    if (cached !== undefined) return cached;
+    const reading = this.#cache.get(organisationId, async () => {
       const { generation, usageLimits, rateLimits } = await gatewayReads.listPolicies(
         this.#database.readable,
         organisationId,

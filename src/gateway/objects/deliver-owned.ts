@@ -40,8 +40,8 @@ export async function deliverOwned(
     await recordDeletion(lookup.db, row, exchange.now);
   }
   if (isListed || !hasSucceeded) return deliver(context, outcome);
-  // A response that is made of a chat exists only in the gateway.
-  const isCreatedHere = exchange.begun !== undefined && target.translator !== null;
+  // A response translated from a chat completion exists only in the gateway.
+  const isCreatedHere = exchange.newResponse !== undefined && target.translator !== null;
   if (isCreatedHere && keeping === null) return deliver(context, outcome);
   const recorder = isCreatedHere
     ? responseRecorder(keeping!)

@@ -31,7 +31,7 @@ export async function deliverRecorded(
           calls: context.calls,
           caller,
           onBytes: null,
-          outlivesCaller: context.exchange.making !== undefined,
+          outlivesCaller: context.exchange.trackedCreation !== undefined,
         })
       : outcome.response;
   if (isFailure(read)) return deliver(context, read);
@@ -55,7 +55,7 @@ async function recordEvents(recorder: ObjectRecorder, events: Buffer): Promise<B
 
 function wholeRecord(record: object | null): Pick<ReadResponse, 'headers' | 'body'> {
   if (record === null) {
-    const message = 'The answer of the provider is a stream that contains no response';
+    const message = 'The provider returned a stream that contains no response';
     throw new GatewayError('answer_unreadable', message);
   }
   return {

@@ -71,8 +71,8 @@ export function storedCallers(getServices: () => GatewayServices): ModelCallsFac
     const services = getServices();
     const header: ReadHeader = (name) => headers[name] ?? null;
     return new InternalCalls(services, async (draft) => {
-      const found = await services.keys.findById(organisationId, apiKeyId);
-      const key = requireUsableKey(found, draft.startedAt);
+      const storedKey = await services.keys.findById(organisationId, apiKeyId);
+      const key = requireUsableKey(storedKey, draft.startedAt);
       draft.key = key;
       const config = await services.configs.resolve(key, header);
       draft.config = config;
@@ -123,11 +123,11 @@ class InternalCalls implements ModelCalls {
     options: ModelCallOptions,
   ): Promise<ModelResponse> {
     const services = this.#services;
-    const found = await this.#findCaller(draft);
-    const { config } = found;
-    const exchange = exchangeOf(found, draft, params);
+    const modelCaller = await this.#findCaller(draft);
+    const { config } = modelCaller;
+    const exchange = exchangeOf(modelCaller, draft, params);
     draft.exchange = exchange;
-    const policies = await services.policies.of(found.key.organisationId);
+    const policies = await services.policies.of(modelCaller.key.organisationId);
     const caller = new Caller(new SignalReceiver(options.signal));
     const calls = new ProviderCalls(services, exchange, config, policies, caller, null);
     draft.calls = calls;
@@ -244,12 +244,16 @@ const storedHeaders = [
 export function modelCallerOf({ exchange, config }: RequestContext): ModelCaller {
   const { key, credential, header } = exchange;
   const refusal = (what: string): ObjectError =>
-    new ObjectError('invalid_request', `What asks models later on takes ${what}`);
-  if (key.kind === 'token') throw refusal('an API key: a token may be over by then');
+    new ObjectError(
+      'invalid_request',
+      `A request that calls models in the background requires ${what}`,
+    );
+  if (key.kind === 'token')
+    throw refusal('an API key, because a token may expire before the calls');
   // Many clients always send a credential, even if no target uses it.
   if (credential !== null && usesCallerCredential(config.root)) {
     throw refusal(
-      'the credential of a saved provider or config: none that comes with a request is kept',
+      'a credential in a saved provider or config, because credentials in requests are not stored',
     );
   }
   const headers: Record<string, string> = {};
@@ -258,7 +262,7 @@ export function modelCallerOf({ exchange, config }: RequestContext): ModelCaller
     if (value !== null) headers[name] = value;
   }
   if (headers.config?.startsWith('{') === true) {
-    throw refusal('a saved config by its slug: none that comes with a request is kept');
+    throw refusal('a saved config, named by its slug, because inline configs are not stored');
   }
   return { ...ownerOf(key), headers };
 }

@@ -47,17 +47,17 @@ export async function newResponse(
   const { params } = exchange;
   const { owner, responses } = options;
   if (params.background === true && params.store === false) {
-    const message = 'background: true asks for a response that is kept: leave store out';
+    const message = 'background: true requires a stored response; omit store';
     throw new GatewayError('invalid_request', message, 'store');
   }
   if (Array.isArray(params.input) && !params.input.every(isItem)) {
-    throw new GatewayError('invalid_request', 'input must be a text or a list of items', 'input');
+    throw new GatewayError('invalid_request', 'input must be a string or a list of items', 'input');
   }
   const id = newObjectId('resp');
   const previous = params.previous_response_id;
   const previousId = typeof previous === 'string' ? previous : null;
   const prior = previousId === null ? null : await responses.priorTurns(owner, previousId);
-  const begun = { id, isContinued: prior !== null };
+  const newResponse = { id, isContinued: prior !== null };
   const continued = prior === null ? {} : withTurns(exchange, prior.items, options.bodyBytesMax);
   const response = {
     id,
@@ -68,7 +68,7 @@ export async function newResponse(
   };
   const keepingOptions = { ...options, commits: responses.commits };
   return {
-    exchange: { ...exchange, ...continued, begun },
+    exchange: { ...exchange, ...continued, newResponse },
     keeping: params.store === false ? null : new ResponseWriter(response, keepingOptions),
   };
 }

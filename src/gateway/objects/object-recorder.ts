@@ -32,10 +32,10 @@ export function objectRecorder(
 ): ObjectRecorder {
   const recorded = new Set<string>();
   const record = async (objects: readonly ExtractedObject[]): Promise<void> => {
-    const fresh = objects.filter(({ kind, id }) => !recorded.has(`${kind} ${id}`));
-    if (fresh.length === 0) return;
-    for (const { kind, id } of fresh) recorded.add(`${kind} ${id}`);
-    await ownedObjects.insertAll(db, rowsOf(fresh, { owner, target, now: exchange.now }));
+    const unrecorded = objects.filter(({ kind, id }) => !recorded.has(`${kind} ${id}`));
+    if (unrecorded.length === 0) return;
+    for (const { kind, id } of unrecorded) recorded.add(`${kind} ${id}`);
+    await ownedObjects.insertAll(db, rowsOf(unrecorded, { owner, target, now: exchange.now }));
     await pending?.settle();
   };
   return {

@@ -16,7 +16,7 @@ export function objectRequestOf(
   owned: OwnedPath,
   owner: Owner,
 ): ObjectRequest {
-  const { now, request, params, query, unread } = context.exchange;
+  const { now, request, params, query, unreadUpload } = context.exchange;
   return {
     owner,
     now,
@@ -24,7 +24,7 @@ export function objectRequestOf(
     id: owned.id,
     rest: owned.rest,
     params,
-    upload: unread === undefined ? null : uploadOf(unread),
+    upload: unreadUpload === undefined ? null : uploadOf(unreadUpload),
     method: request.method!,
     query: new URLSearchParams(query),
     contentType: request.headers['content-type'] ?? null,
@@ -42,12 +42,12 @@ export function objectRequestOf(
  */
 export async function withBody(context: RequestContext): Promise<RequestContext> {
   const { exchange, services, draft } = context;
-  const { unread } = exchange;
-  if (unread === undefined) return context;
+  const { unreadUpload } = exchange;
+  if (unreadUpload === undefined) return context;
   const bytesMax = services.fileBytesMax + formBytesMax;
-  const complete = isShort(unread)
-    ? { ...exchange, unread: undefined, body: await readBody(unread, bytesMax) }
-    : { ...exchange, unread: undefined, passing: new StreamedBody(unread, bytesMax) };
+  const complete = isShort(unreadUpload)
+    ? { ...exchange, unreadUpload: undefined, body: await readBody(unreadUpload, bytesMax) }
+    : { ...exchange, unreadUpload: undefined, passing: new StreamedBody(unreadUpload, bytesMax) };
   draft.exchange = complete;
   return context.withExchange(complete);
 }

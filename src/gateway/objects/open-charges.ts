@@ -69,20 +69,20 @@ async function watchOf(
   return open.length === 0 ? null : settlingWatch(context, open, options);
 }
 
-/** Before a response is read, it is only known whether its usage counts at all. */
+/** Whether the charge may be an estimate. Before the response is read, only whether its usage counts is known. */
 function mayStayOpen({ calls }: RequestContext, outcome: TargetOutcome): boolean {
   const isComplete = outcome.kind === 'judged' || outcome.kind === 'local';
   return isComplete ? outcome.response.metered.assumed !== undefined : calls.lingerMs > 0;
 }
 
-/** Whether a response may report what a response, or the runs of a thread, have used. */
+/** Whether a response may report the usage of a response or of the runs of a thread. */
 function reportsUsage({ kind, id, rest }: OwnedPath, method: string | undefined): boolean {
   if (id === null || method === 'DELETE') return false;
   if (kind === 'responses') return rest.length === 0 || rest.join('/') === 'cancel';
   return kind === 'threads' && rest[0] === 'runs' && !rest.includes('steps');
 }
 
-/** Watches a model request: an estimated charge stays open until the provider reports the usage. */
+/** Watches a model request. An estimated charge stays open until the provider reports the usage. */
 function openingWatch(
   context: RequestContext,
   owned: OwnedPath,

@@ -50,19 +50,21 @@ export async function listOwned(
     id === null ? null : rowOfCursor(options.db, of, id, param);
   const before = await beyond(page.before, 'before');
   let after: ownedObjects.ObjectAnchor | null = await beyond(page.after, 'after');
-  const found: Item[] = [];
-  while (found.length <= page.limit) {
-    const limit = Math.min(batchMax, page.limit + 1 - found.length);
+  const matching: Item[] = [];
+  while (matching.length <= page.limit) {
+    const limit = Math.min(batchMax, page.limit + 1 - matching.length);
     const { order } = page;
     const rows = await ownedObjects.list(options.db, of, { limit, after, before, order });
     const items = await Promise.all(rows.map((row) => itemOf(context, options, row)));
-    found.push(...(items.filter((item) => item !== null && matchesFilters(item, query)) as Item[]));
+    matching.push(
+      ...(items.filter((item) => item !== null && matchesFilters(item, query)) as Item[]),
+    );
     after = rows.at(-1) ?? null;
     if (rows.length < limit) break;
   }
-  const pageItems = found.slice(0, page.limit);
+  const pageItems = matching.slice(0, page.limit);
   await recordItems(context, owned, options, pageItems);
-  const list = objectList(pageItems, found.length > page.limit);
+  const list = objectList(pageItems, matching.length > page.limit);
   return isAnthropic ? { ...list, next_page: list.has_more ? list.last_id : null } : list;
 }
 
@@ -129,7 +131,7 @@ async function itemOf(
   const query = own.size === 0 ? '' : `?${own}`;
   const item = `${path}/${encodeURIComponent(row.object_id)}${query}`;
   const call = new Call(services.origins.at(target.call.origin), { ...target.call, path: item });
-  await call.begun.catch((thrown: unknown) => {
+  await call.responseStarted.catch((thrown: unknown) => {
     throw errorOf(thrown);
   });
   const { body, end } = await readWhole(call, { caller, lingerMs: 0, events: null, onBytes: null });
@@ -140,6 +142,6 @@ async function itemOf(
   if (call.status === 200 && end.kind === 'whole') {
     return unmarked(JSON.parse(body.toString('utf8')) as Item);
   }
-  const message = `The provider answered with ${call.status} when it was asked for what it keeps`;
+  const message = `The provider answered with ${call.status} when its objects were listed`;
   throw new GatewayError('upstream_unreachable', message);
 }

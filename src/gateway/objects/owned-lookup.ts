@@ -48,9 +48,9 @@ export class OwnedLookup {
    * @throws GatewayError for a body in which another reader could find other objects
    */
   async foreignReference(exchange: Exchange, requested: ObjectKind): Promise<Reference | null> {
-    const { params, begun } = exchange;
+    const { params, newResponse } = exchange;
     const isContinued = ({ param }: Reference): boolean =>
-      begun?.isContinued === true && param === 'previous_response_id';
+      newResponse?.isContinued === true && param === 'previous_response_id';
     const inForm = await formReferences(exchange, requested);
     const references = [...referencesOf(params, requested), ...inForm];
     return this.firstUnknown(references.filter((one) => !isContinued(one)));
@@ -91,10 +91,11 @@ export function isCallerAccount(
   return workspaceProvider === null && leaf.settings.apiKey === null && credential !== null;
 }
 
-/** The same error for an object that does not exist and for one of somebody else. */
+/** Returns the same error for an object of another caller, so that its existence stays hidden. */
 export function notFound({ kind, param }: Omit<Reference, 'id'>): GatewayError {
-  const named = param === null ? '' : `, as ${param} names one`;
-  return new GatewayError('not_found', `There is none of these ${kind}${named}`, param);
+  const subject = param === null ? 'The path' : param;
+  const message = `${subject} refers to an object in ${kind} that does not exist`;
+  return new GatewayError('not_found', message, param);
 }
 
 /**
@@ -116,9 +117,9 @@ export async function leafTo(
     if (target !== null && providerOf(target) === provider) return leaf;
   }
   const [first] = leaves;
-  if (exchange.begun !== undefined) {
+  if (exchange.newResponse !== undefined) {
     const message =
-      'The config leads to another provider than that of the response it goes on from';
+      'The config selects a different provider than the one that has the previous response';
     throw new GatewayError('invalid_request', message, 'previous_response_id');
   }
   if (!provider.startsWith('@')) throw notFound({ kind: kind as ObjectKind, param: null });

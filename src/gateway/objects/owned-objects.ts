@@ -109,7 +109,7 @@ export class OwnedObjects {
     const outcome = await callTargets(context, async (_, leaf) => {
       const target = await calls.targetOf(leaf, exchange);
       if (isCallerAccount(target, leaf, exchange)) return callTarget(context, leaf);
-      const message = `${exchange.path} is of the account at the provider, which no caller of the gateway has for itself`;
+      const message = `${exchange.path} concerns the whole account at the provider, which callers share`;
       throw new GatewayError('not_found', message);
     });
     await deliver(context, outcome);
@@ -159,9 +159,9 @@ class OwnedRequest {
   /** Creates or lists objects. A continuation is created at the provider of the object it continues. */
   async #runWithoutId(): Promise<void> {
     const foreign = await this.#lookup.foreignReference(this.#context.exchange, this.#owned.kind);
-    const { params, begun } = this.#context.exchange;
+    const { params, newResponse } = this.#context.exchange;
     const prior = params.previous_response_id;
-    const isElsewhere = typeof prior === 'string' && begun?.isContinued !== true;
+    const isElsewhere = typeof prior === 'string' && newResponse?.isContinued !== true;
     const row = isElsewhere ? await this.#lookup.find('responses', prior) : undefined;
     if (row === undefined) return this.#finish(await this.#callConfig(foreign), null);
     if (foreign !== null) throw notFound(foreign);
@@ -181,7 +181,7 @@ class OwnedRequest {
       : family.handle(objectRequestOf(this.#context, this.#owned, this.#lookup.owner));
   }
 
-  /** Calls the targets of the config. Only the caller's own account may be asked for a foreign object. */
+  /** Calls the targets of the config. Objects of others may be requested only with the caller's own account. */
   async #callConfig(foreign: Reference | null): Promise<TargetOutcome | null> {
     try {
       return await callTargets(this.#context, (_, leaf) => this.#callTarget(leaf, foreign));
@@ -201,7 +201,7 @@ class OwnedRequest {
     const usesCallerAccount = isCallerAccount(target, leaf, exchange);
     if (!usesCallerAccount) refuseAccountData(this.#owned, exchange);
     const keeper = keeperAt(target, this.#owned);
-    // Where responses are made of chats, no items exist, which is reported when they are created.
+    // Translated chat completions have no items, so creating one reports the error.
     const isMissingItem = foreign?.kind === 'items' && keeper === 'native';
     if (foreign !== null && !usesCallerAccount && !isMissingItem) throw notFound(foreign);
     if (this.#owned.id !== null) {
@@ -209,14 +209,15 @@ class OwnedRequest {
       return callTarget(this.#context, leaf);
     }
     if (keeper === 'off') {
-      const message = `The provider ${target.provider} keeps no ${this.#owned.kind} for callers`;
+      const message = `The provider ${target.provider} does not support ${this.#owned.kind}`;
       throw new GatewayError('not_found', message);
     }
     if (keeper === 'native') this.#answer = await this.#askFamily();
     if (this.#answer !== null) return localJson(target, null);
     const { method } = exchange.request;
     if (!usesCallerAccount && method !== 'POST') {
-      if (method !== 'GET') throw new GatewayError('not_found', 'Nothing is done to all of them');
+      if (method !== 'GET')
+        throw new GatewayError('not_found', 'This method does not apply to a collection');
       this.#isListed = true;
       return guardTarget(this.#context, leaf, () => this.#list(target));
     }
@@ -242,7 +243,7 @@ class OwnedRequest {
   }
 
   async #takeBody(): Promise<void> {
-    if (this.#context.exchange.unread === undefined) return;
+    if (this.#context.exchange.unreadUpload === undefined) return;
     this.#context = await withBody(this.#context);
   }
 
@@ -254,7 +255,7 @@ class OwnedRequest {
     const context = this.#context;
     if (this.#answer !== null) return sendObject(context, this.#answer);
     const { request, response } = context.arrival;
-    // The rest of a file that the provider did not take is not read.
+    // The rest of an upload is not read once the provider has stopped reading it.
     if (!request.complete) response.shouldKeepAlive = false;
     return deliverOwned(context, outcome!, {
       owned: this.#owned,
@@ -270,15 +271,15 @@ class OwnedRequest {
 /** Rejects a body in which another reader could find objects of others. */
 function requireUnambiguous(exchange: Exchange): void {
   if (!hasAmbiguousMembers(exchange)) return;
-  const message = 'The JSON body has the same member twice in one of its objects';
+  const message = 'The JSON body contains a duplicate member in one of its objects';
   throw new GatewayError('invalid_json', message);
 }
 
-/** Rejects evaluations of what other users of the same account requested. */
+/** Rejects evaluations of data that other users of the same account created. */
 function refuseAccountData({ kind }: OwnedPath, { params }: Exchange): void {
   const type = kind === 'evals' ? accountDataTypeIn(params) : null;
   if (type === null) return;
-  const message = `Data of the type ${type} is that of all who share the account: name a file`;
+  const message = `Data of the type ${type} covers the whole shared account; name a file instead`;
   throw new GatewayError('invalid_request', message, 'type');
 }
 

@@ -31,11 +31,11 @@ const trackedKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
 const firstLookMs = 60_000;
 
 /** The mark of the object to create; undefined for a request that creates none that is tracked. */
-function makingOf(
+function trackedCreationOf(
   { kind, id, rest }: OwnedPath,
   { method, headers }: Exchange['request'],
   owner: Owner,
-): Exchange['making'] {
+): Exchange['trackedCreation'] {
   const isThreadRun = kind === 'threads' && rest.length === 1 && rest[0] === 'runs';
   const isCreation = method === 'POST' && id === null && (rest.length === 0 || isThreadRun);
   if (!isCreation || !trackedKinds.has(kind)) return undefined;
@@ -66,15 +66,16 @@ export async function createAt(
   call: (context: RequestContext) => Promise<TargetOutcome>,
 ): Promise<PendingOutcome> {
   const { exchange, calls } = context;
-  const making = makingOf(owned, exchange.request, owner);
-  if (making === undefined) return { outcome: await call(context), context, pending: null };
-  const creating = context.withExchange({ ...exchange, making });
+  const trackedCreation = trackedCreationOf(owned, exchange.request, owner);
+  if (trackedCreation === undefined)
+    return { outcome: await call(context), context, pending: null };
+  const creating = context.withExchange({ ...exchange, trackedCreation: trackedCreation });
   const pending = await PendingObject.begin(db, {
     owner,
     kind: owned.kind,
     provider: providerOf(target),
     account: accountOf(target, owner),
-    mark: making.mark,
+    mark: trackedCreation.mark,
     now: exchange.now,
   });
   try {
@@ -140,7 +141,7 @@ export class PendingObject {
     if (!mayExist) await this.settle();
   }
 
-  /** Deletes the row once the outcome is known. If that fails, a job looks for the object in vain. */
+  /** Deletes the row once the outcome is known. If that fails, a job searches for the object without result. */
   async settle(): Promise<void> {
     if (this.#mayBeDuplicate) return;
     await pendingObjects.deleteById(this.#db, this.#row).catch(() => undefined);

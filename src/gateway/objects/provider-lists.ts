@@ -44,11 +44,11 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
   const { database, unsealerOf, trustedHosts, clock } = options;
   const { managers, secrets } = managedSecrets(options);
   const origins = new Origins(trustedHosts);
-  const fresh: ProvidersOptions['fresh'] = {
+  const cache: ProvidersOptions['cache'] = {
     peek: () => undefined,
     get: async (_, load) => (await load())?.value,
   };
-  const providers = new Providers({ database, unsealerOf, secrets, fresh });
+  const providers = new Providers({ database, unsealerOf, secrets, cache });
   const means: ListServices = { targets: new Targets(trustedHosts, providers), origins, clock };
   return {
     pages: (of, signal) => pagesOf(means, of, signal),
@@ -140,7 +140,7 @@ async function answerOf(
   const call = new Call(origins.at(request.origin), request);
   const caller = new Caller(new SignalReceiver(signal));
   caller.onLeave(() => call.cut(new GatewayError('request_timeout', 'The list took too long')));
-  await call.begun.catch((thrown: unknown) => {
+  await call.responseStarted.catch((thrown: unknown) => {
     throw errorOf(thrown);
   });
   const { body, end } = await readWhole(call, { caller, lingerMs: 0, events: null });
@@ -154,7 +154,7 @@ async function answerOf(
 /** @throws GatewayError for any response but a complete 200 */
 function wholeOf({ status, body }: ListResponse): Buffer {
   if (status === 200 && body !== null) return body;
-  const message = `The provider answered with ${status} when it was asked for what it keeps`;
+  const message = `The provider answered with ${status} when its objects were listed`;
   throw new GatewayError('upstream_unreachable', message);
 }
 
@@ -162,7 +162,10 @@ function wholeOf({ status, body }: ListResponse): Buffer {
 function pageIn(body: Buffer): { data: ListedObject[]; hasMore: boolean } {
   const list = parsed(body);
   if (!Array.isArray(list?.data)) {
-    throw new GatewayError('answer_unreadable', 'The provider has no list of what it keeps');
+    throw new GatewayError(
+      'answer_unreadable',
+      'The provider did not return a list of its objects',
+    );
   }
   const data = (list.data as unknown[]).flatMap((one) => {
     const { id, created_at: seconds } = (one ?? {}) as ProviderJson;

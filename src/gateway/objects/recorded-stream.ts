@@ -71,7 +71,7 @@ export function recordTo(response: ServerResponse, record: () => object | null):
   };
 }
 
-/** Resolves when everything is recorded and sent; what arrives after the caller has gone is recorded only. */
+/** Resolves when all events are recorded and sent. After the caller disconnects, events are only recorded. */
 export async function deliverRecordedStream(
   { arrival, draft, exchange, caller, calls }: RequestContext,
   outcome: LiveOutcome,
@@ -112,7 +112,7 @@ export async function deliverRecordedStream(
   } catch (thrown) {
     end = { kind: 'broken', error: thrown as Error, isStarted: true };
     // If recording failed, the rest of the response has no receiver.
-    call.cut(new CallCut('the rest is not noted'));
+    call.cut(new CallCut('the response cannot be recorded'));
   }
   if (lingering !== null) clearTimeout(lingering);
   outcome.stopClock();

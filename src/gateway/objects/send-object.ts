@@ -8,7 +8,7 @@ import { noUsage } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { stalledMs } from '../transfer/relay.ts';
 
-/** The outcome of a target in whose place the gateway responds; null for a body that follows separately. */
+/** An outcome for responses that the gateway itself produces; null for a body that follows separately. */
 export function localJson(target: ResolvedTarget, json: object | null): CompleteOutcome {
   return localOutcome(target, {
     status: 200,
@@ -20,7 +20,7 @@ export function localJson(target: ResolvedTarget, json: object | null): Complete
   });
 }
 
-/** Sends what a family of objects responds; resolves when all of it has been written. */
+/** Sends the response of an object family; resolves when all of it has been written. */
 export async function sendObject(
   { arrival, draft }: RequestContext,
   { status = 200, contentType, body }: ObjectResponse,
@@ -92,7 +92,7 @@ async function sendBytes(
   response.end();
 }
 
-/** Resolves when the caller has taken what was written, or has gone. */
+/** Resolves when the caller has received the written bytes or has disconnected. */
 export async function drained(response: ServerResponse): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   response.once('drain', resolve).once('close', resolve);

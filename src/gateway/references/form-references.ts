@@ -22,8 +22,7 @@ export async function formReferences(
   if (body === null || body.length === 0 || isJson) return [];
   const contentType = request.headers['content-type'] ?? '';
   if (!isForm.test(contentType)) {
-    const message =
-      'What callers keep is requested for in JSON, or in a form (multipart/form-data)';
+    const message = 'Requests for stored objects must be JSON or multipart/form-data';
     throw new GatewayError('invalid_request', message, 'content-type');
   }
   const fields = await fieldsOf(body, contentType);
@@ -34,7 +33,9 @@ function fieldsOf(body: Buffer, contentType: string): Promise<[string, string][]
   const { promise, resolve, reject } = Promise.withResolvers<[string, string][]>();
   const fields: [string, string][] = [];
   const refuse = (): void =>
-    reject(new GatewayError('invalid_request', 'The body is no valid form, or has too many parts'));
+    reject(
+      new GatewayError('invalid_request', 'The body is not a valid form or has too many parts'),
+    );
   const form = new Busboy({ headers: { 'content-type': contentType }, limits });
   form.on('field', (name, value, isNameCut, isValueCut) => {
     if (isNameCut || isValueCut) refuse();

@@ -45,10 +45,10 @@ export function ownedPathOf(method: string | undefined, path: string): OwnedPath
   const end = accountSegment(lowerCase);
   for (const at of segments.keys()) {
     if (at === end) return null;
-    const found = kindAtSegment(lowerCase, at);
-    if (found === null) continue;
-    const { kind, capability, words, makers, has } = found;
-    const behind = at + found.path.length;
+    const match = kindAtSegment(lowerCase, at);
+    if (match === null) continue;
+    const { kind, capability, words, makers, has } = match;
+    const behind = at + match.path.length;
     const named = segments[behind];
     const isWord = named !== undefined && words.includes(lowerCase[behind]!);
     const id = named === undefined || isWord ? null : named;
@@ -57,7 +57,7 @@ export function ownedPathOf(method: string | undefined, path: string): OwnedPath
       ? [lowerCase[behind]!, ...segments.slice(behind + 1)]
       : segments.slice(behind + 1);
     const isMaker = rest.length === 0 ? id === null : makers.includes(rest.join('/').toLowerCase());
-    const before = [...segments.slice(0, at), ...found.path];
+    const before = [...segments.slice(0, at), ...match.path];
     const written = [...before, ...(id === null ? [] : [id]), ...rest];
     const whole = `/${written.map(encodeURIComponent).join('/')}`;
     return { kind, capability, id, rest, isMaker, path: whole };

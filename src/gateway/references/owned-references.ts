@@ -47,7 +47,7 @@ export function referencesOf(
   params: Readonly<Record<string, unknown>>,
   requested: ObjectKind | null,
 ): Reference[] {
-  const found: Reference[] = [];
+  const references: Reference[] = [];
   const ownMembers = (requested === null ? null : kindsByOwnMember[requested]) ?? {};
   const look = (value: unknown, depth: number, isItem: boolean): void => {
     if (typeof value !== 'object' || value === null || depth > depthMax) return;
@@ -55,9 +55,10 @@ export function referencesOf(
       for (const item of value) look(item, depth + 1, isItem);
       return;
     }
-    for (const id of itemsNamedBy(value, isItem)) found.push({ kind: 'items', id, param: 'input' });
+    for (const id of itemsNamedBy(value, isItem))
+      references.push({ kind: 'items', id, param: 'input' });
     if (requested === 'evals') {
-      for (const id of filesNamedBy(value)) found.push({ kind: 'files', id, param: 'id' });
+      for (const id of filesNamedBy(value)) references.push({ kind: 'files', id, param: 'id' });
     }
     for (const [param, member] of Object.entries(value)) {
       const name = folded(param);
@@ -65,7 +66,7 @@ export function referencesOf(
       const kind = own ?? kindsByMember.get(name);
       if (kind !== undefined) {
         for (const id of idsOf(member)) {
-          if (!isPublic(kind, id, member)) found.push({ kind, id, param: name });
+          if (!isPublic(kind, id, member)) references.push({ kind, id, param: name });
         }
       }
       const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
@@ -73,7 +74,7 @@ export function referencesOf(
     }
   };
   look(params, 0, false);
-  return found;
+  return references;
 }
 
 /** Whether an id names no owned object: public skills of a provider (`pptx`), and audio data. */

@@ -164,7 +164,7 @@ export function requireModel(
   if (isAllowed) return setting;
   const message =
     model === null
-      ? `The provider @${slug} lets only some models be used, and the request names none`
+      ? `The provider @${slug} allows only some models, and the request names none`
       : `The provider @${slug} does not let this model be used`;
   throw new GatewayError('model_not_allowed', message, 'model');
 }

@@ -68,7 +68,7 @@ interface FilledProvider {
 }
 
 function notAllowed({ slug }: GatewayProvider): GatewayError {
-  const message = `The workspace of the provider @${slug} may not use a secret that its account takes`;
+  const message = `The workspace of the provider @${slug} may not use a secret that its account requires`;
   return new GatewayError('provider_not_allowed', message, 'provider');
 }
 
@@ -76,8 +76,8 @@ function notAllowed({ slug }: GatewayProvider): GatewayError {
 function unavailable({ slug }: GatewayProvider, reference: string, cause: unknown): GatewayError {
   const isSilence = cause instanceof SecretUnreadable && cause.isUnavailable;
   const why = isSilence
-    ? 'its secret manager does not answer'
-    : 'its secret manager has none that fits';
+    ? 'its secret manager does not respond'
+    : 'its secret manager returned no suitable value';
   const message = `The secret ${reference} of the provider @${slug} cannot be read: ${why}`;
   return new GatewayError('secret_unavailable', message, 'provider', { cause });
 }

@@ -24,7 +24,7 @@ export function namedProvider(
   const provider = pinnedBy(settings) ?? inModel?.provider ?? usual;
   if (provider !== null) return { provider, model: inModel?.model ?? null };
   const message =
-    'Nothing says which provider to call: send x-gateway-config or x-gateway-provider, or give the key a config';
+    'No provider is named: send x-gateway-config or x-gateway-provider, or set a config on the key';
   throw new GatewayError('provider_missing', message, 'x-gateway-provider');
 }
 

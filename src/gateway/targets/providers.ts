@@ -12,7 +12,7 @@ export interface ProvidersOptions {
   readonly database: Pick<Database, 'readable'>;
   /** Returns the unsealer for the secrets of an organisation. */
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
-  readonly fresh: Pick<SnapshotCache<GatewayProvider>, 'peek' | 'get'>;
+  readonly cache: Pick<SnapshotCache<GatewayProvider>, 'peek' | 'get'>;
   readonly secrets: Pick<MappedSecrets, 'fill'>;
 }
 
@@ -36,12 +36,12 @@ export class Providers {
    * @throws GatewayError when the provider does not exist or is ambiguous, or when one of its secrets cannot be read
    */
   find(scope: ProviderScope, name: string): GatewayProvider | Promise<GatewayProvider> {
-    const { fresh, secrets } = this.#options;
+    const { cache, secrets } = this.#options;
     const reference = name.slice(1);
     const cacheKey = `${scope.organisationId} ${scope.workspaceId} ${reference}`;
-    const cached = fresh.peek(cacheKey);
+    const cached = cache.peek(cacheKey);
     if (cached !== undefined) return secrets.fill(cached);
-    const loading = fresh.get(cacheKey, () => this.#load(scope, reference));
+    const loading = cache.get(cacheKey, () => this.#load(scope, reference));
     return loading.then((provider) => {
       if (provider === undefined) throw unknownProvider(name);
       return secrets.fill(provider);
@@ -54,13 +54,13 @@ export class Providers {
   ): Promise<SnapshotEntry<GatewayProvider> | undefined> {
     const { database, unsealerOf } = this.#options;
     const db = database.readable;
-    const { generation, found } = await gatewayReads.listProviders(
+    const { generation, providers } = await gatewayReads.listProviders(
       db,
       organisationId,
       workspaceId,
       reference,
     );
-    const [reached, other] = found;
+    const [reached, other] = providers;
     if (reached === undefined) return undefined;
     if (other !== undefined) {
       const message = `Several workspaces have a provider @${reached.provider.slug}; name it by its id`;

@@ -30,7 +30,7 @@ export interface GatewayConfig {
 
 export interface ResolveConfigOptions {
   readonly database: Pick<Database, 'readable'>;
-  readonly fresh: SnapshotCache<GatewayConfig | null>;
+  readonly cache: SnapshotCache<GatewayConfig | null>;
   readonly limits: TargetLimits;
   readonly trusted: TrustedHosts;
   /** Whether requests may use saved configs only. */
@@ -59,24 +59,24 @@ export class Configs {
     const { blocksInline } = this.#options;
     if (blocksInline) refuseInline(sent, header);
     if (sent !== null && !key.allowsConfigOverride) {
-      const message = 'The API key has a config of its own and lets no request choose another';
+      const message = 'The API key has its own config, which requests may not override';
       throw new GatewayError('config_override_forbidden', message, 'x-gateway-config');
     }
     if (sent?.startsWith('{') === true) return withHeaders(this.#parse(sent), header);
     const reference = sent ?? key.configId;
     if (reference === null) return withHeaders(plain, header);
-    const found = this.#find(key, reference);
-    if (found instanceof Promise) return found.then((config) => withHeaders(config, header));
-    return withHeaders(found, header);
+    const lookup = this.#find(key, reference);
+    if (lookup instanceof Promise) return lookup.then((config) => withHeaders(config, header));
+    return withHeaders(lookup, header);
   }
 
   #find(key: GatewayKey, reference: string): GatewayConfig | Promise<GatewayConfig> {
-    const { fresh, database } = this.#options;
+    const { cache, database } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
-    const cached = fresh.peek(cacheKey);
+    const cached = cache.peek(cacheKey);
     if (cached !== undefined) return requireUsableConfig(cached, key, reference);
-    const loading = fresh.get(cacheKey, async () => {
+    const loading = cache.get(cacheKey, async () => {
       const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
       if (row === undefined) return undefined;
       return { organisationId, generation: row.generation, value: savedConfig(row) };
@@ -163,7 +163,7 @@ function refuseInline(sent: string | null, header: ReadHeader): void {
   const first = blocked.find(([, isSent]) => isSent);
   if (first === undefined) return;
   const [code, , name] = first;
-  const message = `This gateway takes saved configs only: x-gateway-${name} must not be sent`;
+  const message = `This gateway accepts saved configs only; omit x-gateway-${name}`;
   throw new GatewayError(code, message, `x-gateway-${name}`);
 }
 

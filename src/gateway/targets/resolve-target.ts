@@ -108,10 +108,10 @@ export class Targets {
     if (!named.provider.startsWith('@')) return this.#toService(leaf, exchange, named);
     const { organisationId, workspace } = exchange.key;
     const scope = { organisationId, workspaceId: workspace?.id ?? workspaceId };
-    const found = this.#providers.find(scope, named.provider);
-    return found instanceof Promise
-      ? found.then((provider) => this.#toProvider(leaf, exchange, named, provider))
-      : this.#toProvider(leaf, exchange, named, found);
+    const lookup = this.#providers.find(scope, named.provider);
+    return lookup instanceof Promise
+      ? lookup.then((provider) => this.#toProvider(leaf, exchange, named, provider))
+      : this.#toProvider(leaf, exchange, named, lookup);
   }
 
   #toService(leaf: ConfigLeaf, exchange: TargetRequest, named: NamedProvider): ResolvedTarget {
@@ -149,7 +149,7 @@ export class Targets {
     const { service } = provider;
     requireUsable(provider, exchange.now);
     if (settings.customHost !== null) {
-      const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
+      const message = `The integration sets the address of the provider @${provider.slug}; omit the custom host`;
       throw new GatewayError('custom_host_refused', message, 'custom_host');
     }
     const sent = requestBodyOf(settings, exchange, named.model);
@@ -186,7 +186,7 @@ export class Targets {
     const path = dialect.pathOf(translated.path, account, sent.model);
     const headers = headersFor(dialect, destination, settings, exchange);
     const { endpoint, params, translator } = translated;
-    const mark = exchange.making?.mark ?? null;
+    const mark = exchange.trackedCreation?.mark ?? null;
     const isMarked = mark !== null && exchange.isJson && translated.body !== null;
     const body = isMarked ? markedBody(translated.body, mark) : translated.body;
     const call: CallRequest = {
@@ -195,7 +195,7 @@ export class Targets {
       method: exchange.request.method as Dispatcher.HttpMethod,
       headers: translator === null ? headers : translator.headersOf(headers),
       body,
-      streamed: exchange.passing,
+      streamed: exchange.streamedBody,
       silenceTimeoutMs,
     };
     return { call, endpoint, params, translator };
@@ -205,11 +205,11 @@ export class Targets {
     const address =
       customHost ?? (usual.dialect === 'azure-openai' ? azureBaseUrl(account) : usual.baseUrl);
     if (address === null) {
-      const message = `Nothing says where ${service} answers: give it a custom_host`;
+      const message = `No address of ${service} is known; set custom_host`;
       throw new GatewayError('provider_missing', message, 'custom_host');
     }
-    const known = this.#bases.get(address);
-    if (known !== undefined) return known;
+    const cached = this.#bases.get(address);
+    if (cached !== undefined) return cached;
     const fault = outboundUrlFault(address, this.#trusted);
     if (fault !== null) {
       throw new GatewayError('custom_host_refused', `The custom host ${fault}`, 'custom_host');
@@ -241,19 +241,22 @@ export function accountOf(
 
 /** Services without a known address use OpenAI's format. */
 function addressOf(service: string): ProviderAddress {
-  const known = Object.hasOwn(providerAddresses, service) ? providerAddresses[service] : undefined;
-  return known ?? { dialect: 'openai', baseUrl: null };
+  const address = Object.hasOwn(providerAddresses, service)
+    ? providerAddresses[service]
+    : undefined;
+  return address ?? { dialect: 'openai', baseUrl: null };
 }
 
 /** Whether the provider receives a responses request; otherwise it receives a chat request. */
 function usesResponsesApi(
-  { path, begun }: TargetRequest,
+  { path, newResponse }: TargetRequest,
   service: string,
   capabilities: Capabilities | null,
 ): boolean {
   if (path !== '/responses') return true;
   return (
-    begun?.isContinued !== true && resolveStorage('responses', service, capabilities) !== 'native'
+    newResponse?.isContinued !== true &&
+    resolveStorage('responses', service, capabilities) !== 'native'
   );
 }
 
@@ -293,7 +296,7 @@ function targetOf(
   };
 }
 
-/** Whether the request changes nothing and calls no model. */
+/** Whether the request is read-only and calls no model. */
 function isRead({ request }: TargetRequest): boolean {
   return request.method === 'GET' || request.method === 'HEAD';
 }
@@ -335,7 +338,7 @@ function headersFor(
       if (typeof value === 'string' && !value.includes(key)) headers[name] = value;
     }
   }
-  const bytes = exchange.passing?.bytes ?? null;
+  const bytes = exchange.streamedBody?.bytes ?? null;
   if (bytes !== null) headers['content-length'] = String(bytes);
   Object.assign(headers, dialect.accountHeaders(account));
   if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));

@@ -57,7 +57,10 @@ export function translateRequest(
     request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
   const endpoint = endpointOf(path);
   if (endpoint === 'count_tokens' && dialect !== 'anthropic') {
-    throw new GatewayError('not_found', `A provider of the format of ${service} counts no tokens`);
+    throw new GatewayError(
+      'not_found',
+      `Providers of the format of ${service} do not support token counting`,
+    );
   }
   if (translation === null) {
     return { path: path + query, endpoint, body, params, translator: null };
@@ -83,12 +86,12 @@ export function translateRequest(
 function requireNoThread(endpoint: string, { thread }: Params): void {
   if (endpoint !== 'messages' || (thread ?? null) === null) return;
   if ((thread as { readonly type?: unknown }).type === 'create') return;
-  const message = 'A provider of this format keeps no threads of messages: send all of them';
+  const message = 'Providers of this format do not store message threads; send all messages';
   throw new GatewayError('not_found', message, 'previous_message_id');
 }
 
-function responseContext({ now, begun }: TargetRequest, request: Params): ResponseContext {
-  return { id: begun?.id ?? newObjectId('resp'), createdAt: now, request };
+function responseContext({ now, newResponse }: TargetRequest, request: Params): ResponseContext {
+  return { id: newResponse?.id ?? newObjectId('resp'), createdAt: now, request };
 }
 
 function requestOf(translation: Translation, body: Buffer, service: string) {
@@ -139,7 +142,7 @@ export class Translator {
     try {
       return Buffer.from(JSON.stringify(this.#translation.response(value, this.#about)));
     } catch (thrown) {
-      const message = `The answer of the provider cannot be told in the format of the request: ${(thrown as Error).message}`;
+      const message = `The response of the provider cannot be translated to the format of the request: ${(thrown as Error).message}`;
       throw new GatewayError('answer_not_translatable', message, null, { cause: thrown });
     }
   }

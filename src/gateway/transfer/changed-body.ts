@@ -10,7 +10,7 @@ import { GatewayError } from './gateway-error.ts';
 export function changedBody(body: Buffer, changes: ReadonlyMap<string, unknown>): Buffer {
   const members = locateMembers(body);
   if (members === null) {
-    throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
+    throw new GatewayError('invalid_json', 'The JSON body contains a duplicate member');
   }
   try {
     return withMembers(body, members, changes);

@@ -67,6 +67,6 @@ export function readWhole(
 }
 
 function answerTooLarge(): GatewayError {
-  const message = `The answer has more than ${gatheredBytesMax} bytes, which guardrails do not judge, or comes in crumbs`;
+  const message = `The response is too large for guardrails: more than ${gatheredBytesMax} bytes or too many small chunks`;
   return new GatewayError('answer_too_large', message);
 }

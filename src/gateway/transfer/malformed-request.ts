@@ -26,14 +26,14 @@ export function malformedFault({
   readonly reason?: string | undefined;
 }): GatewayError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new GatewayError('request_timeout', 'The request has not come whole in time');
+    return new GatewayError('request_timeout', 'The request was not received completely in time');
   }
   if (code === 'HPE_HEADER_OVERFLOW') {
-    const message = 'The headers are more than 64 KiB, or more than 100';
+    const message = 'The headers exceed 64 KiB or 100 fields';
     return new GatewayError('headers_too_large', message);
   }
   const why = reason === undefined ? '' : `: ${reason}`;
-  return new GatewayError('invalid_request', `The bytes are no HTTP request${why}`);
+  return new GatewayError('invalid_request', `The request is not valid HTTP${why}`);
 }
 
 /** Returns the raw response, which is the last of its connection. */

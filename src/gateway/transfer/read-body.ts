@@ -64,7 +64,7 @@ function readStream(request: IncomingMessage, bytesMax: number): Promise<Buffer>
 }
 
 function callerGone(): Error {
-  return new Error('the caller has gone');
+  return new Error('the caller disconnected');
 }
 
 function tooLarge(bytesMax: number): GatewayError {
@@ -72,7 +72,7 @@ function tooLarge(bytesMax: number): GatewayError {
 }
 
 function fragmented(): GatewayError {
-  return new GatewayError('invalid_request', 'The body comes in pieces that are too small');
+  return new GatewayError('invalid_request', 'The body is sent in chunks that are too small');
 }
 
 export type Params = Readonly<Record<string, unknown>>;
@@ -95,7 +95,7 @@ const outlinedBytesMin = 8 * 1024;
  * @throws GatewayError for a body that is not an unambiguous JSON object
  */
 export function parseParams(body: Buffer): Params {
-  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
+  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8');
   const isOutlined = body.length > outlinedBytesMin && !isAscii(body);
   const outlined = isOutlined ? parseLazily(body, membersMax) : null;
   const params = outlined ?? wholeObject(body.toString('utf8'));
@@ -110,11 +110,11 @@ function wholeObject(text: string): Params {
   }
   const members = countMembers(text);
   if (members > membersMax) {
-    const message = `The JSON body has ${members} members, where ${membersMax} are read at most`;
+    const message = `The JSON body has ${members} members; at most ${membersMax} are accepted`;
     throw new GatewayError('invalid_json', message);
   }
   if (Object.keys(value).length < members) {
-    throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
+    throw new GatewayError('invalid_json', 'The JSON body contains a duplicate member');
   }
   return value as Params;
 }
@@ -156,13 +156,13 @@ function refuseCaseVariant(name: string): void {
   if (/^[a-z\d_]*$/.test(name)) return;
   const folded = name.toUpperCase().toLowerCase();
   if (!evaluated.has(folded)) return;
-  throw new GatewayError('invalid_json', `${folded} must be written in small letters`, folded);
+  throw new GatewayError('invalid_json', `${folded} must be in lower case`, folded);
 }
 
 function parsed(text: string): unknown {
   try {
     return parseWithExactKeys(text);
   } catch {
-    throw new GatewayError('invalid_json', 'The body is no valid JSON');
+    throw new GatewayError('invalid_json', 'The body is not valid JSON');
   }
 }

@@ -181,7 +181,7 @@ class Relay implements Sink {
       this.#gatheredBytes > gatheredBytesMax || hasTinyChunks(gathered.length, this.#gatheredBytes);
     if (!isTooLarge) return true;
     if (this.#options.isRewritten) {
-      const message = `The answer of the provider has more than ${gatheredBytesMax} bytes, or comes in crumbs`;
+      const message = `The response of the provider has more than ${gatheredBytesMax} bytes or too many small chunks`;
       this.#call.cut(new GatewayError('answer_not_translatable', message));
       return true;
     }

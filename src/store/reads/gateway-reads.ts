@@ -233,10 +233,10 @@ export async function listProviders(
   organisationId: string,
   workspaceId: string | null,
   reference: string,
-): Promise<{ readonly generation: string; readonly found: ReachedProvider[] }> {
+): Promise<{ readonly generation: string; readonly providers: ReachedProvider[] }> {
   const generations = await listGenerations(db, [organisationId]);
   const found = await listReached(db, organisationId, workspaceId, reference);
-  return { generation: generations.get(organisationId)!, found };
+  return { generation: generations.get(organisationId)!, providers: found };
 }
 
 /** A prompt with its partials. The generation is read first, so that it is never newer than the rows. */

@@ -32,18 +32,18 @@ export class OpenAiEvents implements EventTranslation {
 
   pass(event: Json): string {
     if (this.#isOver) return '';
-    const place = new DocumentNode(event);
-    switch (place.at('type').value) {
+    const node = new DocumentNode(event);
+    switch (node.at('type').value) {
       case 'message_start':
-        return this.#start(place.at('message'));
+        return this.#start(node.at('message'));
       case 'content_block_start':
-        return this.#startBlock(event.index, place.at('content_block'));
+        return this.#startBlock(event.index, node.at('content_block'));
       case 'content_block_delta':
-        return this.#deltaOf(event.index, place.at('delta'));
+        return this.#deltaOf(event.index, node.at('delta'));
       case 'content_block_stop':
         return this.#stopBlock(event.index);
       case 'message_delta':
-        return this.#finish(place);
+        return this.#finish(node);
       case 'message_stop':
         return this.#stop();
       case 'error':

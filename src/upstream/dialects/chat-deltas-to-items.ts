@@ -102,21 +102,21 @@ export class ResponseItems {
       id: id.isAbsent ? null : id.text(),
       name: name.isAbsent ? null : name.text(),
     });
-    const known = this.#callItems.get(call);
-    const begun = known === undefined ? this.#begin(call, called) : '';
-    const item = known ?? this.#callItems.get(call)!;
+    const existing = this.#callItems.get(call);
+    const startEvents = existing === undefined ? this.#begin(call, called) : '';
+    const item = existing ?? this.#callItems.get(call)!;
     this.#latest = item;
     const argumentsDelta = called.isAbsent ? '' : argumentsText(called.at('arguments'));
-    if (argumentsDelta === '') return begun;
+    if (argumentsDelta === '') return startEvents;
     if (!this.#openCalls.has(item)) {
-      if (argumentsDelta.trim() === '') return begun;
+      if (argumentsDelta.trim() === '') return startEvents;
       called.at('arguments').refuse('goes back to a call that has ended');
     }
     call.arguments += argumentsDelta;
-    const place = { item_id: this.#itemOf(item).id, output_index: item.at };
+    const position = { item_id: this.#itemOf(item).id, output_index: item.at };
     return (
-      begun +
-      this.#emit('response.function_call_arguments.delta', { ...place, delta: argumentsDelta })
+      startEvents +
+      this.#emit('response.function_call_arguments.delta', { ...position, delta: argumentsDelta })
     );
   }
 
@@ -152,11 +152,11 @@ export class ResponseItems {
     const { name, arguments: text } = open.call;
     const item = this.#itemOf(open);
     this.#ended[open.at] = item;
-    const place = { output_index: open.at };
-    const done = { item_id: item.id, ...place, name, arguments: text };
+    const position = { output_index: open.at };
+    const done = { item_id: item.id, ...position, name, arguments: text };
     return (
       this.#emit('response.function_call_arguments.done', done) +
-      this.#emit('response.output_item.done', { ...place, item })
+      this.#emit('response.output_item.done', { ...position, item })
     );
   }
 

@@ -26,19 +26,19 @@ export class ResponseEvents implements EventTranslation {
 
   pass(chunk: Json): string {
     if (this.#isOver) return '';
-    const place = new DocumentNode(chunk);
-    const fault = parseProviderFault(place.json(), 500);
+    const node = new DocumentNode(chunk);
+    const fault = parseProviderFault(node.json(), 500);
     if (fault !== null) return this.fail(fault.message);
     const { usage } = chunk;
     if (usage !== undefined && usage !== null) this.#usage = usage;
-    const choices = place.at('choices');
+    const choices = node.at('choices');
     const [choice] = choices.isAbsent ? [] : choices.items();
-    const begun = this.#begin();
-    if (choice === undefined) return begun;
+    const startEvents = this.#begin();
+    if (choice === undefined) return startEvents;
     const events = this.#items.deltas(choice.at('delta'));
     const reason = choice.at('finish_reason');
     if (!reason.isAbsent) this.#reason = reason.value;
-    return begun + events;
+    return startEvents + events;
   }
 
   done(): string {
@@ -61,10 +61,10 @@ export class ResponseEvents implements EventTranslation {
   }
 
   fail(message: string): string {
-    const begun = this.#begin();
+    const startEvents = this.#begin();
     this.#isOver = true;
     const response = failedResponse(this.#about, this.#items.output, message);
-    return begun + this.#event('response.failed', { response });
+    return startEvents + this.#event('response.failed', { response });
   }
 
   #begin(): string {

@@ -67,9 +67,9 @@ export function callIdOf({ id }: ResponseContext, at: number): string {
 }
 
 /** Returns the arguments as text; some models send an object. */
-export function argumentsText(place: DocumentNode): string {
-  if (place.isAbsent) return '';
-  return place.isText ? place.text() : JSON.stringify(place.json());
+export function argumentsText(node: DocumentNode): string {
+  if (node.isAbsent) return '';
+  return node.isText ? node.text() : JSON.stringify(node.json());
 }
 
 function partsOf(message: DocumentNode): Json[] {

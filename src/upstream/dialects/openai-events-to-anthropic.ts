@@ -38,10 +38,10 @@ export class AnthropicEvents implements EventTranslation {
     const choices = place.at('choices');
     const [choice] = choices.isAbsent ? [] : choices.items();
     if (choice === undefined) return '';
-    const begun = this.#begin(place) + this.#contentOf(choice.at('delta'));
+    const startEvents = this.#begin(place) + this.#contentOf(choice.at('delta'));
     const reason = choice.at('finish_reason');
     if (!reason.isAbsent) this.#reason = reason.value;
-    return begun;
+    return startEvents;
   }
 
   done(): string {
@@ -101,15 +101,16 @@ export class AnthropicEvents implements EventTranslation {
   }
 
   #text(text: string): string {
-    const begun = this.#open?.kind === 'text' ? '' : this.#start({ kind: 'text' }, textBlock(''));
-    return begun + this.#delta({ type: 'text_delta', text });
+    const startEvents =
+      this.#open?.kind === 'text' ? '' : this.#start({ kind: 'text' }, textBlock(''));
+    return startEvents + this.#delta({ type: 'text_delta', text });
   }
 
   #call(call: DocumentNode, at: number): string {
     const index = call.at('index').value ?? at;
     const id = call.at('id');
     const called = call.at('function');
-    let begun = '';
+    let startEvents = '';
     if (this.#isNew(index, id)) {
       if (id.isAbsent && this.#calls.has(index)) {
         call.at('index').refuse('goes back to a call that has ended');
@@ -117,11 +118,11 @@ export class AnthropicEvents implements EventTranslation {
       this.#calls.add(index);
       const name = called.at('name').text();
       const own = id.isAbsent ? `${this.#id}_${this.#blockCount}` : id.text();
-      begun = this.#start({ kind: 'call', index, id: id.value }, toolUseBlock(own, name, {}));
+      startEvents = this.#start({ kind: 'call', index, id: id.value }, toolUseBlock(own, name, {}));
     }
     const part = called.isAbsent ? called : called.at('arguments');
-    if (part.isAbsent || part.text() === '') return begun;
-    return begun + this.#delta({ type: 'input_json_delta', partial_json: part.text() });
+    if (part.isAbsent || part.text() === '') return startEvents;
+    return startEvents + this.#delta({ type: 'input_json_delta', partial_json: part.text() });
   }
 
   /** Some services send the same index for every call, with different ids. */

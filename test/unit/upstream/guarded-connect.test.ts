@@ -1,4 +1,4 @@
-/** Guarantees that no socket to a provider leads to an address that nobody may call, whatever a name resolves to. */
+/** Checks that no socket to a provider reaches a forbidden address, whatever a name resolves to. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +31,7 @@ function trusted(text: string): TrustedHosts {
   return 'hosts' in read ? read.hosts : [];
 }
 
-/** Every name has these addresses, one after the other where there are several lists. */
+/** Every name resolves to these addresses, to one list after the other when there are several. */
 function resolving(...answers: string[][]): Resolve {
   let requested = 0;
   return (_, __, done) => {
@@ -97,7 +97,7 @@ describe('a call to a provider', () => {
     expect(await call(host, trust, resolving(['127.0.0.1']))).toBe('reached');
   });
 
-  it('is refused where the trusted entry names another port', async () => {
+  it('is rejected where the trusted entry names another port', async () => {
     expect(await call('inner.example', `inner.example:${port + 1}`, resolving(['127.0.0.1']))).toBe(
       'refused',
     );
@@ -106,7 +106,7 @@ describe('a call to a provider', () => {
     );
   });
 
-  it('judges what a name resolves to anew for each socket', async () => {
+  it('checks the resolved addresses for each socket', async () => {
     const resolve = resolving(['127.0.0.1'], ['169.254.169.254']);
     expect(await call('inner.example', 'inner.example', resolve)).toBe('reached');
     expect(await call('inner.example', 'inner.example', resolve)).toBe('refused');
