@@ -17,7 +17,7 @@ const text = '{"model":"m","messages":[{"role":"user","content":"hello"}],"seed"
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
 /** A request and its caller. */
-interface Asking {
+interface CacheRequest {
   readonly organisation?: string;
   readonly workspace?: string;
   readonly provider?: string;
@@ -29,28 +29,28 @@ interface Asking {
   readonly method?: string;
 }
 
-function useOf(asking: Asking, from = settings) {
-  const { organisation = 'o', workspace = 'w', body = text, headers = {} } = asking;
-  const { path = '/chat/completions', method = 'POST', credential = 'sk-1' } = asking;
-  const request = { method, headers } as unknown as IncomingMessage;
+function useOf(request: CacheRequest, from = settings) {
+  const { organisation = 'o', workspace = 'w', body = text, headers = {} } = request;
+  const { path = '/chat/completions', method = 'POST', credential = 'sk-1' } = request;
+  const incoming = { method, headers } as unknown as IncomingMessage;
   const key = { organisationId: organisation, workspace: { id: workspace } };
-  const header = ownHeaders(request, ['x-gateway-']);
-  const requested = { request, header, path, params: JSON.parse(body), isJson: true, key };
-  const exchange = requested as unknown as Exchange;
+  const header = ownHeaders(incoming, ['x-gateway-']);
+  const fields = { request: incoming, header, path, params: JSON.parse(body), isJson: true, key };
+  const exchange = fields as unknown as Exchange;
   const call = {
-    origin: asking.origin ?? 'https://one.example',
+    origin: request.origin ?? 'https://one.example',
     path: `/v1${path}`,
     headers: { authorization: `Bearer ${credential}`, ...headers },
     body: Buffer.from(body),
   };
-  const target = { provider: asking.provider ?? 'openai', call } as unknown as ResolvedTarget;
+  const target = { provider: request.provider ?? 'openai', call } as unknown as ResolvedTarget;
   return cacheUseOf(from, target, exchange);
 }
 
-const markOf = (asking: Asking) => useOf(asking).key!;
+const markOf = (request: CacheRequest) => useOf(request).key!;
 
 describe('requests', () => {
-  it.each<[string, Asking]>([
+  it.each<[string, CacheRequest]>([
     ['an organisation', { organisation: 'p' }],
     ['a workspace', { workspace: 'x' }],
     ['a provider', { provider: '@team-openai' }],
@@ -65,8 +65,8 @@ describe('requests', () => {
       { body: text.replace(':1}', ':9007199254740993}') },
     ],
     ['a member below, twice', { body: text.replace('"content"', '"content":"x","content"') }],
-  ])('keeps requests apart that differ by %s', (_, asking) => {
-    expect(markOf(asking)).not.toBe(markOf({}));
+  ])('keeps requests apart that differ by %s', (_, request) => {
+    expect(markOf(request)).not.toBe(markOf({}));
   });
 
   it('keeps requests apart whose numbers differ only as text', () => {
@@ -74,7 +74,7 @@ describe('requests', () => {
     expect(big('2')).not.toBe(big('3'));
   });
 
-  it.each<[string, Asking]>([
+  it.each<[string, CacheRequest]>([
     [
       'the order of members and the space between them',
       {
@@ -82,16 +82,16 @@ describe('requests', () => {
       },
     ],
     ['their trace', { headers: { traceparent: '00-1', 'idempotency-key': 'once' } }],
-  ])('treats requests that differ by %s as one', (_, asking) => {
-    expect(markOf(asking)).toBe(markOf({}));
+  ])('treats requests that differ by %s as one', (_, request) => {
+    expect(markOf(request)).toBe(markOf({}));
   });
 
-  it.each<[string, Asking]>([
+  it.each<[string, CacheRequest]>([
     ['of streams', { body: text.replace('{', '{"stream":true,') }],
     ['that only read', { method: 'GET' }],
     ['whose answers the provider remembers', { path: '/responses' }],
-  ])('ignores %s', (_, asking) => {
-    expect(useOf(asking).key).toBeNull();
+  ])('ignores %s', (_, request) => {
+    expect(useOf(request).key).toBeNull();
   });
 
   it('ignores requests of configs without a simple cache', () => {

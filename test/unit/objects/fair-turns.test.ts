@@ -1,8 +1,11 @@
-/** Guarantees that whoever brings little waits for one turn of another at most, and that no more work at once than may. */
+/**
+ * Checks that a caller with little work waits for at most one turn of another, within the
+ * concurrency limit.
+ */
 import { expect, it } from 'vitest';
 import { FairQueue } from '../../../src/objects/ingestion/fair-queue.ts';
 
-it('gives turns to all in turn, two at once, and goes on behind work that fails', async () => {
+it('takes callers in rotation, two at once, and continues after work that fails', async () => {
   const turns = new FairQueue(2);
   const begun: string[] = [];
   const ends: PromiseWithResolvers<void>[] = [];
@@ -28,7 +31,7 @@ it('gives turns to all in turn, two at once, and goes on behind work that fails'
   ).toHaveLength(1);
 });
 
-it('gives turns again when nobody has waited', async () => {
+it('gives the same caller turns again when nobody waits', async () => {
   const turns = new FairQueue(1);
   expect(await turns.run('a', async () => 1)).toBe(1);
   expect(await turns.run('b', async () => 2)).toBe(2);

@@ -1,4 +1,4 @@
-/** Guarantees that a file is taken from a form as it was sent, and that no other form is taken for one. */
+/** Checks that a file is read from a form byte for byte, and that malformed forms are rejected. */
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ async function sent(fill: (form: FormData) => void): Promise<[Buffer, string]> {
 const keepWhole = async (content: AsyncIterable<Buffer>) =>
   Buffer.concat(await Array.fromAsync(content));
 
-/** Pieces of 64 KiB, as sockets give them. */
+/** Yields pieces of 64 KiB, like a socket. */
 function fileFormOf(body: Buffer | null, contentType: string | null, bytesMax = 1_000_000) {
   const pieces = (function* () {
     for (let at = 0; at < body!.length; at += 65_536) yield body!.subarray(at, at + 65_536);
@@ -30,7 +30,7 @@ const part = (disposition: string, content = 'text') =>
 const raw = (...parts: readonly string[]) => Buffer.from(`${parts.join('')}--x--\r\n`);
 
 describe('a form with a file', () => {
-  it('gives its bytes, its name and the other parts, in whatever order they come', async () => {
+  it('yields its bytes, its name and the other parts, in any order of the parts', async () => {
     const content = randomBytes(300_000);
     const body = await sent((form) => {
       form.set('file', new File([content], 'größe 日本.pdf'));
@@ -54,13 +54,13 @@ describe('a form with a file', () => {
   it.each([
     ['../../etc/passwd', 'passwd'],
     ['C:\\temp\\notes.txt', 'notes.txt'],
-  ])('loses the folders of %s', async (filename, name) => {
+  ])('drops the folders of %s', async (filename, name) => {
     const body = await sent((form) => form.set('file', new File(['a'], filename)));
     expect((await fileFormOf(...body)).name).toBe(name);
   });
 });
 
-describe('a form is refused', () => {
+describe('a rejected form', () => {
   const file = part('name=file; filename=a.txt');
   it.each([
     ['that is JSON', Buffer.from('{}'), 'application/json', 'multipart/form-data'],
@@ -108,7 +108,7 @@ describe('a form is refused', () => {
   });
 });
 
-describe('a file that is taken in as it comes', () => {
+describe('a file that is streamed from a form', () => {
   const body = Buffer.concat([
     Buffer.from('--x\r\ncontent-disposition: form-data; name=file; filename=a\r\n\r\n'),
     randomBytes(3_000_000),
@@ -124,7 +124,7 @@ describe('a file that is taken in as it comes', () => {
     pieces: Readable.from(piecesOf(bytes, read), { highWaterMark: 1 }),
   });
 
-  it('is read no faster than that, so that little of it is held', async () => {
+  it('is read no faster than its reader, so that little of it is buffered', async () => {
     const read = { at: 0 };
     let taken = 0;
     let aheadMax = 0;
@@ -157,7 +157,7 @@ describe('a file that is taken in as it comes', () => {
   it.each([
     ['its caller goes away', 'the caller has gone'],
     ['what takes it in fails', 'the disk is full'],
-  ])('has come to its end when %s', async (_, message) => {
+  ])('ends when %s', async (_, message) => {
     let isStored: boolean | null = null;
     const pieces = (async function* () {
       yield body.subarray(0, 1_000_000);
@@ -180,7 +180,7 @@ describe('a file that is taken in as it comes', () => {
     expect(isStored).toBe(false);
   });
 
-  it('is let go of when a part behind it is refused', async () => {
+  it('is released when a part after it is rejected', async () => {
     const twice = Buffer.concat([
       body.subarray(0, -4),
       Buffer.from('\r\ncontent-disposition: form-data; name=file\r\n\r\na\r\n--x--\r\n'),

@@ -1,4 +1,7 @@
-/** Guarantees that text is read from files of every kind that is supported, and that no file harms the process. */
+/**
+ * Checks that text is extracted from every supported kind of file, and that no file harms the
+ * process.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FileReadPool } from '../../../src/objects/ingestion/file-read-pool.ts';
 import { pageText, pdfOf } from '../../support/upstream/pdf.ts';
@@ -42,7 +45,7 @@ describe('a file', () => {
       pdfOf([pageText('first page'), pageText('second')]),
       'first page\n\nsecond',
     ],
-  ])('%s is read', async (_, name, content, text) => {
+  ])('extracts the text of %s', async (_, name, content, text) => {
     expect(await read(name, content)).toEqual({ kind: 'done', chunks: [text] });
   });
 
@@ -58,7 +61,7 @@ describe('a file', () => {
     ['that only says it is a PDF', 'a.pdf', 'hello', 'invalid_file', 'not a PDF'],
     ['that only begins as a PDF', 'a.pdf', '%PDF-1.7\nhello', 'invalid_file', 'PDF cannot be read'],
     ['that only says it is JSON', 'a.json', '{"a":', 'invalid_file', 'not valid JSON'],
-  ])('%s is refused', async (_, name, content, code, message) => {
+  ])('rejects %s', async (_, name, content, code, message) => {
     expect(await read(name, content)).toEqual(failed(code, message));
   });
 

@@ -1,12 +1,15 @@
-/** Guarantees that a search which lacks little waits for none that fetches much, and that neither loses what the other looks through. */
+/**
+ * Checks that a small search never waits for a large one, and that neither evicts the data that the
+ * other reads.
+ */
 import { expect, it } from 'vitest';
 import { Scans } from '../../../src/objects/search/scans.ts';
 
 const mebibyte = 1024 * 1024;
-/** Of one row, long enough to be much. */
+/** The length of one row that makes a large search. */
 const width = (20 * mebibyte) / Float32Array.BYTES_PER_ELEMENT;
 
-it('fetches little while much is being fetched, and drops nothing of either until it was looked through', async () => {
+it('completes a small search during a large one, and evicts no data before it was searched', async () => {
   using scans = new Scans(mebibyte);
   const rows = (length: number): Float32Array<ArrayBuffer> => {
     const one = new Float32Array(length);

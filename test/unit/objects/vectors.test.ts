@@ -1,4 +1,4 @@
-/** Guarantees that chunks tell all of a text within their bounds, that the nearest rows are found, and that filters mean what they say. */
+/** Tests chunks that cover a text within their bounds, nearest rows, and filters. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesFilter } from '../../../src/model/objects/vector-store.ts';
@@ -72,7 +72,7 @@ describe('a filter', () => {
     [{ type: 'nin', key: 'toString', value: [1] }, true],
     [{ type: 'and', filters: [] }, true],
     [{ type: 'or', filters: [] }, false],
-  ] as const)('%j of {a: 1} is %s', (filter, expected) => {
+  ] as const)('evaluates %j on {a: 1} as %s', (filter, expected) => {
     expect(matchesFilter({ a: 1 }, filter)).toBe(expected);
   });
 });

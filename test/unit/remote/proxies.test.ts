@@ -1,4 +1,4 @@
-/** Guarantees which requests go through a proxy, and that these are bounded and told apart as all others are. */
+/** Tests which requests use a proxy, and their limits and errors. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -44,7 +44,7 @@ describe('a proxy', () => {
     expect(isUsed(url, exempt)).toBe(expected);
   });
 
-  it('is set under the names that every program reads, in small letters first', () => {
+  it('is set by the usual environment variables, lower case first', () => {
     const set = settingsOf({
       HTTP_PROXY: 'http://a:1',
       http_proxy: 'b:2',
@@ -97,7 +97,7 @@ describe('requests through a proxy', () => {
     return { http: secret, https: secret, exempt };
   };
 
-  /** What is answered, or why nothing is. */
+  /** The response, or the reason why there is none. */
   async function ask(origin: string, proxies = through(), over = {}): Promise<string> {
     const limits = {
       connectionsMax: 2,

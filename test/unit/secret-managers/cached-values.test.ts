@@ -1,4 +1,7 @@
-/** Guarantees of values of secret managers in memory: one read for all, no wait for what is known, a grace where nobody answers. */
+/**
+ * Tests cached secret values: one read for all, no wait for a known value, and a grace period while
+ * the manager is away.
+ */
 import { describe, expect, it } from 'vitest';
 import { SecretValueCache } from '../../../src/gateway/targets/secret-value-cache.ts';
 import { Secret } from '../../../src/secret.ts';
@@ -15,7 +18,7 @@ const place: SecretLocation = {
   auth: new Secret({}, 'test'),
 };
 
-/** Values whose manager answers `answer()` each time, at a time that is set. */
+/** Values whose manager returns `answer()` each time, with an adjustable clock. */
 function keeping(answer: () => string) {
   let reads = 0;
   const state = { now: 0, failures: [] as string[] };
@@ -37,7 +40,7 @@ const silence = (): never => {
 };
 
 describe('a value', () => {
-  it('is read once for all who ask at once, and not again for five minutes', async () => {
+  it('is read once for concurrent callers, and not again for five minutes', async () => {
     const { values, state, reads } = keeping(() => 'one');
     expect(values.peek(place)).toBeUndefined();
     const got = await Promise.all(Array.from({ length: 100 }, () => values.get(place)));
@@ -48,7 +51,7 @@ describe('a value', () => {
     expect(values.peek({ ...place, mark: 'other' })).toBeUndefined();
   });
 
-  it('is read anew behind the request that finds it old, and waited for once it is older', async () => {
+  it('is refreshed in the background when stale, and awaited once it is too old', async () => {
     let value = 'one';
     const { values, state, reads } = keeping(() => value);
     await values.get(place);
@@ -61,7 +64,7 @@ describe('a value', () => {
     expect(values.peek(place)).toBeUndefined();
   });
 
-  it('stays for an hour where nobody answers, and is asked for every five seconds at most', async () => {
+  it('stays valid for an hour without an answer, with a retry every five seconds at most', async () => {
     let answer: () => string = () => 'one';
     const { values, state, reads } = keeping(() => answer());
     await values.get(place);
@@ -82,7 +85,7 @@ describe('a value', () => {
     expect(state.failures).toEqual(['silence', 'silence', 'silence']);
   });
 
-  it('ends where the manager says no', async () => {
+  it('ends when the manager denies it', async () => {
     let answer: () => string = () => 'one';
     const { values, state } = keeping(() => answer());
     await values.get(place);

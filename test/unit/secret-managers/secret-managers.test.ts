@@ -1,4 +1,7 @@
-/** Guarantees how values are read from secret managers: signed in as each asks, the right field, and told apart from silence. */
+/**
+ * Tests how values are read from secret managers: authentication, field selection, and refusal
+ * distinguished from silence.
+ */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AuthConfig, ManagerType } from '../../../src/model/secrets/secret-manager.ts';
 import { Secret } from '../../../src/secret.ts';
@@ -76,18 +79,18 @@ describe('Vault', () => {
     ['secret/openai', 'two'],
     ['secret/data/openai', 'two'],
     ['/team/kv/data/a b/openai/', 'three'],
-  ])('gives the fields of %s, of either version of the engine', async (path, value) => {
+  ])('returns the fields of %s, in either version of the engine', async (path, value) => {
     for (const hidesMounts of [false, true]) {
       const vault = await listen(startVaultServer(content({ hidesMounts })));
       const read = managersWith();
       const found = read('hashicorp_vault', path, byToken(vault.url));
-      // Where nobody tells what is mounted, the path has to be that of the API.
+      // Without a list of mounts, the path must be that of the API.
       if (hidesMounts && path === 'secret/openai') await expect(found).rejects.toThrow('404');
       else await expect(found).resolves.toMatchObject({ api_key: value });
     }
   });
 
-  it('is signed in to with an AppRole, in a namespace, once for many values', async () => {
+  it('authenticates with an AppRole, in a namespace, once for many values', async () => {
     const vault = await listen(startVaultServer(content()));
     const read = managersWith();
     const auth = {
@@ -105,7 +108,7 @@ describe('Vault', () => {
     );
   });
 
-  it('says no where a token or secret is not there, and nothing where it does not answer', async () => {
+  it('denies a missing token or secret, and is unavailable when it does not answer', async () => {
     const one = content();
     const vault = await listen(startVaultServer(one));
     const read = managersWith();
@@ -125,7 +128,7 @@ describe('Vault', () => {
     ).rejects.toMatchObject({ isUnavailable: true });
   });
 
-  it('is not called at a private address that nobody trusts', async () => {
+  it('is not called at a private address that is not trusted', async () => {
     const vault = await listen(startVaultServer(content()));
     const read = managersWith({ trusted: 'elsewhere.example.com' });
     await expect(read('hashicorp_vault', 'kv/openai', byToken(vault.url))).rejects.toThrow(
@@ -134,7 +137,7 @@ describe('Vault', () => {
     expect(vault.received).toEqual([]);
   });
 
-  it('is shown the account of the pod only where the operator says so, and at a trusted address', async () => {
+  it('receives the account of the pod only where the operator allows it, and at a trusted address', async () => {
     const auth = { vault_auth_type: 'kubernetes', vault_addr: 'http://8.8.8.8', vault_role: 'r' };
     const refused = managersWith()('hashicorp_vault', 'kv/openai', auth);
     await expect(refused).rejects.toThrow(/GATEWRIGHT_SECRETS_BY_OWN_IDENTITY/);
@@ -145,11 +148,11 @@ describe('Vault', () => {
 
 describe('AWS Secrets Manager', () => {
   const keys = { AKIAOWN: 'own secret/+', ASIAROLE: 'role secret', ASIAMACHINE: 'machine secret' };
-  const answer = (heard: ReceivedRequest) => {
-    const by = signerOf(heard, keys);
+  const answer = (request: ReceivedRequest) => {
+    const by = signerOf(request, keys);
     if (by === null) return { status: 403, body: { __type: 'InvalidSignatureException' } };
-    if (heard.query.get('Action') === 'AssumeRole') {
-      if (heard.query.get('ExternalId') !== 'ext') {
+    if (request.query.get('Action') === 'AssumeRole') {
+      if (request.query.get('ExternalId') !== 'ext') {
         return { status: 403, body: { Error: { Code: 'AccessDenied' } } };
       }
       const Credentials = {
@@ -160,7 +163,7 @@ describe('AWS Secrets Manager', () => {
       };
       return { status: 200, body: { AssumeRoleResponse: { AssumeRoleResult: { Credentials } } } };
     }
-    const { SecretId } = JSON.parse(heard.body);
+    const { SecretId } = JSON.parse(request.body);
     if (SecretId === 'binary') {
       return { status: 200, body: { SecretBinary: Buffer.from('bytes').toString('base64') } };
     }
@@ -177,7 +180,7 @@ describe('AWS Secrets Manager', () => {
     aws_endpoint_url: url,
   });
 
-  it('is asked with a request whose signature it can prove', async () => {
+  it('accepts the signature of the request', async () => {
     const aws = await listen(startManager(answer));
     const read = managersWith();
     const stored = await read('aws_sm', 'prod/openai', byKey(aws.url));
@@ -195,7 +198,7 @@ describe('AWS Secrets Manager', () => {
     });
   });
 
-  it('is asked as the role of the machine, or as one that this assumes, until its end', async () => {
+  it('is called with the role of the machine, or with one that this assumes, until it expires', async () => {
     const aws = await listen(startManager(answer));
     const machine = await listen(
       startManager(({ method, path, headers }) => {
@@ -261,7 +264,7 @@ describe('Azure Key Vault', () => {
     return { status: 200, body: { value: 'sk-azure' } };
   };
 
-  it('is signed in to at Entra ID, with a token that is kept until its end', async () => {
+  it('authenticates at Entra ID, and caches the token until it expires', async () => {
     const azure = await listen(startManager(answer));
     const read = managersWith();
     const auth = {
@@ -290,7 +293,7 @@ describe('Azure Key Vault', () => {
     });
   });
 
-  it('is signed in to by the identity of the machine where the operator says so', async () => {
+  it('authenticates with the identity of the machine where the operator allows it', async () => {
     const azure = await listen(startManager(answer));
     const auth = {
       azure_auth_mode: 'managed',
@@ -316,7 +319,7 @@ describe('the text of a secret', () => {
     expect(textOf(stored, field)).toBe(text);
   });
 
-  it('is not there for a field that the secret does not have', () => {
+  it('is missing for a field that the secret does not have', () => {
     expect(() => textOf('plain', 'toString')).toThrow(/no field toString/);
     expect(() => textOf({ a: 'b' }, 'constructor')).toThrow(/no field/);
   });

@@ -1,4 +1,7 @@
-/** Guarantees that every setting changes something the program reads, or is listed as not yet effective. */
+/**
+ * Checks that every setting changes something that the program reads, or is listed as not yet
+ * effective.
+ */
 import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -14,7 +17,10 @@ import { inspectSettings } from '../../../src/settings.ts';
 
 const root = resolve(import.meta.dirname, '../../../src');
 
-/** A deployment in which as much as possible is set, and a slip that strictness turns into a fault. */
+/**
+ * A deployment with as many settings as possible, and a misspelt name that strict mode turns into a
+ * fault.
+ */
 const base: Record<string, string> = {
   DB_HOST: 'db.example',
   DB_USER: 'u',
@@ -49,13 +55,13 @@ const candidates = [
   '0.5',
 ];
 
-/** Everything a run gets out of an environment but the warnings, as text. */
+/** All that a run derives from an environment except warnings, as text. */
 function outcome(env: Record<string, string>): string {
   const { settings, faults } = inspectSettings(env, { cwd: '/nonexistent', now: 0 });
   return JSON.stringify({ ...settings, warnings: [], faults });
 }
 
-/** Whether any valid value of the setting leads to other settings than none does. */
+/** Whether any valid value of the setting changes the derived settings. */
 function changesSomething(name: SettingName): boolean {
   const values = [describeSetting(name).example, ...candidates].filter(
     (text) => !text.startsWith('/run/') && settingsSchema.shape[name].safeParse(text).success,
@@ -64,7 +70,7 @@ function changesSomething(name: SettingName): boolean {
   return values.some((text) => outcome({ ...base, [name]: text }) !== outcome(without));
 }
 
-/** Names of the properties that hold a value, an object being looked into. */
+/** Names of the properties that hold a value, including nested ones. */
 function leavesOf(value: object): string[] {
   return Object.entries(value).flatMap(([key, inner]) => {
     const isGroup = typeof inner === 'object' && inner !== null && isPlain(inner);
@@ -76,7 +82,9 @@ function isPlain(value: object): boolean {
   return Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Every property that source text reads: `a.name`, `{ name } = a`, or by a name that stands as a text. */
+/**
+ * Every property that a source file reads: `a.name`, `{ name } = a`, or by its name in a string.
+ */
 function propertiesReadIn(file: string): Set<string> {
   const found = new Set<string>();
   const visit = (node: unknown): void => {
@@ -98,7 +106,7 @@ function propertiesReadIn(file: string): Set<string> {
   return found;
 }
 
-/** Files that are given settings, rather than make them. */
+/** Files that receive settings rather than parse them. */
 const files = readdirSync(root, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
   .map((entry) => join(entry.parentPath, entry.name))
@@ -106,7 +114,7 @@ const files = readdirSync(root, { recursive: true, withFileTypes: true })
 
 describe('a setting', () => {
   it.each(settingNames)(
-    '%s changes what the program is given, or says that it has no effect yet',
+    '%s changes the derived settings, or is documented as not yet effective',
     (name) => {
       expect({ name, effective: changesSomething(name) }).toEqual({
         name,

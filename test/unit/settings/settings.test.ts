@@ -1,4 +1,4 @@
-/** Guarantees what each setting may be, what it is when unset, and how faults are told. */
+/** Tests the valid values of each setting, its default, and the reports of faults. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import {
 import { settingNames } from '../../../src/settings/variables/variables.ts';
 import { inspectSettings, type ReadOptions, readSettings } from '../../../src/settings.ts';
 
-/** What of a signature cannot be set without the other. */
+/** Settings of signatures that require each other. */
 const verified = { GATEWRIGHT_GIT_VERIFY: 'commit', GATEWRIGHT_GIT_GPG_KEYS_FILE: '/keys.asc' };
 /** A folder without `.env`. */
 const nowhere = '/nonexistent';
@@ -121,25 +121,25 @@ describe('DB_SSL (1.6)', () => {
     ['SKIP_VERIFY', 'REQUIRED'],
     ['amazon-rds', 'Amazon RDS'],
     ['Amazon RDS', 'Amazon RDS'],
-  ])('takes %j as %s', (text, mode) => {
+  ])('accepts %j as %s', (text, mode) => {
     expect(modeOf(text)).toBe(mode);
   });
 
-  it.each(['true', 'on', 'VERIFY', 'STRICT'])('refuses %j', (text) => {
+  it.each(['true', 'on', 'VERIFY', 'STRICT'])('rejects %j', (text) => {
     expect(faultsOf({ ...database, DB_SSL: text })).toContain(
       'expected one of DISABLED, PREFERRED',
     );
   });
 
   it.each(['127.0.0.1', '::1', '[::1]', '10.1.2.3'])(
-    'refuses VERIFY_IDENTITY for the address %s, whose name the driver would not check',
+    'rejects VERIFY_IDENTITY for the address %s, whose name the driver would not verify',
     (host) => {
       const message = faultsOf({ ...database, DB_HOST: host, DB_SSL: 'VERIFY_IDENTITY' });
       expect(message).toContain('use the DNS name that its certificate names, or DB_SSL=VERIFY_CA');
     },
   );
 
-  it('refuses VERIFY_IDENTITY for the address of a reader and for a socket', () => {
+  it('rejects VERIFY_IDENTITY for the address of a reader and for a socket', () => {
     const mode = { DB_SSL: 'VERIFY_IDENTITY', DB_USER: 'u', DB_NAME: 'n' };
     const reader = { ...mode, DB_HOST: 'db.example', DB_READER_HOST: '10.0.0.1' };
     expect(faultsOf(reader)).toContain('cannot verify the IP address 10.0.0.1');
@@ -148,7 +148,7 @@ describe('DB_SSL (1.6)', () => {
 });
 
 describe('DB_URL', () => {
-  it('gives every part, percent-decoded', () => {
+  it('contains every part, percent-decoded', () => {
     const settings = read({ DB_URL: 'mysql://u%40x:p%2Fw%23@db.example:3307/my%2Ddb' }).database!;
     expect(settings).toMatchObject({ host: 'db.example', port: 3307, user: 'u@x', name: 'my-db' });
     expect(settings.password!.reveal()).toBe('p/w#');
@@ -211,7 +211,7 @@ describe('DB_URL', () => {
     expect(message).toMatch(/^1 setting is wrong:\n {2}DB_NAME .* write it into DB_URL/);
   });
 
-  it('is refused beside what it already says, in one sentence', () => {
+  it('rejects variables that repeat it, in one sentence', () => {
     const url = 'mysql://u:p@db.example:1/n';
     const message = faultsOf({ DB_URL: url, DB_HOST: 'other', DB_PORT: '2', DB_PASS: 'x' });
     expect(message).toBe(
@@ -222,21 +222,21 @@ describe('DB_URL', () => {
     );
   });
 
-  it('is advised nothing that is set already', () => {
+  it('suggests no variable that is already set', () => {
     const message = faultsOf({ DB_URL: 'mysql://u:p@h/n?ssl-mode=on', DB_SSL: 'REQUIRED' });
     expect(message).toContain('remove it, DB_SSL is set');
   });
 });
 
 describe('a mistyped name', () => {
-  it('is not taken for a setting that is set already', () => {
+  it('is not matched to a setting that is already set', () => {
     const { warnings } = read({ ...database, DB_HOSTT: 'x' });
     expect(warnings).toEqual(['DB_HOSTT is not a setting: remove it (DB_HOST is set)']);
   });
 });
 
 describe('a setting of the wrong form', () => {
-  it('brings no complaint about those that hang on it', () => {
+  it('causes no faults of settings that depend on it', () => {
     const { faults, settings } = inspectSettings(
       { ...database, DB_SSL: 'on', DB_READER_HOST: 'r', MYSQL_WRITER_HADR_MODE: 'x' },
       { cwd: '/nowhere' },
@@ -250,13 +250,13 @@ describe('a setting of the wrong form', () => {
 });
 
 describe('the database', () => {
-  it('needs user and name once its place is known', () => {
+  it('requires user and name once its address is set', () => {
     const message = faultsOf({ DB_HOST: 'db.example' });
     expect(message).toContain('DB_USER is required');
     expect(message).toContain('DB_NAME is required');
   });
 
-  it('is not silently the embedded one when only its place is missing', () => {
+  it('does not silently fall back to the embedded one when only the address is missing', () => {
     expect(faultsOf({ DB_USER: 'u', DB_PASS: 'p' })).toContain(
       'DB_USER, DB_PASS would have no effect: none of DB_HOST, DB_SOCKET and DB_URL',
     );
@@ -267,7 +267,7 @@ describe('the database', () => {
     expect(settings).toMatchObject({ socketPath: '/run/sql.sock', host: 'localhost' });
   });
 
-  it('has a reader that differs only where told', () => {
+  it('has a reader that differs only where configured', () => {
     const env = { ...database, DB_PORT: '3307', DB_PASS: 'p', DB_READER_HOST: 'replica.example' };
     const settings = read({ ...env, DB_READER_USER: 'reader', MYSQL_WRITER_HADR_MODE: 'ON' });
     expect(settings.writerHadr).toBe(true);
@@ -280,7 +280,7 @@ describe('the database', () => {
     expect(settings.databaseReader!.password!.reveal()).toBe('p');
   });
 
-  it('warns of a reader that never stands in', () => {
+  it('warns about a reader that never serves as a fallback', () => {
     const env = { ...database, DB_READER_HOST: 'replica.example' };
     expect(read(env).warnings).toEqual([
       'DB_READER_HOST is not used: set MYSQL_WRITER_HADR_MODE=ON, or remove it',
@@ -288,13 +288,13 @@ describe('the database', () => {
     expect(read({ ...env, MYSQL_WRITER_HADR_MODE: 'ON' }).warnings).toEqual([]);
   });
 
-  it('is told once of a reader that is malformed', () => {
+  it('reports a malformed reader once', () => {
     const reader = { DB_READER_HOST: 'http://x', DB_READER_PORT: '1', DB_READER_USER: 'u' };
     const message = faultsOf({ ...database, ...reader, MYSQL_WRITER_HADR_MODE: 'ON' });
     expect(message).toMatch(/^1 setting is wrong:\n {2}DB_READER_HOST/);
   });
 
-  it('refuses settings of a reader, and standing in, without a reader', () => {
+  it('rejects settings of a reader and of the fallback without a reader', () => {
     const message = faultsOf({ ...database, DB_READER_PORT: '1', MYSQL_WRITER_HADR_MODE: 'ON' });
     expect(message).toContain('DB_READER_PORT would have no effect');
     expect(message).toContain('no replica is configured');
@@ -344,7 +344,7 @@ describe('the master key', () => {
   });
 
   it.each([key.toString('base64'), key.toString('hex'), key.toString('base64url')])(
-    'is taken as base64 or hex: %s',
+    'is decoded as base64 or hex: %s',
     (text) => {
       expect(read({ GATEWRIGHT_MASTER_KEY: text }).masterKeys!.current.reveal()).toEqual(key);
     },
@@ -434,7 +434,7 @@ describe('trusted hosts', () => {
     ['10.1.2.3:8000,192.168.0.0/16:80', ['10.1.2.3:8000', '192.168.0.0/16:80']],
     ['fd00::/8,[fd00::1]:443,[::1],::1', ['fd00::/8', '[fd00::1]:443', '[::1]', '::1']],
     ['localhost,host_1.x', ['localhost', 'host_1.x']],
-  ])('%j are read', (text, hosts) => {
+  ])('accepts %j', (text, hosts) => {
     const { trustedHosts } = read({ TRUSTED_CUSTOM_HOSTS: text });
     expect(trustedHosts.map((entry) => entry.text)).toEqual(hosts);
   });
@@ -463,7 +463,7 @@ describe('trusted hosts', () => {
     'user@crm',
     'bücher.example',
     'fe80::1%eth0',
-  ])('%j is refused, naming the form', (text) => {
+  ])('rejects %j, naming the form', (text) => {
     const message = faultsOf({ TRUSTED_CUSTOM_HOSTS: text });
     expect(message).toContain('TRUSTED_CUSTOM_HOSTS (environment) is');
     expect(message).toContain('expected hosts separated by commas');
@@ -483,7 +483,7 @@ describe('the owner', () => {
     expect(read({ GATEWRIGHT_OWNER: text }).sync.owner).toBe(text);
   });
 
-  it.each(['team/a', 'a:b', '-a', 'a b', 'a'.repeat(254)])('%j is refused', (text) => {
+  it.each(['team/a', 'a:b', '-a', 'a b', 'a'.repeat(254)])('rejects %j', (text) => {
     expect(faultsOf({ GATEWRIGHT_OWNER: text })).toContain(
       'expected 1 to 253 letters, digits, ".", "_" or "-", beginning with a letter or digit',
     );
@@ -503,7 +503,7 @@ describe('names', () => {
     ['gatewright_home', 'GATEWRIGHT_HOME'],
     ['MYSQL_WRITER_HADRMODE', 'MYSQL_WRITER_HADR_MODE'],
     ['DB_SSL_KEYFILE', 'DB_SSL_KEY_FILE'],
-  ])('%s is taken for a slip of %s: a warning, and an error when strict', (slip, name) => {
+  ])('reports %s as a misspelling of %s: a warning, and an error in strict mode', (slip, name) => {
     const warning = `${slip} is not a setting: did you mean ${name}?`;
     expect(read({ [slip]: 'x' }).warnings).toEqual([warning]);
     expect(faultsOf({ [slip]: 'x' }, { strict: true })).toContain(warning);
@@ -538,7 +538,7 @@ describe('names', () => {
 });
 
 describe('a setting whose feature does not exist yet', () => {
-  it('is told to whoever sets it, with its form checked, and is no fault even when strict', () => {
+  it('reports it to its user with the form checked, without a fault even in strict mode', () => {
     const env = { DISABLE_ORG_CREATION: 'off', HEADERS_TO_METADATA: 'x-a', REDIS_URL: 'x' };
     expect(read(env, { strict: true }).warnings).toEqual([
       'without effect in this version: DISABLE_ORG_CREATION, HEADERS_TO_METADATA, REDIS_URL',
@@ -573,7 +573,7 @@ const bucketed = {
   GATEWRIGHT_BLOB_STORE: 's3',
 };
 
-describe('places for files', () => {
+describe('the storage of files', () => {
   it('selects the database by default, the only configured storage, or the named one of several', () => {
     const { GATEWRIGHT_BLOB_STORE: _, ...bucket } = bucketed;
     const folder = { GATEWRIGHT_BLOB_DIR: '/blobs' };
@@ -643,7 +643,7 @@ const signingIn = {
 };
 
 describe('signing in', () => {
-  it('is off unless it is set, and is what was set', () => {
+  it('is off by default, and has the configured values', () => {
     expect(read({}).signIn).toBeNull();
     const { signIn } = read(signingIn);
     expect(signIn).toMatchObject({
@@ -698,7 +698,7 @@ describe('signing in', () => {
       { GATEWRIGHT_SIGN_IN_TSG_ID: undefined, GATEWRIGHT_SIGN_IN_PROVISION: 'ON' },
       /without GATEWRIGHT_SIGN_IN_TSG_ID/,
     ],
-  ] as const)('is refused %s', (_, changes, message) => {
+  ] as const)('is rejected %s', (_, changes, message) => {
     const given = Object.entries<string | undefined>({ ...signingIn, ...changes });
     const set = given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
     expect(() => read(Object.fromEntries(set))).toThrow(message);
@@ -718,7 +718,7 @@ describe('the reference', () => {
     expect(schema.properties).toHaveProperty('DB_PASS_FILE');
   });
 
-  it('shows of each setting an example that is valid', () => {
+  it('shows a valid example for each setting', () => {
     const schema = settingsJsonSchema() as { properties: Record<string, { examples?: string[] }> };
     for (const name of settingNames) {
       const [example] = schema.properties[name]!.examples!;
@@ -739,7 +739,7 @@ describe('the reference', () => {
   });
 });
 
-/** With which a setting of Vault makes a whole. */
+/** Settings that complete the given setting of Vault. */
 function vaultOf(name: string): Record<string, string> {
   const address = { GATEWRIGHT_VAULT_ADDRESS: 'https://v.example', GATEWRIGHT_VAULT_PATHS: 'a/b' };
   if (name.includes('KUBERNETES')) return { ...address, GATEWRIGHT_VAULT_KUBERNETES_ROLE: 'r' };
@@ -789,13 +789,13 @@ describe('settings of a Vault', () => {
   });
 });
 
-/** With which the settings of commit statuses and notifications do something. */
+/** Settings that enable commit statuses and notifications. */
 const outside = {
   GATEWRIGHT_COMMIT_STATUS_TOKEN: 'token-4c1d',
   GATEWRIGHT_NOTIFY_URL: 'https://hooks.example.com/secret-path',
 };
 
-describe('settings of what others are told', () => {
+describe('settings of commit statuses and notifications', () => {
   it('treats tokens and addresses as secrets, and leaves the features off when unset', () => {
     expect(read({}).sync.commitStatus).toBeUndefined();
     expect(read({}).sync.notification).toBeUndefined();

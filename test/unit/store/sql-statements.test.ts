@@ -1,4 +1,4 @@
-/** Guarantees that a migration file falls apart exactly where the server would split it. */
+/** Checks that a migration file is split exactly where the server would split it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { splitStatements, UnterminatedSql } from '../../../src/store/migrations/sql-statements.ts';
@@ -30,11 +30,11 @@ describe('splitStatements', () => {
       '/*!40101 SELECT 1; */; SELECT 2',
       ['/*!40101 SELECT 1; */', 'SELECT 2'],
     ],
-  ])('knows %s', (_, sql, expected) => {
+  ])('recognises %s', (_, sql, expected) => {
     expect(texts(sql)).toEqual(expected);
   });
 
-  it('tells the line each statement begins on, comments before it left out', () => {
+  it('states the line on which each statement begins, without leading comments', () => {
     const sql = "-- heading\n\nSELECT 1;\n/* two\nlines */ SELECT 'a\nb';\nSELECT 3";
     expect(splitStatements(sql).map(({ line }) => line)).toEqual([3, 5, 7]);
   });
@@ -43,12 +43,12 @@ describe('splitStatements', () => {
     ["SELECT 1;\nSELECT 'open", 2],
     ['/* never closed', 1],
     ['SELECT `a', 1],
-  ])('refuses %j, naming the line where it opens', (sql, line) => {
+  ])('rejects %j, naming the line where it opens', (sql, line) => {
     expect(() => splitStatements(sql)).toThrow(UnterminatedSql);
     expect(() => splitStatements(sql)).toThrow(new RegExp(`line ${line} `));
   });
 
-  it('gives back any statements that were joined, whatever they quote and comment', () => {
+  it('splits any joined statements again, whatever quotes and comments they contain', () => {
     const quoted = fc
       .string()
       .map((text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`);

@@ -1,4 +1,7 @@
-/** Guarantees of what database errors mean: a change refused for now is 503, a fault of ours is not. */
+/**
+ * Tests the classification of database errors: a change that is rejected for now is 503, a
+ * programming error is not.
+ */
 import { expect, it } from 'vitest';
 import {
   DatabaseUnavailable,
@@ -23,21 +26,24 @@ it.each([
   [1290, 'The MariaDB server is running with the --read-only option'],
   [1836, 'Running in read-only mode'],
   [1878, 'Temporary file write failure.'],
-])('%i %s is a change refused for now, which nobody repeats at once', (errno, message) => {
-  const error = driverError(errno, message);
-  expect([isWriteRefusal(error), isUnavailable(error), isRetryable(error)]).toEqual([
-    true,
-    true,
-    false,
-  ]);
-  expect(isUnavailable(new Error('wrapped', { cause: error }))).toBe(true);
-});
+])(
+  'treats %i %s as a change that is rejected for now, without an immediate retry',
+  (errno, message) => {
+    const error = driverError(errno, message);
+    expect([isWriteRefusal(error), isUnavailable(error), isRetryable(error)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(isUnavailable(new Error('wrapped', { cause: error }))).toBe(true);
+  },
+);
 
 it.each([
   [1030, "Got error 1 'Operation not permitted' from storage engine InnoDB"],
   [1062, "Duplicate entry '28' for key 'PRIMARY'"],
   [1064, 'You have an error in your SQL syntax near 28'],
-])('%i %s is not', (errno, message) => {
+])('treats %i %s as something else', (errno, message) => {
   const error = driverError(errno, message);
   expect([isWriteRefusal(error), isUnavailable(error)]).toEqual([false, false]);
 });
@@ -53,7 +59,7 @@ it.each([
   driverError(1040, 'Too many connections'),
   driverError(1053, 'Server shutdown in progress'),
   driverError(1290, 'The MariaDB server is running with the --read-only option'),
-])('%o may be over at the next try', (error) => {
+])('treats %o as possibly over at the next try', (error) => {
   expect(isTemporary(new DatabaseUnavailable('Cannot use the database', { cause: error }))).toBe(
     true,
   );
@@ -68,7 +74,7 @@ it.each([
   driverError(3159, 'Connections using insecure transport are prohibited'),
   transport('HANDSHAKE_NO_SSL_SUPPORT'),
   transport('HANDSHAKE_SSL_ERROR', 'self-signed certificate in certificate chain'),
-])('%o is for people to correct', (error) => {
+])('treats %o as permanent', (error) => {
   const failure = new DatabaseUnavailable('Cannot use the database', { cause: error });
   expect([isUnavailable(failure), isTemporary(failure)]).toEqual([true, false]);
 });

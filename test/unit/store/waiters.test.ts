@@ -1,4 +1,6 @@
-/** Guarantees that who waits for an answer of the database is given up on for the database's slowness, not for our own. */
+/**
+ * Checks that requests time out because the database is slow, not because the process was blocked.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';

@@ -1,11 +1,11 @@
-/** Guarantees that calls that a model streams are put together as it means them, however it tells which piece is of which. */
+/** Checks that streamed tool calls are assembled correctly, however a provider marks the pieces. */
 import { describe, expect, it } from 'vitest';
 import { parseTurn, TurnAssembler } from '../../../src/objects/runs/model-turn.ts';
 import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
 import { TranslatedEvents } from '../../../src/upstream/dialects/translated-events.ts';
 
 type Json = Readonly<Record<string, unknown>>;
-type Reported = Json & { type: string; output_index: number; item: Json; delta: string };
+type ResponseEvent = Json & { type: string; output_index: number; item: Json; delta: string };
 
 const piece = (index: number | null, id: string | null, name: string | null, text?: string) => ({
   ...(index === null ? {} : { index }),
@@ -26,8 +26,8 @@ const chunksOf = (deltas: readonly (readonly Piece[] | string)[]): string[] => [
   '[DONE]',
 ];
 
-/** As the events of a response tell them. */
-function eventsOf(deltas: readonly (readonly Piece[] | string)[]): Reported[] {
+/** The calls as events of a response. */
+function eventsOf(deltas: readonly (readonly Piece[] | string)[]): ResponseEvent[] {
   const response = { id: 'resp_1', createdAt: 0, request: { model: 'm', input: 'x' } };
   const translation = translationFor('/responses', 'openai', false)!;
   const about = { now: 0, wantsUsage: true, response };
@@ -35,7 +35,7 @@ function eventsOf(deltas: readonly (readonly Piece[] | string)[]): Reported[] {
   const bytes = chunksOf(deltas).map((data) => Buffer.from(`data: ${data}\n\n`));
   const text = Buffer.concat([...bytes.map((one) => events.pass(one)), events.rest()]).toString();
   const lines = text.split('\n').filter((line) => line.startsWith('data: '));
-  return lines.map((line) => JSON.parse(line.slice(6)) as Reported);
+  return lines.map((line) => JSON.parse(line.slice(6)) as ResponseEvent);
 }
 
 const callsIn = (output: unknown) =>
@@ -43,8 +43,8 @@ const callsIn = (output: unknown) =>
     .filter(({ type }) => type === 'function_call')
     .map(({ call_id, name, arguments: stated }) => [call_id, name, stated]);
 
-/** What a client has that puts deltas together by the place of their item. */
-function assembled(events: readonly Reported[]): string[] {
+/** The view of a client that joins deltas by the index of their item. */
+function assembled(events: readonly ResponseEvent[]): string[] {
   const texts: string[] = [];
   for (const { type, output_index: at, delta } of events) {
     if (type === 'response.output_item.added') texts[at] = '';
@@ -53,12 +53,14 @@ function assembled(events: readonly Reported[]): string[] {
   return texts;
 }
 
-/** As a run takes them down. */
+/** The calls as a run records them. */
 function turnOf(deltas: readonly (readonly Piece[] | string)[]) {
   const parts = new TurnAssembler();
   for (const data of chunksOf(deltas)) parts.addEvent(data);
   expect(parts.fault).toBeNull();
-  return parts.turn().calls.map(({ id, function: { name, arguments: stated } }) => [id, name, stated]);
+  return parts
+    .turn()
+    .calls.map(({ id, function: { name, arguments: stated } }) => [id, name, stated]);
 }
 
 const one = ['a', 'look', '{"at":1}'];
@@ -150,7 +152,7 @@ it('ends a complete call before the next begins, for models without turns', () =
   ]);
 });
 
-it('calls without ids are told apart, and what is said between them has a place of its own', () => {
+it('distinguishes calls without ids, and places text between them', () => {
   const deltas = [
     'first',
     [piece(0, null, 'look', '{"at":1')],
@@ -197,7 +199,7 @@ it('throws when an ended call continues', () => {
   expect(JSON.stringify(last.response)).toContain('goes back to a call that has ended');
 });
 
-it('calls of a whole answer are as many as it has, also under one id', () => {
+it('contains each call of a complete response, also under one id', () => {
   const tool_calls = [piece(null, 'a', 'look', '{}'), piece(null, 'a', 'look', '{}')];
   const turn = parseTurn({ choices: [{ message: { content: null, tool_calls } }] })!;
   expect(turn.calls).toHaveLength(2);

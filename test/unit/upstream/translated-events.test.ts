@@ -1,4 +1,7 @@
-/** Guarantees that a stream is told in the other format event by event, wherever its pieces end, and never as if it were whole when it is not. */
+/**
+ * Checks that a stream is translated event by event, however it is split, and that a truncated one
+ * never looks complete.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
@@ -10,7 +13,7 @@ const about = { now: 1_700_000_000_000, wantsUsage: true };
 const fromAnthropic = translationFor('/chat/completions', 'anthropic')!;
 const fromOpenAi = translationFor('/messages', 'openai')!;
 
-/** The bytes of a stream of Anthropic, with line ends of one kind. */
+/** The bytes of an Anthropic stream, with line ends of one kind. */
 function anthropicBytes(events: readonly Event[], lineEnd = '\n'): Buffer {
   const text = events.map(
     (event) => `event: ${event.type}${lineEnd}data: ${JSON.stringify(event)}${lineEnd}${lineEnd}`,
@@ -26,7 +29,7 @@ function openAiBytes(events: readonly (Event | string)[], lineEnd = '\n'): Buffe
   return Buffer.from(text.join(''));
 }
 
-/** What the caller is told when the bytes come in these pieces. */
+/** The output for the caller when the bytes arrive in these pieces. */
 function reported(events: TranslatedEvents, pieces: readonly Buffer[]): string {
   const parts = pieces.map((piece) => events.pass(piece));
   return Buffer.concat([...parts, events.rest()]).toString();
@@ -40,7 +43,7 @@ function toMessage(bytes: Buffer): string {
   return reported(new TranslatedEvents(fromOpenAi.events(about)), [bytes]);
 }
 
-/** What the events say, without comments. */
+/** The data of the events, without comments. */
 function dataOf(stream: string): (Event | '[DONE]')[] {
   return stream
     .split('\n')
@@ -141,7 +144,7 @@ const openAiStream: readonly (Event | string)[] = [
 ];
 
 describe('a stream of Anthropic for a client of OpenAI', () => {
-  it('tells text, calls with their arguments, how it ended, its usage and that it is done', () => {
+  it('yields text, calls with their arguments, the stop reason, usage and [DONE]', () => {
     const data = dataOf(toChat(anthropicBytes(anthropicStream)));
     expect(data.at(-1)).toBe('[DONE]');
     const events = data.slice(0, -1) as Event[];
@@ -168,13 +171,13 @@ describe('a stream of Anthropic for a client of OpenAI', () => {
     });
   });
 
-  it('tells no usage where none was asked for', () => {
+  it('yields no usage when none was requested', () => {
     const stream = toChat(anthropicBytes(anthropicStream), { wantsUsage: false });
     expect(stream).not.toContain('usage');
     expect(stream).toContain('data: [DONE]');
   });
 
-  it('tells an error of the provider, and nothing after it', () => {
+  it('yields an error of the provider, and nothing after it', () => {
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
     const events = [anthropicStream[0]!, error, ...anthropicStream.slice(1)];
     const data = dataOf(toChat(anthropicBytes(events)));
@@ -184,7 +187,7 @@ describe('a stream of Anthropic for a client of OpenAI', () => {
 });
 
 describe('a stream of OpenAI for a client of Anthropic', () => {
-  it('tells blocks one after the other, how it ended and its usage', () => {
+  it('yields one block after the other, the stop reason and usage', () => {
     const events = dataOf(toMessage(openAiBytes(openAiStream)));
     expect(events).toMatchObject([
       { type: 'message_start', message: { id: 'chatcmpl-1', model: 'gpt', content: [] } },
@@ -208,7 +211,7 @@ describe('a stream of OpenAI for a client of Anthropic', () => {
     ]);
   });
 
-  it('tells calls apart by their ids where all have one index', () => {
+  it('distinguishes calls by their ids where all have one index', () => {
     const events = dataOf(
       toMessage(
         openAiBytes([
@@ -227,7 +230,7 @@ describe('a stream of OpenAI for a client of Anthropic', () => {
     expect(events.at(-2)).toMatchObject({ delta: { stop_reason: 'tool_use' } });
   });
 
-  it('ends where its provider leaves out what ends a stream', () => {
+  it('ends where its provider omits the final event', () => {
     const stream = toMessage(openAiBytes([chunk({ content: 'a' }), chunk({}, 'length')]));
     expect(dataOf(stream).slice(-2)).toMatchObject([
       { type: 'message_delta', delta: { stop_reason: 'max_tokens' } },
@@ -252,7 +255,7 @@ describe.each([
 ] as const)('a stream %s', (_, translation, ending, bytesWith) => {
   const whole = reported(new TranslatedEvents(translation.events(about)), [bytesWith('\n')]);
 
-  it('says the same wherever its pieces end, with any line ends', () => {
+  it('yields the same output for any split and any line ends', () => {
     const lineEnds = fc.constantFrom('\n', '\r\n', '\r');
     fc.assert(
       fc.property(lineEnds, fc.array(fc.nat()), (lineEnd, places) => {
@@ -275,7 +278,7 @@ describe.each([
       const last = dataOf(stream).at(-1) as Event;
       return last.error !== undefined && !stream.includes('[DONE]');
     };
-    // Up to there nobody can know that the answer has ended.
+    // Before that position the end of the response cannot be known.
     const end = bytes.indexOf(ending);
     expect(end).toBeGreaterThan(0);
     for (let length = 0; length < end; length += 7) expect(isBroken(length)).toBe(true);

@@ -1,4 +1,7 @@
-/** Guarantees what of a request is carried from one format to the other, and that nothing else goes missing unsaid. */
+/**
+ * Checks which parts of a request are translated between formats, and that no other part is dropped
+ * silently.
+ */
 import { describe, expect, it } from 'vitest';
 import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
 import { NotTranslatable } from '../../../src/upstream/dialects/document-node.ts';
@@ -228,7 +231,7 @@ describe('a chat for Anthropic', () => {
       },
       { max_tokens: 4096, messages: [hi] },
     ],
-  ])('says %s', (_, stated, carried) => {
+  ])('translates %s', (_, stated, carried) => {
     expect(anthropicOf(stated)).toEqual({
       model: 'm',
       max_tokens: 4096,
@@ -268,7 +271,7 @@ describe('a chat for Anthropic', () => {
     ['response_format.type', { response_format: { type: 'json_object' } }],
     ['stream_options.later', { stream_options: { later: 1 } }],
     ['something_new', { something_new: true }],
-  ])('is refused at %s', (path, stated) => {
+  ])('is rejected at %s', (path, stated) => {
     expect(refusedPath(() => anthropicOf(stated))).toBe(path);
   });
 });
@@ -384,7 +387,7 @@ describe('a message for OpenAI', () => {
       { metadata: { user_id: 'u' }, service_tier: 'standard_only' },
       { user: 'u', service_tier: 'default' },
     ],
-  ])('says %s', (_, stated, carried) => {
+  ])('translates %s', (_, stated, carried) => {
     expect(openAiOf(stated)).toEqual({
       model: 'm',
       max_completion_tokens: 9,
@@ -393,7 +396,7 @@ describe('a message for OpenAI', () => {
     });
   });
 
-  it('says how much may be answered by the older name to those who are not OpenAI', () => {
+  it('sends the output limit under the older name to providers other than OpenAI', () => {
     expect(openAiOf({}, 'vllm')).toEqual({ model: 'm', max_tokens: 9, messages: [user] });
   });
 
@@ -409,7 +412,7 @@ describe('a message for OpenAI', () => {
     ['tools[0].type', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
     ['container', { container: 'x' }],
     ['something_new', { something_new: true }],
-  ])('is refused at %s', (path, stated) => {
+  ])('is rejected at %s', (path, stated) => {
     expect(refusedPath(() => openAiOf(stated))).toBe(path);
   });
 });

@@ -1,4 +1,7 @@
-/** Guarantees how a Vault is spoken to: as one has answered that was recorded, signed in, renewed, and told apart from silence. */
+/**
+ * Tests the Vault client: recorded responses, sign-in, renewal, and refusal distinguished from
+ * silence.
+ */
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +20,7 @@ import {
   tellStory,
 } from '../../support/upstream/vault-scenario.ts';
 
-interface Received {
+interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
@@ -25,20 +28,20 @@ interface Received {
   readonly namespace: string | undefined;
 }
 
-type Answerer = (received: Received) => { readonly status: number; readonly body?: unknown };
+type Answerer = (received: ReceivedRequest) => { readonly status: number; readonly body?: unknown };
 
 let server: Server;
 let folder: string;
 let address: URL;
 let answerer: Answerer;
-let received: Received[];
+let received: ReceivedRequest[];
 let now: number;
 const clients: VaultClient[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gatewright-vault-wire-'));
   server = createServer(async (request, response) => {
-    const one = await hear(request);
+    const one = await readRequest(request);
     received.push(one);
     const { status, body } = answerer(one);
     response.writeHead(status, { 'content-type': 'application/json' });
@@ -59,7 +62,7 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client[Symbol.asyncDispose]()));
 });
 
-async function hear(request: IncomingMessage): Promise<Received> {
+async function readRequest(request: IncomingMessage): Promise<ReceivedRequest> {
   const { method = '', url = '', headers } = request;
   const hasBody = headers['content-type'] !== undefined;
   const text = (name: string): string | undefined => headers[name]?.toString();
@@ -93,8 +96,8 @@ const stored = {
   body: { data: { data: { token: 'x' }, metadata: { version: 3, custom_metadata: null } } },
 };
 
-describe('the story of a value', () => {
-  it('is told in the requests that a real Vault has been recorded to answer so', async () => {
+describe('the lifecycle of a value', () => {
+  it('uses the requests that a recorded Vault answered', async () => {
     const left = readRecording();
     const unlike: unknown[] = [];
     answerer = ({ method, path, body }) => {
@@ -112,7 +115,7 @@ describe('the story of a value', () => {
 });
 
 describe('a token', () => {
-  it('goes with every request, and the namespace where one is set', async () => {
+  it('is sent with every request, and the namespace where one is set', async () => {
     answerer = ({ path }) => (path.startsWith('auth/') ? endless : stored);
     await readSecret(open(byToken(), 'teams/support'), place);
     expect(received.map(({ path, token, namespace }) => [path, token, namespace])).toEqual([
@@ -121,7 +124,7 @@ describe('a token', () => {
     ]);
   });
 
-  it('is renewed once in the second half of its life, whoever asks, and signed in for when it cannot be', async () => {
+  it('is renewed once in the second half of its life for all callers, and replaced when that fails', async () => {
     let logins = 0;
     answerer = ({ path }) => {
       if (path === 'auth/kubernetes/login') {
@@ -232,14 +235,14 @@ describe('a response of Vault', () => {
     ],
     ['another address', { status: 307 }, 'it redirects (307), and redirects are not followed'],
     ['no JSON', { status: 502 }, 'is out of reach: it responds with 502'],
-  ])('is told where it is %s, without a credential', async (_, answer, words) => {
+  ])('is reported where it is %s, without a credential', async (_, answer, words) => {
     answerer = ({ path }) => (path.startsWith('auth/') ? endless : answer);
     const failure = await readSecret(open(byToken()), place).catch((error: Error) => error);
     expect(String(failure)).toContain(words);
     expect(JSON.stringify(failure) + String(failure)).not.toContain('canary');
   });
 
-  it('is asked for three times where it is none, and for five seconds not at all by others', async () => {
+  it('is requested three times when missing, and then not for five seconds', async () => {
     answerer = ({ path }) => (path.startsWith('auth/') ? endless : { status: 500 });
     const client = open(byToken());
     await expect(readSecret(client, place)).rejects.toThrow('it responds with 500');

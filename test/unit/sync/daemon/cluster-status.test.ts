@@ -1,4 +1,4 @@
-/** Guarantees of what a ConfigMap says of a sync, and of which changes become Events. */
+/** Tests the ConfigMap of a sync, and which changes become Events. */
 import { describe, expect, it } from 'vitest';
 import {
   type ClusterReport,
@@ -31,10 +31,12 @@ const report = (over: Partial<ClusterReport> = {}): ClusterReport => ({
 const data = (of: ClusterReport) => statusData('platform', of, 0);
 
 describe('the ConfigMap of a daemon', () => {
-  it('is the state, the commits, the last error with its place, and a workspace a line', () => {
+  it('contains the state, the commits, the last error with its position, and one line per workspace', () => {
     const error = { file: 'a.yaml', line: 3, column: 5, message: 'no such field' };
     const workspaces = [workspace('support', 'Degraded', 'x'), workspace(null, 'Synced')];
-    const displayed = data(report({ state: 'Degraded', message: 'no such field', error, workspaces }));
+    const displayed = data(
+      report({ state: 'Degraded', message: 'no such field', error, workspaces }),
+    );
     expect(displayed).toEqual({
       owner: 'platform',
       state: 'Degraded',
@@ -54,7 +56,7 @@ describe('the ConfigMap of a daemon', () => {
     expect(JSON.parse(displayed['workspaces.json']!)).toHaveProperty('support.state', 'Degraded');
   });
 
-  it('has room in a ConfigMap with a thousand workspaces of the longest names, those in trouble first', () => {
+  it('fits a thousand workspaces of the longest names, those with errors first', () => {
     const workspaces = Array.from({ length: 1000 }, (_, index) =>
       workspace(`${index}`.padStart(253, 'w'), index % 10 ? 'Synced' : 'Degraded', '€'.repeat(600)),
     );
@@ -67,9 +69,12 @@ describe('the ConfigMap of a daemon', () => {
     expect(Number(displayed.omittedWorkspaces)).toBe(1000 - states.length);
   });
 
-  it('is one line each, whatever the source says', () => {
+  it('has one line per entry, whatever the source contains', () => {
     const displayed = data(report({ message: 'a\nb\u001b[31m', source: '/tmp/a\nb' }));
-    expect([displayed.message, displayed.source]).toEqual(['a\\u000ab\\u001b[31m', '/tmp/a\\u000ab']);
+    expect([displayed.message, displayed.source]).toEqual([
+      'a\\u000ab\\u001b[31m',
+      '/tmp/a\\u000ab',
+    ]);
   });
 });
 
@@ -77,7 +82,7 @@ describe('the Events of a daemon', () => {
   const changes = (before: ClusterReport | null, after: ClusterReport): string[] =>
     statusChanges('platform', before === null ? {} : data(before), after).map(({ note }) => note);
 
-  it('is each change once, from the first word on', () => {
+  it('emits each change once, from the first report on', () => {
     const calm = report({ workspaces: [workspace('support', 'Synced')] });
     const wrong = report({
       state: 'Degraded',
@@ -97,19 +102,21 @@ describe('the Events of a daemon', () => {
     ]);
   });
 
-  it('is no storm: of more than twenty workspaces the last one counts the rest', () => {
+  it('summarises all but twenty workspaces in the last Event', () => {
     const workspaces = Array.from({ length: 50 }, (_, index) => workspace(`w${index}`, 'Degraded'));
     const reported = changes(report(), report({ workspaces }));
     expect(reported).toHaveLength(20);
     expect(reported.at(-1)).toContain('so are or were 30 more');
   });
 
-  it('is told anew, and fails nothing, where somebody else has written into the ConfigMap', () => {
+  it('emits again, without an error, when somebody else has written into the ConfigMap', () => {
     for (const text of ['', 'no json', '[]', 'null', '{"support": 7}', '{"support": null}']) {
       const before = { state: 'Synced', 'workspaces.json': text };
       const now = report({ workspaces: [workspace('support', 'Suspended')] });
       const reported = statusChanges('platform', before, now);
-      expect(reported.map(({ about, state }) => [about, state])).toEqual([['support', 'Suspended']]);
+      expect(reported.map(({ about, state }) => [about, state])).toEqual([
+        ['support', 'Suspended'],
+      ]);
     }
   });
 });

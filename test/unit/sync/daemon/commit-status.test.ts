@@ -1,4 +1,4 @@
-/** Guarantees what a Git host is told of a commit: where, in which form, in fixed words, and no more than once. */
+/** Tests the commit status on a Git host: address, format, fixed wording, and no repetition. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/clock.ts';
 import { Secret } from '../../../../src/secret.ts';
@@ -57,7 +57,7 @@ describe('the address of a status', () => {
     expect(urlOf(location)).toBe(expected);
   });
 
-  it('is where the settings say, also below a path of the host', () => {
+  it('follows the settings, also below a path of the host', () => {
     expect(urlOf('https://git.acme.com/team/gw.git', { form: 'gitea' })).toBe(
       'gitea https://git.acme.com/api/v1/repos/team/gw/statuses',
     );
@@ -126,7 +126,7 @@ describe('the status of a commit', () => {
     return status && `${status.state}: ${status.description}`;
   };
 
-  it('says in fixed words how it stands, and where it is wrong, never what a message says', () => {
+  it('states the result and the position of a fault in fixed words, never a message', () => {
     const message = `${canary} is no number`;
     expect(of({})).toBe('success: the server matches this commit');
     expect(of({ state: 'Progressing', message })).toBe('pending: being applied');
@@ -140,7 +140,7 @@ describe('the status of a commit', () => {
     expect(JSON.stringify(all.map((state) => of({ state, message, place })))).not.toContain(canary);
   });
 
-  it('is of commits only, and is no longer touched by what happens once it was applied', () => {
+  it('is sent for commits only, and stays unchanged after the apply', () => {
     expect(of({ seen: null })).toBeNull();
     expect(of({ seen: `sha256:${'b'.repeat(64)}` })).toBeNull();
     for (const state of ['Degraded', 'OutOfSync', 'Progressing'] as const) {
@@ -150,7 +150,7 @@ describe('the status of a commit', () => {
     expect(of({ state: 'Degraded' }, 'b'.repeat(40))).toMatch(/^failure/);
   });
 
-  it('fits where hosts take 140 characters, on one line, whatever a file is called', () => {
+  it('fits into 140 characters on one line, whatever the name of a file', () => {
     const file = `${'x'.repeat(300)}\n\u001b[31m`;
     const description = commitStatusOf(
       stand({ state: 'Degraded', place: { ...place, file } }),
@@ -164,7 +164,7 @@ describe('the status of a commit', () => {
   });
 });
 
-describe('a status on its way', () => {
+describe('the delivery of a status', () => {
   let host: Receiver;
   let post: Post;
   const pauses: number[] = [];
@@ -208,7 +208,7 @@ describe('a status on its way', () => {
     await box.close(60_000);
   };
 
-  it('has the form that GitHub takes', async () => {
+  it('uses the format of GitHub', async () => {
     await send('github');
     expect(host.received).toMatchObject([
       {
@@ -230,7 +230,7 @@ describe('a status on its way', () => {
     });
   });
 
-  it('has the form that GitLab takes, where what is known already is no failure', async () => {
+  it('uses the format of GitLab, where an unchanged status is no failure', async () => {
     host.replies.push({
       status: 400,
       text: '{"message":"Cannot transition status via :enqueue from :pending"}',
@@ -246,7 +246,7 @@ describe('a status on its way', () => {
     ]);
   });
 
-  it('has the form that Gitea takes', async () => {
+  it('uses the format of Gitea', async () => {
     await send('gitea');
     expect(host.received).toMatchObject([
       {
@@ -256,7 +256,7 @@ describe('a status on its way', () => {
     ]);
   });
 
-  it('is tried again after 500 and 503, and as late as the host asks for', async () => {
+  it('retries after 500 and 503, as late as the host requests', async () => {
     const date = 'Mon, 04 Jan 2027 00:01:30 GMT';
     host.replies.push(
       { status: 500 },
@@ -270,7 +270,7 @@ describe('a status on its way', () => {
     expect(pauses).toEqual([1_000, 7_000, 90_000, 900_000]);
   });
 
-  it('is given up after ten tries, and at once where another try would come to the same', async () => {
+  it('gives up after ten attempts, and at once where a retry is pointless', async () => {
     host.replies.push(...Array.from({ length: 10 }, () => ({ status: 502 })), { status: 401 });
     await send('github');
     expect(host.received).toHaveLength(10);
@@ -280,7 +280,7 @@ describe('a status on its way', () => {
     expect(Math.max(...pauses)).toBe(600_000);
   });
 
-  it('has arrived once the host says so, however long it goes on to speak', async () => {
+  it('succeeds with the status line, however long the body takes', async () => {
     host.replies.push('endless');
     await send('github');
     await send('github');
@@ -288,7 +288,7 @@ describe('a status on its way', () => {
     expect(host.received).toHaveLength(2);
   });
 
-  it('goes to nobody whom a redirect names', async () => {
+  it('follows no redirect', async () => {
     await using other = await startReceiver();
     host.replies.push({ status: 307, headers: { location: `${other.url}/x` } });
     await send('github');
@@ -296,7 +296,7 @@ describe('a status on its way', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('is tried again where the host takes it and never answers', async () => {
+  it('retries when the host accepts the connection and never answers', async () => {
     await using hasty = new Post({ clock: systemClock, agent: 'x', timeoutMs: 1_000 });
     host.replies.push('never');
     const box = new Outbox({
@@ -313,7 +313,7 @@ describe('a status on its way', () => {
     await box.close();
   });
 
-  it('is given up without its token in the reason where nothing listens', async () => {
+  it('gives up without the token in the reason when nothing listens', async () => {
     const terms = {
       host: { form: 'github' as const, statusesUrl: 'http://127.0.0.1:1' },
       token,
@@ -329,7 +329,7 @@ describe('a status on its way', () => {
     expect(`${token}${JSON.stringify({ token })}`).not.toContain('token-77b2');
   });
 
-  it('is the newest of its commit: what has been overtaken is not sent any more', async () => {
+  it('sends only the newest status of a commit', async () => {
     const box = outbox();
     const stated = (state: string) => ({
       message: () => ({ url: new URL(host.url), headers: {}, body: JSON.stringify({ state }) }),

@@ -1,4 +1,4 @@
-/** Guarantees that what goes on is told once, however it is found out. */
+/** Checks that a lasting failure is reported once, however it is found. */
 import { expect, it } from 'vitest';
 import { Failure } from '../../../../src/failure.ts';
 import { RepeatFilter } from '../../../../src/sync/loop/repeat-filter.ts';

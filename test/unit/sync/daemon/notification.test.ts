@@ -1,4 +1,4 @@
-/** Guarantees that each change of state is told once and once when it is over, signed, paced, and in no words that do harm. */
+/** Tests notifications: each change of state once, signed, rate-limited, with harmless text. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SyncAnnouncements, SyncReport } from '../../../../src/model/kinds/sync-record.ts';
 import { Secret } from '../../../../src/secret.ts';
@@ -35,7 +35,7 @@ afterEach(async () => {
   await receiver[Symbol.asyncDispose]();
 });
 
-/** One process: what it announces, and what the server keeps of it. */
+/** One process: its announcements, and the state that the server stores. */
 function openAnnouncer(form: 'json' | 'slack' = 'json') {
   let arrived = Promise.withResolvers<void>();
   const outbox = new Outbox({ post, onOutcome: () => undefined, pause: async () => undefined });
@@ -52,7 +52,7 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
   });
   return {
     announcer,
-    /** Tells the state; what the server keeps then. */
+    /** Reports the state; returns what the server stores then. */
     note(
       state: State,
       {
@@ -88,7 +88,7 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
       announcer.send();
       return stored;
     },
-    /** Once what was put has arrived. */
+    /** Resolves once all queued notifications have arrived. */
     async settled(): Promise<void> {
       await arrived.promise;
       arrived = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ const reported = () =>
   });
 
 describe('a change of state', () => {
-  it('is told once, however often it is seen, and once when it is over', async () => {
+  it('is sent once, however often it is seen, and once when it is over', async () => {
     const one = openAnnouncer();
     for (const _ of [1, 2, 3]) one.note('Synced');
     one.note('Degraded', { workspaces: { support: 'Degraded', sales: 'Synced' } });
@@ -121,7 +121,7 @@ describe('a change of state', () => {
     ]);
   });
 
-  it('is told of each workspace, also while the owner stays as it is, and of one that is gone', async () => {
+  it('is sent for each workspace, also when the owner does not change, and for a removed one', async () => {
     const one = openAnnouncer();
     const steps: [State, Workspaces][] = [
       ['OutOfSync', { a: 'OutOfSync' }],
@@ -141,7 +141,7 @@ describe('a change of state', () => {
     ]);
   });
 
-  it('is not told while it is under way, nor while it may pass, before it has lasted a minute', async () => {
+  it('is not sent during a cycle, nor for a transient state before it has lasted a minute', async () => {
     const one = openAnnouncer();
     one.note('Progressing');
     const passing = { isRetryPending: true };
@@ -178,14 +178,14 @@ describe('a change of state', () => {
     expect(words.length).toBeGreaterThan(4);
     expect(words.length).toBeLessThanOrEqual(4 + 6 + 1);
     expect(words.at(-1)).toMatch(/→Suspended$/);
-    // Each goes on from what was told before.
+    // Each notification continues from the previous one.
     const ends = words.map((word) => word.split('→'));
     expect(ends.slice(1).map(([from]) => from)).toEqual(ends.slice(0, -1).map(([, to]) => to));
   });
 });
 
-describe('a process that follows another', () => {
-  it('tells nothing that was told, and what changed meanwhile', async () => {
+describe('a successor of a process', () => {
+  it('repeats no notification, and sends what changed meanwhile', async () => {
     const first = openAnnouncer();
     first.note('Degraded', { workspaces: { a: 'Degraded' } });
     await first.settled();
@@ -201,7 +201,7 @@ describe('a process that follows another', () => {
     ]);
   });
 
-  it('sends again under the same id what may not have gone out before the crash', async () => {
+  it('sends again under the same id what may not have been sent before the crash', async () => {
     const stored = openAnnouncer().note('Degraded', { workspaces: { a: 'Degraded' } });
     expect(stored.notification).toMatchObject({ is_delivered: false });
     const second = openAnnouncer();
@@ -224,7 +224,7 @@ describe('a process that follows another', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('sends nothing before the server keeps it', () => {
+  it('sends nothing before the server has stored it', () => {
     const { announcer } = openAnnouncer();
     const { next_look_at: _, ...report } = syncReport({ state: 'OutOfSync' });
     announcer.prepare(report, { state: 'OutOfSync', seen: null } as LoopStatus, undefined);
@@ -233,7 +233,7 @@ describe('a process that follows another', () => {
 });
 
 describe('a notification', () => {
-  it('is JSON that Standard Webhooks can verify, of the moment of each try', async () => {
+  it('is JSON that Standard Webhooks can verify, with the time of each attempt', async () => {
     receiver.replies.push({ status: 503 });
     const one = openAnnouncer();
     const stored = one.note('OutOfSync', { workspaces: { a: 'OutOfSync' }, message: 'held' });
@@ -264,7 +264,7 @@ describe('a notification', () => {
     });
   });
 
-  it('reads as text in Slack, calls nobody, and is bounded', async () => {
+  it('is bounded text in Slack without mentions', async () => {
     const one = openAnnouncer('slack');
     const many = Object.fromEntries(
       Array.from({ length: 300 }, (_, n) => [`w${n}`, 'Degraded' as const]),

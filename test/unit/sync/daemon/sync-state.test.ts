@@ -1,4 +1,4 @@
-/** Guarantees what a daemon says of itself where several things hold at once. */
+/** Tests the state of a daemon when several conditions hold at once. */
 import { describe, expect, it } from 'vitest';
 import { endingOfPlan } from '../../../../src/sync/cycle/cycle-ending.ts';
 import type { CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';

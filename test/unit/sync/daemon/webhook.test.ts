@@ -1,4 +1,6 @@
-/** Guarantees that a webhook counts only where it is signed by the shared secret, and only for refs that are watched. */
+/**
+ * Checks that a webhook counts only when signed with the shared secret, and only for watched refs.
+ */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/secret.ts';
@@ -48,11 +50,11 @@ const read = (hook: Webhook, refs: readonly (string | null)[] = ['main']) =>
 describe.each(Object.keys(forms) as (keyof typeof forms)[])('a webhook of the form %s', (form) => {
   const sign = forms[form];
 
-  it('is taken with the right signature', () => {
+  it('is accepted with the right signature', () => {
     expect(read(sign(push))).toEqual({ form, isDue: true });
   });
 
-  it('is refused with another secret, a part of a signature, none, and an empty one', () => {
+  it('is rejected with another secret, a partial signature, none, and an empty one', () => {
     expect(read(sign(push, 'another-secret-of-length'))).toBeNull();
     const { headers, body } = sign(push);
     for (const name of Object.keys(headers)) {
@@ -68,22 +70,22 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])('a webhook of the fo
     expect(read({ headers: {}, body })).toBeNull();
   });
 
-  it('is refused where the body is another, unless the proof is the secret itself', () => {
+  it('is rejected with another body, unless the proof is the secret itself', () => {
     const { headers } = sign(push);
     const answer = read({ headers, body: Buffer.from(`${push} `) });
     expect(answer === null).toBe(form !== 'gitlab');
   });
 });
 
-describe('a signed moment', () => {
+describe('a signed time', () => {
   it.each([-301_000, 301_000])(
-    '%i ms from now is refused, so that it cannot be sent again',
+    'rejects %i ms from now, so that a webhook cannot be replayed',
     (ms) => {
       expect(read(standard(push, { at: now + ms }))).toBeNull();
     },
   );
 
-  it('counts within five minutes, and with a secret that begins with whsec_ as base64', () => {
+  it('accepts five minutes of difference, and decodes a secret with the prefix whsec_ as base64', () => {
     expect(read(standard(push, { at: now - 299_000 }))).toMatchObject({ isDue: true });
     const raw = Buffer.alloc(24, 5);
     const known = new Secret(`whsec_${raw.toString('base64')}`, 'test');
@@ -105,7 +107,7 @@ describe('the ref of a push', () => {
     ['refs/tags/v1', ['v1'], true],
     ['refs/heads/main-2', ['main'], false],
     ['refs/heads/anything', [], true],
-  ] as const)('%s makes a look at %j due: %s', (ref, refs, due) => {
+  ] as const)('%s triggers a cycle at %j: %s', (ref, refs, due) => {
     expect(isDue(to(ref), refs)).toBe(due);
   });
 
@@ -114,7 +116,7 @@ describe('the ref of a push', () => {
     expect(read(forms.generic(''), ['main'])).toEqual({ form: 'generic', isDue: true });
   });
 
-  it('is found where GitHub sends a form, and under project where GitLab names the default branch', () => {
+  it('is found in the form of GitHub, and in the project of GitLab for the default branch', () => {
     const body = new URLSearchParams({ payload: push }).toString();
     const hook = forms.github(body);
     const headers = { ...hook.headers, 'content-type': 'application/x-www-form-urlencoded' };

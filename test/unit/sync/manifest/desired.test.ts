@@ -1,4 +1,6 @@
-/** Guarantees that manifests make one set: identities once, references that lead somewhere, order without meaning. */
+/**
+ * Tests that manifests form one set: unique identities, resolved references, independent of order.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -259,7 +261,7 @@ const exampleDirectory = join(import.meta.dirname, '../../../../examples/1-quick
 const exampleFiles = readdirSync(exampleDirectory).filter((name) => name.endsWith('.yaml'));
 const exampleTexts = exampleFiles.map((name) => readFileSync(join(exampleDirectory, name), 'utf8'));
 
-/** What a plan is made from, without places. */
+/** The input of a plan without positions. */
 function meaningOf(desired: DesiredResult): unknown {
   return resourcesOf(desired).map(({ identity, spec, secrets, references, secretOutput }) => ({
     identity,
@@ -272,7 +274,7 @@ function meaningOf(desired: DesiredResult): unknown {
   }));
 }
 
-it('means the same in any order of files, documents and keys', async () => {
+it('has the same meaning in any order of files, documents and keys', async () => {
   const documents = exampleTexts.flatMap((text) => loadAll(text)).filter((value) => value !== null);
   const expected = meaningOf(await readTexts({ 'a.yaml': exampleTexts.join('\n---\n') }));
   const numbers = fc.infiniteStream(fc.nat(1_000_000));

@@ -1,4 +1,7 @@
-/** Guarantees that other programs' files beside manifests are left alone and counted, and that nothing meant as ours is. */
+/**
+ * Checks that files of other programs are ignored and counted, and that nothing meant as a manifest
+ * is.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkSource } from '../../../../src/sync/desired/desired.ts';
@@ -34,7 +37,7 @@ const others: Record<string, string> = {
 };
 
 describe('a file of another program', () => {
-  it.each(Object.entries(others))('%s is left alone and counted', async (path, text) => {
+  it.each(Object.entries(others))('ignores and counts %s', async (path, text) => {
     const { faults, leftAlone, kinds } = await check({ [path]: text, 'ours.yaml': support });
     expect(faults).toEqual([]);
     expect(kinds).toEqual(['Workspace']);
@@ -46,7 +49,7 @@ describe('a file of another program', () => {
     });
   });
 
-  it('is counted by document beside manifests, and in a List by item', async () => {
+  it('is counted by document next to manifests, and by item in a List', async () => {
     const foreign = others['configmap.yaml'] ?? '';
     const item = support.split('\n').join('\n  ').trimEnd();
     const list = `apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n- ${item.replace('support', 'b')}\n`;
@@ -58,12 +61,12 @@ describe('a file of another program', () => {
     expect(leftAlone.foreignDocuments).toEqual(['all.yaml:1', 'all.yaml:10', 'list.yaml:4']);
   });
 
-  it('is not told where it holds nothing at all', async () => {
+  it('is not reported when it is empty', async () => {
     const { faults, leftAlone } = await check({ 'empty.json': '', 'comment.yaml': '# nothing\n' });
     expect([faults, leftAlone.foreignFiles]).toEqual([[], []]);
   });
 
-  it('makes no other version of the source', async () => {
+  it('does not change the version of the source', async () => {
     const { readDesired } = await import('../../../../src/sync/desired/desired.ts');
     const sources = {
       environment: () => undefined,
@@ -83,7 +86,7 @@ describe('a file of another program', () => {
     expect(digests[0]).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('is a fault where the user named this very file', async () => {
+  it('is a fault when the user named this very file', async () => {
     const { faults } = await check({ 'package.json': others['package.json'] ?? '' }, true);
     expect(faults.map(({ code, fix }) => [code, fix])).toEqual([
       ['not-a-manifest', 'a manifest begins with apiVersion: gatewright.dev/v1, kind and metadata'],
@@ -136,7 +139,7 @@ describe('a document that was probably meant as a manifest', () => {
     expect(leftAlone.foreignFiles).toEqual([]);
   });
 
-  it('is a fault wherever it is cut off, save before its first letter', async () => {
+  it('is a fault wherever it is cut off, except before its first letter', async () => {
     const whole = manifest('Config', 'c', 'config: {retry: {attempts: 3}}');
     const end = whole.indexOf('name: c');
     await fc.assert(
@@ -148,7 +151,7 @@ describe('a document that was probably meant as a manifest', () => {
     );
   });
 
-  it('is a fault where the file is no YAML, which names the way out', async () => {
+  it('is a fault when the file is not YAML, with a hint at the ignore file', async () => {
     const { faults, leftAlone } = await check({ 'chart.yaml': 'a: {{ .Values.x }}\nb: c: d\n' });
     expect(faults[0]).toMatchObject({ code: 'yaml-syntax' });
     expect(faults[0]?.fix).toContain(

@@ -1,4 +1,4 @@
-/** Guarantees that every field of every kind can be explained, and that the example which is shown validates. */
+/** Checks that every field of every kind is explained, and that each example validates. */
 import { dump } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { type KindName, kindNames, kinds } from '../../../../src/model/kinds/kinds.ts';
@@ -6,10 +6,10 @@ import { type Explanation, explain } from '../../../../src/sync/authoring/explai
 import { newManifest } from '../../../../src/sync/authoring/new-manifest.ts';
 import { readTexts } from '../../../support/sync/manifests.ts';
 
-/** Right in themselves, and wrong beside what the first manifest has, or has not. */
+/** Faults that are due to other resources, not to the example itself. */
 const beside = /^dangling-reference: |^secret-missing: |needs secretOutput|excludes periodic_reset/;
 
-/** A routing document holds routing documents, so that somewhere there is an end. */
+/** A routing document nests routing documents, so the recursion needs a bound. */
 const depthMax = 6;
 
 async function all(kind: KindName, path: readonly string[] = []): Promise<Explanation[]> {
@@ -32,7 +32,7 @@ describe.each(kindNames)('%s', (kind) => {
     expect(silent.map(({ field, type }) => `${field}: ${type}`)).toEqual([]);
   });
 
-  it('takes the first manifest of the kind with each example in it', async () => {
+  it('validates the first manifest of the kind with each example in it', async () => {
     const faulty: string[] = [];
     for (const { field, example } of await all(kind)) {
       const path = field.split('.').slice(2);
@@ -42,7 +42,7 @@ describe.each(kindNames)('%s', (kind) => {
       const documents = first.split('---\n');
       const own = `${documents.at(-1)}`;
       const changed = dump({ [path[0]!]: example }).replaceAll(/^(?=.)/gm, '  ');
-      // A field that is there already is as good as its example.
+      // A field that is already present needs no example.
       if (own.includes(`\n  ${path[0]}:`)) continue;
       const text = own.includes('\nspec: {}') ? own.replace('spec: {}', 'spec:') : own;
       const { faults = [] } = await readTexts({
@@ -55,7 +55,7 @@ describe.each(kindNames)('%s', (kind) => {
   });
 });
 
-it.each(['__proto__', 'constructor', 'toString', ''])('knows no field "%s"', async (word) => {
+it.each(['__proto__', 'constructor', 'toString', ''])('has no field "%s"', async (word) => {
   await expect(explain('ApiKey', [word])).rejects.toThrow('ApiKey.spec has no field');
   await expect(explain('ApiKey', ['spec', 'usageLimits', word])).rejects.toThrow('has no field');
 });

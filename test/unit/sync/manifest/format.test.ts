@@ -1,4 +1,7 @@
-/** Guarantees that `fmt` gives manifests one spelling, keeps what they say and every comment, and refuses what it cannot keep. */
+/**
+ * Checks that `fmt` normalises manifests, keeps their meaning and every comment, and rejects what
+ * it cannot preserve.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
@@ -19,8 +22,8 @@ function refusalOf(text: string | Buffer): string | null | undefined {
 
 const head = 'apiVersion: gatewright.dev/v1\nkind: ApiKey\nmetadata:\n  name: bot\n';
 
-describe('the one spelling', () => {
-  it('has the envelope in order, keys in camelCase, two spaces, and comments where they stood', () => {
+describe('the normal form', () => {
+  it('has the envelope in order, keys in camelCase, two spaces, and comments at their places', () => {
     const text = `# yaml-language-server: $schema=x
 
 # about the spec
@@ -58,7 +61,7 @@ spec:
 `);
   });
 
-  it('leaves keys alone where they are taken as written, and where both spellings stand', () => {
+  it('leaves verbatim keys unchanged, and fields that occur in both spellings', () => {
     const spec = `spec:
   defaults:
     metadata:
@@ -88,21 +91,21 @@ spec:
     expect(format(text)).toBe(text);
   });
 
-  it('is that of lists of manifests, too', () => {
+  it('applies to lists of manifests, too', () => {
     const list = 'kind: List\napiVersion: v1\nitems:\n- spec: {rate_limits: []}\n  kind: ApiKey\n';
     expect(format(list)).toBe(
       'apiVersion: v1\nkind: List\nitems:\n  - kind: ApiKey\n    spec: {rateLimits: []}\n',
     );
   });
 
-  it('leaves the names of entries in a patch as they are, and puts its mark behind the kind', () => {
+  it('keeps the names of entries in a patch, and writes `patch` after the kind', () => {
     const patch = `kind: Guardrail\npatch: true\napiVersion: gatewright.dev/v1\nspec:\n    checks: {my_check: null}\n`;
     expect(format(patch)).toBe(
       'apiVersion: gatewright.dev/v1\nkind: Guardrail\npatch: true\nspec:\n  checks: {my_check: null}\n',
     );
   });
 
-  it('is that of the examples', () => {
+  it('matches the examples', () => {
     const folder = resolve(import.meta.dirname, '../../../../examples');
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
       name.endsWith('.yaml'),
@@ -121,7 +124,7 @@ describe('a file that is left unchanged', () => {
     ['text that is no YAML', 'a: [', /^1:/],
     ['anchors', `${head}spec: &a {}\n`, /anchors/],
     ['bytes that are no text', Buffer.from([0xff, 0xfe]), /UTF-8/],
-  ])('%s, with the place of it', (_, text, refusal) => {
+  ])('rejects %s, with the position', (_, text, refusal) => {
     expect(refusalOf(text)).toMatch(refusal);
   });
 
@@ -130,7 +133,7 @@ describe('a file that is left unchanged', () => {
     ['a file with one beside manifests', `${head}---\napiVersion: apps/v1\nkind: Deployment\n`],
     ['an empty file', ''],
     ['a file of comments', '# nothing\n'],
-  ])('%s, without a word', (_, text) => {
+  ])('skips %s silently', (_, text) => {
     expect(refusalOf(text)).toBeNull();
   });
 });
@@ -184,8 +187,8 @@ const document = fc.record({
   metadata: fc.record({ workspace: fc.constant('w'), name: fc.constant('n') }),
 });
 
-describe('whatever is written', () => {
-  it('is either refused or means the same, keeps its comments, and is not changed a second time', () => {
+describe('any file', () => {
+  it('is either rejected or keeps its meaning and comments, and is stable when formatted again', () => {
     let formatted = 0;
     fc.assert(
       fc.property(
@@ -198,7 +201,7 @@ describe('whatever is written', () => {
             .map((one) => dump(one, { indent, flowLevel, noRefs: true }))
             .join('---\n');
           const lines = text.split('\n');
-          // A comment above a line of text in several lines would be part of it.
+          // A comment above a multi-line string would become part of it.
           const isPlain = !/[>|][-+]?\d?$/m.test(text);
           for (const at of isPlain ? commentLines : []) {
             const line = lines[at];
@@ -222,7 +225,7 @@ describe('whatever is written', () => {
     expect(formatted).toBeGreaterThan(50);
   });
 
-  it('ends in a text or in a refusal, however a file is damaged', () => {
+  it('formats or is rejected, however it is damaged', () => {
     const whole = `# a\n\n# b\n${head}spec: # c\n  usage_limits: {credit_limit: 1, # d\n    type: "cost"}\n  description: >-\n    x\n    y\n  scopes:\n  - logs.view\n  # e\n  rate_limits: []\n---\n${head}`;
     const damage = fc.record({
       at: fc.nat(whole.length),
@@ -264,7 +267,7 @@ describe('whatever is written', () => {
     );
   });
 
-  it('comes to the same resources', async () => {
+  it('yields the same resources', async () => {
     const text = `kind: ApiKey\nspec:\n    usage_limits: {credit_limit: 10}\n    scopes:\n    - logs.view\nmetadata: {name: n}\napiVersion: gatewright.dev/v1\n`;
     const [before] = resourcesOf(await readTexts({ 'a.yaml': text }));
     const [after] = resourcesOf(await readTexts({ 'a.yaml': format(text) }));

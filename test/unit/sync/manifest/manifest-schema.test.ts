@@ -1,4 +1,7 @@
-/** Guarantees that the JSON Schemas of manifests and `validate` are of one mind, field by field and mistake by mistake. */
+/**
+ * Checks that the JSON Schemas of manifests and `validate` agree, field by field and fault by
+ * fault.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
@@ -18,7 +21,7 @@ type Document = Record<string, unknown>;
 
 const apiVersion = 'gatewright.dev/v1';
 
-/** What the manifests below refer to, each in a workspace but the first. */
+/** The resources that the manifests below refer to, each in a workspace except the first. */
 const [workspace, ...others] = [
   { kind: 'Workspace', metadata: { name: 'w' } },
   { kind: 'Config', metadata: { name: 'c', workspace: 'w' }, spec: { config: {} } },
@@ -251,7 +254,7 @@ function documentOf(kind: KindName, spec: unknown): Document {
   return { apiVersion, kind, metadata, spec };
 }
 
-/** What other tools do not know of these schemas: hints for editors. */
+/** Not strict, because the schemas contain hints for editors. */
 const ajv = new Ajv({ strict: false, allErrors: false });
 const judges = new Map<string, (document: unknown) => boolean>();
 
@@ -260,10 +263,10 @@ beforeAll(async () => {
   judges.set('any', ajv.compile(await anySchema()));
 });
 
-/** The faults that `validate` tells of a document, by code and message. */
+/** The faults that `validate` reports for a document, by code and message. */
 async function faultsOf(document: Document, environment: Record<string, string> = {}) {
   const text = JSON.stringify(document);
-  // What is not named is not referred to, and need not be read again for each of thousands.
+  // Skips the resources that the document does not name, because thousands of documents are read.
   const given = text + JSON.stringify(environment);
   const named = others.filter(({ name }) => given.includes(`"${name}"`));
   const referents = [workspace!, ...named].map((one) => one.text);
@@ -274,7 +277,7 @@ async function faultsOf(document: Document, environment: Record<string, string> 
   return faults.map(({ code, message }) => `${code}: ${message}`);
 }
 
-/** Every place of a value, as keys. */
+/** Every path of a value, as keys. */
 function placesIn(value: unknown, path: readonly string[] = []): string[][] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) => [
@@ -283,7 +286,7 @@ function placesIn(value: unknown, path: readonly string[] = []): string[][] {
   ]);
 }
 
-/** A copy in which `change` was applied to what holds the last key of the path. */
+/** A copy in which `change` was applied to the parent of the last key. */
 function changed(
   document: Document,
   path: readonly string[],
@@ -357,15 +360,15 @@ function* mistakesIn(document: Document): Generator<readonly [string, Document]>
   }
 }
 
-/** What a JSON Schema cannot say or, for the sake of those who read its messages, does not. */
+/** Rules that a JSON Schema cannot express, or omits to keep its messages readable. */
 const beyondSchemas: readonly RegExp[] = [
   /^dangling-reference: /,
-  // Who holds secrets, and which headers carry one.
+  // Which stores hold secrets, and which headers carry one.
   /^secret-missing: |^secret-literal: /,
-  // What a check takes depends on the check.
+  // The parameters of a check depend on the check.
   /^wrong-value: spec\.checks\[\d+\]\.parameters\./,
   /^wrong-value: spec\.(checks|actions) is required for target llm$/,
-  // One field beside another.
+  // Rules between two fields.
   /must not exceed credit_limit$|requires periodic_reset or periodic_reset_days$/,
   /metadata\.workspace is required for a workspace key$/,
   /^wrong-value: spec\.(url|configurations\.custom_host|authSettings\.\w+BaseUrl) must /,
@@ -376,7 +379,7 @@ const beyondSchemas: readonly RegExp[] = [
   /^rotation: rotation.overlap is shorter or longer than the server allows$/,
 ];
 
-/** A key has its schedule in one of two forms. */
+/** The schedule of a key has two alternative forms. */
 const { rotationPolicy: _, ...key } = specs.ApiKey;
 const rotating = { ...key, rotation: { period: '30d', overlap: '24h', generation: 2 } };
 const cases = [
@@ -385,17 +388,17 @@ const cases = [
 ];
 
 describe.each(cases)('%s', (_name, kind, spec) => {
-  it('is taken by its schema and by that of any manifest, in both spellings', async () => {
+  it('is accepted by its own schema and by that of any manifest, in both spellings', async () => {
     const document = documentOf(kind, spec);
     expect(await faultsOf(document)).toEqual([]);
     expect([judges.get(kind)!(document), judges.get('any')!(document)]).toEqual([true, true]);
   });
 
-  it('is refused by the schema where validate refuses it, and nowhere else', async () => {
+  it('is rejected by the schema exactly where validate rejects it', async () => {
     const document = documentOf(kind, spec);
     const differences: string[] = [];
     for (const [mistake, wrong] of mistakesIn(document)) {
-      // The document of another program is left alone.
+      // A document of another program is ignored.
       if (wrong.apiVersion !== apiVersion) continue;
       const faults = await faultsOf(wrong);
       const isTaken = judges.get(kind)!(wrong);
@@ -429,18 +432,18 @@ it.each([
   ['with a name', { apiVersion, kind: 'Defaults', metadata: { name: 'a' }, spec: {} }],
   ['that are no map', { apiVersion, kind: 'Defaults', spec: { ApiKey: [] } }],
   ['of another version', { apiVersion: 'gatewright.dev/v2', kind: 'Defaults', spec: {} }],
-])('defaults, %s: the schema of any manifest and validate agree', async (_, document) => {
+])('agrees with validate on defaults, %s', async (_, document) => {
   const { faults } = await readTexts({ 'defaults.yaml': dump(document) });
   expect([judges.get('any')!(document), faults]).toEqual([faults === undefined, faults]);
 });
 
 describe('every kind', () => {
-  it.each(kindNames)('%s takes a variable for any single value', async (kind) => {
+  it.each(kindNames)('%s accepts a variable for any single value', async (kind) => {
     const document = documentOf(kind, specs[kind]);
     const differences: string[] = [];
     for (const path of placesIn(document.spec, ['spec'])) {
       const value = path.reduce<unknown>((at, key) => (at as Document)[key], document);
-      // What is in a check is typed by no schema of the spec.
+      // The schema of a spec does not type the parameters of a check.
       if (typeof value === 'object' || path.includes('parameters')) continue;
       const wrong = changed(document, path, (holder, key) => {
         holder[key] = `\${GW_VAR_X}`;
@@ -452,7 +455,7 @@ describe('every kind', () => {
     expect(differences).toEqual([]);
   });
 
-  it.each(kindNames)('%s: each field has a meaning', async (kind) => {
+  it.each(kindNames)('%s: documents each field', async (kind) => {
     const silent: string[] = [];
     const visit = (schema: unknown, path: string): void => {
       if (typeof schema !== 'object' || schema === null) return;
@@ -524,7 +527,7 @@ describe('the envelope', () => {
     ['an external by name and id', externalOf({ kind: 'Config', name: 'a', id: 'b' })],
     ['an external of no kind', externalOf({ kind: 'External', id: 'b' })],
     ['an external that is absent', { ...externalOf({ kind: 'Config', id: 'b' }), state: 'absent' }],
-  ])('%s: the schema of any manifest and validate agree', async (_, document) => {
+  ])('%s: agrees with validate on any manifest', async (_, document) => {
     const faults = await faultsOf(document);
     expect([judges.get('any')!(document), faults]).toEqual([faults.length === 0, faults]);
   });

@@ -1,4 +1,4 @@
-/** Guarantees what a manifest may say, and how each mistake in it is told. */
+/** Tests the content of manifests, and the report of each fault. */
 import { describe, expect, it } from 'vitest';
 import {
   inSupport,
@@ -24,7 +24,7 @@ async function specOf(text: string, options?: Parameters<typeof readTexts>[1]) {
   return resources.find(({ identity }) => identity.name !== 'support');
 }
 
-describe('envelope', () => {
+describe('the envelope', () => {
   it.each([
     [
       'kind: Workspace\nmetadata: {name: a}\n',
@@ -69,16 +69,16 @@ describe('envelope', () => {
       '1:1 not-a-manifest | a manifest begins with apiVersion: gatewright.dev/v1, kind and metadata',
     ],
     [manifest('McpServer', 'm', 'mcpIntegrationRef: x'), '3:11 workspace | set metadata.workspace'],
-  ])('%j', async (text, fault) => expect((await faultOf(text))[0]).toBe(fault));
+  ])('is a fault: %j', async (text, fault) => expect((await faultOf(text))[0]).toBe(fault));
 
-  it('passes annotations of other tools', async () => {
+  it('accepts annotations of other tools', async () => {
     const metadata = `${inSupport}, annotations: {argocd.argoproj.io/sync-wave: "1"}`;
     expect((await specOf(manifest('Config', 'c', 'config: {}', metadata)))?.onRemoval).toBe(
       'delete',
     );
   });
 
-  it('reads protection, former names and what happens on removal', async () => {
+  it('contains protection, former names and the removal policy', async () => {
     const metadata = `${inSupport}, protected: true, previousNames: [old], annotations: {gatewright.dev/deletion: retain}`;
     expect(await specOf(manifest('Config', 'c', 'config: {}', metadata))).toMatchObject({
       protected: true,
@@ -87,7 +87,7 @@ describe('envelope', () => {
     });
   });
 
-  it('takes a List of manifests, with places of their own', async () => {
+  it('may be a List of manifests, with their own positions', async () => {
     const item = (name: string, spec: string): string =>
       `  - {apiVersion: gatewright.dev/v1, kind: Workspace, metadata: {name: ${name}}, spec: ${spec}}\n`;
     const list = (items: string): string => `apiVersion: v1\nkind: List\nitems:\n${items}`;
@@ -102,13 +102,13 @@ describe('envelope', () => {
     expect(await faultOf('apiVersion: v1\nkind: List\n')).toEqual(['1:1 list-items']);
   });
 
-  it('counts an empty workspace as none, and never drops the manifest', async () => {
+  it('treats an empty workspace as none, and never drops the manifest', async () => {
     const text = manifest('ApiKey', 'bot', 'scopes: [completions.write]', ', workspace: ');
     const [resource] = resourcesOf(await readTexts({ 'a.yaml': text }));
     expect(resource?.identity).toEqual({ kind: 'ApiKey', workspace: null, name: 'bot' });
   });
 
-  it('wants no spec of what is to be absent', async () => {
+  it('requires no spec for state absent', async () => {
     const text = `${workspace}metadata: {name: a}\nstate: absent\n`;
     expect(await specOf(text)).toMatchObject({ absent: true, spec: {}, references: [] });
   });
@@ -191,7 +191,7 @@ describe('fields', () => {
       '6:28 number | put it in quotes if it is text',
     ],
     ['scopes: [mcp.invoke]\ndefaults: {metadata: {__proto__: 1}}', '6:36 unknown-field'],
-  ])('%j', async (spec, fault) => expect(await faultOf(key(spec))).toEqual([fault]));
+  ])('reports %j', async (spec, fault) => expect(await faultOf(key(spec))).toEqual([fault]));
 
   it('normalises every spelling of a time', async () => {
     const spec = 'scopes: [mcp.invoke]\nexpiresAt: 2032-03-31T02:00:00+02:00';
@@ -303,7 +303,7 @@ describe('secrets', () => {
     ['{A: {valueFrom: {envv: A}}}', 'value-from'],
     ['{A: {valueFrom: {env: CRM_TOKEN}, extra: 1}}', 'value-from'],
     ['{A: {valueFrom: x}}', 'value-from'],
-  ])('%s is a fault', async (headers, code) => {
+  ])('reports %s as a fault', async (headers, code) => {
     const { faults = [] } = await readTexts(
       { 'a.yaml': integration(headers), 's.yaml': support },
       { environment },
@@ -318,15 +318,18 @@ describe('secrets', () => {
     ['{$secret: "env:A", fingerprint: ""}', ['stand-in']],
     ['{$ref: "#/$defs/answer", description: x}', []],
     ['{$secret: x}', []],
-  ])('%s in a document is no stand-in for a reference or a secret', async (value, codes) => {
-    const config = `apiVersion: gatewright.dev/v1
+  ])(
+    'treats %s in a document as text, not as a placeholder for a reference or a secret',
+    async (value, codes) => {
+      const config = `apiVersion: gatewright.dev/v1
 kind: Config
 metadata: {name: c, workspace: support}
 spec: {config: {override_params: ${value}}}
 `;
-    const { faults = [] } = await readTexts({ 'a.yaml': config, 's.yaml': support });
-    expect(faults.map(({ code }) => code)).toEqual(codes);
-  });
+      const { faults = [] } = await readTexts({ 'a.yaml': config, 's.yaml': support });
+      expect(faults.map(({ code }) => code)).toEqual(codes);
+    },
+  );
 
   it('accepts a missing secret in a check', async () => {
     const text = integration('{A: {valueFrom: {env: UNSET}}}');
@@ -404,7 +407,7 @@ describe('secretOutput', () => {
     '{file: {path: x, owner: me}}',
     '{file: x}',
     'x',
-  ])('%s is refused', async (output) => {
+  ])('rejects %s', async (output) => {
     const { faults = [] } = await readTexts({ 'a.yaml': key(output), 's.yaml': support });
     expect(faults.map(({ code }) => code)).toEqual(['secret-output']);
   });
@@ -428,13 +431,16 @@ describe('rotation', () => {
     ],
     ['{generation: 7}', 7, undefined],
     ['{}', 1, undefined],
-  ])('%s is generation %i and the policy of the server', async (rotation, generation, policy) => {
-    const resource = await specOf(key(rotation));
-    expect(resource?.rotation?.generation).toBe(generation);
-    expect(resource?.rotation?.isPeriodic).toBe(rotation.includes('period'));
-    expect(resource?.spec.rotation_policy).toEqual(policy);
-    expect(resource?.spec).not.toHaveProperty('rotation');
-  });
+  ])(
+    'translates %s to generation %i and the policy of the server',
+    async (rotation, generation, policy) => {
+      const resource = await specOf(key(rotation));
+      expect(resource?.rotation?.generation).toBe(generation);
+      expect(resource?.rotation?.isPeriodic).toBe(rotation.includes('period'));
+      expect(resource?.spec.rotation_policy).toEqual(policy);
+      expect(resource?.spec).not.toHaveProperty('rotation');
+    },
+  );
 
   it.each([
     'x',
@@ -449,12 +455,12 @@ describe('rotation', () => {
     '{generation: 0}',
     '{generation: 1.5}',
     '{generation: "2"}',
-  ])('%s is refused', async (rotation) => {
+  ])('rejects %s', async (rotation) => {
     const { faults = [] } = await readTexts({ 'a.yaml': key(rotation), 's.yaml': support });
     expect(faults.map(({ code }) => code)).toEqual(['rotation']);
   });
 
-  it('needs somebody to receive the value, and excludes a policy of its own', async () => {
+  it('requires an output for the value, and excludes an own policy', async () => {
     const alone = key('{generation: 2}', '');
     expect((await faultOf(alone)).join()).toContain('rotation | add secretOutput');
     const twice = key(
@@ -465,7 +471,7 @@ describe('rotation', () => {
   });
 });
 
-it('finds all mistakes of all files in one pass, in the order of their places', async () => {
+it('reports all faults of all files in one pass, in the order of their positions', async () => {
   const texts = {
     'b.yaml': `${manifest('Config', 'x', 'config: 1\nsurprise: 2', inSupport)}---\na: b: c\n`,
     'a.yaml': 'kind: Workspace\nmetadata: {name: 1}\n',

@@ -1,4 +1,4 @@
-/** Guarantees what an environment, the defaults of a folder and the values of both make of the same manifests. */
+/** Tests the effect of environments, folder defaults and values on the same manifests. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -68,7 +68,7 @@ async function setOf(
   return set;
 }
 
-/** The spec of the one resource of a name, without what its envelope adds. */
+/** The spec of the one resource of a name, without the fields that its envelope adds. */
 async function specOf(texts: Texts, environment?: string | null, name = 'bot'): Promise<unknown> {
   const { resources } = await setOf(texts, environment);
   const { spec } = resources.find(({ identity }) => identity.name === name)!;
@@ -76,7 +76,7 @@ async function specOf(texts: Texts, environment?: string | null, name = 'bot'): 
   return own;
 }
 
-/** `place (other places) message | fix` of each fault. */
+/** `position (other positions) message | fix` of each fault. */
 async function faultsOf(texts: Texts, environment: string | null = 'prod'): Promise<string[]> {
   const { faults } = await checkSource(await filesOf(texts, environment), secrets);
   return faults.map(({ position, message, fix }) =>
@@ -96,7 +96,7 @@ const prodPatch = 'environments/prod/keys.yaml';
 const prodValues = 'environments/prod/values.yaml';
 
 describe('an environment', () => {
-  it('has its own files, and those of others are counted and not even read', async () => {
+  it('has its own files; those of other environments are counted and not read', async () => {
     const files = await filesOf(
       {
         ...base(''),
@@ -120,7 +120,7 @@ describe('an environment', () => {
   it.each([
     [null, 'The source has environments (dev, prod), and none is selected. Select one with --env'],
     ['prd', 'The source has no folder environments/prd. It has dev, prod. did you mean "prod"?'],
-  ])('has to be chosen among those that are there: %j', async (chosen, message) => {
+  ])('accepts only existing environments: %j', async (chosen, message) => {
     const texts = {
       'environments/dev/values.yaml': 'a: 1\n',
       'environments/prod/values.yaml': 'a: 1\n',
@@ -138,7 +138,7 @@ describe('an environment', () => {
     await expect(filesOf(base(''), null)).resolves.toMatchObject({ environments: [] });
   });
 
-  it('makes another version of the source by its own files, and by nobody else’s', async () => {
+  it('has its own version of the source, independent of other environments', async () => {
     const texts = { ...base(''), [prodValues]: 'a: 1\n', 'environments/dev/values.yaml': 'a: 1\n' };
     const digest = async (more: Texts): Promise<string> =>
       (await setOf({ ...texts, ...more })).source.digest;
@@ -294,7 +294,7 @@ metadata: {team: cx}
 });
 
 describe('a patch', () => {
-  it('goes into maps key by key in either spelling, takes lists whole, and nulls out', async () => {
+  it('merges maps by key in either spelling, replaces lists, and clears with null', async () => {
     const texts = {
       ...base(`
 description: base
@@ -314,7 +314,7 @@ defaults: {metadata: {tier: null, region: eu}}`),
     });
   });
 
-  it('names entries of a list, and takes them out', async () => {
+  it('addresses entries of a list by name, and removes them', async () => {
     const config = `
 config:
   strategy: {mode: loadbalance}
@@ -326,7 +326,9 @@ config:
       'c.yaml': manifest('Config', 'bot', config),
       [prodPatch]: patch(
         'config: {targets: {a: null, b: {weight: 9}, c: {weight: null, retry: {attempts: 2}}}}',
-        ...(['bot', 'Config', ''] as const),
+        'bot',
+        'Config',
+        '',
       ),
     };
     expect(await specOf(texts)).toEqual({
@@ -340,7 +342,7 @@ config:
     });
   });
 
-  it('changes metadata and state, and whoever the resource is stays', async () => {
+  it('changes metadata and state, but not the identity of the resource', async () => {
     const texts = {
       ...base(''),
       'more.yaml': manifest('ApiKey', 'old', 'scopes: [logs.view]', inSupport),
@@ -363,7 +365,7 @@ config:
     ]);
   });
 
-  it('takes the place of a secret whole, and of an External', async () => {
+  it('replaces a secret completely, and an External', async () => {
     const texts = {
       'm.yaml': manifest(
         'McpIntegration',
@@ -374,7 +376,9 @@ config:
       [prodPatch]: [
         patch(
           'configurations: {custom_headers: {Authorization: {valueFrom: {file: crm}}}}',
-          ...(['bot', 'McpIntegration', ''] as const),
+          'bot',
+          'McpIntegration',
+          '',
         ),
         patch('slug: null\nname: Shared', 'shared', 'External', ''),
       ].join('---\n'),
@@ -451,16 +455,18 @@ config:
         `${prodPatch}:6:16 the value values.x is not set | write x into ${prodValues}, or set a default: \${values.x:-value}`,
       ],
     ],
-  ])('%s is a fault with both places', async (_, texts, reported) => {
+  ])('reports %s as a fault with both positions', async (_, texts, reported) => {
     expect(await faultsOf({ [prodValues]: '', ...base(''), ...texts })).toEqual(reported);
   });
 
   it('waits for a manifest that cannot be read', async () => {
     const texts = { 'ws.yaml': support, 'keys.yaml': 'a: [', [prodPatch]: patch('description: x') };
-    expect((await faultsOf(texts)).map((reported) => reported.split(' ')[0])).toEqual(['keys.yaml:1:4']);
+    expect((await faultsOf(texts)).map((reported) => reported.split(' ')[0])).toEqual([
+      'keys.yaml:1:4',
+    ]);
   });
 
-  it('tells where each field comes from', async () => {
+  it('reports the origin of each field', async () => {
     const texts = {
       ...base('description: a\nrateLimits: [{type: requests, unit: rpm, value: 5}]'),
       [prodPatch]: patch('description: ${values.d}\nrateLimits: {requests: {value: 7}}'),
@@ -479,7 +485,7 @@ config:
 });
 
 describe('a plan', () => {
-  it('says of each field that others have a part in where it comes from', async () => {
+  it('names the origin of each field that other files contribute to', async () => {
     const texts = (limit: number): Texts => ({
       ...base('description: ${values.d}\nexpiresAt: "2030-01-01T00:00:00Z"'),
       [prodPatch]: patch(`rateLimits: [{type: requests, unit: rpm, value: ${limit}}]`),
@@ -488,7 +494,13 @@ describe('a plan', () => {
     const server = new ModelServer();
     server.apply(server.plan(await setOf(texts(1))));
     const plan = server.plan(await setOf(texts(2)));
-    const reported = textReport({ plan, report: null, refusal: null, warnings: [], declined: false });
+    const reported = textReport({
+      plan,
+      report: null,
+      refusal: null,
+      warnings: [],
+      declined: false,
+    });
     expect(
       reported.replaceAll(/[\uFDD0-\uFDEF]/g, ''),
     ).toContain(`~ update ApiKey/support/bot  keys.yaml:1:1 (patched by ${prodPatch}:1:1)
@@ -670,7 +682,9 @@ it('names sops-encrypted values next to a patch', async () => {
     'crm.yaml': integration('env: GW_VAR_DEV_TOKEN'),
     'environments/prod/crm.yaml': patch(
       'configurations: {headers: {X-A: {valueFrom: {sops: {file: secrets.sops.yaml, key: crm.token}}}}}',
-      ...(['crm', 'McpIntegration', ''] as const),
+      'crm',
+      'McpIntegration',
+      '',
     ),
     'environments/prod/secrets.sops.yaml': sopsFile('values.sops.yaml'),
   };
@@ -711,7 +725,7 @@ describe('merging', () => {
     node: fc.oneof({ depthSize: 'small' }, scalar, fc.array(scalar, { maxLength: 2 }), tie('map')),
   })).map;
 
-  /** What a patch has to say for one tree to become another; undefined where it cannot be said. */
+  /** The patch that turns one tree into another; undefined where none exists. */
   function patchFrom(one: unknown, other: unknown): unknown {
     if (!isMap(one) || !isMap(other)) return other;
     const parts = [...new Set([...Object.keys(one), ...Object.keys(other)])].flatMap((name) => {
@@ -790,12 +804,12 @@ describe('an unreadable part of several manifests', () => {
       'wrong defaults',
       { [prodValues]: '', 'defaults.yaml': defaults('a: 1').replace('ApiKey', 'X') },
     ],
-  ])('holds everything, because nobody knows what the rest says: %s', async (_, texts) => {
+  ])('blocks everything, because the effect on the rest is unknown: %s', async (_, texts) => {
     const read = await readSource(await filesOf({ ...sound, ...texts }, 'prod'), secrets);
     expect(() => requireValidPart(read, null)).toThrow(Failure);
   });
 
-  it('holds its own workspace where it is one field of one manifest', async () => {
+  it('blocks its own workspace when one field of one manifest is wrong', async () => {
     const texts = { ...sound, [prodPatch]: patch('description: 5') };
     const read = await readSource(await filesOf(texts, 'prod'), secrets);
     expect(requireValidPart(read, null).faults?.map(({ workspaces }) => workspaces)).toEqual([

@@ -1,4 +1,7 @@
-/** Guarantees that a rendered source means what the source means, in one environment and without its secrets. */
+/**
+ * Checks that a rendered source is equivalent to the source, in one environment and without its
+ * secrets.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Guarantees what becomes of files that sops has encrypted: opened whole or not at all, and never told. */
+/** Checks that sops-encrypted files are decrypted completely or rejected, and never printed. */
 import { describe, expect, it } from 'vitest';
 import { formatFile } from '../../../../src/sync/authoring/format.ts';
 import type { DesiredResult } from '../../../../src/sync/desired/desired.ts';
@@ -25,7 +25,7 @@ function naming(key: string, more = ''): string {
   return integration(`{X-A: {valueFrom: {sops: {file: secrets.sops.yaml, key: '${key}'}${more}}}}`);
 }
 
-/** The only header that any resource has. */
+/** The headers of the only resource with headers. */
 function headersOf(desired: DesiredResult): Record<string, string> {
   const entries = resourcesOf(desired).flatMap(({ secrets }) => [...secrets]);
   return Object.fromEntries(
@@ -42,7 +42,7 @@ async function readKey(key: string, text = sopsFile('values.sops.yaml')): Promis
   return headersOf(await readTexts(texts, own))['X-A']!;
 }
 
-describe('a value of a file that the real sops has encrypted', () => {
+describe('a value in a file of the real sops', () => {
   it.each([
     ['crm.token', canary],
     ['zeta', 'last first'],
@@ -56,11 +56,11 @@ describe('a value of a file that the real sops has encrypted', () => {
     ['crm.yes', 'yes'],
     ['crm["a.b"]', 'dotted'],
     ['crm.day', '2001-12-14T00:00:00Z'],
-  ])('%s is read as it was written', async (key, value) => {
+  ])('is decrypted as written: %s', async (key, value) => {
     expect(await readKey(key)).toBe(value);
   });
 
-  it('is read from JSON, of which tabs and numbers count as sops counts them', async () => {
+  it('is read from JSON, where tabs and numbers count towards the MAC as in sops', async () => {
     const text = sopsFile('values.sops.json');
     expect(text).toContain('\t');
     const manifest = integration(
@@ -70,7 +70,7 @@ describe('a value of a file that the real sops has encrypted', () => {
     expect(headersOf(desired)).toEqual({ 'X-A': `Bearer ${canary}` });
   });
 
-  it('is read where several may open the file, and where the key is post-quantum', async () => {
+  it('is decrypted with several recipients, and with a post-quantum key', async () => {
     expect(await readKey('token', sopsFile('several.sops.yaml'))).toBe(canary);
     const texts = {
       'crm.yaml': naming('token'),
@@ -80,7 +80,7 @@ describe('a value of a file that the real sops has encrypted', () => {
     expect(headersOf(await readTexts(texts, options))).toEqual({ 'X-A': canary });
   });
 
-  it('is named from the folder of the manifest, and its origin by its place in the source', async () => {
+  it('is named relative to the manifest; its origin is relative to the source', async () => {
     const manifest = integration(
       '{X-A: {valueFrom: {sops: {file: ../shared/secrets.sops.yaml, key: token}}}}',
     );
@@ -97,7 +97,7 @@ describe('a value of a file that the real sops has encrypted', () => {
     expect(JSON.stringify(resource)).not.toContain(canary);
   });
 
-  it('changes the version of the source with the file that holds it, which no manifest needs to do', async () => {
+  it('changes the version of the source through its own file, without a change of the manifest', async () => {
     const digest = async (name: string): Promise<string | undefined> => {
       const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile(name) };
       return (await readTexts(texts, own)).set?.source.digest;
@@ -105,7 +105,7 @@ describe('a value of a file that the real sops has encrypted', () => {
     expect(await digest('several.sops.yaml')).not.toBe(await digest('mac-only.sops.yaml'));
   });
 
-  it('needs no identity where values need not be at hand, and yet a file and a key', async () => {
+  it('requires no identity in a check, but an existing file and key', async () => {
     const closed = { requireSecrets: false };
     const text = sopsFile('values.sops.yaml');
     const right = { 'crm.yaml': naming('crm.token'), 'secrets.sops.yaml': text };
@@ -116,7 +116,7 @@ describe('a value of a file that the real sops has encrypted', () => {
   });
 });
 
-/** Texts that replace one by another in an encrypted file, and what is said of it. */
+/** Replacements in an encrypted file, and the resulting message. */
 const damages: readonly (readonly [string, (text: string) => string, string])[] = [
   [
     'a plain value was changed by hand',
@@ -186,7 +186,7 @@ function other(character: string): string {
   return character === 'A' ? 'B' : 'A';
 }
 
-describe('an encrypted file is refused', () => {
+describe('an encrypted file', () => {
   it.each(damages)('rejects a file where %s', async (_, damage, message) => {
     const whole = sopsFile('values.sops.yaml');
     const text = damage(whole);
@@ -261,7 +261,7 @@ describe('a MAC over encrypted values only', () => {
   });
 });
 
-describe('a place that valueFrom.sops names', () => {
+describe('a valueFrom.sops reference', () => {
   const text = sopsFile('values.sops.yaml');
   it.each([
     ['nowhere', naming('crm.nothing_at_all'), 'secrets.sops.yaml has no value crm.nothing_at_all'],
@@ -309,7 +309,7 @@ describe('a place that valueFrom.sops names', () => {
     expect(reportedOf(await readTexts({ 'crm.yaml': manifest }, own))).toContain(message);
   });
 
-  it('keeps what the server has where it is optional and not there, or nothing can open it', async () => {
+  it('keeps the server’s value where it is optional and missing, or no identity fits', async () => {
     const texts = {
       'crm.yaml': naming('crm.later', ', optional: true'),
       'secrets.sops.yaml': text,
@@ -329,7 +329,7 @@ describe('a place that valueFrom.sops names', () => {
 });
 
 describe('a manifest that sops has encrypted', () => {
-  it('is read with its values, in a file of several and in a List of JSON', async () => {
+  it('is decrypted, in a file of several and in a List of JSON', async () => {
     const desired = await readTexts({ 'crm.sops.yaml': sopsFile('crm.sops.yaml') }, own);
     expect(resourcesOf(desired).map(({ identity }) => identity.name)).toEqual(['crm', 'support']);
     expect(headersOf(desired)).toEqual({ Authorization: `Bearer ${canary}`, 'X-Pin': '12345' });
@@ -338,7 +338,7 @@ describe('a manifest that sops has encrypted', () => {
     expect(JSON.stringify([resourcesOf(desired), resourcesOf(list)])).not.toContain(canary);
   });
 
-  it('is checked without an identity, and applied with one only', async () => {
+  it('is validated without an identity, and applied with one only', async () => {
     const texts = { 'crm.sops.yaml': sopsFile('crm.sops.yaml') };
     expect((await readTexts(texts, { requireSecrets: false })).faults).toBeUndefined();
     const desired = await readTexts(texts);
@@ -346,7 +346,7 @@ describe('a manifest that sops has encrypted', () => {
     expect(reportedOf(desired)).toContain('no age identity is available');
   });
 
-  it('proves its plain fields, too: a secret is sent to no other address', async () => {
+  it('verifies its plain fields, too, so that a secret is sent to no other address', async () => {
     const text = sopsFile('crm.sops.yaml').replace('crm.example.com', 'evil.example.com');
     const desired = await readTexts({ 'crm.sops.yaml': text }, own);
     expect(placesOf(desired)).toEqual(['crm.sops.yaml:5:1 sops-mac']);
@@ -364,7 +364,9 @@ describe('a manifest that sops has encrypted', () => {
   it('rejects an encrypted header of the declaration', async () => {
     const reported = await readTexts({ 'whole.sops.yaml': sopsFile('whole.sops.yaml') }, own);
     expect(placesOf(reported)).toEqual(['whole.sops.yaml:1:13 sealed-field']);
-    expect(reportedOf(reported)).toContain('apiVersion is encrypted, so it is unclear what this declares');
+    expect(reportedOf(reported)).toContain(
+      'apiVersion is encrypted, so it is unclear what this declares',
+    );
     expect(reportedOf(reported)).toContain('--encrypted-regex');
     const named = await readTexts({ 'wide.sops.yaml': sopsFile('wide.sops.yaml') }, own);
     expect(reportedOf(named)).toContain('metadata.name is encrypted');
@@ -382,13 +384,13 @@ describe('a manifest that sops has encrypted', () => {
 });
 
 describe('the formatter', () => {
-  it('leaves alone what sops has encrypted, whose order and keys sops counts', () => {
+  it('leaves sops-encrypted files unchanged, because the MAC depends on order and keys', () => {
     const content = Buffer.from(sopsFile('crm.sops.yaml'));
     expect(formatFile({ path: 'crm.sops.yaml', content })).toEqual({ refusal: null });
   });
 });
 
-describe('files that sops has encrypted for others', () => {
+describe('sops files for other programs', () => {
   const secret = (text: string): string =>
     `apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata:\n${text.replaceAll(/^(?=.)/gm, '  ')}`;
 

@@ -1,4 +1,4 @@
-/** Guarantees what becomes of `${VAR}` in a manifest. */
+/** Tests the substitution of `${VAR}` in manifests. */
 import { describe, expect, it } from 'vitest';
 import {
   type EnvironmentValues,
@@ -51,7 +51,7 @@ describe('text', () => {
     ['$${NAME}', '${NAME}'],
     ['$NAME costs $5', '$NAME costs $5'],
     ['${TREE}', '{a: 1}'],
-  ])('%s becomes %j', (text, expected) => {
+  ])('turns %s into %j', (text, expected) => {
     expect(put(text)).toMatchObject({ value: { text: expected }, faults: [] });
   });
 
@@ -62,7 +62,7 @@ describe('text', () => {
     ['${', 'this ${ does not start a variable'],
     ['${a.b}', 'this ${ does not start a variable'],
     ['${NAME', 'this ${ does not start a variable'],
-  ])('%s is a fault', (text, message) => {
+  ])('reports %s as a fault', (text, message) => {
     expect(put(text)).toMatchObject({ faults: [{ segments: ['text'], message }] });
   });
 
@@ -81,7 +81,7 @@ describe('types', () => {
     ['no', 'no'],
     ['0x10', '0x10'],
     ['', ''],
-  ])('%s is read as %j where text is not wanted', (text, value) => {
+  ])('reads %s as %j where another type is expected', (text, value) => {
     expect(toScalar(text)).toBe(value);
   });
 
@@ -104,13 +104,13 @@ describe('types', () => {
   });
 });
 
-describe('switched off', () => {
+describe('disabled substitution', () => {
   const config = 'config: {prompt: "${MISSING}"}';
 
   it.each([
     ['by the name of the file', 'a.raw.yaml', ''],
     ['by an annotation', 'a.yaml', ', annotations: {gatewright.dev/substitute: disabled}'],
-  ])('%s', async (_, file, metadata) => {
+  ])('is requested %s', async (_, file, metadata) => {
     const texts = {
       [file]: manifest('Config', 'c', config, inSupport + metadata),
       's.yaml': support,

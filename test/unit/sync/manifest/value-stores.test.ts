@@ -1,4 +1,4 @@
-/** Guarantees that a plan knows where the settings permit the value of a key to go. */
+/** Checks that a plan knows which destinations the settings permit for the value of a key. */
 import { describe, expect, it } from 'vitest';
 import { valueStoresIn } from '../../../../src/commands/sources/value-stores.ts';
 import { readSettings } from '../../../../src/settings.ts';
@@ -19,7 +19,7 @@ async function faultsOf(output: string, settings: Record<string, string>): Promi
   );
 }
 
-describe('a place that the settings do not permit', () => {
+describe('a destination that the settings do not permit', () => {
   const ofVault = {
     GATEWRIGHT_VAULT_ADDRESS: 'https://vault.example:8200',
     GATEWRIGHT_VAULT_TOKEN_FILE: '/token',
@@ -30,7 +30,7 @@ describe('a place that the settings do not permit', () => {
     [secret, { GATEWRIGHT_KUBERNETES_NAMESPACES: 'jobs' }, '7:35 | ', 'which names jobs'],
     [vault, {}, '7:30 | secretOutput.vault: no Vault is configured', 'GATEWRIGHT_VAULT_ADDRESS'],
     [vault, { ...ofVault, GATEWRIGHT_VAULT_PATHS: 'kv/ap' }, '7:30 | ', 'which names kv/ap'],
-  ])('is a fault at the place that names it: %s, %o', async (output, settings, place, reason) => {
+  ])('is a fault at its position: %s, %o', async (output, settings, place, reason) => {
     const [fault, ...others] = await faultsOf(output, settings);
     expect(others).toEqual([]);
     expect(fault).toContain(`a.yaml:${place}`);
@@ -41,7 +41,7 @@ describe('a place that the settings do not permit', () => {
     [secret, { GATEWRIGHT_KUBERNETES_NAMESPACES: 'jobs,apps' }],
     [vault, { ...ofVault, GATEWRIGHT_VAULT_PATHS: 'kv/apps' }],
     ['file: {path: bot.key}', {}],
-  ])('is none where they do: %s, %o', async (output, settings) => {
+  ])('is accepted when permitted: %s, %o', async (output, settings) => {
     expect(await faultsOf(output, settings)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** Guarantees how files become values: YAML 1.2 core, exact places, and nothing that can run away. */
+/** Tests the YAML reader: YAML 1.2 core, exact positions, bounded work. */
 import fc from 'fast-check';
 import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
@@ -46,7 +46,7 @@ describe('scalars', () => {
     ['1.5.2', '1.5.2'],
     ['+12', 12],
     ['<<', '<<'],
-  ])('%s is %j', (text, value) => expect(valuesOf(`a: ${text}`)).toEqual([{ a: value }]));
+  ])('parses %s as %j', (text, value) => expect(valuesOf(`a: ${text}`)).toEqual([{ a: value }]));
 
   it('parses any scalar like a second parser', () => {
     const word = fc.string({
@@ -62,7 +62,8 @@ describe('scalars', () => {
         if (faults.length > 0) return;
         const expected: unknown = other.toJS();
         const { a: number } = { ...(expected as { a?: unknown }) };
-        // A number too large to be one stays text here, so that the schema refuses it by its place.
+        // A number beyond the range stays text here, so that the schema rejects it with its
+        // position.
         const overflown = Math.abs(Number(number)) === Infinity && !/inf/i.test(scalar);
         expect(documents[0]?.value).toEqual(overflown ? { a: scalar.trim() } : expected);
       }),
@@ -84,7 +85,7 @@ describe('documents', () => {
 
   it('yields the same values as the library for any document', () => {
     const key = fc.constantFrom('a', 'toString', '__proto__', 'constructor', '1', 'null', '');
-    // Merge keys are refused, and the library writes a key of that name as one.
+    // Merge keys are rejected, and the library treats a key of that name as one.
     const json = fc.jsonValue().filter((each) => !JSON.stringify(each).includes('"<<":'));
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof({ depthSize: 'small' }, json, tie('map'), tie('list')),
@@ -119,7 +120,7 @@ describe('documents', () => {
   });
 });
 
-describe('mistakes', () => {
+describe('faults', () => {
   it.each([
     ['a: &x 1\nb: *x\n', ['1:4 anchor', '2:4 anchor']],
     ['base: &b {x: 1}\nc:\n  <<: *b\n', ['1:7 anchor', '3:3 merge-key', '3:7 anchor']],
@@ -134,7 +135,7 @@ describe('mistakes', () => {
     ['a: [1\n', ['1:6 yaml-syntax']],
     ['a: "x\n', ['1:6 yaml-syntax']],
     ['a: 1\u0000\n', ['1:5 yaml-syntax']],
-  ])('%j is told with its place', (text, faults) => expect(faultsOf(text)).toEqual(faults));
+  ])('reports %j with its position', (text, faults) => expect(faultsOf(text)).toEqual(faults));
 
   it('reports faults of each document, and keeps the valid documents', () => {
     const { documents, faults } = read('a: b: c\n---\ngood: 1\n---\nd: &x 1\n');
@@ -181,7 +182,7 @@ describe('limits', () => {
   });
 });
 
-it('never throws, and always says where, whatever the bytes', () => {
+it('never throws, and always reports a position, for any bytes', () => {
   const fragment = fc.constantFrom(
     'a',
     ': ',
@@ -239,7 +240,7 @@ it('never throws, and always says where, whatever the bytes', () => {
   );
 });
 
-describe('places', () => {
+describe('positions', () => {
   const text = `# top
 a:
   - b: 1
@@ -261,7 +262,7 @@ g:
     [['g'], '8:1', '8:1'],
     [['a', '7'], '2:1', '2:1'],
     [['nothing', 'below'], '2:1', '2:1'],
-  ])('positions %j at its key and value', (segments, key, value) => {
+  ])('locates %j at its key and value', (segments, key, value) => {
     const at = (part: 'key' | 'value'): string => {
       const { line, column } = locate(source, 0, segments, part);
       return `${line}:${column}`;

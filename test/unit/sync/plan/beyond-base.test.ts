@@ -1,11 +1,11 @@
-/** Guarantees that a plan and what is beyond a base and shared with it are one and the same, for any two versions. */
+/** Checks that a plan equals its shared part plus its part beyond a base, for any two versions. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { beyondBase } from '../../../../src/sync/review/beyond-base.ts';
 import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
 const names = ['a', 'b', 'c'];
-/** Of each config its weight and description, or that it is not there. */
+/** For each config its weight and description, or its absence. */
 const version = fc.record(
   Object.fromEntries(
     names.map((name) => [
@@ -40,7 +40,9 @@ it('splits the plan into changes beyond the base and shared changes, without a c
       server.apply(server.plan(setFrom(applied)));
       const [of, against] = [server.plan(setFrom(head)), server.plan(setFrom(base))];
       const { plan, baseline } = beyondBase(of, against);
-      const [beyond, shared, undone] = [plan.changes, baseline.already, baseline.undone].map(reported);
+      const [beyond, shared, undone] = [plan.changes, baseline.already, baseline.undone].map(
+        reported,
+      );
       expect(new Set([...beyond!, ...shared!])).toEqual(new Set(reported(of.changes)));
       const fieldsOf = (all: readonly string[]) => all.filter((one) => one.split(' ').length > 2);
       expect(fieldsOf(shared!).filter((one) => beyond!.includes(one))).toEqual([]);

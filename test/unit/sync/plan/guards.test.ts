@@ -1,4 +1,4 @@
-/** Guarantees when a prune is refused, and that the refusal says how to go on. */
+/** Tests when a prune is refused, and that the refusal explains how to continue. */
 import { describe, expect, it } from 'vitest';
 import { findPruneRefusal } from '../../../../src/sync/plan/guards.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
@@ -40,7 +40,7 @@ describe('findRefusal', () => {
     },
   );
 
-  it('says why and prints both ways out', () => {
+  it('states the reason and prints both ways out', () => {
     const message = findPruneRefusal(planOf(3, 3), { allowDeletes: null, command })?.message;
     expect(message).toContain('the source declares no resource');
     expect(message).toContain(
@@ -68,7 +68,7 @@ describe('a workspace that left the source', () => {
     want('ApiKey', 'old/bot', { scopes: ['logs.list'] }),
   ];
 
-  /** The plan of an apply in which these have been named. */
+  /** The plan of an apply that names these workspaces. */
   function planNaming(names: readonly string[], wanted = others, before = [...others, ...inside]) {
     const server = new ModelServer();
     server.apply(server.plan(setOf(before)));
@@ -81,7 +81,7 @@ describe('a workspace that left the source', () => {
     });
   }
 
-  it('stays with what is in it until it is named, and the rest is applied', () => {
+  it('stays with its contents until it is named, and the rest is applied', () => {
     const plan = planNaming([], others.slice(1));
     expect(plan.changes.map(({ id }) => id)).toEqual(['Config/c0']);
     expect(plan.blocked.map(({ id, reason }) => [id, reason])).toEqual([
@@ -97,7 +97,7 @@ describe('a workspace that left the source', () => {
     });
   });
 
-  it('keeps what is in it, and what that refers to, whatever it is blocked for', () => {
+  it('keeps its contents and their references, whatever the reason of the block', () => {
     const shared = want('Config', 'shared', { config: {} });
     const key = want('ApiKey', 'old/bot', {
       scopes: ['logs.list'],
@@ -113,7 +113,7 @@ describe('a workspace that left the source', () => {
     ]);
   });
 
-  it('goes by a tombstone without being named', () => {
+  it('is deleted by a tombstone without being named', () => {
     const tombstone = want('Workspace', 'old', {}, { absent: true });
     const plan = planNaming([], [...others, tombstone]);
     expect(plan).toMatchObject({ blocked: [], changes: { length: 3 } });

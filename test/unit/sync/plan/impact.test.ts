@@ -1,4 +1,7 @@
-/** Guarantees that a plan tells what its changes reach: all that uses them, through others too, and nothing else. */
+/**
+ * Tests the impact of a plan: all direct and indirect users of the changed resources, and nothing
+ * else.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findAffected, type Impacts, summarizeImpact } from '../../../../src/sync/plan/impact.ts';
@@ -30,7 +33,7 @@ const key = (name: string, by: string | null, fields: Spec = {}) =>
 const guardrail = (name: string, fields: Spec = {}) =>
   want('Guardrail', `w/${name}`, { checks: [], ...fields });
 
-/** The plan from the first to the second, of a server that has applied the first. */
+/** The plan from the first to the second, for a server that has applied the first. */
 function planFrom(before: readonly DesiredResource[], after: readonly DesiredResource[]): Plan {
   const server = new ModelServer();
   server.apply(server.plan(setOf(before)));
@@ -48,7 +51,7 @@ const workspace = want('Workspace', 'w');
 const common = [workspace, config('a', ['g']), config('b', []), key('one', 'a'), key('two', 'b')];
 
 describe('the impact of a change', () => {
-  it('is what refers to it, and what refers to that', () => {
+  it('includes direct and indirect users', () => {
     const plan = planFrom([...common, guardrail('g')], [...common, guardrail('g', { deny: true })]);
     expect(reached(plan)).toEqual({ 'Guardrail/w/g': ['ApiKey/w/one', 'Config/w/a'] });
   });
@@ -80,7 +83,7 @@ describe('the impact of a change', () => {
     expect(all['UsageLimitPolicy/w/p']).toContain('ApiKey/w/two');
   });
 
-  it('goes from an integration over its servers, and not back from what is about others', () => {
+  it('follows an integration to its servers, and does not return through other resources', () => {
     const integration = (url: string) => want('McpIntegration', 'w/crm', { url });
     const server = want('McpServer', 'w/s', { mcp_integration_id: ref('McpIntegration/w/crm') });
     const before = [workspace, integration('https://a.example.com'), server];
@@ -88,7 +91,7 @@ describe('the impact of a change', () => {
     expect(reached(plan)).toEqual({ 'McpIntegration/w/crm': ['McpServer/w/s'] });
   });
 
-  it('is nothing where only the record of what was applied is renewed', () => {
+  it('is empty when only the record of the last apply changes', () => {
     const server = new ModelServer();
     server.apply(server.plan(setOf([...common, guardrail('g')])));
     const stored = server.find('Guardrail/w/g');
@@ -98,7 +101,7 @@ describe('the impact of a change', () => {
     expect(reached(plan)).toEqual({});
   });
 
-  it('is each user once, however they share; of a plan that changes nothing there is none', () => {
+  it('lists each user once for shared paths, and is absent for an empty plan', () => {
     const before = [...common, guardrail('g')];
     expect(findAffected(planFrom(before, before)).size).toBe(0);
     fc.assert(
@@ -117,7 +120,7 @@ describe('the impact of a change', () => {
   });
 });
 
-describe('the impact of a change is told', () => {
+describe('the report of an impact', () => {
   const plan = planFrom([...common, guardrail('g')], [...common, guardrail('g', { deny: true })]);
   const reported = (lastUses: ReadonlyMap<string, string | null>) => {
     const impacts: Impacts = new Map(

@@ -1,4 +1,7 @@
-/** Guarantees that what is wrong in one workspace leaves the others syncing, and that nothing is removed by mistake. */
+/**
+ * Checks that a fault in one workspace does not stop the others, and that nothing is removed by
+ * mistake.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { requireValidPart } from '../../../../src/commands/sources/valid-part.ts';
@@ -27,7 +30,7 @@ const config = (name: string, within: string | null, weight = 1): string =>
     within === null ? '' : `, workspace: ${within}`,
   );
 
-/** A file a workspace and resource, and one of the organisation. */
+/** One file for each workspace and resource, and one of the organisation. */
 const estate: Texts = {
   'org.yaml': config('shared', null),
   'sales/ws.yaml': workspace('sales'),
@@ -56,7 +59,7 @@ const reported = ({ changes, blocked }: Plan): string[] => [
 const without = (texts: Texts, ...paths: string[]): Texts =>
   Object.fromEntries(Object.entries(texts).filter(([path]) => !paths.includes(path)));
 
-describe('a workspace in which the source is wrong', () => {
+describe('a workspace with a fault in the source', () => {
   const others = {
     'support/a.yaml': config('a', 'support', 2),
     'support/c.yaml': config('c', 'support'),
@@ -86,7 +89,7 @@ describe('a workspace in which the source is wrong', () => {
   };
 
   it.each(Object.entries(wrongSpecs))(
-    'stays as it is for %s, and the others are synced, prunes and all',
+    'stays unchanged for %s; the others are synced, including prunes',
     async (_, text) => {
       const after = { ...without(estate, 'support/b.yaml', 'sales/b.yaml'), ...others };
       const plan = await planOf({ ...after, 'sales/a.yaml': text });
@@ -96,7 +99,7 @@ describe('a workspace in which the source is wrong', () => {
     },
   );
 
-  it('waits for a store that is out of reach, which is told once and is no invalid input', async () => {
+  it('waits for an unavailable store, which is reported once and is no invalid input', async () => {
     const lost = { code: 'secret-unreachable', message: 'the store is away', fix: 'wait' };
     const sources = { ...secrets, readValue: async () => lost };
     const places = ['x', 'y'].map((name) => `{namespace: n, name: ${name}, key: k}`);
@@ -157,13 +160,13 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
     },
   );
 
-  it('is that of what was applied from a file that cannot be read', async () => {
+  it('is the one of the applied resource when its file cannot be read', async () => {
     const plan = await planOf({ ...estate, ...others, 'sales/a.yaml': 'a: [' });
     expect(reported(plan)).toEqual(healthy);
     expect(plan.faults).toMatchObject([{ workspaces: ['sales'], unread: 'sales/a.yaml' }]);
   });
 
-  it('is held under its former name while it is renamed, with all that is in it', async () => {
+  it('is blocked under its former name with all its contents while it is renamed', async () => {
     const after = {
       ...estate,
       'sales/ws.yaml': `${workspace('trade', ', previousNames: [sales]')}x: 1\n`,
@@ -175,7 +178,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
     expect(reported(await planOf({ ...lost, 'sales/ws.yaml': 'a: [' }))).toEqual([]);
   });
 
-  it('is held under its former name also where only something in it is wrong', async () => {
+  it('is blocked under its former name also when only a resource in it is wrong', async () => {
     const after = {
       ...estate,
       'sales/ws.yaml': workspace('trade', ', previousNames: [sales]'),
@@ -185,7 +188,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
     expect(reported(await planOf(after))).toEqual([]);
   });
 
-  it('lets what refers to it go on with what is on the server, and holds what refers to what is not', async () => {
+  it('leaves references to live resources working, and blocks references to missing ones', async () => {
     const policy = (name: string, key: string): string =>
       manifest(
         'UsageLimitPolicy',
@@ -210,7 +213,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
     ]);
   });
 
-  it('is the whole source where no other is right, or where it is not clear which files count', async () => {
+  it('extends to the whole source when no other is valid, or when the relevant files are unclear', async () => {
     const broken = { ...without(estate, 'org.yaml'), 'support/a.yaml': 'x: [' };
     await expect(planOf({ 'all.yaml': Object.values(broken).join('---\n') })).rejects.toMatchObject(
       {
@@ -236,7 +239,7 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
 });
 
 describe('a scope of workspaces', () => {
-  it('is all that is compared, written and removed, and its guards count within it', async () => {
+  it('limits comparison, writes and removals, and the guards count within it', async () => {
     const after = {
       ...without(estate, 'support/b.yaml', 'sales/b.yaml', 'org.yaml'),
       'support/a.yaml': config('a', 'support', 2),
@@ -247,7 +250,7 @@ describe('a scope of workspaces', () => {
     expect(plan).toMatchObject({ owned: 3, desired: 2, unchanged: 1, faults: [] });
   });
 
-  it('is not stopped by what is wrong elsewhere, but removes nothing that may only be hidden there', async () => {
+  it('ignores faults elsewhere, but removes nothing that they may hide', async () => {
     const scope = new Set(['support']);
     const gone = without(estate, 'support/b.yaml');
     const wrong = {
@@ -263,7 +266,7 @@ describe('a scope of workspaces', () => {
     expect((await readDesired(sourceOf(unread), secrets, scope)).faults).toHaveLength(1);
   });
 
-  it('names a workspace that is there', async () => {
+  it('requires an existing workspace', async () => {
     await expect(planOf(estate, { scope: new Set(['suport']) })).rejects.toMatchObject({
       kind: 'invalidInput',
       message: expect.stringContaining('--workspace suport'),
@@ -315,7 +318,7 @@ it('keeps everything that a fault may hide, after any edit of any file in any la
         const at = Math.floor(change.at * text.length);
         texts[change.file] = text.slice(0, at) + change.added + text.slice(at + change.removed);
         const read = await readSource(sourceOf(sourceFrom(texts)), secrets);
-        // An edit that is no mistake may be meant, or tells of a whole manifest that it is gone.
+        // An edit without a fault may be intended, or remove a whole manifest.
         if (read.set.faults.length === 0) return;
         faulty += 1;
         const server = new ModelServer();

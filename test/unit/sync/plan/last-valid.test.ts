@@ -1,4 +1,7 @@
-/** Guarantees that what was last right in a workspace is kept there while the source is wrong in it, and nothing is removed. */
+/**
+ * Checks that the last valid state of a workspace is preserved while its source is wrong, and
+ * nothing is removed.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readDesired, readSource } from '../../../../src/sync/desired/desired.ts';
@@ -47,7 +50,7 @@ async function soundOf(texts: Texts): Promise<DesiredSet> {
   return { ...set, faults };
 }
 
-/** A server to which all of `before` was applied, and what it tells of a resource. */
+/** A server to which all of `before` was applied, and its view of a resource. */
 async function serverWith(before: Texts): Promise<{ server: ModelServer; before: DesiredSet }> {
   const server = new ModelServer();
   const { set } = await readDesired(sourceOf(before), secrets);
@@ -64,12 +67,12 @@ const reported = ({ changes, blocked }: Plan): string[] => [
   ...blocked.map(({ reason, id }) => `${reason} ${id}`),
 ];
 
-/** As somebody else would by hand. */
+/** Changes a resource like a manual edit. */
 function change(server: ModelServer, key: string, fields: Spec): void {
   Object.assign(server.find(key).spec, fields);
 }
 
-describe('where the source is wrong in a workspace', () => {
+describe('a workspace whose source is wrong', () => {
   it('restores the last valid state of that workspace, and applies new changes to the others', async () => {
     const { server, before } = await serverWith(estate);
     const now = await soundOf({
@@ -96,7 +99,9 @@ describe('where the source is wrong in a workspace', () => {
     const { 'sales/a.yaml': _, 'sales/key.yaml': __, ...rest } = estate;
     const now = await soundOf({ ...rest, 'sales/more.yaml': wrong });
     server.remove(server.find('Config/sales/a').id);
-    expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual(['create Config/sales/a']);
+    expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual([
+      'create Config/sales/a',
+    ]);
   });
 
   it('keeps a resource there that was last declared absent', async () => {
@@ -110,11 +115,13 @@ describe('where the source is wrong in a workspace', () => {
     expect(reported(planOf(fillFromLastValid(now, before!), server))).toEqual([]);
   });
 
-  it('holds for what was read from a file that cannot be read now', async () => {
+  it('applies to resources of a file that cannot be read now', async () => {
     const { server, before } = await serverWith(estate);
     change(server, 'Config/sales/a', { config: { targets: [{ weight: 5 }] } });
     const now = await soundOf({ ...estate, 'sales/a.yaml': 'a: [' });
-    expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual(['update Config/sales/a']);
+    expect(reported(planOf(fillFromLastValid(now, before), server))).toEqual([
+      'update Config/sales/a',
+    ]);
   });
 
   it.each([

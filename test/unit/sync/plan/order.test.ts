@@ -1,4 +1,7 @@
-/** Guarantees the order of changes: from references alone, removals last, circles told with their places. */
+/**
+ * Tests the order of changes: by references alone, removals last, cycles reported with their
+ * positions.
+ */
 import { describe, expect, it } from 'vitest';
 import { type Orderable, orderChanges } from '../../../../src/sync/plan/order.ts';
 
@@ -20,7 +23,7 @@ function order(...changes: Orderable[]): string[] {
 }
 
 describe('orderChanges', () => {
-  it('puts what is named before what names it, and ties by id', () => {
+  it('places a resource before its dependants, and breaks ties by id', () => {
     expect(
       order(
         change('d', 'create', { needs: ['b', 'c'] }),
@@ -31,13 +34,13 @@ describe('orderChanges', () => {
     ).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('deletes last and the other way round', () => {
+  it('deletes last and in reverse order', () => {
     expect(
       order(change('a', 'delete'), change('b', 'delete', { holds: ['a'] }), change('z', 'create')),
     ).toEqual(['z', 'b', 'a']);
   });
 
-  it('lets a reference go before what it named is deleted', () => {
+  it('removes a reference before its target is deleted', () => {
     const [first, second] = orderChanges([
       change('a', 'delete'),
       change('k', 'update', { holds: ['a'] }),
@@ -46,7 +49,7 @@ describe('orderChanges', () => {
     expect(second).toMatchObject({ change: { id: 'a' }, dependsOn: ['k'], last: true });
   });
 
-  it('does a removal early where a replacement waits for it', () => {
+  it('deletes early when a replacement waits for it', () => {
     const ordered = orderChanges([
       change('r', 'replace'),
       change('x', 'delete', { holds: ['r'] }),
@@ -59,7 +62,7 @@ describe('orderChanges', () => {
     ]);
   });
 
-  it('names the documents of a circle with their places, and nothing else', () => {
+  it('names the documents of a cycle with their positions, and nothing else', () => {
     const circle = (): unknown =>
       orderChanges([
         change('a', 'create', { needs: ['b'] }),

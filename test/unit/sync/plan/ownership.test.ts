@@ -1,4 +1,7 @@
-/** Guarantees whose a resource is: own, another owner's, nobody's, and what taking over may do. */
+/**
+ * Tests the ownership of resources: own, another owner's or unmanaged, and the effect of a
+ * takeover.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
@@ -21,7 +24,7 @@ describe('an unmanaged twin', () => {
     ]);
   });
 
-  it('is known by its title or slug', () => {
+  it('matches by its title or slug', () => {
     server.seed('McpIntegration', 'CRM', { slug: 'crm' });
     const fields = { name: 'Something else', slug: 'crm' };
     expect(server.plan(setOf([want('McpIntegration', 'x', fields)])).blocked).toHaveLength(1);
@@ -31,7 +34,7 @@ describe('an unmanaged twin', () => {
     expect(server.plan(setOf([free])).changes).toHaveLength(1);
   });
 
-  it('is adopted with its id when told to, and with it what refers to it', () => {
+  it('is adopted with its id on request, together with its dependants', () => {
     const ws = server.seed('Workspace', 'support', {});
     const config = server.seed('Config', 'routing', { config: {} }, ws.id);
     const desired = setOf([
@@ -56,7 +59,7 @@ describe('an unmanaged twin', () => {
     expect(plan.blocked[0]?.message).toContain('several unmanaged');
   });
 
-  it('is never replaced: a fixed field that differs blocks it', () => {
+  it('is never replaced: a different fixed field blocks it', () => {
     server.seed('Guardrail', 'g', { checks: [], target: 'mcp_tools' });
     const plan = server.plan(setOf([want('Guardrail', 'g', { checks: [], target: 'llm' })]), {
       takeOwnership: true,

@@ -1,4 +1,4 @@
-/** Guarantees the laws of sync for generated estates, changes and drift. */
+/** Checks the laws of sync for generated estates, changes and drift. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
@@ -11,7 +11,7 @@ import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
 const runs = { numRuns: 300 };
 
-/** One workspace's worth of resources, each there or not and with some of its fields. */
+/** Resources of one workspace, each present or absent and with some of its fields. */
 interface Estate {
   readonly workspaces: readonly WorkspaceContent[];
 }
@@ -122,7 +122,7 @@ function defined(fields: Record<string, SpecJson | undefined>): Spec {
   );
 }
 
-/** What other hands do on the server: overwrite fields, add keys to documents, delete, create. */
+/** Changes by others on the server: overwrite fields, add keys to documents, delete, create. */
 const drift = fc.array(
   fc.record({ pick: fc.nat(), how: fc.constantFrom('field', 'document', 'remove', 'add') }),
   { maxLength: 4 },
@@ -221,7 +221,7 @@ describe('for any estate, any earlier estate and any drift', () => {
           .map(({ resource }) => ({ ...resource, spec: reversed(resource.spec) as Spec }));
         const one = server.plan(setOf(straight));
         const two = server.plan(setOf(turned));
-        // `toEqual` overlooks the order of keys only.
+        // `toEqual` ignores the order of keys only.
         expect(reported(two)).toEqual(reported(one));
       }),
       runs,

@@ -1,4 +1,4 @@
-/** Guarantees the three-way comparison: which change a plan names for every combination of the three sides. */
+/** Tests the three-way comparison: the planned change for every combination of the three sides. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
 import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
@@ -39,7 +39,7 @@ describe('the three-way table', () => {
     expect(summary(server.plan(setOf([workspace, key()])))).toEqual([]);
   });
 
-  it('does nothing where source and server agree', () => {
+  it('plans nothing where source and server agree', () => {
     applied(workspace, key({ description: 'a' }));
     const plan = server.plan(setOf([workspace, key({ description: 'a' })]));
     expect(summary(plan)).toEqual([]);
@@ -58,7 +58,7 @@ describe('the three-way table', () => {
     ]);
   });
 
-  it('calls it drift where the server has changed and the source has not', () => {
+  it('reports drift where the server has changed and the source has not', () => {
     applied(workspace, key({ description: 'a' }));
     server.find('ApiKey/support/bot').spec.description = 'by hand';
     expect(summary(server.plan(setOf([workspace, key({ description: 'a' })])))).toEqual([
@@ -85,7 +85,7 @@ describe('the three-way table', () => {
     expect(server.find('ApiKey/support/bot').spec).not.toHaveProperty('description');
   });
 
-  it('records a field that already is as wanted, so that removing it later resets it', () => {
+  it('records a field that already has the desired value, so that removing it later resets it', () => {
     applied(workspace, key());
     server.find('ApiKey/support/bot').spec.description = 'a';
     expect(summary(server.plan(setOf([workspace, key({ description: 'a' })])))).toEqual([
@@ -130,7 +130,7 @@ describe('actions', () => {
     ]);
   });
 
-  it('replaces where a fixed field differs', () => {
+  it('replaces a resource where a fixed field differs', () => {
     applied(workspace, key());
     const id = server.find('ApiKey/support/bot').id;
     const changed = key({ user_id: '6fd43ed1-0b5e-4c8e-a6f7-0a8ba3c9e111' });
@@ -140,14 +140,14 @@ describe('actions', () => {
     expect(server.resources).toHaveLength(2);
   });
 
-  it('refuses to replace what is protected', () => {
+  it('rejects the replacement of a protected resource', () => {
     applied(workspace, key({}, { protected: true }));
     const plan = server.plan(setOf([workspace, key({ sub_type: 'user' }, { protected: true })]));
     expect(plan.changes).toEqual([]);
     expect(plan.blocked).toMatchObject([{ id: 'ApiKey/support/bot', reason: 'protected' }]);
   });
 
-  it('refuses to replace what others refer to, and says who', () => {
+  it('rejects the replacement of a referenced resource, and names its users', () => {
     const guardrail = (target: string) => want('Guardrail', 'support/pii', { target, checks: [] });
     const config = want('Config', 'support/routing', {
       config: { input_guardrails: [{ $ref: 'Guardrail/support/pii' }] },
@@ -159,7 +159,7 @@ describe('actions', () => {
     expect(plan.blocked[0]?.message).toContain('Config/support/routing');
   });
 
-  it('deletes what left the source, users before what they use', () => {
+  it('deletes resources that left the source, users before what they use', () => {
     const config = want('Config', 'support/routing', { config: {} });
     const bound = key({ defaults: { config_id: { $ref: 'Config/support/routing' } } });
     applied(workspace, config, bound);
@@ -171,7 +171,7 @@ describe('actions', () => {
     ]);
   });
 
-  it('keeps what asks to be retained, and what it refers to', () => {
+  it('keeps a resource with the retain policy, and what it refers to', () => {
     applied(workspace, key({}, { onRemoval: 'retain' }));
     const plan = server.plan(setOf([]));
     expect(plan.changes.map(({ action, id }) => [action, id])).toEqual([
@@ -180,7 +180,7 @@ describe('actions', () => {
     expect(plan.blocked).toMatchObject([{ id: 'Workspace/support', reason: 'in-use' }]);
   });
 
-  it('never deletes what was protected when it left the source', () => {
+  it('never deletes a resource that was protected when it left the source', () => {
     applied(workspace, key({}, { protected: true }));
     const plan = server.plan(setOf([workspace]));
     expect(plan.changes).toEqual([]);
@@ -189,7 +189,7 @@ describe('actions', () => {
     expect(server.plan(setOf([workspace])).changes.map(({ action }) => action)).toEqual(['delete']);
   });
 
-  it('deletes by tombstone without calling it a prune', () => {
+  it('deletes by tombstone without counting a prune', () => {
     applied(workspace, key());
     const plan = server.plan(setOf([workspace, key({}, { absent: true })]), { prune: false });
     expect(plan.changes.map(({ action, prune }) => [action, prune])).toEqual([['delete', false]]);
@@ -197,12 +197,12 @@ describe('actions', () => {
     expect(server.plan(setOf([workspace, key({}, { absent: true })])).changes).toEqual([]);
   });
 
-  it('leaves what left the source alone with prune off', () => {
+  it('keeps resources that left the source when prune is off', () => {
     applied(workspace, key());
     expect(server.plan(setOf([]), { prune: false }).changes).toEqual([]);
   });
 
-  it('waits with whatever refers to a missing External, and says what is missing', () => {
+  it('waits with all dependants of a missing External, and reports what is missing', () => {
     const external = {
       identity: { kind: 'Workspace', workspace: null, name: 'support' } as const,
       position: { file: 'x.yaml', line: 3, column: 1 },
@@ -225,7 +225,7 @@ describe('actions', () => {
       lookup,
     });
 
-    it('leads to what has the name in its workspace, be that itself found by name', () => {
+    it('resolves to the resource of the name in its workspace, which may itself be found by name', () => {
       for (const name of ['Help', 'Sales']) {
         const { id } = server.seed('Workspace', name, {});
         server.seed('Config', 'Main', { config: {} }, id);
@@ -264,7 +264,7 @@ describe('actions', () => {
     });
   });
 
-  it('hints at previousNames when a resource leaves and an equal one comes', () => {
+  it('suggests previousNames when a resource leaves and an equal one appears', () => {
     applied(workspace, key());
     const renamed = want('ApiKey', 'support/bot2', { ...key().spec, name: 'bot2' });
     const { warnings } = server.plan(setOf([workspace, renamed]));
@@ -324,7 +324,7 @@ describe('renames', () => {
 });
 
 describe('comparison', () => {
-  it('takes lists without order as sets, and others in order', () => {
+  it('compares lists without order as sets, and others in order', () => {
     applied(workspace, key({ scopes: ['logs.view', 'mcp.invoke'] }));
     const turned = setOf([workspace, key({ scopes: ['mcp.invoke', 'logs.view'] })]);
     expect(server.plan(turned).changes).toEqual([]);
@@ -347,13 +347,13 @@ describe('comparison', () => {
       { expires_at: '2027-03-31T02:00:00+02:00' },
       '2027-03-31T00:00:00.000Z',
     ],
-  ])('sees no difference in %s', (_, fields, stored) => {
+  ])('finds no difference in %s', (_, fields, stored) => {
     applied(workspace, key(fields));
     server.find('ApiKey/support/bot').spec.expires_at = stored;
     expect(server.plan(setOf([workspace, key(fields)])).changes).toEqual([]);
   });
 
-  it.each([[null], [[]], [{}]])('takes %j and not set for the same', (empty) => {
+  it.each([[null], [[]], [{}]])('treats %j as unset', (empty) => {
     applied(workspace, key({ alert_emails: empty, usage_limits: empty }));
     delete server.find('ApiKey/support/bot').spec.alert_emails;
     server.find('ApiKey/support/bot').spec.usage_limits = null;
@@ -362,7 +362,7 @@ describe('comparison', () => {
     ).toEqual([]);
   });
 
-  it('owns a verbatim document whole: a key added by hand is drift', () => {
+  it('owns a verbatim document completely: a key added by hand is drift', () => {
     const config = want('Config', 'support/routing', { config: { retry: { attempts: 2 } } });
     applied(workspace, config);
     server.find('Config/support/routing').spec.config = { retry: { attempts: 2 }, cache: {} };
@@ -380,7 +380,7 @@ describe('comparison', () => {
     });
   });
 
-  it('takes an id or slug written literally for the resource it names', () => {
+  it('treats a literal id or slug as the resource it names', () => {
     applied(workspace, want('Config', 'support/routing', { config: {} }));
     const { id } = server.find('Config/support/routing');
     const literal = setOf([

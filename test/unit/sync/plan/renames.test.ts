@@ -1,10 +1,13 @@
-/** Guarantees of names given up and taken anew in one source: one resource each, in an order that never meets itself, once. */
+/**
+ * Tests names that are freed and reused in one source: one resource per name, without a collision
+ * at any step.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesiredResource } from '../../../../src/sync/resources/resource-set.ts';
 import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
-/** `bot-legacy: bot` is a manifest of the first name that was once called as the second. */
+/** `bot-legacy: bot` is a manifest of the first name whose previous name is the second. */
 function manifests(...names: (string | readonly [name: string, ...previous: string[]])[]) {
   return setOf(
     names.map((one) => {
@@ -26,7 +29,7 @@ function idsOf(server: ModelServer): Record<string, string> {
   );
 }
 
-/** Applies, and looks after each step that no two resources have one name. */
+/** Applies the changes, and checks after each step that no two resources share a name. */
 function apply(server: ModelServer, set: ReturnType<typeof manifests>): string[] {
   const plan = server.plan(set);
   server.apply(plan, () => {
@@ -37,7 +40,7 @@ function apply(server: ModelServer, set: ReturnType<typeof manifests>): string[]
 }
 
 describe('a name', () => {
-  it('goes to the new resource, and the old one to who says that it was called so', () => {
+  it('goes to the new resource, and the old resource follows its previousNames', () => {
     const { server, ids } = serverWith('bot');
     const wanted = manifests(['bot-legacy', 'bot'], 'bot');
     expect(apply(server, wanted)).toEqual(['update bot-legacy', 'create bot']);
@@ -54,7 +57,7 @@ describe('a name', () => {
     expect(apply(server, wanted)).toEqual([]);
   });
 
-  it('stays where it is once the rename is done, also when the renamed one has been deleted', () => {
+  it('stays after the rename, also when the renamed resource has been deleted', () => {
     const { server } = serverWith('bot');
     const wanted = manifests(['bot-legacy', 'bot'], 'bot');
     apply(server, wanted);
@@ -64,7 +67,7 @@ describe('a name', () => {
     expect(idsOf(server).bot).toBe(bot);
   });
 
-  it('is not taken from a wanted resource by a tombstone', () => {
+  it('is not freed by a tombstone while another manifest declares it', () => {
     const { server, ids } = serverWith('bot');
     const gone: DesiredResource = want(
       'ApiKey',
@@ -85,7 +88,7 @@ describe('a name', () => {
     expect(idsOf(server)).toEqual({ agent: ids.bot });
   });
 
-  it('is taken by one manifest whatever they say, and what comes of it is final', () => {
+  it('belongs to one manifest in any combination, and the result is stable', () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
     const manifest = fc.tuple(name, fc.uniqueArray(name, { maxLength: 2 }));
     const sources = fc.uniqueArray(manifest, { maxLength: 5, selector: ([own]) => own });
@@ -100,7 +103,7 @@ describe('a name', () => {
         apply(server, wanted);
         const after = idsOf(server);
         expect(Object.keys(after).toSorted()).toEqual(source.map(([own]) => own).toSorted());
-        // A resource goes on under its own name, or under that of a manifest that says so.
+        // A resource keeps its own name, or gets that of a manifest that claims it.
         for (const [old, id] of Object.entries(ids)) {
           const now = Object.entries(after).find(([, other]) => other === id)?.[0];
           const heir = source.find(([own]) => own === now);

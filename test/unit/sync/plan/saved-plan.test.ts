@@ -1,4 +1,4 @@
-/** Guarantees that a saved plan is whole, of its makers, in time, and holds nothing that has to be kept secret. */
+/** Tests saved plans: intact, authentic, within their lifetime, and without secrets. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../../../src/failure.ts';
@@ -79,7 +79,7 @@ describe('a saved plan', () => {
     expect(() => judge(text)).not.toThrow();
   });
 
-  it('is made and proven by nobody who may not write for the owner', () => {
+  it('is created and verified only by accounts that may write for the owner', () => {
     expect(refusalOf(() => savedPlanText(plan, withKey(null), options))?.message).toContain(
       'saving a plan needs credentials that may apply it',
     );
@@ -90,7 +90,7 @@ describe('a saved plan', () => {
     }
   });
 
-  it('ends when it says, to the millisecond', () => {
+  it('expires at its time, to the millisecond', () => {
     const saved = parseSavedPlan(text, 'x.plan');
     expect(() => assertApplicable(saved, { ...here, now: day - 1 })).not.toThrow();
     const refusal = refusalOf(() => assertApplicable(saved, { ...here, now: day }));

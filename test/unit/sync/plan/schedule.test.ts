@@ -1,4 +1,6 @@
-/** Guarantees of the order in which a plan is carried out: nothing before what it needs, everything once, in few sets. */
+/**
+ * Tests the schedule of a plan: nothing before its dependencies, everything once, in few batches.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Schedule } from '../../../../src/sync/apply/schedule.ts';
@@ -8,9 +10,10 @@ type Facts = Pick<PlannedChange, 'action' | 'dependsOn' | 'last'> & { readonly k
 
 function changesOf(facts: readonly Facts[]): PlannedChange[] {
   return facts.map(({ kind, ...rest }, at) => ({
-    ...({ ...rest, identity: { kind, workspace: null, name: `${at}` } } as PlannedChange),
+    ...rest,
+    identity: { kind, workspace: null, name: `${at}` },
     id: `${at}`,
-  }));
+  })) as PlannedChange[];
 }
 
 const create = (dependsOn: readonly string[]): Facts => ({
@@ -20,7 +23,7 @@ const create = (dependsOn: readonly string[]): Facts => ({
   dependsOn,
 });
 
-/** Carries everything out with so many sets under way, of which the one that `choose` names ends next. */
+/** Executes everything with so many batches in flight; `choose` names the one that ends next. */
 function carryOut(
   changes: readonly PlannedChange[],
   size: number,
@@ -53,7 +56,7 @@ function carryOut(
 }
 
 describe('a schedule', () => {
-  it('starts everything once, after what it needs, and removals after all else', () => {
+  it('starts everything once, after its dependencies, and removals last', () => {
     const fact = (count: number) =>
       fc.record({
         kind: fc.constantFrom('Config', 'ApiKey'),
@@ -67,7 +70,7 @@ describe('a schedule', () => {
       fc.tuple(...seeds.map((_, at) => fact(at))).map((facts) =>
         facts.map((one, at) => {
           const dependsOn = at === 0 ? [] : one.dependsOn;
-          // What is no last one waits for none.
+          // Only the last entries wait for others.
           return {
             ...one,
             dependsOn: one.last ? dependsOn : dependsOn.filter((id) => !facts[Number(id)]!.last),
@@ -100,7 +103,7 @@ describe('a schedule', () => {
     );
   });
 
-  it('makes few sets of a large plan, however many sets are under way', () => {
+  it('forms few batches of a large plan, however many are in flight', () => {
     const workspaces = Array.from({ length: 50 }, () => create([]));
     const configs = Array.from({ length: 2950 }, (_, at) => create([String(at % 50)]));
     const keys = Array.from({ length: 7000 }, (_, at) =>

@@ -1,4 +1,7 @@
-/** Guarantees that a plan shows every difference, for any two specs of any kind, as text, Markdown and JSON. */
+/**
+ * Checks that a plan shows every difference between any two specs of any kind, as text, Markdown
+ * and JSON.
+ */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
@@ -71,7 +74,7 @@ const { value: anyValue } = fc.letrec<{ value: SpecJson }>((tie) => ({
   ),
 })) as { value: fc.Arbitrary<SpecJson> };
 
-/** Edits: each takes a value and makes another of it, mostly near the first. */
+/** Edits that turn a value into another, mostly a similar one. */
 const edit = fc.record({ how: fc.nat({ max: 7 }), at: fc.nat({ max: 9 }), value: anyValue });
 
 function edited(
@@ -120,7 +123,7 @@ function specs(kind: KindName): fc.Arbitrary<{ live: Spec; desired: Spec }> {
     });
 }
 
-/** Single values of a spec as text; what holds nothing is none. */
+/** Single values of a spec as text; empty ones are left out. */
 function valuesIn(value: SpecJson | undefined): string[] {
   if (value === undefined || value === null || value === '') return [];
   if (typeof value !== 'object') return [JSON.stringify(value)];
@@ -131,7 +134,10 @@ function countOf(list: readonly string[], member: string): number {
   return list.filter((one) => one === member).length;
 }
 
-/** An entry has shifted, and what goes inside of it has a place in the live list alone. */
+/**
+ * Lists in which an entry has moved, so that its inner fields have a position in the live list
+ * alone.
+ */
 const shiftedLists: Partial<Record<KindName, [{ live: Spec; desired: Spec }][]>> = {
   Workspace: [
     [
@@ -151,15 +157,18 @@ const shiftedLists: Partial<Record<KindName, [{ live: Spec; desired: Spec }][]>>
   ],
 };
 
-interface Planned {
+interface GeneratedPlan {
   readonly kind: KindName;
   readonly live: Spec;
   readonly desired: Spec;
   readonly plan: Plan;
 }
 
-/** What holds of every plan; all are asked of the same ones, because making those is most of the work. */
-const laws: Readonly<Record<string, (planned: Planned) => void>> = {
+/**
+ * The laws of every plan; all are checked on the same plans, because creating those takes most of
+ * the time.
+ */
+const laws: Readonly<Record<string, (planned: GeneratedPlan) => void>> = {
   'there is a plan exactly if they differ in meaning': ({ kind, live, desired, plan }) => {
     const differs = JSON.stringify(meaning(kind, live)) !== JSON.stringify(meaning(kind, desired));
     expect(linesOf(plan).some(({ isRecord }) => !isRecord)).toBe(differs);

@@ -1,4 +1,4 @@
-/** Guarantees how plans and outcomes read: text, colour, Markdown, JSON, and the table by kind. */
+/** Tests the reports of plans and outcomes: text, colour, Markdown, JSON, and the table by kind. */
 import { describe, expect, it } from 'vitest';
 import type { AppliedItem, ApplyReport } from '../../../../src/sync/apply/apply.ts';
 import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
@@ -44,7 +44,7 @@ function mixedPlan(): Plan {
 }
 
 describe('textReport', () => {
-  it('shows symbol, identity, place, field by field from and to, and a summary', () => {
+  it('shows symbol, identity, position, old and new value of each field, and a summary', () => {
     expect(plain(resultOf(mixedPlan()))).toBe(`\
 ~ update ApiKey/support/bot  drift, ApiKey.yaml:1:1
     - spec.alertEmails[0]: "x@example.com"  (goes back to nobody)
@@ -58,14 +58,14 @@ Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
 `);
   });
 
-  it('colours only when asked to', () => {
+  it('colours only on request', () => {
     expect(forTerminal(textReport(resultOf(mixedPlan())), { color: true })).toContain(
       '\u001b[32m+ create',
     );
     expect(plain(resultOf(mixedPlan()))).not.toContain('\u001b');
   });
 
-  it('lets no control character of a name or value through to the terminal', () => {
+  it('escapes every control character of a name or value', () => {
     const server = new ModelServer();
     const plan = server.plan(
       setOf([want('Workspace', 'w', { description: 'a\u001b[2Jb\u009bc\u202ed' })]),
@@ -80,7 +80,7 @@ Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
     expect(plain(resultOf(plan)).length).toBeLessThan(500);
   });
 
-  it('tells what failed with its place, and what was not tried', () => {
+  it('shows failures with their position, and what was not tried', () => {
     const plan = mixedPlan();
     const item = (at: number, status: AppliedItem['status'], message: string | null) => {
       const { id, action, identity, position } = plan.changes[at]!;
@@ -104,7 +104,7 @@ Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
 });
 
 describe('markdownReport', () => {
-  it('keeps the fences closed whatever the values hold, and everything unknown within them', () => {
+  it('keeps fenced blocks closed for any value, with all untrusted text inside', () => {
     const server = new ModelServer();
     const desired = setOf([want('Workspace', 'w', { description: '```\n# x' })]);
     const text = markdownReport(resultOf(server.plan(desired), { warnings: ['<b> | `x`'] }));
@@ -122,7 +122,7 @@ describe('markdownReport of a large plan', () => {
     ['many long lines', 600, '`'.repeat(5000)],
     ['texts of many lines', 12, '한 ```\n</details>@team\n'.repeat(3000)],
     ['one change of nothing but what must be spelt out', 1, '\u200b'.repeat(90_000)],
-  ])('stays below 60 kB with %s, and says how many changes are missing', (_, count, text) => {
+  ])('stays below 60 kB with %s, and states how many changes are missing', (_, count, text) => {
     const server = new ModelServer();
     const plan = server.plan(workspaces(count, text));
     const warnings = Array.from({ length: 500 }, () => `w ${text.slice(0, 500)}`);
@@ -149,7 +149,7 @@ describe('markdownReport of a large plan', () => {
     expect(outside.join()).not.toContain('@team');
   });
 
-  it('leaves out what loosens or deletes last', () => {
+  it('leaves out loosening and deleting changes last', () => {
     const server = new ModelServer();
     const guardrail = want('Guardrail', 'g', { checks: [{ id: 'a' }] });
     server.apply(server.plan(setOf([guardrail])));
@@ -180,7 +180,7 @@ describe('values', () => {
     ['of half a character', 'a\ud83d', 'a\ud83c'],
     ['of controls', 'a\u001b', 'a\u009b'],
     ['with other ends of lines', 'a\nb', 'a\r\nb'],
-  ])('%s are shown apart', (_, before, after) => {
+  ])('distinguishes %s', (_, before, after) => {
     const [, from, to] = / spec\.description.*: (".*) → (".*)$/m.exec(textOf(before, after)) ?? [];
     expect(from).toBeDefined();
     const forEyes = (text = ''): string => text.normalize('NFKD').replaceAll(/\p{M}/gu, '');

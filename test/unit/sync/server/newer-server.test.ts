@@ -1,4 +1,4 @@
-/** Guarantees that what a newer server tells stops no older client, and that the client touches none of it. */
+/** Checks that data of a newer server neither stops nor is changed by an older client. */
 import { expect, it } from 'vitest';
 import { Snapshot } from '../../../../src/model/kinds/snapshot.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
@@ -73,7 +73,7 @@ it.each([null, 'text', { resources: 1 }, { resources: [1, { kind: 2 }] }])(
   },
 );
 
-it('is left out below the top of a spec as well, but not of a document that may hold anything', async () => {
+it('is left out below the top of a spec as well, but not in a free-form document', async () => {
   const limit = { type: 'requests', unit: 'rpm', value: 5 };
   const key = {
     name: 'k',

@@ -1,4 +1,7 @@
-/** Guarantees how many requests are under way: up by one a good round, halved by strain, never above the limit. */
+/**
+ * Tests the number of concurrent requests: plus one after a good round, halved by overload, never
+ * above the limit.
+ */
 import { describe, expect, it } from 'vitest';
 import { RequestPace } from '../../../../src/sync/server/request-pace.ts';
 
@@ -8,7 +11,7 @@ function gate(): { wait: () => Promise<void>; open: () => void } {
 }
 
 describe('Pace', () => {
-  it('lets no more than its limit run at once, and serves in order', async () => {
+  it('runs no more than its limit at once, in order', async () => {
     const pace = new RequestPace({ start: 2, max: 2 });
     const gates = [gate(), gate(), gate()];
     const started: number[] = [];
@@ -27,7 +30,7 @@ describe('Pace', () => {
     await Promise.all(all);
   });
 
-  it('grows by one after a full round of good answers, up to its maximum', () => {
+  it('grows by one after a full round of good responses, up to its maximum', () => {
     const pace = new RequestPace({ start: 4, max: 6 });
     for (let good = 0; good < 4; good += 1) pace.report(false);
     expect(pace.limit).toBe(5);
@@ -35,7 +38,7 @@ describe('Pace', () => {
     expect(pace.limit).toBe(6);
   });
 
-  it('halves at any sign of strain, down to one', () => {
+  it('halves at any sign of overload, down to one', () => {
     const pace = new RequestPace({ start: 8, max: 16 });
     pace.report(true);
     expect(pace.limit).toBe(4);
@@ -43,7 +46,7 @@ describe('Pace', () => {
     expect(pace.limit).toBe(1);
   });
 
-  it('lets whoever waits leave when the signal is aborted, and keeps its places', async () => {
+  it('removes waiting work when the signal is aborted, and keeps its slots', async () => {
     const pace = new RequestPace({ start: 1, max: 1 });
     const first = gate();
     const running = pace.take(first.wait);
@@ -57,7 +60,7 @@ describe('Pace', () => {
     await expect(pace.take(async () => 'ran', controller.signal)).rejects.toThrow('stop');
   });
 
-  it('gives the place back when the work fails', async () => {
+  it('frees the slot when the work fails', async () => {
     const pace = new RequestPace({ start: 1, max: 1 });
     await expect(pace.take(() => Promise.reject(new Error('x')))).rejects.toThrow('x');
     expect(await pace.take(async () => 1)).toBe(1);

@@ -1,4 +1,7 @@
-/** Guarantees of the kept snapshot: whole or not there, its account's own, unreadable to others, and never in the way. */
+/**
+ * Tests the cached snapshot: complete or absent, bound to its account, unreadable to others, and
+ * never blocking.
+ */
 import { randomBytes } from 'node:crypto';
 import {
   mkdtempSync,
@@ -50,7 +53,7 @@ const cacheOf = (changes: Partial<SnapshotCacheKey> = {}): LiveSnapshotCache =>
 const files = (): string[] => readdirSync(folder).map((name) => join(folder, name));
 
 describe('a cached snapshot', () => {
-  it('is had back by the next run, readable by its user only and sealed', async () => {
+  it('is read by the next run, encrypted and accessible to its user only', async () => {
     const stored = snapshot();
     await cacheOf().keep(stored);
     expect(await cacheOf().read()).toEqual(stored);
@@ -62,7 +65,7 @@ describe('a cached snapshot', () => {
     expect(readFileSync(path!).includes('W/"one"')).toBe(false);
   });
 
-  it('is judged again by the next run where this version did not find it whole', async () => {
+  it('is verified again by the next run when this run could not prove it', async () => {
     await cacheOf().keep({ ...snapshot(), isProven: false });
     expect((await cacheOf().read())?.isProven).toBe(false);
   });
@@ -74,7 +77,7 @@ describe('a cached snapshot', () => {
     { view: 'own' },
     { path: '/snapshot?owner=platform&named=one' },
     { clientSecret: new Secret('another', 'test') },
-  ])('is another for %j, also under the name of the first', async (changes) => {
+  ])('is separate for %j, even under the file name of the first', async (changes) => {
     await cacheOf().keep(snapshot());
     const [first] = files();
     const other = cacheOf(changes);
@@ -87,7 +90,7 @@ describe('a cached snapshot', () => {
     expect(await cacheOf().read()).toBeNull();
   });
 
-  it('counts as not there wherever a byte of it is changed, cut off or added', async () => {
+  it('is ignored when any byte is changed, cut off or added', async () => {
     await cacheOf().keep(snapshot());
     const [path] = files();
     const whole = readFileSync(path!);
@@ -107,7 +110,7 @@ describe('a cached snapshot', () => {
     expect(await cacheOf().read()).not.toBeNull();
   });
 
-  it('is no link, folder or file of any size', async () => {
+  it('is neither a link, a folder nor a file of unlimited size', async () => {
     await cacheOf().keep(snapshot());
     const [path] = files();
     renameSync(path!, join(home, 'elsewhere'));
@@ -119,14 +122,14 @@ describe('a cached snapshot', () => {
     expect(await cacheOf().read()).toBeNull();
   });
 
-  it('is one of those that many wrote at once, whole', async () => {
+  it('is one complete version after concurrent writes', async () => {
     const all = Array.from({ length: 20 }, (_, at) => snapshot(`W/"${at}"`));
     await Promise.all(all.map((one) => cacheOf().keep(one)));
     expect(all).toContainEqual(await cacheOf().read());
     expect(files()).toHaveLength(1);
   });
 
-  it('is kept again after a run that died while it wrote, once that is long ago', async () => {
+  it('is written again after a run died during its write, some time later', async () => {
     await cacheOf().keep(snapshot());
     const unfinished = `${files()[0]}.new`;
     writeFileSync(unfinished, 'half');
@@ -138,7 +141,7 @@ describe('a cached snapshot', () => {
     expect(files()).toHaveLength(1);
   });
 
-  it('is nothing where nothing can be written, nor of what is quickly sent again', async () => {
+  it('is absent where nothing can be written, and for what is quickly transferred', async () => {
     writeFileSync(folder, 'a file');
     await cacheOf().keep(snapshot());
     expect(await cacheOf().read()).toBeNull();

@@ -1,4 +1,7 @@
-/** Guarantees how new files come to be on disk together: each is closed, and none counts as safe beside one that failed. */
+/**
+ * Checks that new files are flushed together: each is closed, and no file is reported safe when
+ * another flush failed.
+ */
 import {
   fstatSync,
   mkdtempSync,
@@ -25,7 +28,7 @@ function written(name: string): number {
   return file;
 }
 
-/** The number alone says nothing: another file may have been given it. */
+/** Compares the name, because the number may have been reused for another file. */
 function isOpen(file: number, name: string): boolean {
   try {
     return fstatSync(file).ino === statSync(join(folder, name)).ino;
@@ -40,7 +43,7 @@ const endOf = (work: Promise<void>): Promise<string> =>
     ({ code }: NodeJS.ErrnoException) => code ?? '',
   );
 
-it('files of one folder that are flushed at once are all there and closed', async () => {
+it('flushes and closes concurrent files of one folder', async () => {
   const flushes = new FileFlushes();
   const names = ['one', 'two', 'three'];
   const files = names.map(written);

@@ -1,8 +1,11 @@
-/** Guarantees that work which many ask for at once is done once for all of them, after the last of them has asked. */
+/**
+ * Checks that concurrent requests for the same work share one run, which starts after the last
+ * request.
+ */
 import { expect, it } from 'vitest';
 import { SharedWork } from '../../../../src/sync/sinks/shared-work.ts';
 
-/** Work that ends when it is told to; each run yields its number. */
+/** Work that ends on command; each run yields its number. */
 function openWork() {
   const runs: { subject: string; end: (error?: Error) => void }[] = [];
   const work = new SharedWork<number>((subject) => {
@@ -14,7 +17,7 @@ function openWork() {
   return { work, runs };
 }
 
-/** What has been asked for is begun in a later turn. */
+/** Requested work starts in a later turn of the event loop. */
 const begun = () => new Promise((resolve) => setImmediate(resolve));
 
 it('shares one run among callers while none is running', async () => {
@@ -63,7 +66,7 @@ it('fails for all callers of a failed run, and starts a new run afterwards', asy
   expect(await next).toBe(2);
 });
 
-it('subjects wait for nothing of each other', async () => {
+it('keeps the work of different subjects independent', async () => {
   const { work, runs } = openWork();
   const [one, two] = [work.run('a'), work.run('b')];
   await begun();

@@ -1,4 +1,4 @@
-/** Guarantees that a watched folder is read when it has changed, however it changed, and not else. */
+/** Checks that a watched folder is read after any change, and only then. */
 import {
   linkSync,
   mkdirSync,
@@ -20,7 +20,7 @@ const hourMs = 3_600_000;
 let home: string;
 let root: string;
 let reads: number;
-/** Late enough for what was just written to count as settled. */
+/** Late enough for a recent write to count as settled. */
 let now: number;
 let look: FolderLook;
 
@@ -56,7 +56,7 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-describe('a look', () => {
+describe('a scan', () => {
   it('reads an unchanged file once, also in a full scan', () => {
     const first = look.digest();
     for (let at = 0; at < 50; at += 1) {
@@ -85,7 +85,7 @@ describe('a look', () => {
     ['removing a file', () => rmSync(join(root, 'team/b.yaml'))],
     ['renaming a file over another', () => renameSync(join(root, 'a.yaml'), join(root, 'z.yaml'))],
     ['adding rules', () => write('.gatewrightignore', 'team/\n')],
-  ])('notices %s before everything is looked at again', async (_, change) => {
+  ])('notices %s before the full scan', async (_, change) => {
     look.digest();
     change();
     await eventually(() => {
@@ -94,7 +94,7 @@ describe('a look', () => {
     });
   });
 
-  it('notices in time what nobody tells of: a write through another name of the file', () => {
+  it('notices changes without an event in time: a write through another name of the file', () => {
     const other = join(home, 'other.yaml');
     linkSync(join(root, 'a.yaml'), other);
     look.digest();

@@ -1,4 +1,4 @@
-/** Guarantees which files of a folder are read, and that nothing outside it is. */
+/** Tests which files of a folder are read, and that nothing outside it is. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -32,12 +32,12 @@ it('reads YAML and JSON of all subfolders in the order of their paths', async ()
   expect(await pathsOf()).toEqual(['B.yaml', 'a/b/c.JSON', 'a/z.yaml', 'b.yml']);
 });
 
-it('leaves out hidden files and folders and installed packages', async () => {
+it('skips hidden files and folders and installed packages', async () => {
   for (const path of ['.a.yaml', '.git/b.yaml', 'node_modules/c/d.yaml', 'e.yaml']) write(path);
   expect(await pathsOf()).toEqual(['e.yaml']);
 });
 
-it('refuses links out of the folder, to folders and to nowhere, and reads nothing through them', async () => {
+it('rejects links out of the folder, to folders and to nowhere, and reads nothing through them', async () => {
   write('in/a.yaml');
   write('out/secret.yaml');
   symlinkSync(join(root, 'out/secret.yaml'), join(root, 'in/b.yaml'));
@@ -52,7 +52,7 @@ it('refuses links out of the folder, to folders and to nowhere, and reads nothin
   ]);
 });
 
-it('follows links to files inside, as a mounted ConfigMap is made of them', async () => {
+it('follows links to files inside, as in a mounted ConfigMap', async () => {
   write('..2027/a.yaml');
   symlinkSync('..2027', join(root, '..data'));
   symlinkSync('..data/a.yaml', join(root, 'a.yaml'));
@@ -60,25 +60,25 @@ it('follows links to files inside, as a mounted ConfigMap is made of them', asyn
   expect([files.map(({ path }) => path), faults]).toEqual([['a.yaml'], []]);
 });
 
-it('refuses a file beyond the limit without reading it', async () => {
+it('rejects a file beyond the limit without reading it', async () => {
   write('a.yaml', `# ${'x'.repeat(1024 * 1024)}`);
   const { files, faults } = await openFolder(root, root).read();
   expect([files, faults.map(({ code }) => code)]).toEqual([[], ['file-too-large']]);
 });
 
-it('takes ten thousand files and more, and says how many are too many', () => {
+it('accepts ten thousand files, and states how many are too many', () => {
   expect(() => refuseExcess(20_000, 64 * 1024 * 1024)).not.toThrow();
   expect(() => refuseExcess(20_001, 0)).toThrow('larger than 20000 files and 64 MiB in all');
 });
 
-it('refuses names that differ in case only', async () => {
+it('rejects names that differ in case only', async () => {
   write('a.yaml');
   write('A.yaml');
   const { faults } = await openFolder(root, root).read();
   expect(faults.map(({ code }) => code)).toEqual(['case-twin']);
 });
 
-it('says which place does not exist, with exit code 5', async () => {
+it('reports a missing location, with exit code 5', async () => {
   const failure = await openFolder('nowhere', root)
     .read()
     .catch((error: unknown) => error);
@@ -113,7 +113,7 @@ it('reads one file, standard input, and several places as one source', async () 
   expect(files.map(({ path }) => path)).toEqual(['<stdin>', 'x/a.yaml', 'y/b.yaml']);
 });
 
-it('refuses standard input beyond the limit', async () => {
+it('rejects standard input beyond the limit', async () => {
   const endless = async function* () {
     for (;;) yield Buffer.alloc(64 * 1024, 'x');
   };
@@ -126,7 +126,7 @@ it('names a location that does not exist on one line, whatever is in it', async 
   await expect(reading).rejects.toThrow(/^No such file or folder: no\\u000asuch: all is well$/);
 });
 
-it('leaves out what .gatewrightignore says, in each folder, and tells what', async () => {
+it('skips the files that .gatewrightignore lists, in each folder, and reports them', async () => {
   write('.gatewrightignore', '*.json\n!keep.json\nvendor/\nlink.yaml\n');
   for (const path of ['plan.json', 'keep.json', 'vendor/a.yaml', 'a.yaml', 'README.md'])
     write(path);
@@ -152,14 +152,14 @@ it('leaves out what .gatewrightignore says, in each folder, and tells what', asy
   ]);
 });
 
-it('reads a file that is named whatever the rules say', async () => {
+it('reads a named file whatever the rules are', async () => {
   write('.gatewrightignore', '*\n');
   write('a.yaml');
   expect(await pathsOf('a.yaml')).toEqual(['a.yaml']);
   expect(await pathsOf()).toEqual([]);
 });
 
-it('refuses rules that are wrong, or that a link leads out for, with their place', async () => {
+it('rejects rules that are wrong, or that are a link to the outside, with their position', async () => {
   write('.gatewrightignore', 'a\n[b\n');
   write('in/a.yaml');
   symlinkSync('/etc/passwd', join(root, 'in/.gatewrightignore'));
@@ -170,7 +170,7 @@ it('refuses rules that are wrong, or that a link leads out for, with their place
   ]);
 });
 
-it('waits for no pipe, device or socket, in a folder or named', async () => {
+it('never blocks on a pipe, device or socket, in a folder or named', async () => {
   execFileSync('mkfifo', [join(root, 'pipe.yaml')]);
   const server = createServer();
   await new Promise<void>((resolve) => {
@@ -192,7 +192,7 @@ it('waits for no pipe, device or socket, in a folder or named', async () => {
   server.close();
 });
 
-it('names the circle of links, and the place below that may not be read', async () => {
+it('reports a cycle of links, and a subfolder without permission', async () => {
   symlinkSync('b', join(root, 'a'));
   symlinkSync('a', join(root, 'b'));
   const failure = await openFolder('a', root)

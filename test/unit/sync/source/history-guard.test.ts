@@ -1,4 +1,4 @@
-/** Guarantees that what was applied for one environment is not overwritten by another one's by mistake. */
+/** Checks that the state of one environment is not overwritten by another by mistake. */
 import { describe, expect, it } from 'vitest';
 import { findHistoryRefusal } from '../../../../src/sync/cycle/history-guard.ts';
 import { readSourceText, sourceText } from '../../../../src/sync/resources/applied-source.ts';
@@ -46,7 +46,7 @@ describe('an environment', () => {
     expect(await refusalOf(environment, earlier)).toBeNull();
   });
 
-  it('is remembered beyond what was handed over one by one, and released by a word', async () => {
+  it('stays recorded beyond individual handovers, and is released explicitly', async () => {
     const earlier = [{ source: 'none', commit: 'none' }, { source: '/x --env prod' }];
     expect(await refusalOf('dev', earlier)).toContain('the environment differs');
     expect(await refusalOf('dev', earlier, true)).toBeNull();

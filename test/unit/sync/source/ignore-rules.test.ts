@@ -1,4 +1,4 @@
-/** Guarantees that `.gatewrightignore` leaves out what git would by the same lines, and that no rule is costly. */
+/** Checks that `.gatewrightignore` ignores the same files as git, and that no rule is costly. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ const leftOut = (text: string, ...paths: string[]): string[] => {
   return paths.filter((path) => rules.leavesOut(path));
 };
 
-/** What git says of the same lines. */
+/** The paths that git ignores by the same lines. */
 function leftOutByGit(text: string, paths: readonly string[]): string[] {
   const excludes = join(root, 'excludes');
   writeFileSync(excludes, text);
@@ -88,7 +88,7 @@ it('agrees with git on any rules and paths', () => {
   );
 });
 
-it('takes the rules of the nearest folder first, and nothing back below a folder that is out', () => {
+it('applies the rules of the nearest folder first, and readmits nothing below an ignored folder', () => {
   const rules = rulesOf({ '': '*.json\nvendor/\n!vendor/a.yaml\n', 'a/b': '!keep.json\n' });
   expect(
     ['a/x.json', 'a/b/keep.json', 'a/b/x.json', 'vendor/a.yaml', 'k.yaml'].map((path) =>
@@ -110,19 +110,19 @@ it.each([
   ['a'.repeat(501), '1 a rule is longer than 500 characters'],
   ['a\n'.repeat(1001), '1 the file has more than 1000 rules'],
   [`# ${'a'.repeat(64 * 1024)}`, '1 the file is larger than 64 KiB'],
-])('refuses %j with its line', (text, reported) => {
+])('rejects %j with its line', (text, reported) => {
   const { faults } = parseIgnoreFile('.gatewrightignore', Buffer.from(text));
   expect(faults.map(({ position, message }) => `${position.line} ${message}`)).toEqual([reported]);
 });
 
-it('refuses what is no UTF-8', () => {
+it('rejects text that is not UTF-8', () => {
   const { faults } = parseIgnoreFile('.gatewrightignore', Buffer.from([0x61, 0xff]));
   expect(faults.map(({ code, message }) => [code, message])).toEqual([
     ['ignore-file', 'the file is not UTF-8 text'],
   ]);
 });
 
-it('reads comments, escapes, ends of lines of Windows and a mark of byte order', () => {
+it('parses comments, escapes, Windows line ends and a byte order mark', () => {
   expect(
     leftOut(
       '\uFEFFa.yaml\r\n# b.yaml\n\\#c.yaml\n\\!d.yaml\n',
@@ -134,7 +134,7 @@ it('reads comments, escapes, ends of lines of Windows and a mark of byte order',
   ).toEqual(['a.yaml', '#c.yaml', '!d.yaml']);
 });
 
-it('gives up on rules that take long, whoever wrote them', () => {
+it('gives up on rules that take too long', () => {
   const deep = `${'**/a/'.repeat(90)}b`;
   const wide = `${'*a'.repeat(200)}b`;
   const rules = rulesOf({ '': `${`${deep}\n${wide}\n`.repeat(60)}` });
