@@ -10,7 +10,7 @@ import * as ownedObjects from '../store/objects/owned-objects.ts';
 import * as pendingObjects from '../store/objects/pending-objects.ts';
 import type { Job, JobContext } from './runner/job.ts';
 
-type Pending = pendingObjects.PendingObject;
+type Pending = pendingObjects.StoredPendingObject;
 
 const rowsMax = 1_000;
 /** Maximum lists in one run; other jobs of the process wait for the run. */
