@@ -18,7 +18,7 @@ function folder(): string {
 }
 
 describe('schema', () => {
-  it('prints one, and writes a file for each kind and one for any manifest', async () => {
+  it('prints one schema, and writes a file for each kind and one for any manifest', async () => {
     const cwd = folder();
     const run = await runCli(['schema', '--out', 'schemas'], null, { cwd });
     expect([run.stderr, run.exitCode]).toEqual(['', 0]);
@@ -30,7 +30,7 @@ describe('schema', () => {
     expect(JSON.parse(one.stdout)).toEqual(JSON.parse(file));
   });
 
-  it('names what it cannot write, and the kind that was meant', async () => {
+  it('names the path that it cannot write, and suggests the kind that was meant', async () => {
     const blocked = await runCli(['schema', '--out', '/dev/null/x'], null);
     expect([blocked.exitCode, blocked.stderr]).toEqual([
       5,
@@ -42,7 +42,7 @@ describe('schema', () => {
 });
 
 describe('new', () => {
-  it.each(kindNames)('%s: what is printed validates, in a file of its own', async (kind) => {
+  it.each(kindNames)('%s: prints a manifest that validates as a file of its own', async (kind) => {
     const printed = await runCli(['new', kind], null);
     expect([printed.stderr, printed.exitCode]).toEqual(['', 0]);
     const checked = await runCli(['validate', '-'], null, { input: printed.stdout });
@@ -65,7 +65,7 @@ describe('new', () => {
     expect(alone.stdout.match(/^kind: .*/gm)).toEqual(['kind: McpServer']);
   });
 
-  it('refuses a name that is none, and a workspace of a workspace', async () => {
+  it('rejects an invalid name, and a workspace within a workspace', async () => {
     const named = await runCli(['new', 'ApiKey', 'a b'], null);
     expect([named.exitCode, named.stderr.split(':')[1]]).toEqual([
       5,
@@ -87,7 +87,7 @@ describe('explain', () => {
     expect(kind.stdout).toContain('fields of spec');
   });
 
-  it('tells type, bounds, whether it is fixed, and an example, in either spelling', async () => {
+  it('shows type, bounds, immutability and an example, in either spelling', async () => {
     for (const path of ['usageLimits.creditLimit', 'spec.usage_limits.credit_limit']) {
       const { stdout } = await runCli(['explain', `ApiKey.${path}`, '-o', 'json'], null);
       expect(JSON.parse(stdout)).toEqual({
@@ -114,7 +114,7 @@ describe('explain', () => {
     expect(secret.stdout).toMatch(/secret +write-only/);
   });
 
-  it('names the kind or the field that was meant', async () => {
+  it('suggests the kind or the field that was meant', async () => {
     const kind = await runCli(['explain', 'ApiKye'], null);
     expect([kind.exitCode, kind.stderr]).toEqual([
       5,
@@ -131,7 +131,7 @@ describe('fmt', () => {
   const untidy = 'kind: Workspace\napiVersion: gatewright.dev/v1\nmetadata: {name: w} # it\n';
   const tidy = 'apiVersion: gatewright.dev/v1\nkind: Workspace\nmetadata: {name: w} # it\n';
 
-  it('names what would change under --check, writes it without, and then has nothing to do', async () => {
+  it('names what would change under --check, formats without it, and then finds nothing to do', async () => {
     const cwd = folder();
     mkdirSync(join(cwd, 'team'));
     writeFileSync(join(cwd, 'team/w.yaml'), untidy, { mode: 0o640 });
@@ -159,7 +159,7 @@ describe('fmt', () => {
     expect(foreign.stdout).toBe('apiVersion: v1\nkind: Service\n');
   });
 
-  it('leaves a broken file as it is, names the place, and formats the others', async () => {
+  it('leaves a broken file unchanged, names the position, and formats the others', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'broken.yaml'), 'a: [\n');
     writeFileSync(join(cwd, 'w.yaml'), untidy);

@@ -43,7 +43,7 @@ function textOf(stream: PassThrough): string {
 }
 
 describe('help', () => {
-  it('shows every command with its summary, with no word and with --help', async () => {
+  it('shows every command with its summary, without arguments and with --help', async () => {
     const bare = await runCli([], null);
     const requested = await runCli(['--help'], null);
     expect(bare).toEqual(requested);
@@ -127,7 +127,7 @@ describe('positional words', () => {
   });
 });
 
-describe('a slip', () => {
+describe('a typing mistake', () => {
   it.each([
     [['plna'], 'unknown command "plna": did you mean "plan"?'],
     [['help', 'aply'], 'unknown command "aply": did you mean "apply"?'],
@@ -189,7 +189,7 @@ describe('a slip', () => {
     expect(stderr).toMatch(/^gatewright: [^\n]*\n$/);
   });
 
-  it('is repeated without anything that a terminal obeys', async () => {
+  it('is repeated without terminal control characters', async () => {
     const hostile = 'a\u001b[2Jb\rc\nd\u009be\u202ef';
     for (const words of [
       [hostile],
@@ -217,14 +217,14 @@ describe('the process', () => {
     expect(output).toBe(`gatewright ${version}\n`);
   });
 
-  it('validates without the parts for servers, databases and logs', async () => {
+  it('validates without loading the code for servers, databases and logs', async () => {
     const loaded = await loadedBy('validate', resolve(root, 'examples/1-quickstart'));
     const heavy = /node_modules\/(mysql2|kysely|pino|undici|umzug|jose|croner)\//;
     expect(loaded.some((url) => url.includes('node_modules/zod/'))).toBe(true);
     expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
   });
 
-  it('ends quietly when its reader goes away', async () => {
+  it('exits quietly when its reader disconnects', async () => {
     const child = spawn(process.execPath, [main, 'settings', '-o', 'json-schema'], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -237,7 +237,7 @@ describe('the process', () => {
     expect(stderr).toBe('');
   });
 
-  it('ends by a signal while it waits for standard input', async () => {
+  it('ends on a signal while it waits for standard input', async () => {
     const [stdout, stderr, controller] = [
       new PassThrough(),
       new PassThrough(),
@@ -255,7 +255,7 @@ describe('the process', () => {
     ['serve', 'SIGTERM', 143],
     ['doctor', 'SIGINT', 130],
   ] as const)(
-    'ends by a signal while %s waits for a database that never answers',
+    'ends on a signal while %s waits for a database that never answers',
     async (command, signal, code) => {
       const sockets: Socket[] = [];
       const server = createServer((socket) => void sockets.push(socket));

@@ -75,7 +75,7 @@ describe('bash', () => {
     expect(offered('validate', '--o')).toEqual(['--output']);
   });
 
-  it('completes the values of options, also behind a letter, an equals sign and a comma', () => {
+  it('completes the values of options, also after a letter, an equals sign and a comma', () => {
     expect(offered('validate', '-o', 'j')).toEqual(['json']);
     expect(offered('validate', '--output', '=', 'g')).toEqual(['github']);
     expect(offered('validate', '--output', '=')).toEqual(['text', 'json', 'github']);

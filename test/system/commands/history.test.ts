@@ -90,7 +90,7 @@ async function attempts(): Promise<number> {
 }
 
 describe('history', () => {
-  it('shows each run with its commit and count, and one with every resource and field, never a value', async () => {
+  it('shows each run with its commit and change count, and one run with every resource and field, never a value', async () => {
     expect((await run('history')).stdout).toBe(
       'No run has changed anything as owner gatewright yet.\n',
     );
@@ -117,7 +117,7 @@ describe('history', () => {
 });
 
 describe('rollback', () => {
-  it('applies the older commit, suspends so that it stays, and says how to go on', async () => {
+  it('applies the older commit, suspends to preserve it, and explains how to continue', async () => {
     const first = await apply(two(1));
     await apply(two(2) + extra);
     const done = await runClone('rollback', '1', '--yes');
@@ -157,7 +157,7 @@ describe('rollback', () => {
     expect(await attempts()).toBe(1);
   });
 
-  it('is refused by the guards before anything is suspended, with the command that releases it', async () => {
+  it('is refused by the guards before anything is suspended, with the command that overrides them', async () => {
     await apply(two(1));
     const many = Array.from({ length: 9 }, (_, at) => extra.replace('name: more', `name: c${at}`));
     await apply(two(1) + many.join(''));
@@ -196,7 +196,7 @@ describe('rollback', () => {
     expect((await run('status')).stdout).not.toContain('suspended');
   });
 
-  it('asks where nobody has said yes, and needs somebody to ask', async () => {
+  it('asks for confirmation, and requires a terminal or --yes', async () => {
     await apply(two(1));
     const { exitCode, stderr } = await run('rollback', '1');
     expect([exitCode, stderr]).toEqual([

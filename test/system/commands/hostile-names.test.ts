@@ -94,7 +94,7 @@ describe('a hostile name', () => {
   /** The other settings are rejected by their form. */
   const repeated = ['of a file', 'of a field', 'of a kind'];
 
-  it.each(Object.keys(sources))('%s is spelt out by validate, plan and apply', async (place) => {
+  it.each(Object.keys(sources))('%s is escaped by validate, plan and apply', async (place) => {
     sources[place]!();
     const at = ['--credentials', 'credentials.json'];
     for (const words of [
@@ -175,7 +175,7 @@ describe('a hostile name', () => {
     }
   });
 
-  it('reaches a terminal spelt out as well, where colours are on', () => {
+  it('reaches a terminal escaped as well, when colours are on', () => {
     sources['of a file']!();
     const program = join(import.meta.dirname, '../../../src/main.ts');
     const line = `${process.execPath} ${program} validate 's/of a file'`;

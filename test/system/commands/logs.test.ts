@@ -47,7 +47,7 @@ async function log(...entries: Partial<RequestRecord>[]): Promise<void> {
 
 const run = (...words: string[]) => runCli(['logs', ...words], null, { cwd: folder });
 
-it('shows the latest, narrowed as it is told, and goes on with those that come', async () => {
+it('shows the latest requests with the given filters, and follows new ones', async () => {
   expect((await run()).stdout).toBe('No requests in the last 24 hours.\n');
   const tokens = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, cacheWriteTokens: 0 };
   const earlierAttempts = [

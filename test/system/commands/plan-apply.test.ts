@@ -54,7 +54,7 @@ function runClone(...words: string[]): Promise<CliResult> {
 }
 
 describe('plan', () => {
-  it('shows what would change, exit code 2, and changes nothing', async () => {
+  it('shows what would change, exits with 2, and changes nothing', async () => {
     const { exitCode, stdout, stderr } = await run('plan', 'gateway');
     expect(stderr).toBe('');
     expect(exitCode).toBe(2);
@@ -68,7 +68,7 @@ describe('plan', () => {
     });
   });
 
-  it('takes a plan written into the folder that it is made of, and other programs files beside it', async () => {
+  it('accepts a plan file in the source folder, and files of other programs next to it', async () => {
     write('mixed/all.yaml', everyKind);
     write('mixed/package.json', '{"name": "x"}');
     write('mixed/.gatewrightignore', 'draft/\n');
@@ -101,7 +101,7 @@ describe('plan', () => {
     );
   });
 
-  it('says what is unmanaged and how to adopt it, and does not count the key of the deployment', async () => {
+  it('lists unmanaged resources and how to adopt them, without the key of the deployment', async () => {
     for (const name of ['by hand 1', 'by hand 2']) {
       await server.request('POST', '/v2/configs', { body: { name, config: {} } });
     }
@@ -116,7 +116,7 @@ describe('plan', () => {
     ]);
   });
 
-  it('passes with --fail-on for other changes', async () => {
+  it('exits with 0 under --fail-on for other changes', async () => {
     expect((await run('plan', 'gateway', '--fail-on', 'delete,replace')).exitCode).toBe(0);
     expect((await run('plan', 'gateway', '--fail-on', 'create')).exitCode).toBe(2);
     const wrong = await run('plan', 'gateway', '--fail-on', 'creates');
@@ -130,7 +130,7 @@ describe('plan', () => {
     expect(stdout).toContain('```diff');
   });
 
-  it('lists every fault with its place, exit code 5, before it asks the server', async () => {
+  it('lists every fault with its position and exits with 5, before any request to the server', async () => {
     write('broken/a.yaml', 'apiVersion: gatewright.dev/v1\nkind: Configg\nmetadata: {name: a}\n');
     const { exitCode, stderr, stdout } = await run('plan', 'broken');
     expect(exitCode).toBe(5);
@@ -139,7 +139,7 @@ describe('plan', () => {
     expect(stderr).not.toContain('at ');
   });
 
-  it('names the missing credentials file and how to get one, exit code 5', async () => {
+  it('names the missing credentials file and how to get one, and exits with 5', async () => {
     const { exitCode, stderr } = await run('plan', 'gateway', '--credentials', 'none.json');
     expect(exitCode).toBe(5);
     expect(stderr).toContain(join(folder, 'none.json'));
@@ -147,7 +147,7 @@ describe('plan', () => {
     expect(stderr).toContain('gatewright bootstrap');
   });
 
-  it('says that nothing listens, exit code 6', async () => {
+  it('reports that nothing listens, and exits with 6', async () => {
     const url = 'http://127.0.0.1:1';
     const known = JSON.parse(readFileSync(join(folder, '.gatewright/credentials.json'), 'utf8'));
     write('dead.json', JSON.stringify({ ...known, baseUrl: url, adminBaseUrl: url, authUrl: url }));
@@ -175,13 +175,13 @@ describe('values that sops has encrypted', () => {
 });
 
 describe('apply', () => {
-  it('needs --yes where there is no terminal, exit code 5', async () => {
+  it('requires --yes without a terminal, and exits with 5', async () => {
     const { exitCode, stderr } = await run('apply', 'gateway');
     expect(exitCode).toBe(5);
     expect(stderr).toContain('add --yes');
   });
 
-  it('applies, writes its report, and a plan after it is empty', async () => {
+  it('applies and writes its report; a plan afterwards is empty', async () => {
     const { exitCode, stdout } = await run('apply', 'gateway', '--yes', '--report', 'report.json');
     expect(stdout).toContain('Applied: 9 created; 0 unchanged');
     expect(exitCode).toBe(0);
@@ -212,7 +212,7 @@ describe('apply', () => {
     });
   });
 
-  it('refuses to prune everything, exit code 4, with the command that allows it', async () => {
+  it('refuses to prune everything with exit code 4, and prints the command that allows it', async () => {
     mkdirSync(join(folder, 'empty'));
     const { exitCode, stdout } = await run('apply', 'empty', '--yes');
     expect(exitCode).toBe(4);
@@ -223,7 +223,7 @@ describe('apply', () => {
   });
 });
 
-describe('the command that releases what a guard holds', () => {
+describe('the command that overrides a guard', () => {
   const places = {
     plain: { source: 'other', home: 'home', credentials: 'c.json' },
     hostile: {
@@ -244,7 +244,7 @@ describe('the command that releases what a guard holds', () => {
   }
 
   it.each(Object.entries(places))(
-    'runs as it stands and releases it, in %s places',
+    'runs unchanged and overrides the guard, in %s places',
     async (name, { source, home, credentials }) => {
       const owner = `team-${name}`;
       const manifestOf = (title: string): string => manifest('Workspace', title, '{}');
@@ -278,7 +278,7 @@ describe('the command that releases what a guard holds', () => {
     },
   );
 
-  it('runs where a workspace left the source, and where half of a small set did', async () => {
+  it('runs when a workspace left the source, and when half of a small set did', async () => {
     const given = ['--owner', 'guards', '--yes'];
     const config = (name: string): string => manifest('Config', name, '{config: {}}');
     const both = [config('g-one'), config('g-two')].join('---\n');
@@ -307,7 +307,7 @@ describe('the command that releases what a guard holds', () => {
     });
   });
 
-  it('is that of an apply where a plan printed it, which asks at a terminal', async () => {
+  it('continues as an apply when a plan printed it, with confirmation at a terminal', async () => {
     write('planned/w.yaml', '');
     await run('apply', 'gateway', '--yes');
     const { stdout } = await runClone(
@@ -340,7 +340,7 @@ describe('variables of the operator', () => {
       'url: https://a.example\nauthType: headers\ntransport: http\n' +
         'configurations: {headers: {X-A: {valueFrom: {env: GATEWRIGHT_GIT_TOKEN}}}}',
     ],
-  ])('%s are in no output and reach no server', async (_, spec) => {
+  ])('keeps %s out of all output and all requests', async (_, spec) => {
     const kind = spec.startsWith('url') ? 'McpIntegration' : 'Workspace';
     write('variables/a.yaml', manifest(kind, 'curious', spec));
     for (const words of [
@@ -379,13 +379,13 @@ describe('export', () => {
     });
   });
 
-  it('overwrites nothing, exit code 5', async () => {
+  it('overwrites nothing and exits with 5', async () => {
     const { exitCode, stderr } = await run('export', 'exported');
     expect(exitCode).toBe(5);
     expect(stderr).toContain('exists already');
   });
 
-  it('writes to standard output, one kind', async () => {
+  it('writes one kind to standard output', async () => {
     const { stdout } = await run('export', '-', '--kind', 'Config,Guardrail');
     expect(stdout).toContain('kind: Config');
     expect(stdout).toContain('kind: Guardrail');

@@ -29,7 +29,7 @@ afterAll(async () => {
   await Promise.all([proxy, git, server].map((one) => one?.[Symbol.asyncDispose]()));
 });
 
-it('takes its manifests and makes its changes through the proxy, whose password is told nowhere', async () => {
+it('reads manifests and applies changes through the proxy, and never prints its password', async () => {
   const repository = git.repository('gw');
   repository.commit('main', { 'a.yaml': manifest('Workspace', 'support', '') });
   const [source, api] = [repository.url, server.url].map((url) => new URL(url));

@@ -46,7 +46,7 @@ function faultsOf(env: Record<string, string>): string {
 }
 
 describe('.env', () => {
-  it('fills what the environment leaves unset and is named with its line', () => {
+  it('supplies what the environment leaves unset, and is named with its line', () => {
     put('.env', '# comment\nDB_HOST=from-file\n\nexport DB_POOL_SIZE=many\nLOG_LEVEL=debug\n');
     const message = faultsOf({ ...database, DB_HOST: 'from-environment' });
     expect(message).toContain('DB_POOL_SIZE (.env:4) is "many"');
@@ -54,7 +54,7 @@ describe('.env', () => {
     expect(settings).toMatchObject({ logLevel: 'debug', database: { host: 'db.example' } });
   });
 
-  it('is overruled by an empty variable, which means unset', () => {
+  it('is overridden by an empty variable, which means unset', () => {
     put('.env', 'DB_HOST=from-file\nDB_USER=u\nDB_NAME=n\n');
     expect(read({}).database!.host).toBe('from-file');
     expect(read({ DB_HOST: '', DB_USER: '', DB_NAME: '' }).database).toBe(null);
@@ -249,14 +249,14 @@ describe('the settings command', () => {
     expect(run({}, '-o', 'markdown', '--check').code).toBe(exitCodes.invalidInput);
   });
 
-  it('prints the vschema of the migrations, whatever is set', () => {
+  it('prints the vschema of the migrations with any settings', () => {
     const printed = run({ DB_PORT: 'wrong' }, '--vschema');
     expect(printed.code).toBe(0);
     expect(printed.stdout).toBe(readFileSync('migrations/vschema.json', 'utf8'));
     expect(run({}, '--vschema', '--check').code).toBe(exitCodes.invalidInput);
   });
 
-  it('never prints a secret, right or wrong, wherever it was put', () => {
+  it('never prints a secret, valid or invalid, in whichever setting', () => {
     const canary = 'canary-3f9a1c';
     put('secret', canary);
     const key = Buffer.from(`${canary}${canary}${canary}`).toString('base64');

@@ -58,7 +58,7 @@ const row = (stdout: string, start: RegExp): string =>
   stdout.split('\n').find((line) => start.test(line)) ?? `no line of ${stdout}`;
 
 describe('status', () => {
-  it('says so where nothing has ever synced, and shows what apply has done as its revision', async () => {
+  it('reports that nothing has ever synced, and shows an apply as its revision', async () => {
     expect(await run('status')).toMatchObject({
       exitCode: 0,
       stdout: 'No sync has written to this server yet.\n',
@@ -68,7 +68,7 @@ describe('status', () => {
     expect(row(stdout, /^gatewright /)).toMatch(/^gatewright +- +- +- +sha256:[0-9a-f]{64} .* 1 /);
   });
 
-  it('shows commits, states, drift, holder, error with its place, and each workspace', async () => {
+  it('shows commits, states, drift, leader, the error with its position, and each workspace', async () => {
     const workspace = { commit_applied: 'c'.repeat(40), message: null, drift_count: 0 };
     await tell('team-a', {
       source: 'https://git.example/gw.git#main',
@@ -98,7 +98,7 @@ describe('status', () => {
     expect(names[3]).toBe('');
   });
 
-  it('tells a run that is not heard of any more from one that is', async () => {
+  it('distinguishes a silent run from an active one', async () => {
     await tell('gone', { state: 'Synced', next_look_at: '2020-01-01T00:00:00Z' });
     const { stdout } = await run('status', '--owner', 'gone');
     expect(row(stdout, /^gone/)).toContain('Silent');

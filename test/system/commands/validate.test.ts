@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const validate = (...words: string[]) => runCli(['validate', ...words], null, { cwd: folder });
 
-it('counts the resources of a good source by kind, with exit code 0', async () => {
+it('counts the resources of a valid source by kind, and exits with 0', async () => {
   const result = await validate(join(root, 'examples/1-quickstart'));
   expect(result).toEqual({
     exitCode: 0,
@@ -52,7 +52,7 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   });
 });
 
-it('tells every fault with its place as typed and its fix, with exit code 5', async () => {
+it('reports every fault with its position as typed and its fix, and exits with 5', async () => {
   mkdirSync(join(folder, 'team'));
   writeFileSync(join(folder, 'team/a.yaml'), manifest('Config', 'c', 'confg: {}', inSupport));
   writeFileSync(join(folder, 's.yaml'), support);
@@ -66,7 +66,7 @@ team/a.yaml:5:3 spec has no field "confg"
 `);
 });
 
-it('tells one mistake once, with its places', async () => {
+it('reports one mistake once, with all its positions', async () => {
   const keys = Array.from({ length: 11 }, (_, at) =>
     manifest('ApiKey', `k${at}`, 'scopes: [completions.write]', ', workspace: suport'),
   );
@@ -98,7 +98,7 @@ it('writes JSON and annotations for GitHub', async () => {
   expect(github.stdout).toMatch(/^::error file=a\.yaml,line=1,col=5,title=yaml-syntax::.+%0A.+\n$/);
 });
 
-it('counts what it leaves alone, and says which files', async () => {
+it('counts the files that it ignores, and names them', async () => {
   writeFileSync(join(folder, 'a.yaml'), support);
   for (const name of ['b.json', 'c.json', 'd.json', 'e.json', 'f.json', 'g.json']) {
     writeFileSync(join(folder, name), '{"version": 1}');
@@ -142,7 +142,7 @@ it('reads standard input', async () => {
   expect([exitCode, stdout]).toEqual([0, '1 resource in 1 file, all valid\n  Workspace  1\n']);
 });
 
-it('takes variables from the environment and from .env, and needs no secrets', async () => {
+it('takes variables from the environment and from .env, and requires no secrets', async () => {
   const spec = `url: \${GW_VAR_CRM_URL}
 authType: headers
 transport: http
@@ -153,7 +153,7 @@ configurations: {custom_headers: {Authorization: {valueFrom: {env: GW_VAR_NOT_HE
   expect((await validate()).exitCode).toBe(0);
 });
 
-it('reads no variable that is not permitted, from the process or from .env, and says what would permit it', async () => {
+it('reads no variable that is not permitted, from the process or from .env, and explains how to permit it', async () => {
   const masterKey = 'canary-of-a-master-key-0123456789-0123456789-0123456789';
   const env = { CRM_URL: 'canary-1', GATEWRIGHT_MASTER_KEY: masterKey, GITHUB_TOKEN: 'canary-3' };
   writeFileSync(
@@ -185,7 +185,7 @@ it('reads no variable that is not permitted, from the process or from .env, and 
   }
 });
 
-it('says what does not exist, with exit code 5, and nothing on standard output', async () => {
+it('names a missing path, exits with 5, and prints nothing on standard output', async () => {
   const result = await validate('nowhere');
   expect(result).toEqual({
     exitCode: 5,
@@ -194,7 +194,7 @@ it('says what does not exist, with exit code 5, and nothing on standard output',
   });
 });
 
-it('ends soon on what never ends, naming it and the limit', async () => {
+it('ends soon on endless input, naming it and the limit', async () => {
   writeFileSync(join(folder, 'huge.yaml'), 'x'.repeat(1024 * 1024 + 1));
   const refused = await validate('/dev/zero');
   expect(refused).toEqual({
@@ -232,7 +232,7 @@ it('reads a Git repository', async () => {
   expect([exitCode, stdout]).toEqual([0, '1 resource in 1 file, all valid\n  Workspace  1\n']);
 });
 
-it('refuses 20,000 keys and alias bombs without unfolding them', async () => {
+it('rejects 20,000 keys and alias bombs without expanding them', async () => {
   const head = 'apiVersion: gatewright.dev/v1\n';
   const keys = Array.from({ length: 20_000 }, (_, at) => `k${at}: 1\n`).join('');
   const bomb = Array.from(

@@ -148,7 +148,7 @@ it('announces a run in CI too; the Git host’s response changes neither exit co
   ]);
 });
 
-it('is refused by apply before anything is read where nobody can be told, with what to do', async () => {
+it('is refused by apply before anything is read when no announcement is possible, with the remedy', async () => {
   const apply = () => runWords(['apply', '.', '--yes', '--commit-status'], folder);
   const settings = ['GATEWRIGHT_CREDENTIALS=credentials.json'];
   writeFileSync(join(folder, '.env'), settings.join('\n'));

@@ -45,7 +45,7 @@ const applied = (sha: string) => (event: DaemonEvent) =>
   event.event === 'cycle' && event.source.sha === sha && event.exitCode === 0;
 
 describe('sync', () => {
-  it('applies each commit, tells a bad one with its place and keeps the last good', async () => {
+  it('applies each commit, reports a bad one with its position and keeps the last good one', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     await using daemon = start([`${repository.url}#main`]);
@@ -72,7 +72,7 @@ describe('sync', () => {
     expect(daemon.events.at(-1)).toMatchObject({ event: 'stopped' });
   });
 
-  it('refuses a rewritten history and another repository until they are released by the printed command', async () => {
+  it('refuses a rewritten history and another repository until the printed command accepts them', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     const second = repository.commit('main', { 'a.yaml': workspace('two') });
@@ -118,7 +118,7 @@ describe('sync', () => {
     expect(await described()).toBe('three');
   });
 
-  it('goes on by itself after Git and the server were out of reach, with the newest commit', async () => {
+  it('recovers with the newest commit after an outage of Git and the server', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     let fate: 'pass' | 503 = 'pass';
@@ -170,7 +170,7 @@ async function reported(): Promise<ReturnType<typeof JSON.parse>> {
 }
 
 describe('the status on the server', () => {
-  it('follows the daemon: commits, states, errors with their place, drift, workspaces', async () => {
+  it('follows the daemon: commits, states, errors with their position, drift, workspaces', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     const words = [`${repository.url}#main`, '--drift', 'report'];
@@ -213,7 +213,7 @@ describe('the status on the server', () => {
     expect(daemon.child.exitCode).toBeNull();
   });
 
-  it('keeps what was applied across a restart with a commit that is wrong', async () => {
+  it('preserves the applied state across a restart with an invalid commit', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     {
@@ -234,7 +234,7 @@ describe('the status on the server', () => {
 });
 
 describe('an idle daemon', () => {
-  it('asks Git once a look, and the server for nothing but a renewal of its lease', async () => {
+  it('polls Git once per check, and only renews its lease on the server', async () => {
     const repository = git.repository('gw');
     const first = repository.commit('main', { 'a.yaml': workspace('one') });
     await using daemon = start([repository.url]);
@@ -342,7 +342,7 @@ describe('sync --once', () => {
       env: { GATEWRIGHT_CREDENTIALS: 'credentials.json', GATEWRIGHT_GIT_CA_FILE: git.caFile },
     });
 
-  it('ends with the exit code of what came of it', async () => {
+  it('exits with the code of its result', async () => {
     const repository = git.repository('gw');
     repository.commit('main', { 'a.yaml': workspace('one') });
     const done = await once(repository.url);
@@ -354,7 +354,7 @@ describe('sync --once', () => {
     expect((await once(repository.url)).exitCode).toBe(6);
   });
 
-  it('reads standard input, which the daemon refuses', async () => {
+  it('reads standard input, which the daemon rejects', async () => {
     const env = { GATEWRIGHT_CREDENTIALS: 'credentials.json' };
     const input = workspace('piped');
     const options = { cwd: folder, env, input };
@@ -370,14 +370,14 @@ describe('sync --once', () => {
     [['--interval', '0s'], 'from 1 s to 86400 s'],
     [['--drift', 'repot'], 'did you mean "report"?'],
     [['--once', '--drift', 'off'], '--once and --drift exclude each other'],
-  ])('refuses %j in words', async (words, message) => {
+  ])('rejects %j with an explanation', async (words, message) => {
     const { exitCode, stderr } = await runCli(['sync', '.', ...words], null, { cwd: folder });
     expect(exitCode).toBe(5);
     expect(stderr).toContain(message);
   });
 });
 
-describe('one broken workspace', () => {
+describe('a broken workspace', () => {
   const inside = (name: string, description: string, more = ''): string => `
 apiVersion: gatewright.dev/v1
 kind: Workspace
@@ -390,7 +390,7 @@ metadata: {name: routing, workspace: ${name}}
 spec: {config: {targets: [{provider: ${description}}]}}
 `;
 
-  it('leaves the others syncing, is told with file and line, and loses nothing', async () => {
+  it('leaves the others syncing, is reported with file and line, and loses nothing', async () => {
     const repository = git.repository('gw');
     const both = (description: string, sales: string) => ({
       'support.yaml': inside('support', description),
@@ -419,7 +419,7 @@ spec: {config: {targets: [{provider: ${description}}]}}
     await daemon.find(applied(right));
   });
 
-  it('stops an apply, unless the workspace that is meant is named; what is printed names it, too', async () => {
+  it('stops an apply, except for a named other workspace, which printed commands name too', async () => {
     const cli = (...words: string[]) =>
       runCli(words, null, { cwd: folder, env: { GATEWRIGHT_CREDENTIALS: 'credentials.json' } });
     mkdirSync(join(folder, 'gw'));

@@ -118,7 +118,7 @@ describe('probes', () => {
   });
 });
 
-describe('figures', () => {
+describe('metrics', () => {
   it('counts changes by kind and action, and exposes commit, drift, failures and the last success', async () => {
     const repository = git.repository('gw');
     const commit = repository.commit('main', { 'all.yaml': everyKind });

@@ -8,7 +8,7 @@ import { runCli } from '../commands/run-cli.ts';
 
 const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
 
-it('ends with 3 and names the row that was changed; writes all out; knows a head that was told', async () => {
+it('exits with 3 and names the changed row; exports all rows; verifies a given head', async () => {
   await using test = await createTestDatabase();
   const run = (...words: string[]) => runCli(words, test.settings, { env });
   const { organisationId, tsgId } = await bootstrapTenant(test.database, {

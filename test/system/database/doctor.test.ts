@@ -23,7 +23,7 @@ afterAll(() => test[Symbol.asyncDispose]());
 const doctor = (...words: string[]) => runCli(['doctor', ...words], test.settings, { env });
 
 describe('doctor', () => {
-  it('finds nothing wrong in a new tenant, and leaves no trace of having looked', async () => {
+  it('finds nothing wrong in a new tenant, and writes nothing', async () => {
     const { exitCode, stdout, stderr } = await doctor();
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toMatch(/^ok {5}database .* schema current$/m);
@@ -33,7 +33,7 @@ describe('doctor', () => {
     expect(await test.database.db.selectFrom('data_keys').selectAll().execute()).toEqual([]);
   });
 
-  it('names every row that points nowhere, and ends with 3', async () => {
+  it('names every row with a dangling reference, and exits with 3', async () => {
     const { db } = test.database;
     const [gone, lost] = [randomUUID(), randomUUID()];
     await db

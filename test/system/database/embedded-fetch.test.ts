@@ -17,7 +17,7 @@ function stateOfMachine(): string[] {
   });
 }
 
-it('fetches a server from Debian, runs it, and needs no network the second time', async () => {
+it('downloads a server from Debian, runs it, and needs no network the second time', async () => {
   using parent = createTestHome();
   const home = join(parent.path, `My Projects\\n;a:b=c\nd'"`);
   const before = stateOfMachine();
@@ -32,7 +32,7 @@ it('fetches a server from Debian, runs it, and needs no network the second time'
   await second.stop();
 });
 
-it('ends soon, with the reason and signs of life, where the package servers do not answer', async () => {
+it('ends soon with the reason and progress output when the package servers do not answer', async () => {
   using parent = createTestHome();
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');

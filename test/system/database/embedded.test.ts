@@ -73,7 +73,7 @@ async function startHolder(
 }
 
 describe('a start', () => {
-  it('answers on a private socket, on no network, to the password alone', async () => {
+  it('listens on a private socket only, not on the network, and requires the password', async () => {
     await fillUsedHome(home.path);
     const database = await startEmbeddedDatabase(home.path, silent);
     const { connection } = database;
@@ -97,7 +97,7 @@ describe('a start', () => {
     await database.stop();
   });
 
-  it('finds the data of the one before', async () => {
+  it('finds the data of the previous start', async () => {
     await fillUsedHome(home.path);
     const first = await startEmbeddedDatabase(home.path, silent);
     await query(first.connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
@@ -108,7 +108,7 @@ describe('a start', () => {
     await second.stop();
   });
 
-  it('clears away what a killed initialisation left', async () => {
+  it('removes what a killed initialisation left', async () => {
     const left = join(home.path, 'database.new-1');
     mkdirSync(left);
     writeFileSync(join(left, 'ibdata1'), 'half');
@@ -117,7 +117,7 @@ describe('a start', () => {
     await database.stop();
   });
 
-  it('leaves the temporary folder of the system alone, and what others have there', async () => {
+  it('leaves the temporary folder of the system and foreign files in it unchanged', async () => {
     await fillUsedHome(home.path);
     const shared = join(home.path, 'shared');
     mkdirSync(shared);
@@ -137,7 +137,7 @@ describe('a start', () => {
     expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
   });
 
-  it('works in a home whose path means something to shells, lists and loaders', async () => {
+  it('works in a home whose path has special characters for shells, lists and loaders', async () => {
     const odd = join(home.path, `My Projects\\t\\;a:b=c\nd'"$HOME*`);
     lendSoftware(odd);
     const database = await startEmbeddedDatabase(odd, silent);
@@ -158,7 +158,7 @@ describe('a start', () => {
     expect(existsSync(socketDirectory)).toBe(false);
   });
 
-  it('works beside a file that has the name of its run folder', async () => {
+  it('works next to a file that has the name of its run folder', async () => {
     await fillUsedHome(home.path);
     writeFileSync(join(home.path, 'run'), 'mine');
     mkdirSync(join(home.path, 'database.json'));
@@ -171,7 +171,7 @@ describe('a start', () => {
     expect(lines.join()).toMatch(/database\.json was damaged: set aside/);
   });
 
-  it('refuses a file, or a folder of something else, where its data should lie', async () => {
+  it('rejects a file or a foreign folder at its data path', async () => {
     const path = join(home.path, 'database');
     const refused = {
       kind: 'invalidInput',
@@ -308,7 +308,7 @@ function processesWithin(parent: string): number[] {
 }
 
 describe('the lock of a home', () => {
-  it('makes a home that Git takes nothing of, and leaves a folder that held something as it was', () => {
+  it('creates a home that Git ignores, and leaves a folder with content unchanged', () => {
     const made = join(home.path, 'made');
     using _one = acquireHomeLock(made);
     expect(readFileSync(join(made, '.gitignore'), 'utf8')).toBe('*\n');
@@ -319,7 +319,7 @@ describe('the lock of a home', () => {
     expect(existsSync(join(mine, '.gitignore'))).toBe(false);
   });
 
-  it('tells the second one who holds it and where', () => {
+  it('tells the second process who holds it and where', () => {
     using lock = acquireHomeLock(home.path);
     lock.publishAddress('http://127.0.0.1:8080');
     expect(() => acquireHomeLock(home.path)).toThrow(
@@ -327,7 +327,7 @@ describe('the lock of a home', () => {
     );
   });
 
-  it('is never taken over from a file of someone else', () => {
+  it('is never taken over from a file of another program', () => {
     writeFileSync(
       join(home.path, 'lock'),
       'mine, and longer than the header of a database: '.repeat(40),

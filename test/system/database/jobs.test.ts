@@ -74,7 +74,7 @@ describe('expire-keys in two processes', () => {
     await expectEachOnce(10_000);
   });
 
-  it('takes over a run killed by SIGKILL, and expires no key twice or never', async () => {
+  it('takes over a run killed by SIGKILL, and expires every key exactly once', async () => {
     await insertDueKeys(20_000);
     const victim = startReplica(test.settings, now);
     const exited = once(victim, 'exit');
@@ -123,14 +123,14 @@ describe('gatewright jobs', () => {
     expect(run).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('is idle because') });
   });
 
-  it('names the jobs there are when asked for another, and how to see them when asked for none', async () => {
+  it('lists the jobs for an unknown name, and explains how to list them when none is given', async () => {
     const wrong = await runCli(['jobs', 'run', 'expire'], test.settings);
     expect(wrong).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('reset-usage') });
     const none = await runCli(['jobs', 'run'], test.settings);
     expect(none).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('jobs list') });
   });
 
-  it('says to migrate first on a database without tables', async () => {
+  it('asks to migrate first on a database without tables', async () => {
     await using empty = await createEmptyDatabase();
     const result = await runCli(['jobs', 'list'], empty.settings);
     expect(result).toMatchObject({
@@ -144,7 +144,7 @@ describe('gatewright bootstrap', () => {
   const inDirectory = (...words: string[]) =>
     runCli(['bootstrap', ...words], test.settings, { env: masterKey, cwd: directory });
 
-  it('writes working credentials, for the owner of the file only, and prints no secret', async () => {
+  it('writes valid credentials, readable by the owner only, and prints no secret', async () => {
     const result = await inDirectory('--url', 'https://gw.example.com/');
     expect(result).toMatchObject({ exitCode: 0, stderr: '' });
     const path = join(directory, 'credentials.json');
@@ -165,14 +165,14 @@ describe('gatewright bootstrap', () => {
     expect(result.stdout).not.toContain(credentials.organisationApiKey);
   });
 
-  it('prints the credentials when asked to, and leaves no file', async () => {
+  it('prints the credentials on request, and leaves no file', async () => {
     const result = await inDirectory('--file', '-', '--tsg-id', '1234567890', '--name', 'ci');
     const inferenceUrl = 'http://127.0.0.1:8787/v1';
     expect(JSON.parse(result.stdout)).toMatchObject({ tsgId: '1234567890', inferenceUrl });
     expect(() => statSync(join(directory, 'credentials.json'))).toThrow(/ENOENT/);
   });
 
-  it('writes nothing into a working copy of Git unasked, and prints the command that asks', async () => {
+  it('refuses to write into a Git working copy by default, and prints the command that does', async () => {
     mkdirSync(join(directory, '.git'));
     const refused = await inDirectory('--tsg-id', '1234567890');
     expect(refused).toMatchObject({
@@ -186,7 +186,7 @@ describe('gatewright bootstrap', () => {
     expect(await inDirectory(...meant!.split(' '))).toMatchObject({ exitCode: 0 });
   });
 
-  it('never overwrites a file, and makes no account it could not hand over', async () => {
+  it('never overwrites a file, and creates no account without delivering its credentials', async () => {
     writeFileSync(join(directory, 'credentials.json'), 'precious');
     const result = await inDirectory();
     expect(result).toMatchObject({
@@ -205,7 +205,7 @@ describe('gatewright bootstrap', () => {
     expect(() => statSync(join(directory, 'second.json'))).toThrow(/ENOENT/);
   });
 
-  it('derives what is the same every time, and overwrites nothing else', async () => {
+  it('derives the same credentials every time, and overwrites nothing else', async () => {
     const derived = (...words: string[]) => inDirectory('--derived', '--name', 'sync', ...words);
     const first = await derived('--file', 'first.json');
     expect(first).toMatchObject({ exitCode: 0, stderr: '' });
@@ -225,7 +225,7 @@ describe('gatewright bootstrap', () => {
     expect(readFileSync(path, 'utf8')).toBe('precious');
   });
 
-  it('refuses another master key than the one the database was made with', async () => {
+  it('rejects a master key other than that of the database', async () => {
     await inDirectory('--file', 'first.json');
     const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
     const result = await runCli(['bootstrap', '--file', '-'], test.settings, { env });

@@ -179,7 +179,7 @@ describe('a server killed by SIGKILL', () => {
 });
 
 describe('gatewright migrate', () => {
-  it('applies what is missing, once, and says so', async () => {
+  it('applies missing migrations once, and reports them', async () => {
     await using database = await createEmptyDatabase();
     const check = await runCli(['migrate', '--check'], database.settings);
     expect(check).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('not applied') });
@@ -211,7 +211,7 @@ describe('gatewright migrate', () => {
     });
   });
 
-  it('refuses a database that is too new, in every form, with exit code 4', async () => {
+  it('rejects a database that is too new, in every output format, with exit code 4', async () => {
     await using database = await createEmptyDatabase();
     await migrate(database.settings, { log });
     await select(
@@ -230,7 +230,7 @@ describe('gatewright migrate', () => {
     expect(await select(database.settings, 'SELECT * FROM data_keys')).toEqual([]);
   });
 
-  it('reaches the database of a home while it runs, as jobs and bootstrap do', async () => {
+  it('reaches the database of a running home, as jobs and bootstrap do', async () => {
     using home = createTestHome();
     const words = ['--home', home.path];
     const holder = spawn(
@@ -266,7 +266,7 @@ describe('gatewright migrate', () => {
     },
   );
 
-  it('says what to set when there is no database', async () => {
+  it('names the settings when there is no database', async () => {
     const result = await runCli(['migrate', '--home', directory], null);
     expect(result).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('DB_HOST') });
   });
@@ -388,7 +388,7 @@ async function select(
 }
 
 describe('gatewright migrate --wait', () => {
-  it('waits for a database that does not answer yet, and for the migrations of somebody else', async () => {
+  it('waits for a database that does not answer yet, and for migrations of another process', async () => {
     await using test = await createEmptyDatabase();
     await using link = await startDatabaseLink();
     const settings = await link.lead(test.settings);

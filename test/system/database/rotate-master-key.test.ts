@@ -26,7 +26,7 @@ afterAll(() => test[Symbol.asyncDispose]());
 const run = (env: Record<string, string>, ...words: string[]) =>
   runCli(words, test.settings, { env });
 
-it('needs the key before, tells how many keys are left, and shows none of them', async () => {
+it('requires the previous key, reports how many keys are left, and shows none of them', async () => {
   const without = await run(now, 'rotate-master-key');
   expect(without).toMatchObject({
     exitCode: 4,

@@ -172,7 +172,7 @@ async function runJobs(afterMs: number) {
 }
 
 it.each(['half', 'all'] as const)(
-  'is accounted for where the gateway is killed once %s of a file has come to the provider',
+  'is charged when the gateway is killed once %s of a file has reached the provider',
   async (share) => {
     const bytes = 4 * mebibyte;
     const enough = share === 'half' ? bytes / 2 : bytes;
@@ -225,7 +225,7 @@ it.each(['half', 'all'] as const)(
   },
 );
 
-it('is taken from its sender no faster than the provider takes it', async () => {
+it('reads from the sender no faster than the provider reads', async () => {
   const [requested, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   take = async (request, response) => {
     take = keep;
@@ -242,7 +242,7 @@ it('is taken from its sender no faster than the provider takes it', async () => 
   expect((await waiting.answer).body.bytes).toBe(fileBytes);
 });
 
-it('is taken from the provider no faster than its reader takes it', async () => {
+it('reads from the provider no faster than the caller reads', async () => {
   const { id } = (await upload(gateway, 2 * mebibyte).answer).body;
   const sent: number[] = [];
   take = async (_, response) => {

@@ -38,7 +38,7 @@ function addCommits(repository: Repository, branch: string, count: number): void
 }
 
 describe('a commit', () => {
-  it('comes after itself, its parent and what was merged', async () => {
+  it('descends from itself, its parent and merged commits', async () => {
     const repository = newRepository();
     const first = repository.commit('main', { 'a.yaml': 'a: 1\n' });
     const side = repository.commit('side', { 'a.yaml': 'a: 2\n' });
@@ -53,7 +53,7 @@ describe('a commit', () => {
     }
   });
 
-  it('does not come after one that a forced push took away, nor after one that is newer', async () => {
+  it('does not descend from a commit that a forced push removed, nor from a newer one', async () => {
     const repository = newRepository();
     const first = repository.commit('main', { 'a.yaml': 'a: 1\n' });
     const second = repository.commit('main', { 'a.yaml': 'a: 2\n' });
@@ -68,7 +68,7 @@ describe('a commit', () => {
     }
   });
 
-  it('is known for one that comes after another a thousand commits away, with or without a cache', async () => {
+  it('is recognised as descending from a commit a thousand commits back, with or without a cache', async () => {
     const repository = newRepository();
     const first = repository.commit('main', { 'a.yaml': 'a: 1\n' });
     addCommits(repository, 'main', 900);
@@ -82,14 +82,14 @@ describe('a commit', () => {
     expect(await descentOf(source, other)).toBe('unrelated');
   });
 
-  it('is told unproven where the earlier one lies beyond what is looked at', async () => {
+  it('is reported as unproven when the ancestor is beyond the searched depth', async () => {
     const repository = newRepository();
     const first = repository.commit('main', { 'a.yaml': 'a: 1\n' });
     addCommits(repository, 'main', 16_500);
     expect(await descentOf(open(repository.url), first)).toBe('unproven');
   });
 
-  it('costs two requests that answer, and no tree or file, where it comes soon after', async () => {
+  it('costs two requests, and no tree or file, when the ancestor is near', async () => {
     const repository = newRepository();
     const first = repository.commit('main', { 'a.yaml': 'a: 1\n' });
     const source = open(repository.url);

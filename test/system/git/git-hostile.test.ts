@@ -125,7 +125,7 @@ describe('a hostile repository', () => {
   );
 });
 
-describe('runs that fetch at once into one folder', () => {
+describe('concurrent fetches into one folder', () => {
   it('reads the commit in all runs, whichever is first', async () => {
     const repository = newRepository();
     for (let round = 0; round < 2; round += 1) {
@@ -139,9 +139,9 @@ describe('runs that fetch at once into one folder', () => {
   });
 });
 
-describe('a fetch that was killed', () => {
+describe('a killed fetch', () => {
   it.each(['for its time', 'with its run'])(
-    '%s hinders no later one, not even at once',
+    '%s blocks no later fetch, not even at once',
     async (why) => {
       const repository = newRepository();
       repository.commit('main', { 'a.yaml': 'a: 1\n' });
@@ -185,7 +185,7 @@ describe('a fetch that was killed', () => {
     },
   );
 
-  it('leaves locks that hinder a later one only as long as it may have run itself', async () => {
+  it('leaves locks that block later fetches no longer than its own time limit', async () => {
     const repository = newRepository();
     repository.commit('main', { 'a.yaml': 'a: 1\n' });
     const source = open(repository.url);

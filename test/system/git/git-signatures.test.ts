@@ -90,7 +90,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
     }
   });
 
-  it('counts in a repository of this machine, too', async () => {
+  it('is verified in a local repository, too', async () => {
     const repository = newRepository();
     const rules = { allowedSignersFile: sshFile(carol) };
     const url = `file://${repository.git(['rev-parse', '--absolute-git-dir'])}`;
@@ -218,7 +218,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
     );
   });
 
-  it('tells what a signature says of itself without obeying it', async () => {
+  it('has its signature text reported without terminal control characters', async () => {
     const repository = newRepository();
     const text = `${repository.git(['cat-file', 'commit', 'main'])}\n`;
     put(repository, signText(text, carol, 'git\u001b[2J\nGood'));
@@ -238,7 +238,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
 });
 
 describe.skipIf(!isRunnable)('a tag', () => {
-  it('counts where tags must be signed, and its commit too where both must', async () => {
+  it('is verified when tags must be signed, and its commit too when both must be', async () => {
     const repository = newRepository();
     const plain = repository.git(['rev-parse', 'main']);
     signTag(repository, 'v1', plain, alice);
@@ -297,7 +297,7 @@ describe.skipIf(!isRunnable)('the permitted keys', () => {
     ['a file that is not there', '/nonexistent/keys', 'cannot be read (ENOENT)'],
     ['a file without a key', '', 'contains no'],
     ['a private key', '-----BEGIN PGP PRIVATE KEY BLOCK-----\n', 'contains a private key'],
-  ])('%s is refused with its setting', async (_, text, words) => {
+  ])('%s is rejected with its setting', async (_, text, words) => {
     const repository = newRepository();
     signCommit(repository, 'main', carol);
     const file = text.startsWith('/') ? text : room.file(text);

@@ -48,7 +48,7 @@ describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, 
     execFileSync('sh', ['-e', '-c', lines.join('\n')], { stdio: 'pipe' });
   }
 
-  it('reads from a host that is known, by paths from the working directory, too', async () => {
+  it('reads from a known host, also by paths from the working directory', async () => {
     const read = await open(known()).read();
     expect(read.files.map(({ content }) => content.toString())).toEqual(['a: 1\n']);
     const near = (path: string): string => relative(process.cwd(), path);
@@ -59,7 +59,7 @@ describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, 
     expect((await open(known(), access).read()).files.length).toBe(1);
   });
 
-  it('refuses a host that is unknown, with the key that it offers and what makes it known', async () => {
+  it('rejects an unknown host, with the key that it offers and the command that trusts it', async () => {
     const source = open('other.example ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==\n');
     const message = await messageOf(source);
     expect(message).toContain(`the host ${name()} is unknown.`);
@@ -70,7 +70,7 @@ describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, 
     expect((await source.read()).files.length).toBe(1);
   });
 
-  it('refuses a host whose key has changed, with both keys and what takes the new one', async () => {
+  it('rejects a host whose key has changed, with both keys and the command that accepts the new one', async () => {
     const before = server.hostKey;
     const source = open(`# our hosts\n${known()}`);
     await source.read();
@@ -87,7 +87,7 @@ describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, 
     expect((await source.read()).files.length).toBe(1);
   });
 
-  it('finds a host whose name is hashed, and never offers to take a revoked key', async () => {
+  it('finds a host whose name is hashed, and never suggests accepting a revoked key', async () => {
     const other =
       'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFT+zI1Lx4r0Q8WmGFD4gF8Ct4gTXHVRT4YlXtOUJZAn';
     open(`${name()} ${other}\n`);
@@ -100,7 +100,7 @@ describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, 
     expect(revoked).not.toContain('ssh-keyscan');
   });
 
-  it('tells a key of the user that is not let in, and runs nothing but git', async () => {
+  it('reports a user key that is rejected, and runs only git', async () => {
     const stranger = server.path('stranger');
     if (!existsSync(stranger)) {
       execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', stranger]);

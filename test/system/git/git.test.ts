@@ -54,7 +54,7 @@ describe('reading', () => {
     expect(read.info).toMatchObject({ repo: `${repository.url}#main:gateway`, revision: commit });
   });
 
-  it('leaves out what .gatewrightignore says, in each folder, and tells what', async () => {
+  it('skips the files that .gatewrightignore lists, in each folder, and reports them', async () => {
     const repository = newRepository();
     repository.commit('main', {
       'gateway/.gatewrightignore': '*.json\n!keep.json\nvendor/\nlink\n',
@@ -76,7 +76,7 @@ describe('reading', () => {
     expect([all.files, all.ignored]).toEqual([[], ['gateway/']]);
   });
 
-  it('refuses rules that are wrong, with their place', async () => {
+  it('rejects wrong ignore rules with their position', async () => {
     const repository = newRepository();
     repository.commit('main', {
       'a/.gatewrightignore': 'x\n[b\n',
@@ -122,7 +122,7 @@ describe('reading', () => {
     expect(read.files[0]?.content.toString()).toBe('a: 1\n');
   });
 
-  it('takes no settings from a working tree that the cache lies in', async () => {
+  it('ignores the settings of a working tree that contains the cache', async () => {
     const repository = newRepository();
     repository.commit('main', { 'a.yaml': 'a: 1\n' });
     const tree = mkdtempSync(join(cacheDirectory, 'tree-'));
@@ -150,7 +150,7 @@ describe('rejected sources', () => {
     ['a link to a file', { mode: '120000', content: '/etc/passwd' }, 'x.yaml', 'symbolic-link'],
     ['a link to a folder', { mode: '120000', content: '../..' }, 'prod', 'symbolic-link'],
     ['a submodule', { mode: '160000', content: 'a'.repeat(40) }, 'base', 'submodule'],
-  ])('%s is a fault, and its target is not read', async (_, file, path, code) => {
+  ])('reports %s as a fault, and does not read its target', async (_, file, path, code) => {
     const repository = newRepository();
     repository.commit('main', { 'a.yaml': 'a: 1\n', [path]: file });
     const { files, faults } = await open(repository.url).read();
@@ -203,7 +203,7 @@ describe('rejected sources', () => {
     expect(failure.kind).toBe('unreachable');
   });
 
-  it('names that differ in case only', async () => {
+  it('rejects names that differ in case only', async () => {
     const repository = newRepository();
     repository.commit('main', { 'a.yaml': 'a: 1\n', 'A.yaml': 'a: 2\n' });
     const { faults } = await open(repository.url).read();
@@ -324,7 +324,7 @@ describe('locations', () => {
     'https://example.com/repo.git#main:-x',
     'https://example.com/repo.git\n#main',
     'git@-oProxyCommand=x:repo.git',
-  ])('%j is refused and nothing runs', (location) => {
+  ])('rejects %j, and runs nothing', (location) => {
     expect(() => parseGitLocation(location)).toThrow(Failure);
     expect(existsSync(marker)).toBe(false);
   });
@@ -344,13 +344,13 @@ describe('locations', () => {
     ],
     ['ssh://git@h.example/repo.git#:gateway', { ref: null, path: 'gateway' }],
     ['git@h.example:team/repo.git#main', { url: 'ssh://git@h.example/team/repo.git', ref: 'main' }],
-  ])('%s is understood', (location, parts) => {
+  ])('accepts %s', (location, parts) => {
     expect(isGitLocation(location)).toBe(true);
     expect(parseGitLocation(location)).toMatchObject(parts);
   });
 
   it.each(['gateway', './gateway', '/srv/gateway', 'a@b/c.yaml', 'C:/gateway', '-'])(
-    '%s is a folder or file',
+    'treats %s as a folder or file',
     (location) => expect(isGitLocation(location)).toBe(false),
   );
 });

@@ -68,8 +68,8 @@ async function messageOf(work: Promise<unknown>): Promise<string> {
   return (error as Failure).message;
 }
 
-describe('a repository of this machine', () => {
-  it('is read at a branch, tag or commit, bare or not, and not as its files lie there', async () => {
+describe('a local repository', () => {
+  it('is read at a branch, tag or commit, bare or not, and not from its working files', async () => {
     const first = commit({ 'gateway/a.yaml': 'a: 1\n' });
     git('tag', '--annotate', '--message=t', 'v1');
     commit({ 'gateway/b.yaml': 'b: 1\n' });
@@ -89,7 +89,7 @@ describe('a repository of this machine', () => {
     ]);
   });
 
-  it('is followed to each new commit, and may be named with %20', async () => {
+  it('is followed to each new commit, and accepts %20 in its path', async () => {
     const source = open(encodeURI(tree));
     commit({ 'a.yaml': 'a: 1\n' });
     expect((await source.read()).files[0]?.content.toString()).toBe('a: 1\n');
@@ -104,7 +104,7 @@ describe('a repository of this machine', () => {
     expect(await pathsOf(open(other, '#side'))).toEqual(['a.yaml']);
   });
 
-  it('refuses links and submodules in it, as everywhere', async () => {
+  it('rejects links and submodules in it, as everywhere', async () => {
     commit({ 'a.yaml': 'a: 1\n' });
     symlinkSync('/etc/passwd', join(tree, 'b.yaml'));
     git('add', 'b.yaml');
@@ -119,7 +119,7 @@ describe('a repository of this machine', () => {
 describe('a hostile repository', () => {
   const script = (marker: string): string => `#!/bin/sh\ntouch '${marker}'\ncat\n`;
 
-  it('runs nothing: hooks, settings that name programs, and an object that is elsewhere', async () => {
+  it('runs nothing: hooks, configured programs, and promised objects', async () => {
     commit({ 'a.yaml': 'a: 1\n', 'b.yaml': 'b: 1\n' });
     const markers = join(root, 'markers');
     mkdirSync(markers);
@@ -178,7 +178,7 @@ describe('a hostile repository', () => {
     expect(readdirSync(markers)).toEqual([]);
   });
 
-  it('leads to no objects but those that its own commits name', async () => {
+  it('exposes only objects that its own commits name', async () => {
     const secret = join(root, 'secret');
     execFileSync('git', ['init', '--quiet', secret]);
     writeFileSync(join(secret, 'x'), 'private');
@@ -192,7 +192,7 @@ describe('a hostile repository', () => {
   });
 });
 
-describe('is refused, with what to do:', () => {
+describe('a rejected local repository', () => {
   it('rejects a repository of another user', async () => {
     commit({ 'a.yaml': 'a: 1\n' });
     const isRoot = process.geteuid?.() === 0;

@@ -79,7 +79,7 @@ it('connects over TLS with the built program, and reports why a database refuses
   }
 });
 
-describe('compiled code that is kept for the next start', () => {
+describe('the compile cache', () => {
   const program = () => join(directory, 'dist/main.js');
   let folder: string;
   const start = (words: readonly string[], env: Record<string, string> = {}) =>
@@ -96,7 +96,7 @@ describe('compiled code that is kept for the next start', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('is for this user alone, and is written once', async () => {
+  it('is private to the user, and is written once', async () => {
     expect(await start(['settings'])).toMatchObject(displayed);
     const first = statSync(storedFile()!);
     expect(first.mode & 0o777).toBe(0o600);
@@ -105,7 +105,7 @@ describe('compiled code that is kept for the next start', () => {
     expect(statSync(storedFile()!).ino).toBe(first.ino);
   });
 
-  it('is not kept of a start that failed or told help, which compiles little of the command', async () => {
+  it('is not written by a start that failed or printed help, which compiles little of the command', async () => {
     expect(await start(['settings', '--help'])).toMatchObject(displayed);
     expect(await start(['settings', '--chekc'])).toMatchObject({ exitCode: 5 });
     expect(storedFile()).toBeUndefined();
@@ -117,7 +117,7 @@ describe('compiled code that is kept for the next start', () => {
     ['the length of the list', (bytes: Buffer) => bytes.fill(0xff, 4, 8)],
     ['the end', (bytes: Buffer) => bytes.subarray(0, -1)],
     ['all', () => Buffer.alloc(0)],
-  ])('is made anew when it is damaged: %s', async (_, damage) => {
+  ])('is rebuilt when it is damaged: %s', async (_, damage) => {
     await start(['settings']);
     const whole = readFileSync(storedFile()!);
     const damaged = damage(Buffer.from(whole));
@@ -130,7 +130,7 @@ describe('compiled code that is kept for the next start', () => {
     expect(statSync(storedFile()!).ino).toBe(ino);
   });
 
-  it.runIf(process.getuid!() === 0)('is not run when it is of another user', async () => {
+  it.runIf(process.getuid!() === 0)('is not used when it belongs to another user', async () => {
     await start(['settings']);
     const { ino } = statSync(storedFile()!);
     chownSync(storedFile()!, 65_534, 65_534);
@@ -139,7 +139,7 @@ describe('compiled code that is kept for the next start', () => {
     expect(statSync(storedFile()!).ino).not.toBe(ino);
   });
 
-  it('is done without where it cannot be', async () => {
+  it('is skipped where it cannot be written', async () => {
     expect(await start(['settings'], { NODE_DISABLE_COMPILE_CACHE: '1' })).toMatchObject(displayed);
     expect(readdirSync(folder)).toEqual([]);
     await start(['settings']);

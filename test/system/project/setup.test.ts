@@ -109,7 +109,7 @@ async function build(env: NodeJS.ProcessEnv) {
   return await runTarget('build', env);
 }
 
-it('adds the packages for development after a start, and keeps them for the next start', async () => {
+it('adds the development packages after a start, and keeps them for the next start', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(0);
   await start(env);
@@ -122,7 +122,7 @@ it('adds the packages for development after a start, and keeps them for the next
   ]);
 });
 
-it('keeps the packages for development when the lock file changes', async () => {
+it('keeps the development packages when the lock file changes', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(0);
   await build(env);
@@ -131,7 +131,7 @@ it('keeps the packages for development when the lock file changes', async () => 
   expect(calls().map((call) => call.split(' --ignore-scripts')[0])).toEqual(['ci', 'ci']);
 });
 
-it('installs again after an installation that was interrupted', async () => {
+it('installs again after an interrupted installation', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(0);
   await start(env);
@@ -145,7 +145,7 @@ it('installs again after an installation that was interrupted', async () => {
 it.each([
   ['with all packages', true, 0],
   ['without those for development', false, 1],
-])('reads from a manual npm run %s what is installed', async (_, hasAll, count) => {
+])('detects the packages that a manual npm run %s installed', async (_, hasAll, count) => {
   const { env, calls } = fakeNpm(0);
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const names = hasAll ? Object.keys(devDependencies) : [];
@@ -163,7 +163,7 @@ it.each([
     'whose npm is told of a place that cannot be written',
     (file: string) => ({ npm_config_cache: join(file, 'none') }),
   ],
-])('lets npm keep what it fetches in the clone for a user %s', async (_, place) => {
+])('lets npm cache its downloads in the clone for a user %s', async (_, place) => {
   writeMain('');
   const { env, calls } = fakeNpm(0);
   const { npm_config_cache: _cache, ...bare } = env;
@@ -173,7 +173,7 @@ it.each([
   expect(calls()[0]).toContain(`--cache=${join(clone, '.cache/npm')}`);
 });
 
-it('keeps what npm says during the set-up out of standard output', async () => {
+it('redirects the npm output of the set-up away from standard output', async () => {
   writeMain(`console.log('{}');`);
   const { env } = fakeNpm(1);
   const { stdout, stderr } = await start(env);
@@ -181,7 +181,7 @@ it('keeps what npm says during the set-up out of standard output', async () => {
   expect(stderr.match(/added 188 packages/g)).toHaveLength(2);
 });
 
-it('shows that a long set-up goes on as long as something comes, and lets npm give up an absent network soon', async () => {
+it('shows progress of a long set-up while data arrives, and lets npm give up an absent network soon', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(0);
   writeFileSync(
@@ -218,7 +218,7 @@ it.each([
     'whose answers break off',
     (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'),
   ],
-])('gives up a registry %s, with the reason and exit code 6', async (_, answer) => {
+])('abandons a registry %s, with the reason and exit code 6', async (_, answer) => {
   writeMain('');
   dependOnOne();
   await using registry = await listen(answer);
@@ -235,20 +235,20 @@ it.each([
   expect(stderr).not.toMatch(/npm install|npm http/);
 });
 
-it('falls back to npm install, which leaves the lock file alone', async () => {
+it('falls back to npm install, which leaves the lock file unchanged', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(1);
   expect((await start(env)).stderr).toMatch(/npm ci failed/);
   expect(calls()[1]).toMatch(/^install --no-save --omit=dev --ignore-scripts/);
 });
 
-it('hands on the exit code of what it runs', async () => {
+it('returns the exit code of the command', async () => {
   writeMain('process.exitCode = 4;');
   const { env } = fakeNpm(0);
   expect(await start(env)).toMatchObject({ code: 4 });
 });
 
-it('hands on signals, and waits for what it runs to end', async () => {
+it('forwards signals, and waits for the command to end', async () => {
   writeMain(`
     process.on('SIGTERM', () => { console.log('stopping'); process.exitCode = 0; clearInterval(t); });
     const t = setInterval(() => {}, 1000);
@@ -257,7 +257,7 @@ it('hands on signals, and waits for what it runs to end', async () => {
   expect(await start(env)).toMatchObject({ code: 0, stdout: 'stopping\n' });
 });
 
-it('refuses an unknown target by naming those there are', async () => {
+it('rejects an unknown target and lists the existing ones', async () => {
   const script = join(clone, 'scripts/run.mjs');
   await expect(run(process.execPath, [script, 'strat'])).rejects.toMatchObject({
     code: 5,
@@ -265,7 +265,7 @@ it('refuses an unknown target by naming those there are', async () => {
   });
 });
 
-it('has a launcher that works from anywhere, through a link, and says when nothing is set up', async () => {
+it('has a launcher that works from any directory and through a link, and reports a missing set-up', async () => {
   const link = join(clone, 'gw');
   symlinkSync(join(clone, 'bin/gatewright'), link);
   await expect(run(link, ['--version'], { cwd: tmpdir() })).rejects.toMatchObject({

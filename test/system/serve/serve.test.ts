@@ -125,7 +125,7 @@ describe('gatewright serve', () => {
     idle.destroy();
   });
 
-  it('lets idle callers go after that while, and ends', async () => {
+  it('closes idle connections after the drain time, and ends', async () => {
     await using test = await createTestDatabase();
     const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '1' });
     const idle = await dialIdle(served);
@@ -135,7 +135,7 @@ describe('gatewright serve', () => {
     expect(await served.exit).toEqual([0, null]);
   });
 
-  it('is not kept from stopping by who is slow to send or does not read', async () => {
+  it('stops in spite of slow senders and stalled readers', async () => {
     await using test = await createTestDatabase();
     const served = await serve(test.settings, [], { GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS: '3600' });
     const slow = dial(served).resume();
@@ -159,7 +159,7 @@ describe('gatewright serve', () => {
     expect(messages(served)).not.toContain('stopped');
   });
 
-  it('refuses a database that is behind, unless it is told to migrate', async () => {
+  it('rejects an outdated database, unless it is configured to migrate', async () => {
     await using empty = await createEmptyDatabase();
     const refused = await runCli(['serve', '--port', '0'], empty.settings, {
       env: { GATEWRIGHT_MASTER_KEY: masterKey },
@@ -170,7 +170,7 @@ describe('gatewright serve', () => {
     expect((await probe(`${served.adminUrl}/readyz`)).status).toBe(200);
   });
 
-  it('refuses another master key than the one the database was made with', async () => {
+  it('rejects a master key other than that of the database', async () => {
     await using test = await createTestDatabase();
     const served = await serve(test.settings);
     served.child.kill('SIGTERM');
@@ -217,7 +217,7 @@ describe('gatewright serve', () => {
     expect(refused.stderr).not.toMatch(/\n\s+at /);
   });
 
-  it('waits for its database, alive and not ready, and serves nothing until it has proved it', async () => {
+  it('waits for its database, alive and not ready, and serves nothing until it has verified it', async () => {
     await using test = await createEmptyDatabase();
     await using link = await startDatabaseLink();
     const settings = await link.lead(test.settings);
@@ -259,7 +259,7 @@ describe('gatewright serve', () => {
   it.each([
     [{ DB_PASS: 'wrong' }, /user tester is not let in; check DB_USER and DB_PASS/],
     [{ DB_SSL: 'VERIFY_CA' }, /offers no TLS, which DB_SSL=VERIFY_CA demands|not vouched for/],
-  ])('does not wait where the database refuses: %o', async (env, reason) => {
+  ])('does not wait when the database refuses: %o', async (env, reason) => {
     await using test = await createEmptyDatabase();
     await expect(serve(test.settings, [], env)).rejects.toThrow(reason);
   });
@@ -281,7 +281,7 @@ describe('gatewright serve', () => {
     expect(refused.stderr).toContain(`127.0.0.1:${port}`);
   });
 
-  it.each(['70000', '1.5', 'http'])('refuses port %s', async (port) => {
+  it.each(['70000', '1.5', 'http'])('rejects port %s', async (port) => {
     const refused = await runCli(['serve', '--port', port], null, {
       env: { GATEWRIGHT_MASTER_KEY: masterKey },
     });
@@ -291,7 +291,7 @@ describe('gatewright serve', () => {
 });
 
 describe('gatewright healthcheck', () => {
-  it('says how the server is, and that there is none', async () => {
+  it('reports the health of the server, and a missing server', async () => {
     await using test = await createTestDatabase();
     const { child, adminUrl, exit } = await serve(test.settings);
     const { port } = new URL(adminUrl);

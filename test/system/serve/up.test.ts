@@ -147,7 +147,7 @@ async function upOnce() {
 }
 
 describe('the first start', () => {
-  it('makes everything in the folder, says so in one JSON document, writes the credentials, prints no secret and leaves no process', async () => {
+  it('creates everything in the folder, reports it as one JSON document, writes the credentials, prints no secret and leaves no process', async () => {
     const { path, exitCode, stdout, stderr } = await firstStart();
     const document = JSON.parse(stdout || 'null');
     expect(exitCode, stderr).toBe(exitCodes.success);
@@ -184,7 +184,7 @@ describe('the first start', () => {
     expect(existsSync(join(path, 'run'))).toBe(false);
   });
 
-  it('tells people each step, what was made, where things are, and what to do next', async () => {
+  it('shows each step, what was created, where things are, and what to do next', async () => {
     await using run = startUp(home.path, ['--once', '--source', source], {}, sourceProgram);
     expect(await run.exited, run.stderr()).toBe(exitCodes.success);
     expect(run.stderr()).toMatch(/initialising[\s\S]*starting M[\s\S]*migrating[\s\S]*serving/);
@@ -199,7 +199,7 @@ describe('the first start', () => {
 describe('the next start', () => {
   beforeEach(useHomeOfBefore);
 
-  it('goes on with the same data and the same credentials', async () => {
+  it('reuses the same data and the same credentials', async () => {
     const before = readCredentials();
     const { exitCode, document } = await upOnce();
     expect(exitCode).toBe(exitCodes.success);
@@ -242,7 +242,7 @@ describe('the next start', () => {
     });
   });
 
-  it('sets damaged state aside, says so, and makes new credentials of the same tenant', async () => {
+  it('moves damaged state aside, reports it, and creates new credentials of the same tenant', async () => {
     const before = readCredentials();
     const names = ['credentials.json', 'database.json', 'database/gatewright-server.json'];
     for (const name of names) writeFileSync(join(home.path, name), '{"half');
@@ -260,7 +260,7 @@ describe('the next start', () => {
     expect(readCredentials().clientId).not.toBe(before.clientId);
   });
 
-  it('makes new credentials of the same tenant where the file was lost', async () => {
+  it('creates new credentials of the same tenant when the file was lost', async () => {
     const before = readCredentials();
     home.remove('credentials.json');
     expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: exampleSize });
@@ -273,10 +273,10 @@ describe('the next start', () => {
   });
 });
 
-describe('while it runs', () => {
+describe('a running deployment', () => {
   beforeEach(useHomeOfBefore);
 
-  it('applies an edit and prints the diff; a broken file changes nothing and is told by its place, to status too; its master key is changed meanwhile', async () => {
+  it('applies an edit and prints the diff; a broken file changes nothing and is reported with its position, also by status; the master key can be rotated meanwhile', async () => {
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/Ctrl-C stops everything/);
     const owner = async () => {
@@ -309,7 +309,7 @@ describe('while it runs', () => {
     await run.saw(/"Explorers" → "Research"/);
   });
 
-  it('has one tenant: bootstrap beside it makes another account of that, or says what a second would be', async () => {
+  it('has one tenant: a concurrent bootstrap creates another account of it, or explains a second tenant', async () => {
     using place = createTestHome();
     const at = join(place.path, 'my home');
     lendSoftware(at);
@@ -348,7 +348,7 @@ describe('while it runs', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    'keeps a second one out of its home and says who is there, and ends on %s with nothing left behind',
+    'rejects a second process in its home and names the first, and ends on %s with nothing left behind',
     async (signal) => {
       await using run = startUp(home.path, ['--source', source]);
       await run.saw(/Ctrl-C stops everything/);
@@ -368,7 +368,7 @@ describe('while it runs', () => {
     },
   );
 
-  it('ends by itself, with the reason, when its database is killed', async () => {
+  it('ends by itself with the reason when its database is killed', async () => {
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/Ctrl-C stops everything/);
     process.kill(databasePid(), 'SIGKILL');
@@ -377,7 +377,7 @@ describe('while it runs', () => {
   });
 
   it.skipIf(disk === null)(
-    'ends with the reason where that is a full disk, and goes on once there is room',
+    'ends with the reason on a full disk, and continues once there is room',
     async () => {
       const at = join(disk!, 'home');
       const filler = join(disk!, 'filler');
@@ -400,7 +400,7 @@ describe('while it runs', () => {
 });
 
 describe('rejected input', () => {
-  it('is a source that does not exist, before anything is started', async () => {
+  it('includes a source that does not exist, before anything is started', async () => {
     const bare = join(home.path, 'bare');
     await using run = startUp(bare, ['--source', join(home.path, 'nowhere')]);
     expect(await run.exited).toBe(exitCodes.invalidInput);
@@ -408,7 +408,7 @@ describe('rejected input', () => {
     expect(existsSync(bare)).toBe(false);
   });
 
-  it('is a port that is taken, by its number and with the way out', async () => {
+  it('includes a port in use, by its number and with the remedy', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
@@ -431,7 +431,7 @@ describe('rejected input', () => {
     ['/dev/null', 'is not a folder'],
     ['/proc/home', 'the system makes no folder there'],
     ['/sys/home', 'this user may not write there'],
-  ])('is %s for a home, whatever the source', async (name, reason) => {
+  ])('includes %s as a home, with any source', async (name, reason) => {
     const path = resolve(home.path, name);
     for (const location of [source, 'https://127.0.0.1:1/team.git']) {
       await using run = startUp(path, ['--source', location]);
@@ -442,7 +442,7 @@ describe('rejected input', () => {
     }
   });
 
-  it('is a home that this user may not write', async () => {
+  it('includes a home that this user may not write', async () => {
     const path = join(home.path, 'read-only');
     mkdirSync(path, { mode: 0o555 });
     // Root may write everywhere unless it lacks the capability.
@@ -453,7 +453,7 @@ describe('rejected input', () => {
     expect(run.stderr()).toMatch(/read-only cannot be the home: this user may not write there/);
   });
 
-  it('is a limit of open files that a database cannot live with', async () => {
+  it('includes a limit of open files that is too low for a database', async () => {
     const words = ['--home', home.path, '--port', '0', '--source', source];
     await using run = runUp(words, { before: 'ulimit -n 64' });
     expect(await run.exited).toBe(exitCodes.invalidInput);
@@ -461,7 +461,7 @@ describe('rejected input', () => {
     expect(existsSync(join(home.path, 'lock'))).toBe(false);
   });
 
-  it('is another master key, before the database is migrated', async () => {
+  it('includes another master key, before the database is migrated', async () => {
     await using database = await createEmptyDatabase();
     const connection = await createConnection(connectionOf(database.settings));
     await connection.query(
@@ -478,7 +478,7 @@ describe('rejected input', () => {
     await connection.end();
   });
 
-  it('is a file with faults beside sound ones, each with its place; with --once by exit code 3', async () => {
+  it('includes a file with faults next to valid ones, each with its position; exit code 3 with --once', async () => {
     await useHomeOfBefore();
     writeFileSync(join(source, 'bad.yaml'), 'apiVersion: gatewright.dev/v1\nkind: Workspce\n');
     const { exitCode, document, stderr } = await upOnce();
@@ -486,7 +486,7 @@ describe('rejected input', () => {
     expect(JSON.stringify(document.sync.faults)).toMatch(/bad\.yaml.*Workspce/);
   });
 
-  it('is another master key than the one the database was made with', async () => {
+  it('includes a master key other than that of the database', async () => {
     await useHomeOfBefore();
     const other = randomBytes(32).toString('base64');
     await using run = startUp(home.path, ['--once', '--source', source], {
@@ -512,7 +512,7 @@ it.each([
 });
 
 describe('a lost master key', () => {
-  it('is never replaced beside data that was made with it; with the file back all goes on', async () => {
+  it('is never replaced next to data that it encrypted; with the file restored everything continues', async () => {
     await useHomeOfBefore();
     const path = join(home.path, 'master.key');
     const key = readFileSync(path);
@@ -529,7 +529,7 @@ describe('a lost master key', () => {
     expect(exitCode, stderr).toBe(exitCodes.success);
   });
 
-  it('is asked for where the database is another one, and not made before that has answered', async () => {
+  it('is required when the database is another one, and not created before that has answered', async () => {
     await using database = await createEmptyDatabase();
     const start = (env: Record<string, string>) =>
       startUp(home.path, ['--once', '--source', source], {
@@ -584,7 +584,7 @@ function connectionOf({ host, port, user, password, name }: DatabaseSettings) {
   return { host, port, user, password: password!.reveal(), database: name };
 }
 
-describe('a database of the settings', () => {
+describe('a configured external database', () => {
   it('is used instead of the embedded one', async () => {
     await using database = await createEmptyDatabase();
     const env = databaseVariables(database.settings);
