@@ -290,7 +290,7 @@ describe('the chain of an audit log', () => {
       .where('organisation_id', '=', whole)
       .where('chain_position', '=', 2)
       .execute();
-    await expect(run()).rejects.toThrow(/rows are not as they were sealed/);
+    await expect(run()).rejects.toThrow(/rows differ from their seals/);
     expect(await faultsOf(whole)).toEqual(['changed 2-2']);
     expect(await verify(id)).toMatchObject({ sealed: 2, faults: [], head: { position: 7 } });
     await test.database.db
