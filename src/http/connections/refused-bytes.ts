@@ -1,4 +1,4 @@
-/** Counts refused bytes that are no HTTP request and logs some of them. */
+/** Counts rejected bytes that are not an HTTP request and logs some of them. */
 import type { Log } from '../../log.ts';
 
 /** Contains nothing of the bytes themselves. */
@@ -27,6 +27,6 @@ export function createRefusedBytesReporter(
     quietUntilMs = nowMs + logEveryMs;
     const others = unlogged - 1;
     unlogged = 0;
-    log.info({ server, status, code, others }, 'refused bytes that are no HTTP request');
+    log.info({ server, status, code, others }, 'refused bytes that are not an HTTP request');
   };
 }

@@ -284,7 +284,7 @@ it('counts bytes that are no request by status, and logs none of them', async ()
   const { body } = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
   expect(body).toMatch(/gatewright_refused_bytes_total\{server="inference",status="405"\} [1-9]/);
   expect(body).toMatch(/gatewright_refused_bytes_total\{server="inference",status="400"\} [1-9]/);
-  const lines = server.logLines.filter((line) => line.includes('that are no request'));
+  const lines = server.logLines.filter((line) => line.includes('that are not an HTTP request'));
   expect(JSON.parse(lines[0]!)).toMatchObject({ server: 'inference', others: 0 });
   expect(server.logLines.join('')).not.toContain('secret-path');
 });
