@@ -147,7 +147,7 @@ describe('a hostile request', () => {
     caller.socket.write('1\r\nx\r\n'.repeat(4_200));
     await once(caller.socket, 'close');
     expect(caller.text()).toContain('400 Bad Request');
-    expect(caller.text()).toContain('pieces that are too small');
+    expect(caller.text()).toContain('chunks that are too small');
     expect(inference.upstream.reached).toHaveLength(0);
   });
 
