@@ -64,7 +64,7 @@ describe('requests', () => {
       'a number beyond what JSON reads exactly',
       { body: text.replace(':1}', ':9007199254740993}') },
     ],
-    ['a member below, twice', { body: text.replace('"content"', '"content":"x","content"') }],
+    ['a duplicate nested member', { body: text.replace('"content"', '"content":"x","content"') }],
   ])('keeps requests apart that differ by %s', (_, request) => {
     expect(markOf(request)).not.toBe(markOf({}));
   });
@@ -76,7 +76,7 @@ describe('requests', () => {
 
   it.each<[string, CacheRequest]>([
     [
-      'the order of members and the space between them',
+      'the order of members and white space',
       {
         body: '{ "seed": 1,\n"messages":[{"role":"user","content":"hello"}], "model" : "m"}',
       },
@@ -87,10 +87,10 @@ describe('requests', () => {
   });
 
   it.each<[string, CacheRequest]>([
-    ['of streams', { body: text.replace('{', '{"stream":true,') }],
-    ['that only read', { method: 'GET' }],
-    ['whose answers the provider remembers', { path: '/responses' }],
-  ])('ignores %s', (_, request) => {
+    ['for streams', { body: text.replace('{', '{"stream":true,') }],
+    ['that only read data', { method: 'GET' }],
+    ['whose responses the provider stores', { path: '/responses' }],
+  ])('ignores requests %s', (_, request) => {
     expect(useOf(request).key).toBeNull();
   });
 
@@ -123,7 +123,7 @@ describe('a cached response', () => {
 
   it.each([
     ['a failure', { status: 500 }],
-    ['a failure that calls itself a success', { body: Buffer.from('{"error":{"code":429}}') }],
+    ['a failure with a success status', { body: Buffer.from('{"error":{"code":429}}') }],
     ['no JSON', { body: Buffer.from('{"choices":') }],
     ['no JSON by its type', { headers: { 'content-type': 'text/event-stream' } }],
     ['compressed', { headers: { ...json, 'content-encoding': 'gzip' } }],

@@ -64,7 +64,7 @@ describe.each(Object.keys(turns))('a body requested %s', (name) => {
 
   test.each([
     ['with its headers', [`${head('content-length: 5')}hello${last}`], ['5 hello', 'none']],
-    ['behind its headers', [head('content-length: 5'), 'hello', last], ['5 hello', 'none']],
+    ['after its headers', [head('content-length: 5'), 'hello', last], ['5 hello', 'none']],
     ['in two pieces', [`${head('content-length: 5')}he`, `llo${last}`], ['5 hello', 'none']],
     [
       'in chunks',
@@ -77,12 +77,12 @@ describe.each(Object.keys(turns))('a body requested %s', (name) => {
       ['5 hello', 'none'],
     ],
     [
-      'as no chunk at all',
+      'without any chunk',
       [`${head('transfer-encoding: chunked')}0\r\n\r\n${last}`],
       ['0 ', 'none'],
     ],
     [
-      'with the next two requests behind it',
+      'followed by two more requests',
       [`${head('content-length: 1')}a${head('content-length: 2')}bb${last}`],
       ['1 a', '2 bb', 'none'],
     ],

@@ -8,17 +8,17 @@ import { retryAfterMs } from '../../../src/gateway/calls/retry-after.ts';
 const now = Date.UTC(2026, 10, 22, 12);
 
 it.each([
-  ['seconds', { 'retry-after': '3' }, 3_000],
-  ['parts of seconds', { 'retry-after': '0.0125' }, 13],
-  ['milliseconds, before seconds', { 'retry-after-ms': '250', 'retry-after': '3' }, 250],
-  ['milliseconds of Azure', { 'x-ms-retry-after-ms': '250.4' }, 251],
+  ['reads seconds', { 'retry-after': '3' }, 3_000],
+  ['reads fractions of seconds', { 'retry-after': '0.0125' }, 13],
+  ['prefers milliseconds to seconds', { 'retry-after-ms': '250', 'retry-after': '3' }, 250],
+  ['reads the milliseconds of Azure', { 'x-ms-retry-after-ms': '250.4' }, 251],
   [
-    'seconds beside milliseconds that are none',
+    'reads seconds next to invalid milliseconds',
     { 'retry-after-ms': '', 'retry-after': '3' },
     3_000,
   ],
   ['a date', { 'retry-after': 'Sun, 22 Nov 2026 12:00:30 GMT' }, 30_000],
-  ['a date that has passed', { 'retry-after': 'Sun, 22 Nov 2026 11:00:00 GMT' }, 0],
+  ['reads a date in the past as zero', { 'retry-after': 'Sun, 22 Nov 2026 11:00:00 GMT' }, 0],
 ])('%s', (_, headers, waitMs) => {
   expect(retryAfterMs(headers, now)).toBe(waitMs);
 });

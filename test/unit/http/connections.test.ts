@@ -158,22 +158,25 @@ describe('pipelined requests', () => {
   it.each([
     ['without bodies', get('/nowhere', 'flood')],
     ['with bodies', put('flood', '{}')],
-  ])('lets other connections proceed for %s, which are answered at once', async (_, request) => {
-    await start();
-    const greedy = Array.from({ length: 20 }, dial);
-    const civil = dial();
-    await Promise.all([...greedy, civil].map((socket) => once(socket, 'connect')));
-    let floodAnswers = 0;
-    for (const socket of greedy) {
-      socket.on('data', (chunk: Buffer) => {
-        floodAnswers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1;
-      });
-      socket.write(request.repeat(400));
-    }
-    civil.write(get('/document', 'civil'));
-    await once(civil, 'data');
-    expect(floodAnswers).toBeLessThan(2_000);
-  });
+  ])(
+    'lets other connections proceed and answers them at once, for requests %s',
+    async (_, request) => {
+      await start();
+      const greedy = Array.from({ length: 20 }, dial);
+      const civil = dial();
+      await Promise.all([...greedy, civil].map((socket) => once(socket, 'connect')));
+      let floodAnswers = 0;
+      for (const socket of greedy) {
+        socket.on('data', (chunk: Buffer) => {
+          floodAnswers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1;
+        });
+        socket.write(request.repeat(400));
+      }
+      civil.write(get('/document', 'civil'));
+      await once(civil, 'data');
+      expect(floodAnswers).toBeLessThan(2_000);
+    },
+  );
 
   it('is not served beyond the number that one connection may send', async () => {
     await start({ requestsPerSocketMax: 10 });
@@ -316,7 +319,7 @@ describe('a rejection of malformed bytes', () => {
     expect(JSON.parse(http.logLines.at(-1)!)).toMatchObject({
       status: 431,
       code: 'HPE_HEADER_OVERFLOW',
-      msg: 'refused bytes that are no HTTP request',
+      msg: 'refused bytes that are not an HTTP request',
     });
   });
 
@@ -333,9 +336,9 @@ describe('a rejection of malformed bytes', () => {
 
 describe('a request that Node would answer by itself', () => {
   it.each([
-    ['that expects what nobody knows', 'GET /document HTTP/1.1\r\nHost: a\r\nExpect: x\r\n', '200'],
+    ['with an unknown Expect header', 'GET /document HTTP/1.1\r\nHost: a\r\nExpect: x\r\n', '200'],
     ['without a host', 'GET /document HTTP/1.1\r\n', '400'],
-  ])('logs and limits %s like any other', async (_, head, status) => {
+  ])('logs and limits a request %s like any other', async (_, head, status) => {
     await start({ requestsPerSocketMax: 1 });
     const socket = dial();
     const text = readAll(socket);

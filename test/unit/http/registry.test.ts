@@ -46,7 +46,7 @@ describe('the route registry', () => {
       'has no response schema',
     ],
     ['a path without a slash', { ...sound, mounts: { root: ['api-key'] }, path: 'x' }, 'slash'],
-    ['public access beside a key', { ...sound, mounts: { v1: ['none', 'api-key'] } }, 'mixes'],
+    ['public access next to a key', { ...sound, mounts: { v1: ['none', 'api-key'] } }, 'mixes'],
   ])('rejects a route that has %s', (_, route, message) => {
     expect(check([route])).toContain(message);
   });

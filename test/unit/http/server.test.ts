@@ -343,7 +343,7 @@ describe('the HTTP layer', () => {
       ['a backslash', get('/v1/things\\a')],
       ['a broken escape', get('/v1/things/%zz')],
       [
-        'content length beside chunks',
+        'a content length next to chunks',
         get('/v1/things/a', 'Content-Length: 3', 'Transfer-Encoding: chunked'),
       ],
       ['two content lengths', get('/v1/things/a', 'Content-Length: 3', 'Content-Length: 4')],

@@ -95,7 +95,7 @@ describe('a kubeconfig', () => {
     ['a legacy login', { user: { 'auth-provider': { name: 'gcp' } } }, 'use exec'],
     ['no credential', { user: {} }, 'its user needs token'],
     ['a file that is gone', { user: { 'client-certificate': 'gone' } }, 'cannot be read (ENOENT)'],
-  ])('%s throws one error that names the file', (_, parts, message) => {
+  ])('throws one error that names the file: %s', (_, parts, message) => {
     const load = (): unknown => loginWith(parts);
     expect(load).toThrow(message);
     expect(load).toThrow(join(home, 'config'));

@@ -65,7 +65,7 @@ describe('a policy', () => {
     ['one of a list', [{ key: 'model', value: ['@x/y', '@openai/*'] }], true],
     ['another value', [{ key: 'model', value: '@anthropic/*' }], false],
     ['a property that the request has not', [{ key: 'metadata.user', value: '*' }], false],
-    ['what is left out', [{ key: 'api_key', value: '*', excludes: ['ci'] }], false],
+    ['excluded values', [{ key: 'api_key', value: '*', excludes: ['ci'] }], false],
     [
       'all conditions',
       [

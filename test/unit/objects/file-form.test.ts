@@ -80,13 +80,13 @@ describe('a rejected form', () => {
     ],
     ['with a long part', raw(part('name=a', 'a'.repeat(2_000)), file), type, 'too long'],
     [
-      'that ends in the file',
+      'that ends within the file',
       Buffer.from(file.slice(0, -4)),
       type,
       'not a valid form|within the file',
     ],
     [
-      'whose filename turns letters round',
+      'whose filename changes the text direction',
       raw(part('name=file; filename="a\u202etxt.exe"')),
       type,
       'control',
@@ -155,8 +155,8 @@ describe('a file that is streamed from a form', () => {
   });
 
   it.each([
-    ['its caller goes away', 'the caller has gone'],
-    ['what takes it in fails', 'the disk is full'],
+    ['its caller disconnects', 'the caller has gone'],
+    ['its reader fails', 'the disk is full'],
   ])('ends when %s', async (_, message) => {
     let isStored: boolean | null = null;
     const pieces = (async function* () {

@@ -45,23 +45,29 @@ describe('a file', () => {
       pdfOf([pageText('first page'), pageText('second')]),
       'first page\n\nsecond',
     ],
-  ])('extracts the text of %s', async (_, name, content, text) => {
+  ])('extracts the text of a file %s', async (_, name, content, text) => {
     expect(await read(name, content)).toEqual({ kind: 'done', chunks: [text] });
   });
 
   it.each([
     [
-      'of bytes',
+      'of binary data',
       'a.bin',
       Buffer.from([0xff, 0x00, 0x80, 0x41]),
       'unsupported_file',
       'not text, Markdown',
     ],
-    ['with NUL', 'a.txt', 'a\0b', 'unsupported_file', 'not text, Markdown'],
-    ['that only says it is a PDF', 'a.pdf', 'hello', 'invalid_file', 'not a PDF'],
-    ['that only begins as a PDF', 'a.pdf', '%PDF-1.7\nhello', 'invalid_file', 'PDF cannot be read'],
-    ['that only says it is JSON', 'a.json', '{"a":', 'invalid_file', 'not valid JSON'],
-  ])('rejects %s', async (_, name, content, code, message) => {
+    ['with a NUL character', 'a.txt', 'a\0b', 'unsupported_file', 'not text, Markdown'],
+    ['with only the extension of PDF', 'a.pdf', 'hello', 'invalid_file', 'not a PDF'],
+    [
+      'with only the start of a PDF',
+      'a.pdf',
+      '%PDF-1.7\nhello',
+      'invalid_file',
+      'PDF cannot be read',
+    ],
+    ['with only the extension of JSON', 'a.json', '{"a":', 'invalid_file', 'not valid JSON'],
+  ])('rejects a file %s', async (_, name, content, code, message) => {
     expect(await read(name, content)).toEqual(failed(code, message));
   });
 

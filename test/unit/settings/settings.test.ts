@@ -658,12 +658,16 @@ describe('signing in', () => {
   });
 
   it.each([
-    ['without what makes it whole', { GATEWRIGHT_PUBLIC_URL: undefined }, /set both or none/],
+    ['without a required setting', { GATEWRIGHT_PUBLIC_URL: undefined }, /set both or none/],
     ['with roles and no claim', { GATEWRIGHT_SIGN_IN_ROLE_CLAIM: undefined }, /set both or none/],
-    ['in the clear', { GATEWRIGHT_SIGN_IN_ISSUER: 'http://login.example.com' }, /https/],
-    ['below a path', { GATEWRIGHT_PUBLIC_URL: 'https://example.com/gateway' }, /no path/],
+    ['with plain HTTP', { GATEWRIGHT_SIGN_IN_ISSUER: 'http://login.example.com' }, /https/],
     [
-      'by a key that is not there',
+      'with a path in the public URL',
+      { GATEWRIGHT_PUBLIC_URL: 'https://example.com/gateway' },
+      /no path/,
+    ],
+    [
+      'with a missing key file',
       {
         GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
         GATEWRIGHT_SIGN_IN_CLIENT_SECRET: undefined,
@@ -671,7 +675,7 @@ describe('signing in', () => {
       /needs GATEWRIGHT_SIGN_IN_CLIENT_JWKS/,
     ],
     [
-      'by a key and a secret',
+      'with both a key and a secret',
       {
         GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
         GATEWRIGHT_SIGN_IN_CLIENT_JWKS: clientKeyOf('ec'),
@@ -679,22 +683,22 @@ describe('signing in', () => {
       /GATEWRIGHT_SIGN_IN_CLIENT_SECRET is for GATEWRIGHT_SIGN_IN_AUTH_METHOD=client_secret_post/,
     ],
     [
-      'by a key that nothing asks for',
+      'with a key that is not used',
       { GATEWRIGHT_SIGN_IN_CLIENT_JWKS: clientKeyOf('ec') },
       /GATEWRIGHT_SIGN_IN_CLIENT_JWKS is for GATEWRIGHT_SIGN_IN_AUTH_METHOD=private_key_jwt/,
     ],
     [
-      'by a public key',
+      'with a public key',
       { GATEWRIGHT_SIGN_IN_CLIENT_JWKS: '{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}' },
       /expected a JSON Web Key Set/,
     ],
     [
-      'by a key of a kind that no issuer takes',
+      'with an unsupported kind of key',
       { GATEWRIGHT_SIGN_IN_CLIENT_JWKS: clientKeyOf('x25519') },
       /expected a JSON Web Key Set/,
     ],
     [
-      'of everybody in no organisation',
+      'without an organisation',
       { GATEWRIGHT_SIGN_IN_TSG_ID: undefined, GATEWRIGHT_SIGN_IN_PROVISION: 'ON' },
       /without GATEWRIGHT_SIGN_IN_TSG_ID/,
     ],

@@ -43,14 +43,14 @@ const ownTool = { name: 'f', description: 'does', input_schema: schema, strict: 
 
 describe('a chat for Anthropic', () => {
   it.each<[string, Body, Body]>([
-    ['a most of its answer, where it says none', {}, { max_tokens: 4096, messages: [hi] }],
+    ['a default output limit', {}, { max_tokens: 4096, messages: [hi] }],
     [
-      'the newer of two names of it',
+      'the newer of two output limits',
       { max_completion_tokens: 5, max_tokens: 9 },
       { max_tokens: 5 },
     ],
     [
-      'all messages of system and developer before the others',
+      'system and developer messages before the others',
       {
         messages: [
           { role: 'system', content: 'a' },
@@ -67,7 +67,7 @@ describe('a chat for Anthropic', () => {
       },
     ],
     [
-      'pictures, pages and marks of the cache',
+      'pictures, documents and cache markers',
       {
         messages: [
           {
@@ -106,7 +106,7 @@ describe('a chat for Anthropic', () => {
       },
     ],
     [
-      'calls and their results, all of them in the turn after',
+      'calls and all of their results in the next turn',
       {
         messages: [
           user,
@@ -142,7 +142,7 @@ describe('a chat for Anthropic', () => {
       },
     ],
     [
-      'an answer as it is sent back, without what was told beside its text',
+      'a returned response without the fields next to its text',
       {
         messages: [
           user,
@@ -183,7 +183,7 @@ describe('a chat for Anthropic', () => {
       },
     ],
     [
-      'tools, and which is to be used',
+      'tools and the tool choice',
       { tools: [tool], tool_choice: { type: 'function', function: { name: 'f' } } },
       { tools: [ownTool], tool_choice: { type: 'tool', name: 'f' } },
     ],
@@ -193,7 +193,7 @@ describe('a chat for Anthropic', () => {
       { tools: [ownTool], tool_choice: { type: 'any', disable_parallel_tool_use: true } },
     ],
     [
-      'how it is to be said',
+      'sampling parameters',
       { temperature: 0.5, top_p: 0.9, stop: 'END', stream: true, reasoning_effort: 'low' },
       {
         temperature: 0.5,
@@ -204,17 +204,17 @@ describe('a chat for Anthropic', () => {
       },
     ],
     [
-      'the form of the answer',
+      'the response format',
       { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } },
       { output_config: { format: { type: 'json_schema', schema } } },
     ],
     [
-      'for whom, and by which service',
+      'the user and the service tier',
       { user: 'u', service_tier: 'default' },
       { metadata: { user_id: 'u' }, service_tier: 'standard_only' },
     ],
     [
-      'nothing of what goes without saying',
+      'no default values',
       {
         n: 1,
         logprobs: false,
@@ -279,14 +279,14 @@ describe('a chat for Anthropic', () => {
 describe('a message for OpenAI', () => {
   it.each<[string, Body, Body]>([
     [
-      'what the system is told first',
+      'the system prompt',
       { system: [{ type: 'text', text: 'a' }] },
       {
         messages: [{ role: 'system', content: 'a' }, user],
       },
     ],
     [
-      'pictures and pages',
+      'pictures and documents',
       {
         messages: [
           {
@@ -327,7 +327,7 @@ describe('a message for OpenAI', () => {
       },
     ],
     [
-      'calls, and their results before what else the caller says',
+      'calls and their results before other content of the turn',
       {
         messages: [
           {
@@ -356,12 +356,12 @@ describe('a message for OpenAI', () => {
       },
     ],
     [
-      'tools, and which are to be used',
+      'tools and the tool choice',
       { tools: [ownTool], tool_choice: { type: 'any', disable_parallel_tool_use: true } },
       { tools: [tool], tool_choice: 'required', parallel_tool_calls: false },
     ],
     [
-      'how it is to be said, and that its stream ends with its usage',
+      'sampling parameters, and usage at the end of a stream',
       { temperature: 1, top_p: 0.5, stop_sequences: ['END'], stream: true },
       {
         temperature: 1,
@@ -372,7 +372,7 @@ describe('a message for OpenAI', () => {
       },
     ],
     [
-      'the form of the answer, and how much thought goes before it',
+      'the response format and the reasoning effort',
       { output_config: { effort: 'high', format: { type: 'json_schema', schema } } },
       {
         reasoning_effort: 'high',
@@ -383,7 +383,7 @@ describe('a message for OpenAI', () => {
       },
     ],
     [
-      'for whom, and by which service',
+      'the user and the service tier',
       { metadata: { user_id: 'u' }, service_tier: 'standard_only' },
       { user: 'u', service_tier: 'default' },
     ],

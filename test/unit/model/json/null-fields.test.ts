@@ -66,12 +66,12 @@ describe.each(mounts)('the body of a create on %s', (mount) => {
   });
 
   it.each([
-    ['what is required', { name: null }, 'name'],
-    ['what is required within', { name: 'a', checks: [{ id: null }] }, 'checks[0].id'],
+    ['a required field', { name: null }, 'name'],
+    ['a required nested field', { name: 'a', checks: [{ id: null }] }, 'checks[0].id'],
     ['an item of a list', { name: 'a', checks: [null] }, 'checks[0]'],
-    ['an entry of a free map, which is a value', { name: 'a', tags: { b: null } }, 'tags.b'],
-    ['what is refused whatever it is', { name: 'a', command: null }, 'command'],
-    ['a field beside another fault', { name: 7, slug: null }, 'name'],
+    ['an entry of a free-form map, which is a value', { name: 'a', tags: { b: null } }, 'tags.b'],
+    ['a field that is always rejected', { name: 'a', command: null }, 'command'],
+    ['an optional field next to another fault', { name: 7, slug: null }, 'name'],
   ])('rejects null for %s', (_, sent, param) => {
     expect(faultOf(() => reading('POST', mount, sent))).toBe(param);
   });

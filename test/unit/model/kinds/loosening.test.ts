@@ -133,13 +133,13 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ...budgets('/usage_limits/0', (budget) => ({ usage_limits: [budget] })),
     ...sights,
     [
-      'keys for whoever joins',
+      'keys for new members',
       {},
       { settings: { user_api_key_auto_create: true, user_api_key_auto_create_scopes: ['a'] } },
       ['/settings', '/settings'],
     ],
     [
-      'no more keys for whoever joins',
+      'no keys for new members',
       { settings: { user_api_key_auto_create: true, user_api_key_auto_create_scopes: ['a'] } },
       { settings: { user_api_key_auto_create: false, user_api_key_auto_create_scopes: ['a'] } },
       [],
@@ -223,7 +223,7 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['for another person', { user_id: 'a' }, { user_id: 'b' }, ['/user_id']],
     ['out of its workspace', { workspace_id: 'w' }, {}, ['/workspace_id']],
     [
-      'rotated later, and for longer beside the value before',
+      'rotated later, with a longer overlap',
       {
         rotation_policy: {
           next_rotation_at: '2027-01-01T00:00:00Z',
@@ -648,7 +648,7 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ],
     ['counted at more', {}, { pricing_adjustments: { multiplier: { default: 2 } } }, []],
     [
-      'counted at less in all that can be said',
+      'lower prices in every field',
       { pricing_adjustments: { multiplier: factors } },
       {},
       ['/pricing_adjustments'],

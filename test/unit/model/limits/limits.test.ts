@@ -68,7 +68,7 @@ describe('an amount', () => {
     Infinity,
     '5',
     null,
-  ])('rejects %p', (amount) => expect(Amount.safeParse(amount).success).toBe(false));
+  ])('rejects %s', (amount) => expect(Amount.safeParse(amount).success).toBe(false));
 });
 
 describe('usage limits', () => {

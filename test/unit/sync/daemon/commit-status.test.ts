@@ -53,7 +53,7 @@ describe('the address of a status', () => {
       'https://gitea.acme.com:3000/team/gw.git',
       'gitea https://gitea.acme.com:3000/api/v1/repos/team/gw/statuses',
     ],
-  ])('determines the form %s from its host', (location, expected) => {
+  ])('derives the format for %s from its host', (location, expected) => {
     expect(urlOf(location)).toBe(expected);
   });
 

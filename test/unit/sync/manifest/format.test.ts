@@ -121,16 +121,19 @@ spec:
 
 describe('a file that is left unchanged', () => {
   it.each([
-    ['text that is no YAML', 'a: [', /^1:/],
+    ['text that is not YAML', 'a: [', /^1:/],
     ['anchors', `${head}spec: &a {}\n`, /anchors/],
-    ['bytes that are no text', Buffer.from([0xff, 0xfe]), /UTF-8/],
+    ['bytes that are not text', Buffer.from([0xff, 0xfe]), /UTF-8/],
   ])('rejects %s, with the position', (_, text, refusal) => {
     expect(refusalOf(text)).toMatch(refusal);
   });
 
   it.each([
     ['a document of another program', 'apiVersion: v1\nkind: Service\n'],
-    ['a file with one beside manifests', `${head}---\napiVersion: apps/v1\nkind: Deployment\n`],
+    [
+      'a file with such a document next to manifests',
+      `${head}---\napiVersion: apps/v1\nkind: Deployment\n`,
+    ],
     ['an empty file', ''],
     ['a file of comments', '# nothing\n'],
   ])('skips %s silently', (_, text) => {

@@ -427,12 +427,12 @@ it('accepts the examples against the schema of any manifest', () => {
 });
 
 it.each([
-  ['some', { apiVersion, kind: 'Defaults', spec: { ApiKey: { scopes: ['logs.view'] } } }],
-  ['of no kind', { apiVersion, kind: 'Defaults', spec: { ApiKye: {} } }],
-  ['with a name', { apiVersion, kind: 'Defaults', metadata: { name: 'a' }, spec: {} }],
-  ['that are no map', { apiVersion, kind: 'Defaults', spec: { ApiKey: [] } }],
-  ['of another version', { apiVersion: 'gatewright.dev/v2', kind: 'Defaults', spec: {} }],
-])('agrees with validate on defaults, %s', async (_, document) => {
+  ['valid', { apiVersion, kind: 'Defaults', spec: { ApiKey: { scopes: ['logs.view'] } } }],
+  ['unknown kind', { apiVersion, kind: 'Defaults', spec: { ApiKye: {} } }],
+  ['named', { apiVersion, kind: 'Defaults', metadata: { name: 'a' }, spec: {} }],
+  ['not a map', { apiVersion, kind: 'Defaults', spec: { ApiKey: [] } }],
+  ['another version', { apiVersion: 'gatewright.dev/v2', kind: 'Defaults', spec: {} }],
+])('agrees with validate on defaults: %s', async (_, document) => {
   const { faults } = await readTexts({ 'defaults.yaml': dump(document) });
   expect([judges.get('any')!(document), faults]).toEqual([faults === undefined, faults]);
 });
@@ -496,10 +496,10 @@ describe('the envelope', () => {
   it.each([
     ['labels', { ...base, metadata: { ...metadata, labels: { a: 'b' } } }],
     ['a label that is a number', { ...base, metadata: { ...metadata, labels: { a: 1 } } }],
-    ['another annotation of ours', annotated('gatewright.dev/other', 'x')],
-    ['a value that an annotation has not', annotated('gatewright.dev/deletion', 'x')],
+    ['an unknown gatewright annotation', annotated('gatewright.dev/other', 'x')],
+    ['an invalid annotation value', annotated('gatewright.dev/deletion', 'x')],
     ['an annotation', annotated('gatewright.dev/deletion', 'retain')],
-    ['an annotation of others', annotated('example.com/a', 1)],
+    ['an annotation of another program', annotated('example.com/a', 1)],
     ['former names', { ...base, metadata: { ...metadata, previousNames: ['b'] } }],
     ['a former name with a space', { ...base, metadata: { ...metadata, previousNames: ['b c'] } }],
     [
@@ -510,7 +510,7 @@ describe('the envelope', () => {
       'fields of other tools as text',
       { ...base, metadata: { ...metadata, ignoreFields: 'scopes' } },
     ],
-    ['protection by text', { ...base, metadata: { ...metadata, protected: 'yes' } }],
+    ['protection as text', { ...base, metadata: { ...metadata, protected: 'yes' } }],
     ['a tombstone', { ...base, state: 'absent', spec: { what: 'ever' } }],
     ['a tombstone without a spec', { apiVersion, kind: 'ApiKey', metadata, state: 'absent' }],
     ['another state', { ...base, state: 'gone' }],

@@ -394,28 +394,28 @@ config:
 
   it.each<[string, Texts, string[]]>([
     [
-      'for nothing',
+      'for a missing manifest',
       { [prodPatch]: patch('description: x', 'bto') },
       [
         `${prodPatch}:4:18 ApiKey/support/bto is patched but not declared in this source | correct kind, name or workspace, or remove the patch`,
       ],
     ],
     [
-      'twice for one',
+      'that occurs twice',
       { [prodPatch]: patch('description: x'), 'environments/prod/z.yaml': patch('expiresAt: x') },
       [
         `environments/prod/z.yaml:4:18 ApiKey/support/bot is patched twice, first at ${prodPatch}:1:1 | make them one patch`,
       ],
     ],
     [
-      'that takes out what is not there',
+      'that removes a missing entry',
       { [prodPatch]: patch('description: null') },
       [
         `${prodPatch}:6:3 (patches keys.yaml:4:1) there is no description to remove | remove the line`,
       ],
     ],
     [
-      'for a field that no kind of it has',
+      'for an unknown field',
       { [prodPatch]: patch('rateLimit: []') },
       [
         `${prodPatch}:6:3 (patches keys.yaml:4:1) spec has no field "rateLimit" | did you mean "rateLimits"?`,
@@ -427,7 +427,7 @@ config:
       [expect.stringContaining(`${prodPatch}:6:14 (patches keys.yaml:4:1) spec.expiresAt`)],
     ],
     [
-      'for an entry that is not there',
+      'of a missing entry',
       { [prodPatch]: patch('scopes: {x: null}') },
       [`${prodPatch}:6:12 (patches keys.yaml:5:3) no entry is called "x" | write the whole list`],
     ],
@@ -444,18 +444,18 @@ config:
       [`${prodPatch}:4:11 metadata.name is required`],
     ],
     [
-      'that is not quite one',
+      'with an invalid mark',
       { [prodPatch]: patch('description: x').replace('true', '1') },
       [`${prodPatch}:1:8 patch must be true | write patch: true`],
     ],
     [
-      'of a variable that is not set',
+      'with an unset variable',
       { [prodPatch]: patch('description: ${values.x}') },
       [
         `${prodPatch}:6:16 the value values.x is not set | write x into ${prodValues}, or set a default: \${values.x:-value}`,
       ],
     ],
-  ])('reports %s as a fault with both positions', async (_, texts, reported) => {
+  ])('reports a patch %s as a fault with both positions', async (_, texts, reported) => {
     expect(await faultsOf({ [prodValues]: '', ...base(''), ...texts })).toEqual(reported);
   });
 
@@ -798,7 +798,7 @@ describe('an unreadable part of several manifests', () => {
   it.each<[string, Texts]>([
     ['values', { [prodValues]: 'a: [' }],
     ['a patch', { [prodPatch]: 'a: [' }],
-    ['a patch of nothing', { [prodPatch]: patch('description: x', 'other') }],
+    ['a patch for a missing manifest', { [prodPatch]: patch('description: x', 'other') }],
     ['defaults', { [prodValues]: '', 'defaults.yaml': 'a: [' }],
     [
       'wrong defaults',

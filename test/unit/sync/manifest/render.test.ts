@@ -86,7 +86,7 @@ const sources: readonly (readonly [string, Readonly<Record<string, string>>])[] 
     },
   ],
   [
-    'what is taken as it is',
+    'verbatim fields',
     {
       'a.raw.yaml': config('raw', '${GW_VAR_CANARY} $${x}'),
       'b.yaml': key('b', 'description: "${values.n} $${x}"', `${inSupport}${disabled}`),
@@ -95,7 +95,7 @@ const sources: readonly (readonly [string, Readonly<Record<string, string>>])[] 
     },
   ],
   [
-    'defaults, patches, secrets, tombstones and what is pointed at',
+    'defaults, patches, secrets, tombstones and externals',
     {
       'defaults.yaml':
         'apiVersion: gatewright.dev/v1\nkind: Defaults\nspec:\n  ApiKey: {description: "${GW_VAR_NAME}", expiresAt: "2030-01-01T00:00:00Z"}\n',

@@ -151,22 +151,22 @@ const damages: readonly (readonly [string, (text: string) => string, string])[] 
     'crm.token is not encrypted, although the rule of the file requires it',
   ],
   [
-    'a secret was written in by hand',
+    'a secret was added by hand',
     (text) => text.replace(/^ {4}token: .*$/m, '    token: plain-by-mistake'),
     'crm.token is not encrypted, although the rule of the file requires it',
   ],
   [
-    'the date of the last change is another one',
+    'the modification time was changed',
     (text) => text.replace(/lastmodified: "20/, 'lastmodified: "19'),
     'the MAC does not match',
   ],
   [
-    'the mac was removed',
+    'the MAC was removed',
     (text) => text.replace(/mac: ENC\[.*\]/, 'mac: ""'),
     'sops.mac is not a valid MAC',
   ],
   [
-    'the envelope of the key was damaged',
+    'the encrypted data key was damaged',
     (text) =>
       text.replace(
         /(BEGIN AGE ENCRYPTED FILE-----\s+\S{8})(.)/,
@@ -175,7 +175,7 @@ const damages: readonly (readonly [string, (text: string) => string, string])[] 
     'the key that it holds for age1',
   ],
   [
-    'what sops wrote is no longer what it writes',
+    'the sops metadata has another form',
     (text) =>
       text.replace(/^ {4}age:[\s\S]*?^ {4}lastmodified/m, '    age: text\n    lastmodified'),
     'sops.age is not valid sops metadata',
@@ -271,29 +271,29 @@ describe('a valueFrom.sops reference', () => {
       naming('crm.url_unencrypted'),
       'crm.url_unencrypted of secrets.sops.yaml is not encrypted',
     ],
-    ['to an empty one', naming('crm.empty'), 'crm.empty of secrets.sops.yaml is not encrypted'],
-    ['to what sops wrote itself', naming('sops.mac'), 'secrets.sops.yaml has no value sops'],
+    ['to an empty value', naming('crm.empty'), 'crm.empty of secrets.sops.yaml is not encrypted'],
+    ['to the sops metadata', naming('sops.mac'), 'secrets.sops.yaml has no value sops'],
     [
-      'in another file',
+      'to a missing file',
       naming('crm.token').replace('secrets.sops', 'secret.sops'),
       'the source has no file secret.sops.yaml',
     ],
     [
-      'out of the source',
+      'outside of the source',
       naming('crm.token').replace('secrets.sops', '../../etc/x'),
       'the source has no file ../../etc/x.yaml',
     ],
     [
-      'in a file that is not encrypted',
+      'into a file that is not encrypted',
       naming('crm.token').replace('secrets.sops', 'crm'),
       'crm.yaml is not encrypted by sops',
     ],
     [
-      'by a key that is no path',
+      'through a key that is not a path',
       naming('crm..token'),
       'valueFrom.sops.key must be the path of a value',
     ],
-  ])('rejects a path %s', async (_, manifest, message) => {
+  ])('rejects a reference that leads %s', async (_, manifest, message) => {
     const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': text }, own);
     expect(placesOf(desired)).toHaveLength(1);
     expect(reportedOf(desired)).toContain(message);

@@ -131,14 +131,13 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
   });
 
   const unclear: Texts = {
-    'text that is no YAML': 'apiVersion: [',
-    'a document that does not say what it is':
-      'apiVersion: gatewright.dev/v1\nmetadata: {name: a}\n',
+    'text that is not YAML': 'apiVersion: [',
+    'a document without a kind': 'apiVersion: gatewright.dev/v1\nmetadata: {name: a}\n',
     'a misspelt key of metadata': manifest('Config', 'a', 'config: {}', ', workspce: sales'),
-    'a workspace that nobody declares': config('a', 'sles'),
-    'a second of the same name elsewhere': config('a', 'support', 9),
+    'an undeclared workspace': config('a', 'sles'),
+    'a duplicate name elsewhere': config('a', 'support', 9),
     'a misspelt kind': manifest('Confg', 'a', 'config: {}', ', workspace: sales'),
-    'bytes that are no text': '\u0000',
+    'bytes that are not text': '\u0000',
   };
 
   it.each(Object.entries(unclear))(

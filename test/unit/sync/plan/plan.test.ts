@@ -338,12 +338,12 @@ describe('comparison', () => {
 
   it.each([
     [
-      'a moment in another form',
+      'a time in another format',
       { expires_at: '2027-03-31T00:00:00Z' },
       '2027-03-31T00:00:00.000Z',
     ],
     [
-      'a moment in another zone',
+      'a time in another zone',
       { expires_at: '2027-03-31T02:00:00+02:00' },
       '2027-03-31T00:00:00.000Z',
     ],

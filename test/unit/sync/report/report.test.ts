@@ -121,7 +121,7 @@ describe('markdownReport of a large plan', () => {
     ['many small changes', 4000, 'x'],
     ['many long lines', 600, '`'.repeat(5000)],
     ['texts of many lines', 12, '한 ```\n</details>@team\n'.repeat(3000)],
-    ['one change of nothing but what must be spelt out', 1, '\u200b'.repeat(90_000)],
+    ['one change of escaped characters only', 1, '\u200b'.repeat(90_000)],
   ])('stays below 60 kB with %s, and states how many changes are missing', (_, count, text) => {
     const server = new ModelServer();
     const plan = server.plan(workspaces(count, text));
@@ -166,21 +166,21 @@ describe('values', () => {
   };
 
   it.each([
-    ['that end apart', 'x'.repeat(9999), `${'x'.repeat(9998)}y`],
-    ['of which one goes on', 'x'.repeat(9999), 'x'.repeat(10_000)],
-    ['of which one has what nobody sees', 'ab', 'a\u200bb'],
-    ['that look alike', '\u00e9', 'e\u0301'],
+    ['with different ends', 'x'.repeat(9999), `${'x'.repeat(9998)}y`],
+    ['of different lengths', 'x'.repeat(9999), 'x'.repeat(10_000)],
+    ['with an invisible character', 'ab', 'a\u200bb'],
+    ['with similar characters', '\u00e9', 'e\u0301'],
     [
-      'that look alike long before they are apart',
+      'with similar characters long before the difference',
       `\u00e9${'x'.repeat(999)}1`,
       `e\u0301${'x'.repeat(999)}2`,
     ],
-    ['with another space', 'a b', 'a\u00a0b'],
-    ['of nothing but what is spelt out', '\u200b'.repeat(999), `${'\u200b'.repeat(500)}\u200c`],
-    ['of half a character', 'a\ud83d', 'a\ud83c'],
-    ['of controls', 'a\u001b', 'a\u009b'],
-    ['with other ends of lines', 'a\nb', 'a\r\nb'],
-  ])('distinguishes %s', (_, before, after) => {
+    ['with different spaces', 'a b', 'a\u00a0b'],
+    ['of escaped characters only', '\u200b'.repeat(999), `${'\u200b'.repeat(500)}\u200c`],
+    ['with half a character', 'a\ud83d', 'a\ud83c'],
+    ['with control characters', 'a\u001b', 'a\u009b'],
+    ['with different line ends', 'a\nb', 'a\r\nb'],
+  ])('distinguishes values %s', (_, before, after) => {
     const [, from, to] = / spec\.description.*: (".*) → (".*)$/m.exec(textOf(before, after)) ?? [];
     expect(from).toBeDefined();
     const forEyes = (text = ''): string => text.normalize('NFKD').replaceAll(/\p{M}/gu, '');
@@ -190,7 +190,11 @@ describe('values', () => {
 
   it.each([
     ['in one place', `1${'b'.repeat(500)}`, '1001 characters'],
-    ['again', `1${'b'.repeat(400)}c${'b'.repeat(99)}`, '1001 characters, last difference at 902'],
+    [
+      'in another place',
+      `1${'b'.repeat(400)}c${'b'.repeat(99)}`,
+      '1001 characters, last difference at 902',
+    ],
     ['to the end', `1${'b'.repeat(499)}cd`, '1002 characters, last difference at 1002'],
   ])('states that values too long to show differ %s', (_, end, reported) => {
     const start = 'a'.repeat(500);

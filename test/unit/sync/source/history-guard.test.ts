@@ -37,11 +37,15 @@ describe('an environment', () => {
   });
 
   it.each<[string, string | null, { source: string; commit?: string }[]]>([
-    ['is the one of before', 'prod', [{ source: '/x --env prod' }]],
-    ['comes after none', 'prod', [{ source: '/x' }]],
+    ['is the previous one', 'prod', [{ source: '/x --env prod' }]],
+    ['follows a source without environments', 'prod', [{ source: '/x' }]],
     ['is the first', 'prod', []],
-    ['is one of a source without', null, [{ source: '/x --env prod' }]],
-    ['came back since', 'prod', [{ source: '/x --env prod' }, { source: '/x --env dev' }]],
+    ['is no longer chosen', null, [{ source: '/x --env prod' }]],
+    [
+      'was applied before the previous one',
+      'prod',
+      [{ source: '/x --env prod' }, { source: '/x --env dev' }],
+    ],
   ])('accepts an environment that %s', async (_, environment, earlier) => {
     expect(await refusalOf(environment, earlier)).toBeNull();
   });
