@@ -2,10 +2,10 @@
 import { formatExportLine, matchesMetadata } from '../model/logs/exported-log.ts';
 import type { ExportField, ExportFilters, ExportSelection } from '../model/logs/log-export.ts';
 import { newId } from '../model/wire/ids.ts';
-import type { StoredBlobs } from '../store/stored-blobs.ts';
 import * as exportedLogs from '../store/logs/exported-logs.ts';
 import * as logExports from '../store/logs/log-exports.ts';
 import type { RequestLogRow } from '../store/logs/request-logs.ts';
+import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { countsOf, type FailedSubject } from './runner/due-work.ts';
 import { type Job, type JobContext, RunLost } from './runner/job.ts';
 

@@ -158,14 +158,8 @@ export class Slice {
     const isIdle = this.#rate.isIdle(nowMs) || this.#isRecalled;
     const contents = moveContents({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
     if (contents === null) return null;
-    const state = {
-      counter: this.counter,
-      isNew: this.#isNew,
-      units: this.#units,
-      spent,
-      isAnswer,
-    };
-    const move = { ...state, ...contents, ...termsOf(this.limit) };
+    const state = { isNew: this.#isNew, units: this.#units, spent, isAnswer };
+    const move = { counter: this.counter, ...state, ...contents, ...termsOf(this.limit) };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
     this.#move = move;

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { parseSync } from 'rolldown/utils';
 
 /** One declaration of an exported name. */
-export interface ExportedName {
+interface ExportedName {
   readonly name: string;
   /** A class is a type, because its name is used as one. */
   readonly isType: boolean;
@@ -11,7 +11,7 @@ export interface ExportedName {
 }
 
 /** A name that one module imports from another by name, also under an alias. */
-export interface ImportedName {
+interface ImportedName {
   readonly name: string;
   readonly from: string;
   readonly file: string;

@@ -150,13 +150,13 @@ function nodeFaults(
 
 function nameFault(node: SyntaxNode): string | null {
   if (node.type === 'TSInterfaceDeclaration' || node.type === 'TSTypeAliasDeclaration') {
-    return typeNameFault((node['id'] as { name: string }).name);
+    return typeNameFault((node.id as { name: string }).name);
   }
-  if (node.type === 'ClassDeclaration' && node['id'] !== null) {
-    return typeNameFault((node['id'] as { name: string }).name);
+  if (node.type === 'ClassDeclaration' && node.id !== null) {
+    return typeNameFault((node.id as { name: string }).name);
   }
   if (node.type !== 'Identifier' && node.type !== 'PrivateIdentifier') return null;
-  const name = node['name'] as string;
+  const name = node.name as string;
   if (isWireName(name)) return null;
   const part = name
     .split(/(?=[A-Z])/)
@@ -172,7 +172,7 @@ function isWireName(name: string): boolean {
 
 /** A property with a literal value, such as `{ told: 'link' }`, is data: its name belongs to the interface. */
 function isDataProperty(node: SyntaxNode): boolean {
-  return node.type === 'Property' && (node['value'] as SyntaxNode).type === 'Literal';
+  return node.type === 'Property' && (node.value as SyntaxNode).type === 'Literal';
 }
 
 function typeNameFault(name: string): string | null {
@@ -183,9 +183,9 @@ function typeNameFault(name: string): string | null {
 /** A spread of a literal packs properties past the formatter. */
 function spreadFault(node: SyntaxNode): string | null {
   if (node.type !== 'SpreadElement') return null;
-  let argument = node['argument'] as SyntaxNode;
+  let argument = node.argument as SyntaxNode;
   while (argument.type === 'TSAsExpression' || argument.type === 'ParenthesizedExpression') {
-    argument = argument['expression'] as SyntaxNode;
+    argument = argument.expression as SyntaxNode;
   }
   const isLiteral = argument.type === 'ObjectExpression' || argument.type === 'ArrayExpression';
   return isLiteral ? 'spread of a literal' : null;
@@ -206,8 +206,8 @@ const titleVerb = new RegExp(
  */
 function titleFault(node: SyntaxNode): string | null {
   if (node.type !== 'CallExpression') return null;
-  const callee = node['callee'] as SyntaxNode;
-  const text = titleText((node['arguments'] as SyntaxNode[])[0]);
+  const callee = node.callee as SyntaxNode;
+  const text = titleText((node.arguments as SyntaxNode[])[0]);
   if (text === null || /^(?:[%$]|\$\{)/.test(text)) return null;
   if (isCallOf(['describe'], callee)) {
     const capitalised = text[0]!.toUpperCase() + text.slice(1);
@@ -218,30 +218,30 @@ function titleFault(node: SyntaxNode): string | null {
 }
 
 function titleText(title: SyntaxNode | undefined): string | null {
-  if (title?.type === 'Literal') return typeof title['value'] === 'string' ? title['value'] : null;
+  if (title?.type === 'Literal') return typeof title.value === 'string' ? title.value : null;
   if (title?.type !== 'TemplateLiteral') return null;
-  const [first] = title['quasis'] as { value: { raw: string } }[];
+  const [first] = title.quasis as { value: { raw: string } }[];
   return first!.value.raw === '' ? '${' : first!.value.raw;
 }
 
 /** `it(`, `it.only(`, `it.each(…)(`, `it.each`…`(`, `it.skipIf(…)(` and chains of these, for each name. */
 function isCallOf(names: readonly string[], callee: SyntaxNode): boolean {
-  if (callee.type === 'Identifier') return names.includes(callee['name'] as string);
+  if (callee.type === 'Identifier') return names.includes(callee.name as string);
   if (callee.type === 'MemberExpression') {
-    const { name = '' } = callee['property'] as { name?: string };
+    const { name = '' } = callee.property as { name?: string };
     const isModifier = ['only', 'skip', 'concurrent', 'sequential', 'fails'].includes(name);
-    return isModifier && isCallOf(names, callee['object'] as SyntaxNode);
+    return isModifier && isCallOf(names, callee.object as SyntaxNode);
   }
   if (callee.type === 'TaggedTemplateExpression') {
-    return isTableOf(names, callee['tag'] as SyntaxNode);
+    return isTableOf(names, callee.tag as SyntaxNode);
   }
-  return callee.type === 'CallExpression' && isTableOf(names, callee['callee'] as SyntaxNode);
+  return callee.type === 'CallExpression' && isTableOf(names, callee.callee as SyntaxNode);
 }
 
 /** The part of `it.each(…)(` in front of the table. */
 function isTableOf(names: readonly string[], callee: SyntaxNode): boolean {
   if (callee.type !== 'MemberExpression') return false;
-  const { name = '' } = callee['property'] as { name?: string };
+  const { name = '' } = callee.property as { name?: string };
   const takesTable = ['each', 'for', 'skipIf', 'runIf'].includes(name);
-  return takesTable && isCallOf(names, callee['object'] as SyntaxNode);
+  return takesTable && isCallOf(names, callee.object as SyntaxNode);
 }

@@ -145,7 +145,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQu
   requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const page = toPage(query);
-  const rows = await syncRevisions.listPage(db, caller.organisationId, query.owner, page);
+  const rows = await syncRevisions.listRevisions(db, caller.organisationId, query.owner, page);
   return pageReply(rows.rows.values().map(presentRevision), page, rows);
 }
 

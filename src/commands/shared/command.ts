@@ -20,7 +20,7 @@ export interface CommandIo {
 }
 
 /** Shown by --help: a command line and what it does. */
-export type CommandExample = readonly [line: string, effect: string];
+type CommandExample = readonly [line: string, effect: string];
 
 export interface Command<Options> {
   readonly examples: readonly CommandExample[];

@@ -38,7 +38,7 @@ export class RecordDraft {
   metered: MeteredUsage | null = null;
   openCharge: OpenChargeKey | null = null;
   error: GatewayError | null = null;
-  /** Whether other requests still wait for steps of this one (transfer/turn-batches.ts). */
+  /** Whether other requests still wait for steps of this one (gateway/transfer/turn-batches.ts). */
   #isActive: boolean;
 
   /** `takesTurns` is false for internal calls, which other requests do not wait for. */

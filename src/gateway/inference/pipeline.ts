@@ -100,7 +100,7 @@ async function respond(
     const served = serveObjects(pipeline, context, owned);
     if (served !== null) return await served;
 
-    // Guard, admit, call, judge: calls/target-stages.ts lists these stages of one target.
+    // Guard, admit, call, judge: gateway/calls/target-stages.ts lists these stages of one target.
     const outcome = await callTargets(context, callTarget);
 
     // Deliver.

@@ -47,7 +47,7 @@ export class Policies {
     const cached = this.#cache.peek(organisationId);
     if (cached !== undefined) return cached;
     const reading = this.#cache.get(organisationId, async () => {
-      const { generation, usageLimits, rateLimits } = await gatewayReads.listPolicies(
+      const { generation, usageLimits, rateLimits } = await gatewayReads.listGatewayPolicies(
         this.#database.readable,
         organisationId,
       );

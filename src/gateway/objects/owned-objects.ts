@@ -216,8 +216,7 @@ class OwnedRequest {
     if (this.#answer !== null) return localJson(target, null);
     const { method } = exchange.request;
     if (!usesCallerAccount && method !== 'POST') {
-      if (method !== 'GET')
-        throw new GatewayError('not_found', 'This method does not apply to a collection');
+      requireListing(method);
       this.#isListed = true;
       return guardTarget(this.#context, leaf, () => this.#list(target));
     }
@@ -266,6 +265,12 @@ class OwnedRequest {
       isListed: this.#isListed,
     });
   }
+}
+
+/** Rejects methods other than POST and GET on a collection. */
+function requireListing(method: string | undefined): void {
+  if (method === 'GET') return;
+  throw new GatewayError('not_found', 'This method does not apply to a collection');
 }
 
 /** Rejects a body in which another reader could find objects of others. */

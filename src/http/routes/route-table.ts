@@ -50,7 +50,7 @@ export class RouteTable<Entry> {
   }
 
   /**
-   * Null when no route matches. `path` has no query, and its escapes are valid (checked in ambiguity.ts).
+   * Null when no route matches. `path` has no query, and its escapes are valid (checked in http/input/ambiguity.ts).
    */
   find(method: string, path: string): RouteMatch<Entry> | null {
     const root = this.#roots.get(method === 'HEAD' ? 'GET' : method);

@@ -298,7 +298,7 @@ export const trustedHosts: Form<TrustedHosts> = {
 /** Names of owners, in the form of names in manifests. */
 export const managedName = pattern(managedNamePattern, managedNameForm, 'team-a');
 
-/** PEM text; groups/certificates.ts checks its content. */
+/** PEM text; settings/groups/certificates.ts checks its content. */
 export const pem: Form<string> = {
   schema: z.string().transform((text, context) => {
     const found = unwrapPem(text);

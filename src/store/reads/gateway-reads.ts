@@ -220,7 +220,10 @@ export interface GatewayPolicies {
 }
 
 /** The policies of an organisation. The generation is read first, so that it is never newer than the rows. */
-export async function listPolicies(db: Db, organisationId: string): Promise<GatewayPolicies> {
+export async function listGatewayPolicies(
+  db: Db,
+  organisationId: string,
+): Promise<GatewayPolicies> {
   const generations = await listGenerations(db, [organisationId]);
   const usageLimits = await usageLimitPolicies.listAllForOrganisation(db, organisationId);
   const rateLimits = await rateLimitPolicies.listAllForOrganisation(db, organisationId);

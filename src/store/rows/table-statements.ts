@@ -1,4 +1,4 @@
-/** Statements on one table by column values. The text of each is built once (connection/statement.ts). */
+/** Statements on one table by column values. The text of each is built once (store/connection/statement.ts). */
 import { type Compilable, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { insertion, StatementCache } from '../connection/statement.ts';

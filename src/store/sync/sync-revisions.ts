@@ -107,7 +107,7 @@ export async function append(tx: Db, key: RevisionKey, part: ChangesPart): Promi
 export const { find } = revisions.keyedBy('organisation_id', 'owner', 'number');
 
 /** Newest first. */
-export async function listPage(
+export async function listRevisions(
   db: Db,
   organisationId: string,
   owner: string,

@@ -29,6 +29,12 @@ interface CallItem {
 /** Formats an event of the stream. */
 type EmitEvent = (type: string, data: Json) => string;
 
+/** Members of a delta that contain text, and the kind of their content part. */
+const textMembers = [
+  ['content', 'text'],
+  ['refusal', 'refusal'],
+] as const;
+
 export class ResponseItems {
   readonly #about: ResponseContext;
   readonly #emit: EmitEvent;
@@ -56,10 +62,7 @@ export class ResponseItems {
   deltas(delta: DocumentNode): string {
     if (delta.isAbsent) return '';
     let events = '';
-    for (const [name, kind] of [
-      ['content', 'text'],
-      ['refusal', 'refusal'],
-    ] as const) {
+    for (const [name, kind] of textMembers) {
       const text = delta.at(name);
       if (!text.isAbsent && text.text() !== '') events += this.#say(kind, text.text());
     }
@@ -102,9 +105,8 @@ export class ResponseItems {
       id: id.isAbsent ? null : id.text(),
       name: name.isAbsent ? null : name.text(),
     });
-    const existing = this.#callItems.get(call);
-    const startEvents = existing === undefined ? this.#begin(call, called) : '';
-    const item = existing ?? this.#callItems.get(call)!;
+    const startEvents = this.#callItems.has(call) ? '' : this.#begin(call, called);
+    const item = this.#callItems.get(call)!;
     this.#latest = item;
     const argumentsDelta = called.isAbsent ? '' : argumentsText(called.at('arguments'));
     if (argumentsDelta === '') return startEvents;

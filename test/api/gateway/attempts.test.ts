@@ -120,7 +120,10 @@ it('charges each called target of a fallback at its own price, and logs and tota
     const headers = { 'x-gateway-trace-id': `plan-${at}` };
     await inference.chat(key, { config, headers, params: { max_tokens: maxTokens } });
     const reached = inference.upstream.reached.slice(first);
-    const requested = targets.slice(0, 1 + targets.findIndex(({ behaviour }) => behaviour === 'answers'));
+    const requested = targets.slice(
+      0,
+      1 + targets.findIndex(({ behaviour }) => behaviour === 'answers'),
+    );
     const all = requested.length === 0 ? targets : requested;
     const costs = all.map((target) =>
       costOf(target, target.behaviour === 'isNowhere' ? 0 : reached.shift()!.body.length),

@@ -109,7 +109,9 @@ describe('a file in a bucket', () => {
     const file = await upload();
     bucket.interfere = (requested) => (/(?:PUT|GET).*0001/.test(requested) ? 503 : null);
     await expect(upload()).rejects.toEqual(failure(503, 'unavailable'));
-    expect(inference.server.logLines.join()).toContain('The bucket files does not accept an object');
+    expect(inference.server.logLines.join()).toContain(
+      'The bucket files does not accept an object',
+    );
     await expect(
       openai.files.content(file.id).then((read) => read.arrayBuffer()),
     ).rejects.toThrow();

@@ -101,7 +101,10 @@ describe('a deployment', () => {
     const { id } = await make({ auth_settings: { workspaces_allowed: [workspace.slug] } });
     const served = async () => {
       const { auth_settings: settings, workspaces } = await read(id);
-      return [settings.allow_all_workspaces, workspaces.map(({ id: one }: CreatedResource) => one).toSorted()];
+      return [
+        settings.allow_all_workspaces,
+        workspaces.map(({ id: one }: CreatedResource) => one).toSorted(),
+      ];
     };
     expect(await served()).toEqual([0, [workspace.id]]);
     await put(id, { auth_settings: { workspaces_allowed: [other.id] } });

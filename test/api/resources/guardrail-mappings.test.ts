@@ -37,7 +37,10 @@ async function create(to: string, body: Record<string, unknown>): Promise<Create
   return made.body;
 }
 
-async function makeIntegration(): Promise<{ integration: CreatedResource; capabilityIds: string[] }> {
+async function makeIntegration(): Promise<{
+  integration: CreatedResource;
+  capabilityIds: string[];
+}> {
   const url = 'https://crm.example.com/mcp';
   const body = { name: 'CRM', url, auth_type: 'none', transport: 'http' };
   const made = await create('/v2/mcp-integrations', body);

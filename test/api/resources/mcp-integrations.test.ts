@@ -440,7 +440,9 @@ describe('workspaces', () => {
       global_workspace_access: { enabled: false },
     });
     expect(await readAccess(id, '?version=2')).toMatchObject({ total: 1, data: [expected] });
-    expect((await serve(two, { id })).body.error.message).toContain('is not open to this workspace');
+    expect((await serve(two, { id })).body.error.message).toContain(
+      'is not open to this workspace',
+    );
     expect((await serve(two, { id })).status).toBe(403);
     expect((await serve(one, { id })).status).toBe(200);
     await putAccess(id, { workspaces: [{ id: two.id, enabled: true }] });

@@ -175,9 +175,9 @@ describe('a secret reference', () => {
     });
     const list = async (query: Record<string, string>) =>
       (await server.request('GET', `${path}?${new URLSearchParams(query)}`)).body;
-    expect((await list({ manager_type: 'aws_sm' })).data.map(({ id }: CreatedResource) => id)).toContain(
-      aws.id,
-    );
+    expect(
+      (await list({ manager_type: 'aws_sm' })).data.map(({ id }: CreatedResource) => id),
+    ).toContain(aws.id);
     const found = await list({ tags: '{"env":"test","a.b\\"c":"x y"}' });
     expect(found).toMatchObject({ object: 'list', total: 1, data: [{ id: aws.id }] });
     expect(found.data[0]).not.toHaveProperty('secret_path');

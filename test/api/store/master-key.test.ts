@@ -204,7 +204,9 @@ describe('servers during a rotation of the master key', () => {
   it('refuses to start with a wrong key, with the old one alone, or without the old one before the end', async () => {
     await sealFor(server.app.keyring, 2);
     const start = (...keys: Keys) => withReplica(keys, async () => 'started');
-    await expect(start(3)).rejects.toThrow('The data keys of this database are encrypted with master key');
+    await expect(start(3)).rejects.toThrow(
+      'The data keys of this database are encrypted with master key',
+    );
     await expect(start(2)).rejects.toThrow(`master key ${idOf(1)}`);
     const stepwise = steppingDatabase(server.database.db);
     await endAt(6, () => rotate([2, 1], stepwise));

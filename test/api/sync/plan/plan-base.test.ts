@@ -162,7 +162,9 @@ compared with main (${main.slice(0, 12)}), which already has: 2 changes, 1 of th
 `);
     expect(stdout).not.toContain('by hand');
     expect(stdout).toMatch(
-      new RegExp(`1 change of main \\([0-9a-f]{12}\\) no longer planned: create Config/${name}/waiting\n`),
+      new RegExp(
+        `1 change of main \\([0-9a-f]{12}\\) no longer planned: create Config/${name}/waiting\n`,
+      ),
     );
   });
 
@@ -224,7 +226,9 @@ compared with main (${main.slice(0, 12)}), which already has: 2 changes, 1 of th
     const { stdout, stderr, exitCode } = await run('plan', location, '--base', 'main');
     expect(stderr).toBe('');
     expect(stdout).toContain(`+ create Config/${name}/added  new.yaml:2:1`);
-    expect(stdout).toContain(`compared with main (${main.slice(0, 12)}), which already has: 2 changes`);
+    expect(stdout).toContain(
+      `compared with main (${main.slice(0, 12)}), which already has: 2 changes`,
+    );
     expect(exitCode).toBe(2);
   });
 
