@@ -75,9 +75,9 @@ async function readSchema(schema: string): Promise<{ indexes: IndexColumn[]; col
   };
 }
 
-/** Listed in one place: the section of that name in docs/guides/database.md. */
+/** Listed in one place: the section of that name in docs/reference/schema.md. */
 function globalTables(): string[] {
-  const text = readFileSync(resolve(docs, 'database.md'), 'utf8');
+  const text = readFileSync(resolve(docs, 'reference/schema.md'), 'utf8');
   const section = text.split('\n## ').find((part) => part.startsWith('Global tables'))!;
   return [...section.matchAll(/`([a-z_]+)`/g)].map(([, name]) => name!);
 }

@@ -200,7 +200,7 @@ compared with main (${main.slice(0, 12)}), which already has: 2 changes, 1 of th
       [['-', '--base', 'main'], /--base: standard input has no other version; name a folder/],
       [
         ['gateway/all.yaml', '--base', 'main'],
-        /--base: .*all.yaml is a file; name its folder, and --workspace where/,
+        /--base: .*all.yaml is a file; name its folder, and select a part of it by --workspace/,
       ],
       [['away', '--base', 'main'], /--base: there is no folder .*away\./],
       [['/', '--base', 'main'], /--base: \/ is not in a Git working tree/],
