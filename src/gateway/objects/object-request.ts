@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ObjectRequest, Upload } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
+import type { Exchange } from '../callers/exchange.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { readBody } from '../transfer/read-body.ts';
@@ -45,9 +46,13 @@ export async function withBody(context: RequestContext): Promise<RequestContext>
   const { unreadUpload } = exchange;
   if (unreadUpload === undefined) return context;
   const bytesMax = services.fileBytesMax + formBytesMax;
-  const complete = isShort(unreadUpload)
+  const complete: Exchange = isShort(unreadUpload)
     ? { ...exchange, unreadUpload: undefined, body: await readBody(unreadUpload, bytesMax) }
-    : { ...exchange, unreadUpload: undefined, passing: new StreamedBody(unreadUpload, bytesMax) };
+    : {
+        ...exchange,
+        unreadUpload: undefined,
+        streamedBody: new StreamedBody(unreadUpload, bytesMax),
+      };
   draft.exchange = complete;
   return context.withExchange(complete);
 }
