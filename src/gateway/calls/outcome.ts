@@ -54,48 +54,29 @@ export interface FailedOutcome extends OutcomeBase {
   readonly metered: MeteredUsage | null;
 }
 
+/** The fields that are the same for every target that was not called. */
+const notCalled = {
+  cacheStatus: 'DISABLED',
+  retries: 0,
+  isSent: false,
+  hasLostTries: false,
+  verdict: null,
+} as const;
+
 export function cachedOutcome(target: ResolvedTarget, response: CachedResponse): CachedOutcome {
-  return {
-    kind: 'cached',
-    target,
-    cacheStatus: 'HIT',
-    status: response.status,
-    retries: 0,
-    isSent: false,
-    hasLostTries: false,
-    verdict: null,
-    response,
-  };
+  const { status } = response;
+  return { ...notCalled, kind: 'cached', target, cacheStatus: 'HIT', status, response };
 }
 
 /** The outcome of a target that was not called because the gateway responds in its place. */
 export function localOutcome(target: ResolvedTarget, response: GuardedResponse): CompleteOutcome {
-  return {
-    kind: 'local',
-    target,
-    cacheStatus: 'DISABLED',
-    status: response.status,
-    retries: 0,
-    isSent: false,
-    hasLostTries: false,
-    verdict: null,
-    response,
-  };
+  return { ...notCalled, kind: 'local', target, status: response.status, response };
 }
 
 /** The outcome of a request that a guardrail denied before the target was called. */
 export function deniedOutcome(target: ResolvedTarget, response: GuardedResponse): CompleteOutcome {
-  return {
-    kind: 'judged',
-    target,
-    cacheStatus: 'DISABLED',
-    status: response.status,
-    retries: 0,
-    isSent: false,
-    hasLostTries: false,
-    verdict: 'denied',
-    response,
-  };
+  const { status } = response;
+  return { ...notCalled, kind: 'judged', target, status, verdict: 'denied', response };
 }
 
 /** Replaces the response of `outcome`, which guardrails have judged. */

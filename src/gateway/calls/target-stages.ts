@@ -41,10 +41,7 @@ interface ResponseGuards {
 
 /** @throws GatewayError when the target cannot be called or its limits reject the call */
 export function callTarget(context: CallContext, leaf: ConfigLeaf): Promise<TargetOutcome> {
-  const { services, exchange, calls } = context;
-  const guardrails = services.guardrails.of(exchange.key, leaf.settings.guardrails);
-  if (guardrails === null) return calls.call(leaf, exchange);
-  return guard(context, leaf, guardrails, (judged) => calls.call(leaf, judged));
+  return guardTarget(context, leaf, (exchange) => context.calls.call(leaf, exchange));
 }
 
 /** {@link callTarget} for a response that does not come from calling the target. */

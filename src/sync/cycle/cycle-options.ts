@@ -59,8 +59,6 @@ export interface CycleOptions extends HistoryTerms {
   readonly holder: string;
   /** Acquires the write lease; a lease for this run alone when absent. */
   readonly takeLease?: ((terms: LeaseOptions) => Promise<HeldLease>) | undefined;
-  /** Longest wait for another run of the same owner, ms; a default when absent. */
-  readonly leaseWaitMs?: number | undefined;
   /** Called once when another run of the same owner holds the lease. */
   readonly onWait?: ((message: string) => void) | undefined;
   /** The snapshot of the last cycle; it is not transferred again while its etag holds. */

@@ -56,7 +56,6 @@ async function underLease(
     takeOverCommand: options.command({ 'take-ownership': true }),
     signal: options.signal,
     onWait: options.onWait,
-    waitMs: options.leaseWaitMs,
   };
   await using lease = await (options.takeLease?.(terms) ?? acquireLease(options.client, terms));
   // Work that needed the whole snapshot before needs it now.
