@@ -93,7 +93,8 @@ describe('expire-keys', () => {
       await released;
     });
     await locked;
-    await expect(run()).rejects.toMatchObject({
+    await using impatient = openDatabase({ ...test.settings, statementSeconds: 10 });
+    await expect(run(now, impatient)).rejects.toMatchObject({
       message: expect.stringContaining(`ApiKey ${held!.id} could not be processed`),
       counts: { expired: 29, failed: 1 },
     });

@@ -316,7 +316,8 @@ describe('a subject that cannot be reset', () => {
       await released;
     });
     await locked;
-    await expect(run(monday)).rejects.toMatchObject({ counts: { keys: 1, failed: 1 } });
+    await using impatient = openDatabase({ ...test.settings, statementSeconds: 10 });
+    await expect(run(monday, impatient)).rejects.toMatchObject({ counts: { keys: 1, failed: 1 } });
     expect(await stored(free)).toMatchObject({ window_start: monday });
     release();
     await holding;
