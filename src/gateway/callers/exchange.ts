@@ -119,3 +119,8 @@ function hasAny(headers: IncomingMessage['headers'], prefixes: readonly string[]
   }
   return false;
 }
+
+/** Whether the caller's client uses the format of Anthropic, whatever the path. */
+export function isAnthropicCaller({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers['anthropic-version'] !== undefined;
+}

@@ -2,31 +2,59 @@
 import { monotonicMs } from '../../monotonic.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import { noUsage } from '../metering/meter.ts';
-import { passedHeaders, type RelayEnd, relay, stalledMs } from '../transfer/relay.ts';
+import { flatProviderError } from '../transfer/flat-error.ts';
+import {
+  passedHeaders,
+  type RelayEnd,
+  relay,
+  stalledMs,
+  withoutBodyHeaders,
+} from '../transfer/relay.ts';
 import { errorOf } from './attempt.ts';
-import type { LiveOutcome, TargetOutcome } from './outcome.ts';
+import type { CompleteOutcome, LiveOutcome, TargetOutcome } from './outcome.ts';
 import type { RequestContext } from './request-context.ts';
 import type { CachedResponse } from './response-cache.ts';
 import { gatewayHeaderNames, responseHeaders } from './response-headers.ts';
+import { isFailure, readWholeResponse } from './whole-response.ts';
 
 /** @throws GatewayError when there is no response */
 export function deliver(
   context: RequestContext,
   outcome: TargetOutcome,
 ): Promise<void> | undefined {
+  const isFlatError = context.arrival.errorForm === 'flat' && outcome.status >= 400;
   switch (outcome.kind) {
     case 'live':
+      if (isFlatError) return sendFlatError(context, outcome);
       return relayLive(context, outcome);
     case 'cached':
       sendCached(context, outcome, outcome.response);
       return undefined;
     case 'judged':
     case 'local':
+      if (isFlatError) return sendFlatError(context, outcome);
       sendComplete(context, outcome, outcome.response);
       return undefined;
     case 'failed':
       throw outcome.error;
   }
+}
+
+/** Sends the error of a provider in the flat form, which needs the complete response. */
+async function sendFlatError(
+  context: RequestContext,
+  outcome: LiveOutcome | CompleteOutcome,
+): Promise<void> {
+  const { calls, caller } = context;
+  const options = { calls, caller, onBytes: null, outlivesCaller: false };
+  const read =
+    outcome.kind === 'live' ? await readWholeResponse(outcome, options) : outcome.response;
+  if (isFailure(read)) throw read.error;
+  const { metered, cost } = read;
+  const { status } = outcome;
+  const body = flatProviderError(read.body, status);
+  const headers = { ...withoutBodyHeaders(read.headers), 'content-type': 'application/json' };
+  sendComplete(context, outcome, { status, headers, body, metered, cost });
 }
 
 /** A cached response uses no tokens and costs nothing. */

@@ -9,6 +9,7 @@ import type { Owner } from '../../objects/owner.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as ownedObjects from '../../store/objects/owned-objects.ts';
 import { Call } from '../../upstream/call.ts';
+import { isAnthropicCaller } from '../callers/exchange.ts';
 import { errorOf } from '../calls/attempt.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import { unmarked } from '../references/object-mark.ts';
@@ -43,7 +44,7 @@ export async function listOwned(
   options: ListOptions,
 ): Promise<object> {
   const query = new URLSearchParams(context.exchange.query);
-  const isAnthropic = context.exchange.request.headers['anthropic-version'] !== undefined;
+  const isAnthropic = isAnthropicCaller(context.exchange.request);
   const page = isAnthropic ? parseAnthropicPage(query) : parseObjectPage(query);
   const of = { ...options.owner, kind: owned.kind, provider: options.provider };
   const beyond = (id: string | null, param: string) =>

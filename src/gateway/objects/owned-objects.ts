@@ -5,7 +5,7 @@ import { type CapabilityStorage, resolveStorage } from '../../model/services/cap
 import { ObjectError, type ObjectResponse } from '../../objects/object-request.ts';
 import type { ResponseWriter } from '../../objects/responses/response-writer.ts';
 import type * as ownedObjects from '../../store/objects/owned-objects.ts';
-import type { Exchange } from '../callers/exchange.ts';
+import { type Exchange, isAnthropicCaller } from '../callers/exchange.ts';
 import { deliver } from '../calls/deliver.ts';
 import type { TargetOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
@@ -22,6 +22,7 @@ import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { deliverOwned } from './deliver-owned.ts';
 import { deliverRecorded } from './deliver-recorded.ts';
+import { requireForwardedBounds } from './forwarded-object.ts';
 import { isResponseCreation, newResponse } from './new-response.ts';
 import { objectRecorder } from './object-recorder.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
@@ -151,6 +152,7 @@ class OwnedRequest {
       return this.#finish(await this.#callConfig({ kind, id, param: null }), null);
     }
     refuseAccountData(this.#owned, this.#context.exchange);
+    requireForwardedBounds(this.#owned, this.#context.exchange);
     const foreign = await this.#lookup.foreignReference(this.#context.exchange, kind);
     if (foreign !== null) throw notFound(foreign);
     return this.#finish(await this.#callLeaf(await leafTo(this.#context, row)), row);
@@ -200,11 +202,12 @@ class OwnedRequest {
     const target = await calls.targetOf(leaf, exchange);
     const usesCallerAccount = isCallerAccount(target, leaf, exchange);
     if (!usesCallerAccount) refuseAccountData(this.#owned, exchange);
-    const keeper = keeperAt(target, this.#owned);
+    const keeper = keeperAt(target, this.#owned, exchange);
     // Translated chat completions have no items, so creating one reports the error.
     const isMissingItem = foreign?.kind === 'items' && keeper === 'native';
     if (foreign !== null && !usesCallerAccount && !isMissingItem) throw notFound(foreign);
     if (this.#owned.id !== null) {
+      requireForwardedBounds(this.#owned, exchange);
       await this.#takeBody();
       return callTarget(this.#context, leaf);
     }
@@ -214,21 +217,17 @@ class OwnedRequest {
     }
     if (keeper === 'native') this.#answer = await this.#askFamily();
     if (this.#answer !== null) return localJson(target, null);
+    requireForwardedBounds(this.#owned, exchange);
     const { method } = exchange.request;
     if (!usesCallerAccount && method !== 'POST') {
       requireListing(method);
       this.#isListed = true;
-      return guardTarget(this.#context, leaf, () => this.#list(target));
+      return guardTarget(this.#context, leaf, () =>
+        listAt(this.#context, this.#owned, this.#lookup, target),
+      );
     }
     await this.#takeBody();
     return usesCallerAccount ? callTarget(this.#context, leaf) : this.#create(leaf, target);
-  }
-
-  async #list(target: ResolvedTarget): Promise<TargetOutcome> {
-    const { owner, db } = this.#lookup;
-    const provider = providerOf(target);
-    const page = await listOwned(this.#context, this.#owned, { owner, db, target, provider });
-    return localJson(target, page);
   }
 
   async #create(leaf: ConfigLeaf, target: ResolvedTarget): Promise<TargetOutcome> {
@@ -267,6 +266,18 @@ class OwnedRequest {
   }
 }
 
+/** The recorded objects of the owner at the target. */
+async function listAt(
+  context: RequestContext,
+  owned: OwnedPath,
+  { owner, db }: OwnedLookup,
+  target: ResolvedTarget,
+): Promise<TargetOutcome> {
+  const provider = providerOf(target);
+  const page = await listOwned(context, owned, { owner, db, target, provider });
+  return localJson(target, page);
+}
+
 /** Rejects methods other than POST and GET on a collection. */
 function requireListing(method: string | undefined): void {
   if (method === 'GET') return;
@@ -291,7 +302,12 @@ function refuseAccountData({ kind }: OwnedPath, { params }: Exchange): void {
 function keeperAt(
   { pricing, workspaceProvider }: ResolvedTarget,
   { capability }: OwnedPath,
+  { request }: Exchange,
 ): CapabilityStorage {
   if (capability === null) return 'proxy';
-  return resolveStorage(capability, pricing.service, workspaceProvider?.capabilities ?? null);
+  return resolveStorage(capability, {
+    service: pricing.service,
+    configured: workspaceProvider?.capabilities ?? null,
+    isAnthropicCaller: isAnthropicCaller(request),
+  });
 }

@@ -254,10 +254,9 @@ function usesResponsesApi(
   capabilities: Capabilities | null,
 ): boolean {
   if (path !== '/responses') return true;
-  return (
-    newResponse?.isContinued !== true &&
-    resolveStorage('responses', service, capabilities) !== 'native'
-  );
+  if (newResponse?.isContinued === true) return false;
+  const terms = { service, configured: capabilities, isAnthropicCaller: false };
+  return resolveStorage('responses', terms) !== 'native';
 }
 
 /** Everything but the account comes from the integration or its model. */

@@ -1,6 +1,7 @@
 /** Defines the errors of the gateway itself and their formats for OpenAI and Anthropic SDKs (docs/reference/inference.md, Errors). */
 
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
+import { flatErrorText } from './flat-error.ts';
 
 /** Status and published type of each code. */
 export const gatewayErrors = {
@@ -86,10 +87,10 @@ export type GatewayErrorForm = 'openai' | 'anthropic' | 'flat';
 export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): string {
   const { code, message, param } = error;
   const { type } = gatewayErrors[code];
+  if (form === 'flat') return flatErrorText({ message, type, param, code });
   if (code.startsWith('inline_')) {
     return JSON.stringify({ status: 'failure', error: { code, message, field: param }, message });
   }
-  if (form === 'flat') return JSON.stringify({ message, type, param, code });
   const isThread = code === 'not_found' && param === 'previous_message_id';
   // With this code, clients send the whole conversation again.
   const details = isThread ? { details: { error_code: 'thread_not_found' } } : {};

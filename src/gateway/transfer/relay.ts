@@ -85,6 +85,13 @@ const droppedHeaders = new Set([
 /** Headers that describe the received bytes. */
 const bodyHeaders = ['content-encoding', 'content-length', 'content-md5', 'content-digest', 'etag'];
 
+/** Returns the headers of a response whose body is replaced. */
+export function withoutBodyHeaders(headers: ProviderHeaders): ProviderHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !bodyHeaders.includes(name)),
+  );
+}
+
 /** Resolves when the last byte has been written, or when no more will follow. */
 export function relay(call: Call, options: RelayOptions): Promise<RelayEnd> {
   const { promise, resolve } = Promise.withResolvers<RelayEnd>();

@@ -1,7 +1,8 @@
 /** Defines the tools of assistants and runs: functions that callers run, and file search, which the gateway runs. */
 import { z } from 'zod';
 
-const toolsMax = 20;
+/** Tools of an assistant or of a run. */
+export const toolsMax = 20;
 const storesMax = 5;
 const functionName = /^[\w-]{1,64}$/;
 

@@ -29,7 +29,8 @@ const Truncation = z
     'requires last_messages if and only if its type is last_messages',
   );
 
-const bound = z.int().min(boundTokensMin).nullable().optional();
+/** A bound of a run's tokens. */
+export const boundTokens = z.int().min(boundTokensMin).nullable().optional();
 
 const runFields = {
   ...z.object(modelTerms).partial().shape,
@@ -37,8 +38,8 @@ const runFields = {
   tools: modelTerms.tools.nullable().optional(),
   assistant_id: z.string().min(1).max(255),
   metadata: ObjectMetadata.nullable().optional(),
-  max_prompt_tokens: bound,
-  max_completion_tokens: bound,
+  max_prompt_tokens: boundTokens,
+  max_completion_tokens: boundTokens,
   truncation_strategy: Truncation.nullable().optional(),
   tool_choice: ToolChoice.nullable().optional(),
   parallel_tool_calls: z.boolean().optional(),

@@ -26,7 +26,7 @@ const StaticSizes = z
     message: 'must be at most half of max_chunk_size_tokens',
   });
 
-const ChunkingStrategy = z.discriminatedUnion('type', [
+export const ChunkingStrategy = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('auto') }),
   z.strictObject({ type: z.literal('static'), static: StaticSizes }),
 ]);

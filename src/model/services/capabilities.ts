@@ -23,16 +23,32 @@ export type Capabilities = z.infer<typeof Capabilities>;
 export type Capability = keyof Capabilities;
 export type CapabilityStorage = 'native' | 'proxy' | 'off';
 
-/** Services that store objects themselves. None of them offers assistants any more. */
-const storingServices = new Set(['openai', 'azure-openai']);
+/** Services that store objects themselves, by capability. None of them offers assistants any more. */
+const storingServices: Readonly<Record<Capability, readonly string[]>> = {
+  assistants: [],
+  vector_stores: ['openai', 'azure-openai'],
+  files: ['openai', 'azure-openai'],
+  responses: ['openai', 'azure-openai'],
+};
 
-/** Returns the configured storage; `auto` selects the provider if it stores such objects, else the gateway. */
+interface StorageTerms {
+  readonly service: string;
+  /** Null for a provider that is no integration. */
+  readonly configured: Capabilities | null;
+  /** Whether the caller uses the format of Anthropic. */
+  readonly isAnthropicCaller: boolean;
+}
+
+/**
+ * Returns the configured storage; `auto` selects the provider if it stores such objects, else the gateway.
+ * Anthropic stores files for callers of its own format; those of the OpenAI format search files, which it cannot.
+ */
 export function resolveStorage(
   capability: Capability,
-  service: string,
-  configured: Capabilities | null,
+  { service, configured, isAnthropicCaller }: StorageTerms,
 ): CapabilityStorage {
   const storage = configured?.[capability] ?? 'auto';
   if (storage !== 'auto') return storage;
-  return capability !== 'assistants' && storingServices.has(service) ? 'proxy' : 'native';
+  const isAnthropicFile = capability === 'files' && service === 'anthropic' && isAnthropicCaller;
+  return isAnthropicFile || storingServices[capability].includes(service) ? 'proxy' : 'native';
 }

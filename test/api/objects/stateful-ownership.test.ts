@@ -2,6 +2,7 @@
  * Verifies that objects stored at a provider are accessible to the workspace that created them and
  * invisible to all others.
  */
+import { gzipSync } from 'node:zlib';
 import { NotFoundError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchange } from '../../support/network/exchange.ts';
@@ -150,12 +151,65 @@ describe('an object that a workspace stores at a provider', () => {
     for (const one of [id, 'resp_none']) {
       expect(await ask(theirs, 'DELETE', `/responses/${one}`)).toMatchObject({
         status: 404,
-        body: { code: 'not_found', type: 'not_found_error', param: null },
+        body: { code: 'not_found', type: 'not_found_error', param: '' },
       });
       const refused = theirs.client.responses.delete(one);
       await expect(refused).rejects.toBeInstanceOf(NotFoundError);
     }
     expect(await ask(ours, 'DELETE', `/responses/${id}`)).toMatchObject({ status: 200 });
+  });
+
+  const wrapped = { error: { message: 'gone', type: 't', param: null, code: null } };
+  it.each([
+    ['a wrapped error', wrapped, 404, { message: 'gone', type: 't', param: '', code: '404' }],
+    [
+      'a flat error',
+      { message: 'no', param: 'id' },
+      400,
+      { message: 'no', type: 'invalid_request_error', param: 'id', code: '400' },
+    ],
+    [
+      'an error that is text',
+      { error: 'away', code: 7 },
+      503,
+      { message: 'away', type: 'api_error', param: '', code: '503' },
+    ],
+    [
+      'an error without JSON',
+      '<html>',
+      500,
+      {
+        message: 'The provider responded with the status 500',
+        type: 'api_error',
+        param: '',
+        code: '500',
+      },
+    ],
+  ])('returns four strings where the provider responds to a deletion with %s', async (...row) => {
+    const [, sent, status, body] = row;
+    const { id } = await ours.client.responses.create({ model: 'm', input: 'hi' });
+    const usual = inference.upstream.script;
+    inference.upstream.script = (request, response) => {
+      if (request.method !== 'DELETE') return usual(request, response);
+      const isText = typeof sent === 'string';
+      const zipped = gzipSync(isText ? sent : JSON.stringify(sent));
+      const type = isText ? 'text/html' : 'application/json';
+      response.writeHead(status, { 'content-type': type, 'content-encoding': 'gzip' }).end(zipped);
+    };
+    expect(await ask(ours, 'DELETE', `/responses/${id}`)).toMatchObject({ status, body });
+  });
+
+  it('returns four strings where the gateway itself refuses a deletion', async () => {
+    const unknown = await ask({ key: 'nobody' }, 'DELETE', '/responses/resp_1');
+    expect(unknown).toMatchObject({ status: 401, body: { code: 'invalid_api_key', param: '' } });
+    const unreadable = await ask(ours, 'DELETE', '/responses/resp_1', undefined, {
+      'x-gateway-config': '{',
+    });
+    expect(unreadable.status).toBe(400);
+    for (const { body } of [unknown, unreadable]) {
+      expect(Object.keys(body).sort()).toEqual(['code', 'message', 'param', 'type']);
+      expect(Object.values(body).map((value) => typeof value)).toEqual(Array(4).fill('string'));
+    }
   });
 });
 

@@ -1,0 +1,49 @@
+/** Converts errors to the flat form: the four strings `message`, `type`, `param` and `code` at the top level. */
+
+/** The fields of an error whose absent members are null. */
+interface ErrorMembers {
+  readonly message: unknown;
+  readonly type: unknown;
+  readonly param: unknown;
+  readonly code: unknown;
+}
+
+/** Characters of a provider's message that the flat form holds. */
+const messageCharactersMax = 4_096;
+
+/** An absent `param` or `code` is an empty string. */
+export function flatErrorText({ message, type, param, code }: ErrorMembers): string {
+  return JSON.stringify({
+    message: textOf(message).slice(0, messageCharactersMax),
+    type: textOf(type),
+    param: textOf(param),
+    code: textOf(code),
+  });
+}
+
+/** Returns the flat form of a provider's error, which may be wrapped in `error`, flat, a text or empty. */
+export function flatProviderError(body: Buffer, status: number): Buffer {
+  const sent = objectOf(body);
+  const error = sent?.error ?? sent ?? {};
+  const members: Partial<ErrorMembers> = typeof error === 'object' ? error : { message: error };
+  const stated = members.message ?? sent?.message ?? sent?.detail;
+  const message = textOf(stated) || `The provider responded with the status ${status}`;
+  const type = members.type ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+  const { param, code } = members;
+  return Buffer.from(flatErrorText({ message, type, param, code: code ?? String(status) }));
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === null || value === undefined ? '' : JSON.stringify(value);
+}
+
+function objectOf(body: Buffer): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
