@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
 import type { CredentialOrigin, RefusedCredential } from '../auth/refused-credentials.ts';
-import type { SharedClock } from '../clock.ts';
+import { type SharedClock, waitAtMost } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/logs/request-log.ts';
 import type { RequestRecord } from '../gateway/logs/request-record.ts';
 import type { SpanFigures } from '../gateway/logs/span-export.ts';
@@ -31,7 +31,10 @@ export interface Metrics {
   readonly routes: readonly Route<null>[];
 }
 
-type DatabaseFigures = Pick<Database, 'pool' | 'tls' | 'isReaderInUse'>;
+type DatabaseFigures = Pick<Database, 'pool' | 'tls' | 'isReaderInUse' | 'ping'>;
+
+/** A scrape ends before the usual timeout of Prometheus, 10 s. */
+const pingMsMax = 5_000;
 
 /** Seconds: Admin API calls take milliseconds, or up to the timeout of the database. */
 const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -163,6 +166,22 @@ function showDatabase(register: Registry, database: DatabaseFigures): void {
       if (tls === null) return;
       const { mode, version, cipher } = tls;
       this.set({ mode, version: version ?? 'none', cipher: cipher ?? 'none' }, 1);
+    },
+  });
+  new Gauge({
+    name: 'gatewright_database_reachable',
+    help: '1 when the writer of the database responds, else 0',
+    registers: [register],
+    async collect() {
+      let isReachable = false;
+      const ping = database.ping().then(
+        () => {
+          isReachable = true;
+        },
+        () => {},
+      );
+      await waitAtMost(pingMsMax, ping);
+      this.set(Number(isReachable));
     },
   });
   new Gauge({

@@ -51,7 +51,7 @@ describe('the gateway of the chart', () => {
       readinessProbe: { httpGet: { path: '/readyz', port: 'metrics' } },
     });
     expect(settingOf(gateway!, 'GATEWRIGHT_INFERENCE_PORT')).toBe('8787');
-    expect(gateway!.topologySpreadConstraints).toHaveLength(2);
+    expect(gateway!.topologySpreadConstraints).toHaveLength(1);
     expect(JSON.stringify(gateway!.topologySpreadConstraints)).toContain(
       '"app.kubernetes.io/component":"gateway"',
     );
@@ -105,7 +105,7 @@ describe('the gateway of the chart', () => {
     }
   });
 
-  it('is killed only after it has drained, and charged answers whose callers have gone', async () => {
+  it('is killed only after it has drained and charged responses of disconnected callers', async () => {
     const objects = await render({
       ...complete,
       gateway: { lameDuckSeconds: 7, drainSeconds: 300 },
@@ -191,7 +191,7 @@ describe('the gateway of the chart', () => {
     },
   );
 
-  it('counts in the connections that the notes tell and the budget that is held', async () => {
+  it('counts in the connections of the notes and of the checked budget', async () => {
     const reported = async (values: object): Promise<string> => {
       const words = ['install', 'gw', chartFolder, '--dry-run=client', '--namespace', 'gateways'];
       return (await helm(4, words, values)).stdout;
@@ -213,7 +213,7 @@ describe('the gateway of the chart', () => {
     expect(busy).toMatch(/^connections {2}at most 204 .* of 500$/m);
   });
 
-  it('is asked by the test of the release, and its metrics are read', async () => {
+  it('is called by the test of the release, and its metrics are scraped', async () => {
     const objects = await render(everything);
     const test = podsOf(objects).find(({ name }) => name.endsWith('-test'))!;
     expect(test.spec.containers[0]!.env).toEqual([

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { chartFolder, type helmMajors, type KubernetesObject, render } from '../chart/helm.ts';
+import {
+  chartFolder,
+  complete,
+  helm,
+  helmMajors,
+  type KubernetesObject,
+  render,
+} from '../chart/helm.ts';
 import { randomValues } from '../chart/random-values.ts';
 import { stories } from '../chart/stories.ts';
 import { seed } from '../support/run/test-effort.ts';
@@ -159,6 +166,30 @@ describe.skipIf(unavailable !== null)(
         for (const object of await renderedByOperator(values, 4)) {
           expect(await applyAsOperator(object, '&dryRun=All')).toEqual(live.get(nameOf(object)));
         }
+      },
+    );
+
+    it.each(helmMajors)(
+      'keeps its number of pods when Helm %i turns autoscaling on and upgrades again',
+      async (major) => {
+        const release = `scaled-${major}`;
+        const deployment = `/apis/apps/v1/namespaces/gateways/deployments/${release}-gatewright-server`;
+        const options = ['--namespace', 'gateways', '--kubeconfig', api.kubeconfig('admin')];
+        const run = async (verb: string, server: object): Promise<void> => {
+          const words = [verb, release, chartFolder, ...options];
+          expect(await helm(major, words, { ...complete, server })).toMatchObject({ exitCode: 0 });
+        };
+        const replicas = async (): Promise<number> =>
+          JSON.parse((await requests.send('GET', deployment)).text).spec.replicas;
+        const autoscaling = { enabled: true, minReplicas: 2, maxReplicas: 6 };
+        await run('install', { replicas: 4 });
+        await run('upgrade', { autoscaling });
+        expect(await replicas()).toBe(4);
+        const scale = { spec: { replicas: 5 } };
+        const type = 'application/merge-patch+json';
+        await requests.send('PATCH', `${deployment}/scale`, scale, type);
+        await run('upgrade', { autoscaling, lameDuckSeconds: 5 });
+        expect(await replicas()).toBe(5);
       },
     );
 

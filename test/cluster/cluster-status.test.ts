@@ -99,13 +99,13 @@ describe.skipIf(unavailable !== null)(
 
     it('is created when absent, and each change is one Event, also after a restart', async () => {
       const first = show('own');
-      first.show(report('Synced'));
+      first.show(report('Synced'), false);
       await eventually(async () => expect(await stateOf('own')).toBe('Synced'));
-      first.show(report('Degraded'));
+      first.show(report('Degraded'), false);
       await eventually(async () => expect(await stateOf('own')).toBe('Degraded'));
       await first[Symbol.asyncDispose]();
       const next = show('own');
-      next.show(report('Degraded', 'decaf'));
+      next.show(report('Degraded', 'decaf'), false);
       await eventually(async () => expect((await read('own')).data.commitSeen).toBe('decaf'));
       expect((await notes('own')).toSorted()).toEqual([
         'platform is Degraded at c0ffee, was Synced',
@@ -120,7 +120,7 @@ describe.skipIf(unavailable !== null)(
       const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
       await create(`/api/v1/namespaces/${namespace}/configmaps`, map);
       const outcomes: (string | null)[] = [];
-      show('of-chart', 'gatewright', outcomes).show(report('OutOfSync'));
+      show('of-chart', 'gatewright', outcomes).show(report('OutOfSync'), false);
       await eventually(() => expect(outcomes).not.toEqual([]));
       expect(outcomes).toEqual([null]);
       const { metadata: written, data } = await read('of-chart');
@@ -131,13 +131,22 @@ describe.skipIf(unavailable !== null)(
       );
     });
 
+    it('keeps its state when a daemon has not reached the server yet', async () => {
+      const [leader, newcomer] = [show('kept'), show('kept')];
+      leader.show(report('Synced'), false);
+      await eventually(async () => expect(await stateOf('kept')).toBe('Synced'));
+      newcomer.show(report('Degraded'), true);
+      await newcomer[Symbol.asyncDispose]();
+      expect(await stateOf('kept')).toBe('Synced');
+    });
+
     it('gets one Event when two processes report the same change at once, fifty times', async () => {
       const outcomes: (string | null)[][] = [[], []];
       const pair = outcomes.map((one) => show('shared', 'admin', one));
       const states = ['Synced', 'Degraded'] as const;
       for (let round = 0; round < 50; round += 1) {
         const state = states[round % 2]!;
-        for (const one of pair) one.show(report(state));
+        for (const one of pair) one.show(report(state), false);
         await eventually(() =>
           expect(outcomes.map(({ length }) => length)).toEqual([round + 1, round + 1]),
         );
@@ -153,9 +162,9 @@ describe.skipIf(unavailable !== null)(
       const outcomes: (string | null)[] = [];
       const status = show('late', 'admin', outcomes);
       await api.stop();
-      status.show(report('Degraded'));
+      status.show(report('Degraded'), false);
       await eventually(() => expect(outcomes.at(-1)).toContain('is out of reach'));
-      status.show(report('Suspended'));
+      status.show(report('Suspended'), false);
       await api.start();
       await eventually(() => expect(outcomes.at(-1)).toBeNull());
       await eventually(async () => expect(await stateOf('late')).toBe('Suspended'));
@@ -165,12 +174,12 @@ describe.skipIf(unavailable !== null)(
     it('reports that it may not be written, and stops at once on dispose', async () => {
       const outcomes: (string | null)[] = [];
       const status = show('forbidden', 'nobody', outcomes);
-      status.show(report('Synced'));
+      status.show(report('Synced'), false);
       await eventually(() => expect(outcomes.length).toBeGreaterThan(2));
       expect(outcomes[0]).toContain('cannot get resource "configmaps"');
       await status[Symbol.asyncDispose]();
       const { length } = outcomes;
-      status.show(report('Degraded'));
+      status.show(report('Degraded'), false);
       expect(outcomes).toHaveLength(length);
     });
   },

@@ -1,5 +1,5 @@
 /** Tests daemons that hold a Lease and show their status in a real Kubernetes while some of them die. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -91,6 +91,28 @@ describe.skipIf(unavailable !== null)(
       await eventually(async () => expect(await readDescription()).toBe('three'));
       const commit = (await readStatus()).commitApplied;
       expect(commit).toMatch(/^sha256:/);
+    });
+
+    it('shows in the cluster that the server cannot be reached, before the first contact', async () => {
+      const unreachable = mkdtempSync(join(tmpdir(), 'gatewright-daemons-'));
+      try {
+        cpSync(join(folder, 'gw'), join(unreachable, 'gw'), { recursive: true });
+        // Port 1 is never in use.
+        writeCredentials(unreachable, { ...server, url: 'http://127.0.0.1:1' });
+        await using daemon = startDaemon(unreachable, ['gw'], {
+          GATEWRIGHT_KUBERNETES_CONFIG: api.kubeconfig('admin'),
+          GATEWRIGHT_KUBERNETES_STATUS: `${namespace}/early-status`,
+        });
+        const path = `/api/v1/namespaces/${namespace}/configmaps/early-status`;
+        await eventually(async () => {
+          const { data } = await api.request<{ data: object }>({ method: 'GET', path });
+          expect(data).toMatchObject({ state: 'Degraded', message: expect.stringContaining(':1') });
+        });
+        daemon.child.kill('SIGTERM');
+        await daemon.ended;
+      } finally {
+        rmSync(unreachable, { recursive: true, force: true });
+      }
     });
 
     it('stands by while the cluster is unreachable, and continues afterwards', async () => {

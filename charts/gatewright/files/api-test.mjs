@@ -1,77 +1,84 @@
-// Makes an API key, lets it in, deletes it, and sees that it is let in no more; at the gateway too, where there is one.
+// Creates an API key, uses it, deletes it and checks that it is rejected afterwards, at the API and at the gateway.
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const credentials = JSON.parse(readFileSync('/run/gatewright/credentials.json', 'utf8'));
-const { adminBaseUrl, baseUrl, clientId, clientSecret, tsgId } = credentials;
+const requestMsMax = 10_000;
+/** Every gateway process learns of a change within a second, unless the machine is overloaded. */
+const triesMax = 20;
+const pauseMs = 500;
 const { INFERENCE_URL: inferenceUrl } = process.env;
 
-async function ask(method, url, headers, body, expected) {
-  const answer = await fetch(url, {
-    method,
-    headers: {
-      ...headers,
-      ...(typeof body === 'object' && !(body instanceof URLSearchParams)
-        ? { 'content-type': 'application/json' }
-        : {}),
-    },
-    body: body instanceof URLSearchParams || body === undefined ? body : JSON.stringify(body),
-    signal: AbortSignal.timeout(10_000),
+try {
+  await testRelease(JSON.parse(readFileSync('/run/gatewright/credentials.json', 'utf8')));
+  console.log('passed: the key was created, accepted, deleted and then rejected');
+} catch (error) {
+  // The container's last lines are its status message, which `helm test` and `kubectl describe pod` show.
+  console.log(`failed: ${describe(error)}`);
+  process.exitCode = 1;
+}
+
+async function testRelease({ adminBaseUrl, baseUrl, clientId, clientSecret, tsgId }) {
+  const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
+  const token = await expectStatus(200, 'POST', `${adminBaseUrl}/oauth2/access_token`, {
+    headers: { authorization: `Basic ${basic}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials', scope: `tsg_id:${tsgId}` }),
   });
-  const text = await answer.text();
-  if (answer.status !== expected) {
-    throw new Error(
-      `${method} ${new URL(url).pathname} answered ${answer.status} instead of ${expected}: ${answer.status < 300 ? '' : text}`,
-    );
-  }
-  console.log(
-    `${method} ${new URL(url).pathname.replace(/[0-9a-f-]{36}/, '{id}')}: ${answer.status}`,
+  const bearer = { authorization: `Bearer ${token.access_token}` };
+  const created = await expectStatus(
+    200,
+    'POST',
+    `${adminBaseUrl}/v2/api-keys/organisation/service`,
+    {
+      headers: { ...bearer, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'helm test', scopes: ['workspaces.list', 'completions.write'] }),
+    },
   );
+  const headers = { 'x-gateway-api-key': created.key };
+  await expectStatus(200, 'GET', `${baseUrl}/workspaces`, { headers });
+  if (inferenceUrl !== undefined) await retry(() => expectInference(400, created.key));
+  await expectStatus(200, 'DELETE', `${adminBaseUrl}/v2/api-keys/${created.id}`, {
+    headers: bearer,
+  });
+  await expectStatus(401, 'GET', `${baseUrl}/workspaces`, { headers });
+  if (inferenceUrl !== undefined) await retry(() => expectInference(401, created.key));
+}
+
+/** The request names no provider, which the gateway reports only to accepted keys. */
+function expectInference(status, key) {
+  return expectStatus(status, 'POST', `${inferenceUrl}/chat/completions`, {
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'none', messages: [] }),
+  });
+}
+
+async function expectStatus(expected, method, url, options) {
+  const name = `${method} ${url.replace(/[0-9a-f-]{36}/, '{id}')}`;
+  const signal = AbortSignal.timeout(requestMsMax);
+  const response = await fetch(url, { method, signal, ...options }).catch((error) => {
+    throw new Error(`${name}: ${describe(error)}`);
+  });
+  const text = await response.text();
+  if (response.status !== expected) {
+    // A success may contain a secret.
+    const detail = response.ok ? '' : `: ${text.slice(0, 500)}`;
+    throw new Error(`${name} returned ${response.status} instead of ${expected}${detail}`);
+  }
+  console.log(`${name}: ${response.status}`);
   return text === '' ? null : JSON.parse(text);
 }
 
-const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
-const form = new URLSearchParams({ grant_type: 'client_credentials', scope: `tsg_id:${tsgId}` });
-const token = await ask(
-  'POST',
-  `${adminBaseUrl}/oauth2/access_token`,
-  { authorization: `Basic ${basic}` },
-  form,
-  200,
-);
-const bearer = { authorization: `Bearer ${token.access_token}` };
-const made = await ask(
-  'POST',
-  `${adminBaseUrl}/v2/api-keys/organisation/service`,
-  bearer,
-  { name: 'helm test', scopes: ['workspaces.list', 'completions.write'] },
-  200,
-);
-await ask('GET', `${baseUrl}/workspaces`, { 'x-gateway-api-key': made.key }, undefined, 200);
-
-/** Every process of the gateway knows of a change within a second, on a machine that has the time. */
-async function again(attempt) {
+async function retry(attempt) {
   for (let tries = 1; ; tries += 1) {
     try {
       return await attempt();
     } catch (error) {
-      if (tries === 20) throw error;
-      await delay(500);
+      if (tries === triesMax) throw error;
+      await delay(pauseMs);
     }
   }
 }
 
-/** Names no provider, which the gateway says to those whom it lets in. */
-const infer = (expected) =>
-  ask(
-    'POST',
-    `${inferenceUrl}/chat/completions`,
-    { authorization: `Bearer ${made.key}` },
-    { model: 'none', messages: [] },
-    expected,
-  );
-if (inferenceUrl !== undefined) await infer(400);
-await ask('DELETE', `${adminBaseUrl}/v2/api-keys/${made.id}`, bearer, undefined, 200);
-await ask('GET', `${baseUrl}/workspaces`, { 'x-gateway-api-key': made.key }, undefined, 401);
-if (inferenceUrl !== undefined) await again(() => infer(401));
-console.log('the key was made, let in, deleted, and is let in no more');
+/** The innermost cause says why a connection failed. */
+function describe(error) {
+  return error.cause === undefined ? error.message : describe(error.cause);
+}

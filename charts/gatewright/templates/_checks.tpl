@@ -43,6 +43,11 @@
 {{- if and $v.blobs.s3.bucket $v.blobs.volume (not (hasKey $v.settings "GATEWRIGHT_BLOB_STORE")) -}}
 {{- fail "blobs.volume and blobs.s3.bucket are both set: set settings.GATEWRIGHT_BLOB_STORE to select where new files go" -}}
 {{- end -}}
+{{- range $path, $volume := dict "blobs.volume" $v.blobs.volume "sync.sourceVolume.source" $v.sync.sourceVolume.source "sync.secretsVolume.source" $v.sync.secretsVolume.source -}}
+{{- if gt (len $volume) 1 -}}
+{{- fail (printf "%s takes one kind of volume, but has %s; keep one" $path (keys $volume | sortAlpha | join " and ")) -}}
+{{- end -}}
+{{- end -}}
 {{- range $component, $scaling := dict "server" $v.server.autoscaling "gateway" $v.gateway.autoscaling -}}
 {{- if and $scaling.enabled (lt (int $scaling.maxReplicas) (int $scaling.minReplicas)) -}}
 {{- fail (printf "%s.autoscaling.maxReplicas is less than minReplicas" $component) -}}
@@ -55,6 +60,9 @@
 {{- if $v.sync.enabled -}}
 {{- if ne (len (compact (list $v.sync.source $v.sync.configMap $v.sync.sourceVolume.source))) 1 -}}
 {{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod), sync.configMap and sync.sourceVolume.source" -}}
+{{- end -}}
+{{- if regexMatch "^[a-z]+://[^/@]*:[^/@]*@|^https?://[^/@]+@" $v.sync.source -}}
+{{- fail "sync.source contains credentials, which everybody who may read the release would see; put them into a Secret and name it in sync.git.existingSecret" -}}
 {{- end -}}
 {{- if and (include "gatewright.syncIsInServer" .) (or $v.sync.serviceAccount.existing $v.sync.serviceAccount.annotations) -}}
 {{- fail "mode all-in-one uses one service account: set serviceAccount instead of sync.serviceAccount" -}}

@@ -1,7 +1,21 @@
-{{- /* Names and labels. Names leave room for the longest suffix within 63 characters. */}}
+{{- /* Names, labels and values in forms that several templates need. */}}
+{{- /*
+A name of at most 46 characters: a StatefulSet with the suffix -mysql may have 52, because its pods
+carry the name and a hash in a label. Longer names end in a hash, so that two releases whose names
+begin alike differ.
+*/}}
 {{- define "gatewright.name" -}}
 {{- $base := .Values.fullnameOverride | default (ternary .Release.Name (printf "%s-gatewright" .Release.Name) (contains "gatewright" .Release.Name)) -}}
-{{- $base | trunc 50 | trimSuffix "-" -}}
+{{- if gt (len $base) 46 -}}
+{{- printf "%s-%s" ($base | trunc 37 | trimSuffix "-") (sha256sum $base | trunc 8) -}}
+{{- else -}}
+{{- $base -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Takes a scalar and returns its text. Helm reads whole numbers as floats and would write a million as 1e+06. */}}
+{{- define "gatewright.text" -}}
+{{- if and (kindIs "float64" .) (eq . (floor .)) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end -}}
 {{- end }}
 
 {{- define "gatewright.labels" -}}
@@ -24,6 +38,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- /* Not empty if sync runs in the server's pods. */}}
 {{- define "gatewright.syncIsInServer" -}}
 {{- if and .Values.sync.enabled (eq .Values.mode "all-in-one") }}true{{ end -}}
+{{- end }}
+
+{{- /* Not empty if sync accepts pushes of the Git server. */}}
+{{- define "gatewright.receivesPushes" -}}
+{{- if and .Values.sync.enabled .Values.sync.webhook.existingSecret }}true{{ end -}}
 {{- end }}
 
 {{- /* Not empty if the gateway has its own pods. */}}
@@ -108,6 +127,25 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.ingress.inference.tlsSecret | default .Values.ingress.tlsSecret -}}
 {{- end }}
 
+{{- /* The public address of the API. */}}
 {{- define "gatewright.url" -}}
-{{- .Values.server.url | default (printf "http://%s-server.%s:%v" (include "gatewright.name" .) .Release.Namespace .Values.server.service.port) -}}
+{{- .Values.server.url | default (include "gatewright.serviceUrl" .) -}}
+{{- end }}
+
+{{- /* The address of the API within the cluster. */}}
+{{- define "gatewright.serviceUrl" -}}
+{{- printf "http://%s-server.%s:%v" (include "gatewright.name" .) .Release.Namespace .Values.server.service.port -}}
+{{- end }}
+
+{{- /* The labels that Prometheus gives to the metrics of this release, as its matchers. */}}
+{{- define "gatewright.metricLabels" -}}
+{{- printf "namespace=%q, service=%q" .Release.Namespace (printf "%s-metrics" (include "gatewright.name" .)) -}}
+{{- end }}
+
+{{- /* A JSON list of the components that have pods of their own and run at all times. */}}
+{{- define "gatewright.monitoredComponents" -}}
+{{- $components := list "server" -}}
+{{- if include "gatewright.gatewayIsApart" . }}{{ $components = append $components "gateway" }}{{ end -}}
+{{- if and .Values.sync.enabled (not (include "gatewright.syncIsInServer" .)) }}{{ $components = append $components "sync" }}{{ end -}}
+{{- toJson $components -}}
 {{- end }}

@@ -28,17 +28,22 @@ nodeSelector: {{ toJson . }}
 {{- with .pod.tolerations }}
 tolerations: {{ toJson . }}
 {{- end }}
-{{- with .pod.affinity }}
+{{- /*
+Nodes and zones are spread over by different means: a constraint by zone would make the scheduler ignore
+all constraints on nodes without a zone label, while an affinity ignores only itself there.
+*/}}
+{{- $selector := dict "matchLabels" (include "gatewright.selector" .root | fromYaml | merge (dict "app.kubernetes.io/component" .component)) }}
+{{- $byZone := dict "podAntiAffinity" (dict "preferredDuringSchedulingIgnoredDuringExecution" (list (dict "weight" 50 "podAffinityTerm" (dict "topologyKey" "topology.kubernetes.io/zone" "labelSelector" $selector)))) }}
+{{- with .pod.affinity | default (ternary (dict) $byZone (not (empty .pod.topologySpreadConstraints))) }}
 affinity: {{ toJson . }}
 {{- end }}
 {{- with .pod.priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
-{{- $selector := dict "matchLabels" (include "gatewright.selector" .root | fromYaml | merge (dict "app.kubernetes.io/component" .component)) }}
-{{- $host := dict "maxSkew" 1 "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" "ScheduleAnyway" }}
-{{- $zone := dict "maxSkew" 1 "topologyKey" "topology.kubernetes.io/zone" "whenUnsatisfiable" "ScheduleAnyway" }}
+{{- /* The pods of one revision are spread, so that those that an upgrade removes do not count. */}}
+{{- $byNode := dict "maxSkew" 1 "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" "ScheduleAnyway" "matchLabelKeys" (list "pod-template-hash") }}
 topologySpreadConstraints:
-{{- range .pod.topologySpreadConstraints | default (list $host $zone) }}
+{{- range .pod.topologySpreadConstraints | default (list $byNode) }}
   {{- /* A constraint without a selector spreads the pods of its component. */}}
   - {{ ternary . (merge (dict "labelSelector" $selector) .) (hasKey . "labelSelector") | toJson }}
 {{- end }}
@@ -47,7 +52,7 @@ topologySpreadConstraints:
 {{- /* Settings of every container of the program. */}}
 {{- define "gatewright.environment" -}}
 {{- range $name, $value := .Values.settings }}
-- {name: {{ $name }}, value: {{ toString $value | quote }}}
+- {name: {{ $name }}, value: {{ include "gatewright.text" $value | quote }}}
 {{- end }}
 {{- if or .Values.customCA.existingSecret .Values.customCA.existingConfigMap }}
 - {name: NODE_EXTRA_CA_CERTS, value: /etc/gatewright/ca/ca.crt}
@@ -188,6 +193,8 @@ topologySpreadConstraints:
 - name: {{ .name }}
   image: {{ include "gatewright.image" .root }}
   imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+  # The reason of a failure is the container's status message: `kubectl describe pod` shows it.
+  terminationMessagePolicy: FallbackToLogsOnError
   args: {{ toJson .args }}
   securityContext: {{- include "gatewright.containerSecurity" .root | nindent 4 }}
   env:

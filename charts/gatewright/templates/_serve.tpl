@@ -17,6 +17,11 @@ metadata:
 spec:
   {{- if not $block.autoscaling.enabled }}
   replicas: {{ $block.replicas }}
+  {{- else }}
+  {{- /* The autoscaler decides. A running release keeps its number: without the field Kubernetes would set it to 1. */}}
+  {{- with lookup "apps/v1" "Deployment" $root.Release.Namespace $name }}
+  replicas: {{ .spec.replicas }}
+  {{- end }}
   {{- end }}
   # A pod is removed only when another one is ready; the deadline covers a migration and a start.
   strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
@@ -51,6 +56,7 @@ spec:
         - name: {{ .component }}
           image: {{ include "gatewright.image" $root }}
           imagePullPolicy: {{ $v.image.pullPolicy }}
+          terminationMessagePolicy: FallbackToLogsOnError
           args: {{ toJson .words }}
           securityContext: {{- include "gatewright.containerSecurity" $root | nindent 12 }}
           env:

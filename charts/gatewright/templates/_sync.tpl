@@ -197,9 +197,13 @@
 {{- if include "gatewright.syncIsInServer" . }}9465{{ else }}9464{{ end -}}
 {{- end }}
 
-{{- /* Init container that creates the daemon's service account. In a shared pod it connects to localhost, because the Service is not ready yet. */}}
+{{- /*
+Init container that creates the daemon's service account. The daemon uses the Service, because the public
+address may be unreachable from within the cluster; in a shared pod it uses localhost, because the Service is
+not ready yet.
+*/}}
 {{- define "gatewright.credentialsContainer" -}}
-{{- $url := ternary "http://127.0.0.1:8080" (include "gatewright.url" .) (not (empty (include "gatewright.syncIsInServer" .))) -}}
+{{- $url := ternary "http://127.0.0.1:8080" (include "gatewright.serviceUrl" .) (not (empty (include "gatewright.syncIsInServer" .))) -}}
 {{- $words := list "bootstrap" "--derived" "--name" "sync" "--url" $url "--file" "/run/gatewright/credentials.json" -}}
 {{- if .Values.sync.tsgId }}{{ $words = concat $words (list "--tsg-id" .Values.sync.tsgId) }}{{ end -}}
 {{- $mounts := list (dict "name" "credentials" "mountPath" "/run/gatewright") -}}
@@ -214,6 +218,7 @@
 - name: sync
   image: {{ include "gatewright.image" . }}
   imagePullPolicy: {{ $v.image.pullPolicy }}
+  terminationMessagePolicy: FallbackToLogsOnError
   args: {{ $v.sync.prune | ternary (list) (list "--no-prune") | concat (list "sync" ($v.sync.source | default "/etc/gatewright/source")) | toJson }}
   securityContext: {{- include "gatewright.containerSecurity" . | nindent 4 }}
   env:

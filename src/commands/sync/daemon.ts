@@ -69,7 +69,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
       onMissing: () =>
         events.emit('noStatus', {}, 'this server does not store the status of daemons'),
       follower: outside?.announcer,
-      onReport: (report) => clusterStatus?.show(report),
+      onReport: (report, isProvisional) => clusterStatus?.show(report, isProvisional),
     },
   });
   const { state } = loop;

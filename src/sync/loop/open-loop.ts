@@ -116,7 +116,10 @@ class SyncLoop {
     const lease = this.#lease;
     if (lease === undefined) return await this.#reportUnderOwnLease();
     const { fence } = lease;
-    if (fence === null) return;
+    if (fence === null) {
+      this.#reporter.showBeforeContact(this.state.status);
+      return;
+    }
     const held = { fence, [Symbol.asyncDispose]: async () => undefined };
     await this.#reporter.report(this.state.status, async () => held, this.#waitMs);
   }

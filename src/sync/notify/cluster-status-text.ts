@@ -30,9 +30,9 @@ export function statusData(owner: string, report: ClusterReport, now: number): D
   return {
     owner,
     state,
-    source: oneLine(source),
-    message: oneLine(message ?? ''),
-    error: error === null ? '' : oneLine(`${placeOf(error)}${error.message}`),
+    source: singleLine(source),
+    message: singleLine(message ?? ''),
+    error: error === null ? '' : singleLine(`${placeOf(error)}${error.message}`),
     commitSeen: commit_seen ?? '',
     commitApplied: commit_applied ?? '',
     driftCount: `${drift_count}`,
@@ -57,7 +57,7 @@ export function statusChanges(owner: string, data: Data, report: ClusterReport):
     changes.push({
       about: whole,
       state,
-      note: oneLine(`${owner} is ${state}${at}${was}${details}`),
+      note: singleLine(`${owner} is ${state}${at}${was}${details}`),
     });
   }
   const before = statesIn(data);
@@ -71,7 +71,7 @@ export function statusChanges(owner: string, data: Data, report: ClusterReport):
       {
         about,
         state: one.state,
-        note: oneLine(`${what} is ${one.state}, was ${previous}${details}`),
+        note: singleLine(`${what} is ${one.state}, was ${previous}${details}`),
       },
     ];
   });
@@ -93,7 +93,7 @@ function workspacesText({ workspaces }: ClusterReport): { text: string; omitted:
       state,
       commitApplied: commit_applied,
       driftCount: drift_count,
-      ...(message === null ? {} : { message: oneLine(message) }),
+      ...(message === null ? {} : { message: singleLine(message) }),
     };
     const name = workspace ?? organisation;
     return {
@@ -136,4 +136,9 @@ function parsed(text: string): object {
 function placeOf({ file, line, column }: NonNullable<ClusterReport['error']>): string {
   if (file === null) return '';
   return `${[file, line, column].filter((part) => part !== null).join(':')}: `;
+}
+
+/** Joins the lines of a text, because `kubectl describe` and Events show one. */
+function singleLine(text: string): string {
+  return oneLine(text.trim().replace(/\s*\n\s*/g, '; '));
 }

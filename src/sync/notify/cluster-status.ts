@@ -43,6 +43,8 @@ export class ClusterStatus implements AsyncDisposable {
   /** The last written status. */
   #written: { readonly text: string; readonly at: number } | null = null;
   #next: ClusterReport | null = null;
+  /** Whether the next report is written only where none is shown yet. */
+  #isProvisional = false;
   #work: Promise<void> | null = null;
   readonly #closing = new AbortController();
 
@@ -50,11 +52,14 @@ export class ClusterStatus implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Returns immediately. Transitional states are not published. */
-  show(report: ClusterReport): void {
+  /**
+   * Returns immediately. Transitional states are not published, and a provisional report replaces no other.
+   */
+  show(report: ClusterReport, isProvisional: boolean): void {
     if (report.state === 'Progressing' || this.#closing.signal.aborted) return;
     if (this.#work === null && this.#isWritten(report)) return;
     this.#next = report;
+    this.#isProvisional = isProvisional;
     this.#work ??= this.#writeAll();
   }
 
@@ -109,6 +114,7 @@ export class ClusterStatus implements AsyncDisposable {
         (await getObject(client, 'configmaps', place.namespace, place.name)) ??
         (await applyConfigMap(client, { ...place, data: {} }, null, fieldManager));
       if (found === null) continue;
+      if (this.#isProvisional && found.data?.state !== undefined) return report;
       const now = clock.now();
       await this.#tellChanges(found, report, now);
       const data = statusData(owner, report, now);

@@ -24,8 +24,13 @@ export interface StatusReporterOptions {
   /** Called once if the server does not store statuses. */
   readonly onMissing?: (() => void) | undefined;
   readonly follower?: StatusFollower | undefined;
-  /** Called with every report, whether or not the server can be reached. */
-  readonly onReport?: ((report: Omit<SyncReport, 'next_look_at'>) => void) | undefined;
+  /**
+   * Called with every report, whether or not the server can be reached. `isProvisional` until the server
+   * has been reached once: another daemon may lead and know more.
+   */
+  readonly onReport?:
+    | ((report: Omit<SyncReport, 'next_look_at'>, isProvisional: boolean) => void)
+    | undefined;
 }
 
 /** Sends reports to other receivers and lets the server store what has been sent. */
@@ -85,6 +90,11 @@ export class StatusReporter {
     await this.#turn;
   }
 
+  /** Shows why the server cannot be reached; does nothing once it has been reached. */
+  showBeforeContact(standing: LoopStatus): void {
+    if (!standing.hasLooked) this.#options.onReport?.(this.#reportOf(standing), true);
+  }
+
   /** Another run holds the lease; its report is read again before the next one. */
   forget(): void {
     this.#before = undefined;
@@ -101,9 +111,9 @@ export class StatusReporter {
     const signal = AbortSignal.timeout(reportMsMax);
     let isOurs = false;
     try {
-      if (this.#before === undefined) this.#before = await this.#readPrevious(signal);
+      if (this.#before === undefined) this.#before = await this.#readPrevious(standing, signal);
       const report = this.#reportOf(standing);
-      this.#options.onReport?.(report);
+      this.#options.onReport?.(report, false);
       const before = this.#before?.announced;
       const announced = follower?.prepare(report, standing, before) ?? before;
       isOurs = true;
@@ -140,13 +150,17 @@ export class StatusReporter {
     this.#renewAt = now + lastsMs;
   }
 
-  /** Without permission to read the status, reports are still sent. */
-  async #readPrevious(signal: AbortSignal): Promise<SyncReport | null> {
-    const { client } = this.#options;
+  /**
+   * Without permission to read the status, reports are still sent. While the server cannot be reached, the
+   * report goes to the other receivers before the error is thrown.
+   */
+  async #readPrevious(standing: LoopStatus, signal: AbortSignal): Promise<SyncReport | null> {
+    const { client, onReport } = this.#options;
     try {
       return (await readStatuses(client, client.owner, signal))?.[0]?.report ?? null;
     } catch (error) {
       if (error instanceof ApiRefusal) return null;
+      onReport?.(this.#reportOf(standing), false);
       throw error;
     }
   }

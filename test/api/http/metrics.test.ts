@@ -49,6 +49,7 @@ describe('metrics', () => {
     expect(text).toMatch(/gatewright_database_connections\{state="used"\} \d/);
     expect(text).toMatch(/gatewright_database_connections\{state="waiting"\} 0/);
     expect(text).toContain('gatewright_database_degraded 0');
+    expect(text).toContain('gatewright_database_reachable 1');
     expect(text).toContain(
       'gatewright_database_tls_info{mode="DISABLED",version="none",cipher="none"} 1',
     );

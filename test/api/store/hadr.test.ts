@@ -61,7 +61,9 @@ describe('a writer that is down', () => {
         200,
         ['the database does not answer; reads are served by its reader, writes are refused'],
       ]);
-      expect(await scrape(server)).toContain('gatewright_database_degraded 1');
+      const metrics = await scrape(server);
+      expect(metrics).toContain('gatewright_database_degraded 1');
+      expect(metrics).toContain('gatewright_database_reachable 0');
       expect(await probe(server, '/livez')).toMatchObject({ status: 200, state: 'ok' });
       for (const auth of ['token', 'key'] as const) {
         for (const path of lists) {

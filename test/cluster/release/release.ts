@@ -49,7 +49,6 @@ export class Release {
         kubernetes: { enabled: true },
       },
       ...more,
-      server: { url: '', ...more.server },
     };
   }
 

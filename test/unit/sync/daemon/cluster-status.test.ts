@@ -70,11 +70,8 @@ describe('the ConfigMap of a daemon', () => {
   });
 
   it('has one line per entry, whatever the source contains', () => {
-    const displayed = data(report({ message: 'a\nb\u001b[31m', source: '/tmp/a\nb' }));
-    expect([displayed.message, displayed.source]).toEqual([
-      'a\\u000ab\\u001b[31m',
-      '/tmp/a\\u000ab',
-    ]);
+    const displayed = data(report({ message: 'a\n  b\u001b[31m\n', source: '/tmp/a\nb' }));
+    expect([displayed.message, displayed.source]).toEqual(['a; b\\u001b[31m', '/tmp/a; b']);
   });
 });
 
