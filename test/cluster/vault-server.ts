@@ -1,6 +1,6 @@
 /** Starts a real Vault or OpenBao for tests in development mode, with storage in memory. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
+import { spawnWithLeash } from '../../src/embedded/leash.ts';
 import type { VaultAccess, VaultLogin } from '../../src/vault/vault-access.ts';
 import { VaultClient } from '../../src/vault/vault-client.ts';
 
@@ -49,9 +50,9 @@ export async function startVault(): Promise<VaultServer> {
   };
   const port = await freePort();
   const address = new URL(`https://127.0.0.1:${port}`);
-  const child = spawn(
-    program!,
+  const { child } = spawnWithLeash(
     [
+      program!,
       'server',
       '-dev-tls',
       `-dev-tls-cert-dir=${home}`,

@@ -1,5 +1,5 @@
 /** Starts gateways for tests, each in a process that can be killed. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import { Secret } from '../../src/secret.ts';
 import type { MasterKeySettings } from '../../src/settings/groups/master-keys.ts';
 import type { Settings } from '../../src/settings.ts';
 import { databaseVariables } from '../support/database/database-variables.ts';
+import { spawnTestProcess } from '../support/server/test-process.ts';
 
 export interface GatewayProcess extends AsyncDisposable {
   readonly child: ChildProcess;
@@ -34,7 +35,7 @@ export interface GatewayProcessOptions {
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
   const { settings, trusted, clockOffMs = 0, port: listenedPort = 0 } = options;
   const words = ['serve', '--components', 'gateway', '--metrics-port', '0'];
-  const child = spawn(process.execPath, [inject('builtProgram'), ...words], {
+  const child = spawnTestProcess([inject('builtProgram'), ...words], {
     cwd: tmpdir(),
     env: {
       ...databaseVariables(settings.database!),

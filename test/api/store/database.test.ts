@@ -164,7 +164,8 @@ describe('a transaction', () => {
     });
     await held.promise;
     let runs = 0;
-    const waiter = database.transaction(async (tx) => {
+    await using impatient = openDatabase({ ...test.settings, statementSeconds: 10 });
+    const waiter = impatient.transaction(async (tx) => {
       runs += 1;
       if (runs === 2) release.resolve();
       await add(tx, 1);

@@ -1,9 +1,10 @@
 /** Serves Git repositories through a real sshd, which runs git-shell and nothing else. */
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { spawnWithLeash } from '../../../src/embedded/leash.ts';
 import { eventually } from '../server/eventually.ts';
 
 export interface SshServer extends AsyncDisposable {
@@ -92,15 +93,15 @@ ForceCommand git-shell -c "$SSH_ORIGINAL_COMMAND"
 `;
 }
 
-type Child = ReturnType<typeof spawn>;
-
 async function run(
   path: (name: string) => string,
   port: number,
   { address, enter }: SshPlace,
-): Promise<Child> {
+): Promise<ChildProcess> {
   const [first, ...words] = [...enter, program, '-D', '-e', '-f', path('sshd_config')];
-  const child = spawn(first!, words, { stdio: 'ignore' });
+  const { child } = spawnWithLeash([first!, ...words], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
   const end = Promise.withResolvers<never>();
   let isOver = false;
   const over = (error: Error): void => {
@@ -121,7 +122,7 @@ async function run(
   return child;
 }
 
-async function stop(child: Child): Promise<void> {
+async function stop(child: ChildProcess): Promise<void> {
   const ended = new Promise((resolve) => child.once('close', resolve));
   child.kill('SIGTERM');
   await ended;

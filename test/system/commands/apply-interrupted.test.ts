@@ -1,5 +1,5 @@
 /** Tests that an apply interrupted at any point is completed by the next one, with nothing lost or doubled. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { startFaultyProxy } from '../../support/network/faulty-proxy.ts';
 import type { TestServer } from '../../support/server/server.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { endLeases } from '../../support/sync/lease.ts';
 import { canaries, everyKind, startSyncServer } from '../../support/sync/sync-setup.ts';
 import { type CliResult, runCli } from './run-cli.ts';
@@ -48,7 +49,7 @@ async function applySignalled(
     return 'pass';
   });
   pointAt(proxy.url);
-  const started = spawn(process.execPath, [program, 'apply', 'gateway', '--yes'], {
+  const started = spawnTestProcess([program, 'apply', 'gateway', '--yes'], {
     cwd: folder,
     env: { ...canaries },
     stdio: ['ignore', 'pipe', 'pipe'],

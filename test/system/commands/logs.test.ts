@@ -1,5 +1,4 @@
 /** Tests the logs command: the latest requests, following, and escaped output. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +9,7 @@ import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { runCli } from './run-cli.ts';
 
 let server: TestServer;
@@ -77,14 +77,11 @@ it('shows the latest requests with the given filters, and follows new ones', asy
   expect(wide).toMatch(/ EARLIER [\s\S]* anthropic\/claude 500 0\.001200 /);
   const wrong = await run('--status', '4x');
   expect([wrong.exitCode === 0, wrong.stderr]).toEqual([false, expect.stringContaining('4xx')]);
-  const child = spawn(
-    process.execPath,
-    [inject('builtProgram'), 'logs', '--follow', '-o', 'json'],
-    {
-      cwd: folder,
-      env: {},
-    },
-  );
+  const child = spawnTestProcess([inject('builtProgram'), 'logs', '--follow', '-o', 'json'], {
+    cwd: folder,
+    env: {},
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const reported = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const traceOf = async () => JSON.parse((await reported.next()).value!).trace_id;
   expect([await traceOf(), await traceOf()]).toEqual(['first', 'second']);

@@ -1,5 +1,5 @@
 /** Runs the command line in a process, with its own environment, and returns output and exit code. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 import type { DatabaseSettings } from '../../../src/settings.ts';
 import { databaseVariables } from '../../support/database/database-variables.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 
 /** The program as a clone runs it. */
 export const sourceProgram = resolve(import.meta.dirname, '../../../src/main.ts');
@@ -47,7 +48,7 @@ export async function runCli(
     readonly input?: string;
   } = {},
 ): Promise<CliResult> {
-  const child = spawn(process.execPath, [options.program ?? inject('builtProgram'), ...words], {
+  const child = spawnTestProcess([options.program ?? inject('builtProgram'), ...words], {
     cwd: options.cwd ?? tmpdir(),
     env: {
       ...(database && databaseVariables(database)),
@@ -71,7 +72,7 @@ export function startCli(
   database: DatabaseSettings,
   env: Record<string, string>,
 ): ChildProcess {
-  return spawn(process.execPath, [inject('builtProgram'), ...words], {
+  return spawnTestProcess([inject('builtProgram'), ...words], {
     cwd: tmpdir(),
     env: { ...databaseVariables(database), ...env },
     stdio: ['ignore', 'ignore', 'pipe'],

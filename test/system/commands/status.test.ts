@@ -1,5 +1,5 @@
 /** Tests status, suspend and resume: output, printed commands, exit codes. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { TestServer } from '../../support/server/server.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { createLeases } from '../../support/sync/lease.ts';
 import { syncReport } from '../../support/sync/sync-records.ts';
 import { everyKind, startSyncServer } from '../../support/sync/sync-setup.ts';
@@ -112,9 +113,10 @@ describe('status', () => {
   it('prints again after each change with --watch, and exits normally after a signal', async () => {
     const words = ['status', '--owner', 'watched', '--watch', '-o', 'json'];
     await tell('watched', { state: 'Progressing' });
-    const child = spawn(process.execPath, [inject('builtProgram'), ...words], {
+    const child = spawnTestProcess([inject('builtProgram'), ...words], {
       cwd: folder,
       env: {},
+      stdio: ['ignore', 'pipe', 'inherit'],
     });
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const stateOf = async () => JSON.parse((await lines.next()).value!).owners[0].state;

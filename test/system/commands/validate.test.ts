@@ -1,5 +1,4 @@
 /** Tests the output and exit codes of `gatewright validate`. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startGitServer } from '../../support/git/git-server.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { inSupport, manifest, support } from '../../support/sync/manifests.ts';
 import { runCli } from './run-cli.ts';
 
@@ -132,7 +132,7 @@ it('counts the files that it ignores, and names them', async () => {
 
 it('reads standard input', async () => {
   const program = join(root, 'src/main.ts');
-  const child = spawn(process.execPath, [program, 'validate', '-'], {
+  const child = spawnTestProcess([program, 'validate', '-'], {
     cwd: folder,
     env: {},
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -209,7 +209,7 @@ it('ends soon on endless input, naming it and the limit', async () => {
     'huge.yaml:1:1 the file is larger than 1 MiB\n    split it into several files, or name it in .gatewrightignore\n\n1 fault in 1 file\n',
   ]);
   const zero = openSync('/dev/zero', 'r');
-  const child = spawn(process.execPath, [join(root, 'src/main.ts'), 'validate', '/dev/stdin'], {
+  const child = spawnTestProcess([join(root, 'src/main.ts'), 'validate', '/dev/stdin'], {
     cwd: folder,
     env: {},
     stdio: [zero, 'pipe', 'inherit'],

@@ -1,5 +1,5 @@
 /** Runs the daemon in a process and collects its events. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 import { eventually } from '../../support/server/eventually.ts';
 import type { TestServer } from '../../support/server/server.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { canaries } from '../../support/sync/sync-setup.ts';
 
 export type DaemonEvent = { readonly event: string } & ReturnType<typeof JSON.parse>;
@@ -36,7 +37,7 @@ export function startDaemon(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): DaemonProcess {
-  const child = spawn(process.execPath, [inject('builtProgram'), 'sync', ...words, '-o', 'json'], {
+  const child = spawnTestProcess([inject('builtProgram'), 'sync', ...words, '-o', 'json'], {
     cwd: folder,
     env: { ...canaries, GATEWRIGHT_CREDENTIALS: 'credentials.json', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 /** Tests the embedded database: complete or absent, private, durable, never orphaned. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -24,6 +24,7 @@ import { mountSmallDisk, unmountSmallDisk } from '../../support/database/small-d
 import { eventually } from '../../support/server/eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../../support/server/home.ts';
 import { isRunning } from '../../support/server/process.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { fillUsedHome } from '../serve/used-home.ts';
 
 const silent = { offline: true, progress: () => {} };
@@ -63,7 +64,7 @@ async function startHolder(
   env: Record<string, string> = {},
   ...words: string[]
 ): Promise<{ holder: ChildProcess; heldPid: number }> {
-  const holder = spawn(process.execPath, [join(import.meta.dirname, script), ...words], {
+  const holder = spawnTestProcess([join(import.meta.dirname, script), ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   });
@@ -257,7 +258,9 @@ describe('SIGKILL of the process that holds the database', () => {
 
   it('ends everything during initialisation, and does not block the next start', async () => {
     for (const written of ['ibdata1', 'aria_log_control', 'mysql']) {
-      const holder = spawn(process.execPath, [holderScript, home.path], { stdio: 'ignore' });
+      const holder = spawnTestProcess([holderScript, home.path], {
+        stdio: ['ignore', 'ignore', 'ignore'],
+      });
       children.push(holder);
       await eventually(() => expect(unfinishedData()).toContain(written));
       holder.kill('SIGKILL');

@@ -1,5 +1,5 @@
 /** Tests that a job survives the death of its process, and the output of the jobs and bootstrap commands. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -15,6 +15,7 @@ import {
   type TestDatabase,
 } from '../../support/database/database.ts';
 import { apiKeyRow, insertApiKeys } from '../../support/rows/api-key-row.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { runCli } from '../commands/run-cli.ts';
 
 const now = Date.parse('2026-01-01T12:00:00Z');
@@ -44,7 +45,7 @@ function startReplica(settings: DatabaseSettings, nowMs: number): ChildProcess {
     owner: randomUUID(),
   };
   const program = join(import.meta.dirname, 'jobs-replica.ts');
-  const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+  const child = spawnTestProcess([program, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);

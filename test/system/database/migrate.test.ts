@@ -1,5 +1,5 @@
 /** Tests that migrations survive the death of runner and server, and the output of the command. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,6 +21,7 @@ import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { softwareDirectory } from '../../support/database/database-server.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { createTestHome } from '../../support/server/home.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { loadedIn, runCli, sourceProgram, startCli, tellingLoads } from '../commands/run-cli.ts';
 
 const log = createLog({ level: 'silent' });
@@ -65,7 +66,7 @@ function startRunner(settings: DatabaseSettings): Runner {
     heartbeatMs: 200,
   };
   const program = join(import.meta.dirname, 'migrate-runner.ts');
-  const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+  const child = spawnTestProcess([program, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   children.push(child);
@@ -233,11 +234,9 @@ describe('gatewright migrate', () => {
   it('reaches the database of a running home, as jobs and bootstrap do', async () => {
     using home = createTestHome();
     const words = ['--home', home.path];
-    const holder = spawn(
-      process.execPath,
-      [join(import.meta.dirname, 'embedded-holder.ts'), home.path],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
+    const holder = spawnTestProcess([join(import.meta.dirname, 'embedded-holder.ts'), home.path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     children.push(holder);
     await once(holder.stdout, 'data');
     expect(await runCli(['migrate', ...words], null)).toMatchObject({

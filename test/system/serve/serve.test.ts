@@ -1,5 +1,5 @@
 /** Tests `gatewright serve`: it starts only with valid settings and schema, reports its addresses, and stops cleanly. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -13,6 +13,7 @@ import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { databaseVariables } from '../../support/database/database-variables.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { loadedIn, runCli, sourceProgram, tellingLoads } from '../commands/run-cli.ts';
 
 const masterKey = randomBytes(32).toString('base64');
@@ -37,8 +38,7 @@ async function serve(
   env: Record<string, string> = {},
   program = inject('builtProgram'),
 ): Promise<ServeProcess> {
-  const child = spawn(
-    process.execPath,
+  const child = spawnTestProcess(
     [program, 'serve', '--port', '0', '--metrics-port', '0', ...words],
     {
       cwd: tmpdir(),

@@ -1,8 +1,9 @@
 /** Runs `gatewright up` in a process, and waits for its output. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { inject } from 'vitest';
+import { spawnWithLeash } from '../../../src/embedded/leash.ts';
 
 const clone = resolve(import.meta.dirname, '../../..');
 
@@ -50,9 +51,18 @@ export function runUp(
     as = [],
   }: RunOptions = {},
 ): RunningUp {
-  const child = spawn(
-    '/bin/sh',
-    ['-c', `${before} && exec "$@"`, 'up', ...as, process.execPath, program, 'up', ...words],
+  const { child } = spawnWithLeash(
+    [
+      '/bin/sh',
+      '-c',
+      `${before} && exec "$@"`,
+      'up',
+      ...as,
+      process.execPath,
+      program,
+      'up',
+      ...words,
+    ],
     {
       cwd,
       env: { PATH: process.env.PATH ?? '', ...env },
