@@ -7,8 +7,8 @@ import { didYouMean } from '../../suggest.ts';
 import { type SopsPlace, sopsText } from '../resources/secret-target.ts';
 import type { AgeIdentities } from '../sops/age-identities.ts';
 import { looksEncrypted } from '../sops/encrypted-value.ts';
-import { SealedValue } from '../sops/sealed-value.ts';
-import { openSopsFile, type PlacedFault, type SopsFile, sealedKey } from '../sops/sops-file.ts';
+import { SealedValue, sealedKey } from '../sops/sealed-value.ts';
+import type { PlacedFault, SopsFile } from '../sops/sops-file.ts';
 import { metadataKey } from '../sops/sops-leaves.ts';
 import { ignoreFileName, type SourceFault, type SourceFile } from '../source/source-files.ts';
 import { isMap } from '../yaml/map-fields.ts';
@@ -122,6 +122,8 @@ export class EncryptedFiles {
   }
 
   async #open(file: SourceFile, metadata: unknown): Promise<SopsFile> {
+    // Loaded when needed: few sources are encrypted, and the engine for patterns loads slowly.
+    const { openSopsFile } = await import('../sops/sops-file.ts');
     return await openSopsFile({
       path: file.path,
       text: file.content.toString('utf8').replace(/^\uFEFF/, ''),

@@ -12,3 +12,12 @@ export class SealedValue {
     this.isOpen = isOpen;
   }
 }
+
+/**
+ * Returns the key of a value among the encrypted ones of a file.
+ *
+ * @param path keys and indexes as in the file
+ */
+export function sealedKey(document: number, path: readonly string[]): string {
+  return [document, ...path].join('\u0000');
+}

@@ -5,7 +5,7 @@ import { Secret } from '../../secret.ts';
 import { sopsText } from '../resources/secret-target.ts';
 import { type AgeIdentities, recipientList } from './age-identities.ts';
 import { type EncryptedValue, openEncrypted, readEncrypted } from './encrypted-value.ts';
-import { SealedValue } from './sealed-value.ts';
+import { SealedValue, sealedKey } from './sealed-value.ts';
 import { type SopsLeaf, sopsLeaves } from './sops-leaves.ts';
 import { readSopsMetadata, type SopsFault, type SopsMetadata } from './sops-metadata.ts';
 
@@ -23,11 +23,6 @@ export interface SopsFile {
   readonly sealed: ReadonlyMap<string, SealedValue | null>;
   /** Why none of its values may be used. */
   readonly fault?: PlacedFault | undefined;
-}
-
-/** @param path keys and indexes as in the file */
-export function sealedKey(document: number, path: readonly string[]): string {
-  return [document, ...path].join('\u0000');
 }
 
 export interface OpenTerms {

@@ -1,6 +1,6 @@
 /** Tests the command line as a whole: help, mistyped input, exit codes, and lazily loaded code. */
 
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -13,6 +13,7 @@ import { runCommandLine } from '../../../src/commands/command-line.ts';
 import { parseCommandLine } from '../../../src/commands/parsing/command-parser.ts';
 import { exitCodes } from '../../../src/commands/shared/exit-codes.ts';
 import { describeSetting, type SettingName } from '../../../src/settings/variables/variables.ts';
+import { spawnTestProcess } from '../../support/server/test-process.ts';
 import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -224,8 +225,17 @@ describe('the process', () => {
     expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
   });
 
+  it('validates plain manifests without loading the engine for patterns or the code for sops', async () => {
+    const loaded = await loadedBy(
+      'validate',
+      resolve(root, 'examples/1-quickstart/workspaces.yaml'),
+    );
+    expect(loaded.some((url) => url.includes('node_modules/js-yaml/'))).toBe(true);
+    expect(loaded.filter((url) => /\/re2js\/|sops-file|sops-metadata/.test(url))).toEqual([]);
+  });
+
   it('exits quietly when its reader disconnects', async () => {
-    const child = spawn(process.execPath, [main, 'settings', '-o', 'json-schema'], {
+    const child = spawnTestProcess([main, 'settings', '-o', 'json-schema'], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let stderr = '';
@@ -268,7 +278,10 @@ describe('the process', () => {
         PORT: '0',
         GATEWRIGHT_METRICS_PORT: '0',
       };
-      const child = spawn(process.execPath, [main, command], { env, stdio: 'ignore' });
+      const child = spawnTestProcess([main, command], {
+        env,
+        stdio: ['ignore', 'ignore', 'ignore'],
+      });
       server.once('connection', () => child.kill(signal));
       expect(await once(child, 'exit')).toEqual([code, null]);
       for (const socket of sockets) socket.destroy();
