@@ -142,8 +142,8 @@ export class IdentityProvider implements AsyncDisposable {
    */
   async verifyLogoutToken(token: string, now: number): Promise<LogoutSubject> {
     const { client, config } = await this.#open(now);
-    const { issuer, jwks_uri: url } = config.serverMetadata();
-    if (url === undefined) throw new SignInRefused('the identity provider publishes no keys');
+    const { issuer } = config.serverMetadata();
+    const url = keysAddress(config, this.#settings);
     const options = { [jwksFetch]: this.#fetch, timeoutDuration: limits.responseTimeoutMs };
     if (this.#keys?.url !== url) {
       this.#keys = { url, find: createRemoteJWKSet(new URL(url), options) };
@@ -187,11 +187,13 @@ export class IdentityProvider implements AsyncDisposable {
     const metadata = { [client.clockSkew]: skew, [client.clockTolerance]: toleranceSeconds };
     const proof = await clientAuthOf(client, this.#settings.proof);
     const isPlain = issuer.protocol === 'http:';
+    const { allowInsecureRequests: plain } = client;
     const config = await convertErrors(client, () =>
       client.discovery(issuer, clientId, metadata, proof, {
         [client.customFetch]: this.#fetch,
         timeout: limits.responseTimeoutMs / 1000,
-        execute: isPlain ? [client.allowInsecureRequests] : [],
+        // Verifies signatures of ID tokens even though they arrive over a trusted connection.
+        execute: [client.enableNonRepudiationChecks, ...(isPlain ? [plain] : [])],
       }),
     );
     this.#known = { config, at: now, skew };
@@ -212,6 +214,14 @@ export class IdentityProvider implements AsyncDisposable {
     });
     return toFetchResponse(response);
   };
+}
+
+/** @throws SignInRefused when there are no keys, or anybody on the path could replace them */
+function keysAddress(config: OpenId.Configuration, { issuer }: SignInSettings): string {
+  const { jwks_uri: url } = config.serverMetadata();
+  if (url === undefined) throw new SignInRefused('the identity provider publishes no keys');
+  if (issuer.protocol === 'http:' || url.startsWith('https://')) return url;
+  throw new SignInRefused('the identity provider publishes its keys over plain HTTP');
 }
 
 async function toFetchResponse({

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -27,7 +28,7 @@ export interface HomeLock extends Disposable {
 /**
  * Creates the folder `home` (mode 0700) if missing.
  *
- * @throws Failure when it cannot be created, is not a folder, or is not writable
+ * @throws Failure when it cannot be created, is not a folder, is not writable, or others may write there
  */
 export function makeHome(home: string): void {
   try {
@@ -38,6 +39,28 @@ export function makeHome(home: string): void {
   } catch (error) {
     throw unusableHome(home, error as NodeJS.ErrnoException);
   }
+  const writers = writersBeside(home);
+  if (writers === null) return;
+  throw new Failure(
+    'invalidInput',
+    `${home} cannot be the home, because ${writers} may write there and could replace its keys and ` +
+      `credentials. Run \`chmod go-w ${home}\` as its owner, or pass another folder by --home or ` +
+      'GATEWRIGHT_HOME.',
+  );
+}
+
+/**
+ * Names who may write to a folder beside this user; null for nobody. Root is trusted, and so is its
+ * group, to which images and volumes of clusters give such folders.
+ */
+function writersBeside(home: string): string | null {
+  const { mode, uid, gid } = statSync(home);
+  const own = process.getuid?.() ?? uid;
+  if ((mode & 0o002) !== 0) return 'every user';
+  if (gid === 0) return null;
+  if (uid !== own && uid !== 0) return 'another user, its owner,';
+  // A volume that belongs to root is shared with the group of its pod only.
+  return uid === own && (mode & 0o020) !== 0 ? 'its group' : null;
 }
 
 /** Node's recursive mkdir never returns for a folder that accepts no entries (/proc). */

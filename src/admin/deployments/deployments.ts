@@ -17,7 +17,7 @@ import {
 import type { Db } from '../../store/connection/db.ts';
 import * as gatewayDeployments from '../../store/resources/gateway-deployments.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
-import { type AdminDeps, everyMountByKeys, forOwners } from '../request/deps.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
@@ -78,8 +78,8 @@ export const deploymentResource: Resource = {
 };
 
 function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { mounts: everyMountByKeys, path: '/deployments' } as const;
-  const item = { mounts: everyMountByKeys, path: '/deployments/:deploymentId' } as const;
+  const all = { mounts: everyMount, path: '/deployments' } as const;
+  const item = { mounts: everyMount, path: '/deployments/:deploymentId' } as const;
   const pings = new DeploymentPings(deps.outbound);
   return [
     route({

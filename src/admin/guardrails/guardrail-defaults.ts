@@ -14,7 +14,7 @@ import { OrganisationDefaults } from '../../model/workspaces/organisation-defaul
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/resources/guardrails.ts';
 import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
-import { type AdminDeps, type AdminRequest, everyMountByKeys } from '../request/deps.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { type BodyRequest, type ItemRequest, updateFields } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { deleteResource, type ResourceWriter, updateResource } from '../request/resource-change.ts';
@@ -43,7 +43,7 @@ export const organisationDefaultsResource: Resource = {
 };
 
 function organisationDefaultsRoutes(deps: AdminDeps): Route<Principal>[] {
-  const item = { mounts: everyMountByKeys, path: '/admin/organisation/defaults' };
+  const item = { mounts: everyMount, path: '/admin/organisation/defaults' };
   const on = itemRoutes(
     item,
     (action) => `organisation_settings.${action === 'read' ? action : 'update'}`,

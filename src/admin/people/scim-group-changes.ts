@@ -8,6 +8,7 @@ import type { Db } from '../../store/connection/db.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
 import * as users from '../../store/people/users.ts';
+import { requireGrantableRoles } from '../access/people-authority.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
@@ -61,6 +62,9 @@ export async function changeScimGroup(
     const renamed = state.displayName !== row.name || state.externalId !== row.external_id;
     const hasNewMembers = previous.symmetricDifference(state.members).size > 0;
     if (!renamed && !hasNewMembers) return before;
+    if (renamed || state.members.difference(previous).size > 0) {
+      requireGrantableMappings(request, await listMappings(tx, row));
+    }
     const columns = {
       name: state.displayName,
       external_id: state.externalId,
@@ -80,12 +84,34 @@ export async function deleteScimGroup(deps: AdminDeps, request: Request): Promis
   await deps.database.transaction(async (tx) => {
     const { row, members } = await lockGroup(tx, request);
     const { organisation_id, id } = row;
+    const mappings = await listMappings(tx, row);
+    requireGrantableMappings(request, mappings);
     await replaceMembers(tx, deps, request, row, new Set(members), new Set());
-    const mappings = await scimMappings.listByGroup(tx, organisation_id, id);
     await scimMappings.deleteWithClaims(tx, organisation_id, mappings);
     await scimGroups.deleteById(tx, organisation_id, id);
     await auditGroup(tx, deps, request, 'delete', id, { name: row.name });
   });
+}
+
+function listMappings(
+  tx: Db,
+  { organisation_id, id }: scimGroups.StoredScimGroup,
+): Promise<scimMappings.StoredScimMapping[]> {
+  return scimMappings.listByGroup(tx, organisation_id, id);
+}
+
+/**
+ * New members and a new name decide who gets the roles to which a group is mapped; a name, because
+ * sign-in finds groups by the names in claims. Removing members only takes roles away.
+ *
+ * @throws ApiError `forbidden` when a mapped role exceeds the author's scopes
+ */
+function requireGrantableMappings(
+  { caller }: Author,
+  mappings: readonly Pick<scimMappings.StoredScimMapping, 'role'>[],
+): void {
+  const roles = mappings.map(({ role }) => role);
+  requireGrantableRoles(caller, roles, ['id']);
 }
 
 async function lockGroup(tx: Db, request: Request): Promise<GroupWithMembers> {
@@ -119,7 +145,7 @@ async function replaceMembers(
   }
   await scimGroups.removeMembers(tx, group, [...removed]);
   await scimGroups.addMembers(tx, group, [...added]);
-  const mappings = await scimMappings.listByGroup(tx, organisationId, group.id);
+  const mappings = await listMappings(tx, group);
   for (const userId of [...added, ...removed].toSorted()) {
     for (const { workspace_id } of mappings)
       await settleMembership(tx, deps, author, userId, workspace_id);

@@ -17,13 +17,7 @@ import { WorkspaceReference } from '../../model/wire/resource-fields.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
-import {
-  type AdminDeps,
-  type AdminRequest,
-  everyMount,
-  everyMountByKeys,
-  forOwners,
-} from '../request/deps.ts';
+import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
@@ -143,7 +137,6 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...all,
-      mounts: everyMountByKeys,
       method: 'GET',
       path: '/scim/groups',
       summary: 'List the groups of the directory',

@@ -1,5 +1,6 @@
 /** Creates, updates and deletes users of a directory and adjusts what follows from it. */
 
+import type { Principal } from '../../auth/principal.ts';
 import { emailKey } from '../../model/people/person.ts';
 import type { ScimUserState } from '../../model/people/scim.ts';
 import { ApiError } from '../../model/wire/errors.ts';
@@ -10,6 +11,7 @@ import * as scimMappings from '../../store/people/scim-mappings.ts';
 import * as userInvites from '../../store/people/user-invites.ts';
 import * as userSessions from '../../store/people/user-sessions.ts';
 import * as users from '../../store/people/users.ts';
+import { requireAuthorityOver, requireOwnerForOwner } from '../access/people-authority.ts';
 import { deleteUserKeys } from '../access/user-keys.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -75,6 +77,7 @@ export async function changeScimUser(
     const fields = names.filter((name) => columns[name] !== row[name]);
     if (fields.length === 0) return row;
     if (row.role === 'owner' && columns.status !== 'active') refuseOwner();
+    await requireAuthorityOfChange(tx, caller, row, columns);
     await requireUniqueAddress(users.update(tx, row, { ...columns, last_updated_at: now }));
     await auditChange(tx, deps, request, {
       action: 'update',
@@ -92,6 +95,24 @@ export async function deleteScimUser(deps: AdminDeps, request: Request): Promise
   await deps.database.transaction(async (tx) => {
     await deleteUser(tx, deps, request, await lockUser(tx, request));
   });
+}
+
+/**
+ * A new address and a reactivation pass on the rights of the user. A deactivation only takes them, and
+ * names have no effect.
+ *
+ * @throws ApiError `forbidden`
+ */
+async function requireAuthorityOfChange(
+  tx: Db,
+  caller: Principal,
+  row: users.StoredUser,
+  columns: ReturnType<typeof columnsOf>,
+): Promise<void> {
+  const isNewAddress = columns.email !== row.email;
+  if (isNewAddress || columns.external_id !== row.external_id) requireOwnerForOwner(caller, row);
+  const isReactivated = columns.status === 'active' && row.status !== 'active';
+  if (isNewAddress || isReactivated) await requireAuthorityOver(tx, caller, row);
 }
 
 /** Deletes keys, sessions and group memberships of a user who is no longer active. */

@@ -16,6 +16,7 @@ import * as userSessions from '../../store/people/user-sessions.ts';
 import * as users from '../../store/people/users.ts';
 import * as workspaceMembers from '../../store/people/workspace-members.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
+import { requireAuthorityOver, requireOwnerForOwner } from '../access/people-authority.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
@@ -155,8 +156,11 @@ async function endMany(deps: AdminDeps, request: AdminRequest, which: { readonly
 async function unbind(deps: AdminDeps, request: AdminRequest) {
   const { caller, params } = request;
   await deps.database.transaction(async (tx) => {
-    const { id: userId } = await requireUser(tx, caller, params.id!);
+    const user = await requireUser(tx, caller, params.id!);
+    requireOwnerForOwner(caller, user);
+    await requireAuthorityOver(tx, caller, user);
     const { organisationId } = caller;
+    const userId = user.id;
     if (!(await userIdentities.deleteOfUser(tx, organisationId, userId))) return;
     await userSessions.deleteMany(tx, organisationId, { userId });
     await auditChange(tx, deps, request, {

@@ -93,15 +93,6 @@ export const everyMount = {
   admin: ['access-token', 'session'],
 } as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;
 
-/**
- * Like {@link everyMount}, for routes that clients with only an API key call on v2. Since the same route
- * with the same scope exists on v1, a key gains no access.
- */
-export const everyMountByKeys = {
-  ...everyMount,
-  v2: everyMount.v1,
-} as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;
-
 /** For routes whose changes are recorded and may be made on behalf of an owner: see change.ts. */
 export const forOwners = {
   leaseHeaders: ['gatewright-owner', 'gatewright-fence'],

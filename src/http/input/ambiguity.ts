@@ -39,7 +39,8 @@ const plainTarget = /^(?:\/[A-Za-z\d_~-]+)+$/;
 /** `%2f`, `%5c` and `%00` hide separators; raw backslashes, controls and `#` are invalid in a target. */
 const hiddenSeparator = /%(?:2f|5c|00)/i;
 const forbiddenCharacter = /[\\#\u0000-\u0020\u007f-\uffff]/;
-const dotSegment = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+/** Some servers remove parameters (`;…`) before they resolve dot segments. */
+const dotSegment = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|;|%3b|$)/i;
 
 /**
  * Refuses duplicate headers, a missing host, transfer codings other than chunked, and targets that a

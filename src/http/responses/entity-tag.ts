@@ -11,5 +11,5 @@ function strong(tag: string): string {
   return tag.replace(/^W\//, '');
 }
 
-/** A version number in quotes, or `*` for any version. */
-export const versionTagPattern = /^(?:\*|(?:W[/])?"([0-9]{1,10})")$/;
+/** A version number in quotes, or `*` for any version; weak tags never match a write (RFC 9110 13.1.1). */
+export const versionTagPattern = /^(?:\*|"([0-9]{1,10})")$/;

@@ -1,6 +1,6 @@
 /** Validates the checks of a guardrail beyond their schema. */
 import type { z } from 'zod';
-import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { plainHttpFault, type TrustedHosts } from '../../trusted-hosts.ts';
 import { jsonSchemaFaults } from '../patterns/json-schema-patterns.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
 import { headerListFaults, headerMapFaults } from '../services/forward-headers.ts';
@@ -155,11 +155,15 @@ function jwtFaults(values: Parameters, { trusted }: CheckValidators): Fault[] {
     return faultAt('jwksUri', `must name at most ${jwksUrisMax} addresses`);
   }
   return [
-    ...uris.flatMap((uri) => faultAt('jwksUri', outboundUrlFault(uri.trim(), trusted))),
+    ...uris.flatMap((uri) => faultAt('jwksUri', keysAddressFault(uri.trim(), trusted))),
     ...(introspectEndpoint === undefined
       ? []
       : faultAt('introspectEndpoint', outboundUrlFault(introspectEndpoint, trusted))),
   ];
+}
+
+function keysAddressFault(uri: string, trusted: TrustedHosts): string | null {
+  return outboundUrlFault(uri, trusted) ?? plainHttpFault(uri, trusted);
 }
 
 function headerFaults({ headers: set, forwardHeaders }: Parameters): Fault[] {

@@ -1,4 +1,5 @@
 /** Groups and validates the settings of the inference API. */
+import { plainHttpFault } from '../../trusted-hosts.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import type { SettingName, SettingValues } from '../variables/variables.ts';
 import { type TraceSettings, traceSettings } from './traces.ts';
@@ -91,7 +92,13 @@ export function tokenFaults(
   values: SettingValues,
   isGiven: (name: SettingName) => boolean,
 ): string[] {
-  if (isGiven('GATEWRIGHT_JWT_JWKS_URIS')) return [];
+  const trusted = values.TRUSTED_CUSTOM_HOSTS ?? [];
+  if (isGiven('GATEWRIGHT_JWT_JWKS_URIS')) {
+    return (values.GATEWRIGHT_JWT_JWKS_URIS ?? []).flatMap(({ url }) => {
+      const fault = plainHttpFault(url, trusted);
+      return fault === null ? [] : [`GATEWRIGHT_JWT_JWKS_URIS: ${url} ${fault}`];
+    });
+  }
   const idle: SettingName[] = tokenNames.filter(isGiven);
   if (values.JWT_ENABLED === true) idle.unshift('JWT_ENABLED');
   return idle.map(

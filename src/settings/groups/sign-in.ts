@@ -1,5 +1,6 @@
 /** Groups and validates the settings of sign-in. */
 import type { Secret } from '../../secret.ts';
+import { plainHttpFault } from '../../trusted-hosts.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import { type ClientKey, type PublicKey, publicKeyOf } from '../variables/client-key.ts';
 import type { SettingName, SettingValues } from '../variables/variables.ts';
@@ -114,7 +115,11 @@ export function signInFaults(
     const address = values[name];
     if (address === undefined || address.protocol === 'https:' || isOfThisMachine(address))
       continue;
-    faults.push(`${name} must begin with https://, save on this machine`);
+    const isIssuer = name === 'GATEWRIGHT_SIGN_IN_ISSUER';
+    const fault = isIssuer
+      ? plainHttpFault(address.href, values.TRUSTED_CUSTOM_HOSTS ?? [])
+      : 'must begin with https://, save on this machine';
+    if (fault !== null) faults.push(`${name} ${fault}`);
   }
   const at = values.GATEWRIGHT_PUBLIC_URL?.pathname ?? '/';
   if (at !== '/') {

@@ -130,6 +130,27 @@ export async function listRoles(
   return found.map(({ role }) => role);
 }
 
+/** Roles that a user has through groups, in any workspace. */
+export async function listRolesOfUser(
+  db: Db,
+  organisationId: string,
+  userId: string,
+): Promise<WorkspaceRole[]> {
+  const found = await db
+    .selectFrom('scim_mappings as m')
+    .innerJoin('scim_group_members as g', (join) =>
+      join
+        .onRef('g.organisation_id', '=', 'm.organisation_id')
+        .onRef('g.group_id', '=', 'm.group_id'),
+    )
+    .select('m.role')
+    .distinct()
+    .where('m.organisation_id', '=', organisationId)
+    .where('g.user_id', '=', userId)
+    .execute();
+  return found.map(({ role }) => role);
+}
+
 export interface ScimMappingFilter {
   readonly workspaceId?: string | undefined;
   readonly groupId?: string | undefined;

@@ -284,12 +284,15 @@ describe('a group of a directory', () => {
     expect(await rolesIn(workspace)).toEqual({ [one]: 'member', [two]: 'member' });
     await map(admins, workspace, 'admin');
     expect(await rolesIn(workspace)).toEqual({ [one]: 'member', [two]: 'admin' });
-    await patch(`/Groups/${admins}`, { op: 'add', path: 'members', value: [{ value: one }] });
+    const addition = { op: 'add', path: 'members', value: [{ value: one }] };
+    expect((await patch(`/Groups/${admins}`, addition)).status).toBe(403);
+    await ask('PATCH', `${base}/Groups/${admins}`, { Operations: [addition] });
     await patch(`/Groups/${admins}`, { op: 'remove', path: `members[value eq "${two}"]` });
     expect(await rolesIn(workspace)).toEqual({ [one]: 'admin', [two]: 'member' });
     await ask('DELETE', `/v1/scim/workspaces/${mapping.id}`);
     expect(await rolesIn(workspace)).toEqual({ [one]: 'admin' });
-    await scim('DELETE', `/Groups/${admins}`);
+    expect((await scim('DELETE', `/Groups/${admins}`)).status).toBe(403);
+    await ask('DELETE', `${base}/Groups/${admins}`);
     expect(await rolesIn(workspace)).toEqual({});
     const left = await ask('GET', `/v1/scim/workspaces?workspace_id=${workspace}`);
     expect(left.body.total_count).toBe(0);

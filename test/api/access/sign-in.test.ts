@@ -368,6 +368,22 @@ describe('the callback from the identity provider', () => {
     }
   });
 
+  it('rejects an ID token that no published key of the provider has signed', async () => {
+    await using fresh = await startTestServer({ settings: { signIn: settings } });
+    fresh.clock.set(Date.now());
+    const { sub, email } = addAccount();
+    await addUser(fresh, { email });
+    issuer.publishedKeys = issuer.otherKeys;
+    const refused = await signIn(sub, { at: fresh }).finally(() => {
+      issuer.publishedKeys = null;
+    });
+    expect([refused.status, refused.text]).toEqual([
+      403,
+      expect.stringContaining('the response of the identity provider is invalid'),
+    ]);
+    expect(cookieOf(refused.browser, fresh)).toBeUndefined();
+  });
+
   it('returns the error of the provider, and says when the provider does not respond', async () => {
     const { browser, url } = await comeBack(addAccount().sub);
     const denied = new URL(url);

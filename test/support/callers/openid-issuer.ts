@@ -22,6 +22,10 @@ export interface OpenIdIssuer extends AsyncDisposable {
   subject: string;
   /** Answers in place of the provider, to simulate a failure. */
   answer: RequestListener | null;
+  /** Key set that the provider publishes in place of its own. */
+  publishedKeys: { readonly keys: readonly object[] } | null;
+  /** A key set with a key of the same name that has signed nothing. */
+  readonly otherKeys: { readonly keys: readonly object[] };
   /** Signs a token like the provider. */
   sign(claims: Record<string, unknown>, type: string): Promise<string>;
 }
@@ -44,7 +48,13 @@ export async function startOpenIdIssuer(redirectUri: string): Promise<OpenIdIssu
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const issuer: Pick<OpenIdIssuer, 'subject' | 'answer'> = { subject: '', answer: null };
+  const issuer: Pick<OpenIdIssuer, 'subject' | 'answer' | 'publishedKeys'> = {
+    subject: '',
+    answer: null,
+    publishedKeys: null,
+  };
+  const other = await exportJWK((await generateKeyPair('RS256', { extractable: true })).publicKey);
+  const otherKeys = { keys: [{ ...other, kid: 'one', alg: 'RS256', use: 'sig' }] };
   const accounts = new Map<string, Record<string, unknown>>();
   const tradedByHeader: boolean[] = [];
   const provider = createProvider(url, { key, publicKey, redirectUri, accounts });
@@ -52,6 +62,10 @@ export async function startOpenIdIssuer(redirectUri: string): Promise<OpenIdIssu
   server.on('request', (request, response) => {
     if (issuer.answer !== null) return issuer.answer(request, response);
     if (request.url === '/token') tradedByHeader.push(request.headers.authorization !== undefined);
+    if (request.url === '/jwks' && issuer.publishedKeys !== null) {
+      const headers = { 'content-type': 'application/json' };
+      return response.writeHead(200, headers).end(JSON.stringify(issuer.publishedKeys));
+    }
     if (!request.url!.startsWith('/interaction/')) return take(request, response);
     const result = { login: { accountId: issuer.subject }, consent: {} };
     provider.interactionFinished(request, response, result).catch((error: unknown) => {
@@ -66,6 +80,7 @@ export async function startOpenIdIssuer(redirectUri: string): Promise<OpenIdIssu
     basicClient,
     accounts,
     tradedByHeader,
+    otherKeys,
     sign: (claims: Record<string, unknown>, typ: string) =>
       new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one', typ }).sign(privateKey),
     [Symbol.asyncDispose]: async () => {

@@ -292,12 +292,16 @@ describe('the HTTP layer', () => {
       expect(answer.body.error.code).toBe('AB03');
     });
 
-    it('returns 400 for a malformed If-Match where it is evaluated', async () => {
-      const ask = (method: string, body?: unknown) =>
-        call(method, '/v1/things/a', body, { 'if-match': '3' });
-      expect((await ask('PUT', { name: 'b' })).body.error.param).toBe('If-Match');
-      expect((await ask('GET')).status).toBe(200);
-    });
+    it.each(['3', 'W/"2"', 'W/*', '"3", "4"', '"x"'])(
+      'returns 400 for the If-Match %s where it is evaluated',
+      async (tag) => {
+        const ask = (method: string, body?: unknown) =>
+          call(method, '/v1/things/a', body, { 'if-match': tag });
+        const { status, body } = await ask('PUT', { name: 'b' });
+        expect([status, body.error.param]).toEqual([400, 'If-Match']);
+        expect((await ask('GET')).status).toBe(200);
+      },
+    );
 
     it.each([
       ['another type', 'text/plain', '{"name":"a"}', {}],

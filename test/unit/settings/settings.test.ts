@@ -660,7 +660,12 @@ describe('signing in', () => {
   it.each([
     ['without a required setting', { GATEWRIGHT_PUBLIC_URL: undefined }, /set both or none/],
     ['with roles and no claim', { GATEWRIGHT_SIGN_IN_ROLE_CLAIM: undefined }, /set both or none/],
-    ['with plain HTTP', { GATEWRIGHT_SIGN_IN_ISSUER: 'http://login.example.com' }, /https/],
+    [
+      'with plain HTTP',
+      { GATEWRIGHT_SIGN_IN_ISSUER: 'http://login.example.com' },
+      /GATEWRIGHT_SIGN_IN_ISSUER must begin with https:\/\/, or TRUSTED_CUSTOM_HOSTS must list/,
+    ],
+    ['with a plain public URL', { GATEWRIGHT_PUBLIC_URL: 'http://example.com' }, /https/],
     [
       'with a path in the public URL',
       { GATEWRIGHT_PUBLIC_URL: 'https://example.com/gateway' },
@@ -849,7 +854,8 @@ describe('settings of JWTs', () => {
   const uris = 'https://login.example.com/keys, 1234567890=http://keys.internal/jwks?v=1';
 
   it('names where keys are published, and the organisation', () => {
-    const { tokens } = read({ GATEWRIGHT_JWT_JWKS_URIS: uris }).inference;
+    const trusted = { TRUSTED_CUSTOM_HOSTS: 'keys.internal' };
+    const { tokens } = read({ GATEWRIGHT_JWT_JWKS_URIS: uris, ...trusted }).inference;
     expect(tokens).toMatchObject({
       keySets: [
         { url: 'https://login.example.com/keys', tsgId: null },
@@ -861,9 +867,27 @@ describe('settings of JWTs', () => {
       defaultScopes: [],
     });
     expect(
-      read({ GATEWRIGHT_JWT_JWKS_URIS: uris, JWT_ENABLED: 'OFF' }).inference.tokens,
+      read({ GATEWRIGHT_JWT_JWKS_URIS: uris, ...trusted, JWT_ENABLED: 'OFF' }).inference.tokens,
     ).toBeNull();
     expect(read({}).inference.tokens).toBeNull();
+  });
+
+  it('rejects keys over plain HTTP unless the host and its port are trusted', () => {
+    const plain = { GATEWRIGHT_JWT_JWKS_URIS: 'http://keys.internal:81/jwks' };
+    const fault =
+      'http://keys.internal:81/jwks must begin with https://, or TRUSTED_CUSTOM_HOSTS must list';
+    expect(faultsOf(plain)).toContain(fault);
+    for (const listed of ['other.internal', 'keys.internal:82']) {
+      expect(faultsOf({ ...plain, TRUSTED_CUSTOM_HOSTS: listed })).toContain(fault);
+    }
+    expect(faultsOf({ ...plain, TRUSTED_CUSTOM_HOSTS: '*.internal' })).toBe('');
+    expect(
+      faultsOf({
+        ...signingIn,
+        GATEWRIGHT_SIGN_IN_ISSUER: 'http://login.internal',
+        TRUSTED_CUSTOM_HOSTS: 'login.internal',
+      }),
+    ).toBe('');
   });
 
   it('rejects settings that need a key address when none is set', () => {
