@@ -1,4 +1,5 @@
 /** Assembles a server: database, keys, authentication, Admin API, inference, probes and metrics. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import { openBlobs } from './app/blobs.ts';
@@ -13,6 +14,7 @@ import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createRequestLog } from './app/request-log.ts';
 import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
+import { reportUnexpectedErrors } from './app/unexpected-errors.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticateAdmin, authorise, createAuthCaches } from './auth/authenticate.ts';
@@ -230,6 +232,7 @@ function assemble(parts: Parts): App {
       const blobs = parts.blobs[Symbol.asyncDispose]();
       await Promise.all([metricsServer.close(0), blobs, shared[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
+      shared.unexpectedErrors[Symbol.dispose]();
     },
   };
 }
@@ -267,6 +270,7 @@ const lameDuckSecondsDefault = 5;
 
 /** Shared by the listeners. */
 interface SharedParts extends CountedRows {
+  readonly unexpectedErrors: Disposable;
   readonly metrics: Metrics;
   /** Throws like an unavailable database until the database is verified. */
   readonly requireConnection: () => void;
@@ -274,7 +278,8 @@ interface SharedParts extends CountedRows {
 
 function sharedParts(parts: Parts, metrics: Metrics, requireConnection: () => void): SharedParts {
   const counted = createCountedRows(parts, metrics, requireConnection);
-  return { metrics, requireConnection, ...counted };
+  const unexpectedErrors = reportUnexpectedErrors(metrics, parts.log);
+  return { metrics, requireConnection, unexpectedErrors, ...counted };
 }
 
 function createAdminServer(
@@ -320,6 +325,7 @@ function createAdminServer(
     classifyError,
     observe: metrics.observeRequest,
     onRefusedBytes: createRefusedBytesReporter('admin', metrics.observeRefusedBytes, log),
+    onUnexpectedError: () => metrics.observeUnexpectedError('admin'),
     now: () => clock.now(),
     log,
     passOn,
@@ -351,7 +357,7 @@ function createProbes(
  */
 function createMetricsServer(
   { clock, log }: Parts,
-  { observeRefusedBytes: observe }: Metrics,
+  { observeRefusedBytes: observe, observeUnexpectedError }: Metrics,
   publicRoutes: readonly Route<null>[],
 ): HttpServer {
   return createHttpServer<never>({
@@ -364,6 +370,7 @@ function createMetricsServer(
     classifyError,
     observe: () => {},
     onRefusedBytes: createRefusedBytesReporter('metrics', observe, log),
+    onUnexpectedError: () => observeUnexpectedError('metrics'),
     now: () => clock.now(),
     log,
   });

@@ -1,4 +1,5 @@
 /** Runs tasks one after another in a worker thread, which is replaced when a task takes too long or crashes. */
+
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads';
 
 export interface TaskThreadOptions {
@@ -99,7 +100,7 @@ export class TaskThread<Task, End> implements Disposable {
   #lose(lost: TaskLost): void {
     const worker = this.#worker;
     this.#worker = null;
-    void worker?.terminate();
+    worker?.terminate().catch(() => undefined);
     this.#end()?.reject(lost);
     this.#next();
   }

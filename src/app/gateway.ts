@@ -31,7 +31,10 @@ interface GatewayParts {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'observeInference' | 'observeRefusedBytes'>;
+  readonly metrics: Pick<
+    Metrics,
+    'observeInference' | 'observeRefusedBytes' | 'observeUnexpectedError'
+  >;
   /** Closed with the gateway. */
   readonly requestLog: RequestLog;
   /** Closed with the gateway; null when tracing is off. */
@@ -107,7 +110,10 @@ function observers({ metrics, log, refusals, noteSecretRead }: GatewayParts): Ob
     onSecretRead: (place) => noteSecretRead(place, 'inference'),
     onSecretFailure: (err, reference) =>
       log.warn({ err, reference }, 'a secret could not be read from its secret manager'),
-    onFault: (err, requestId) => log.error({ err, requestId }, 'an inference request failed'),
+    onFault: (err, requestId) => {
+      metrics.observeUnexpectedError('inference');
+      log.error({ err, requestId }, 'an inference request failed');
+    },
     onLookFailure: (err) => {
       if (performance.now() < quietUntilMs) return;
       quietUntilMs = performance.now() + refreshLogIntervalMs;

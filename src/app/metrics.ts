@@ -15,6 +15,9 @@ import { DurationHistogram } from './duration-histogram.ts';
 /** `inference`: model requests. `mcp`: discovery of MCP servers. `jobs`: jobs that call providers. */
 export type SecretReader = 'inference' | 'mcp' | 'jobs';
 
+/** `background`: work that no caller waits for. */
+type UnexpectedErrorOrigin = 'admin' | 'inference' | 'metrics' | 'background';
+
 export interface Metrics {
   /** Starts the collection of process metrics, which takes long to set up. */
   observeProcess(): void;
@@ -23,6 +26,8 @@ export interface Metrics {
   observeRefused(refused: RefusedCredential, server: CredentialOrigin['server']): void;
   /** Counts input that was rejected before it became a request, by listener. */
   observeRefusedBytes(status: number, server: string): void;
+  /** Counts an error that no rule foresees, by the listener or work that it ended. */
+  observeUnexpectedError(origin: UnexpectedErrorOrigin): void;
   /** Counts a value read from a secret manager. */
   observeSecretRead(reader: SecretReader): void;
   /** Counts one run of a job in this process. */
@@ -115,7 +120,10 @@ export function createMetrics(sources: {
 
 function countRefused(
   register: Registry,
-): Pick<Metrics, 'observeRefused' | 'observeRefusedBytes' | 'observeSecretRead'> {
+): Pick<
+  Metrics,
+  'observeRefused' | 'observeRefusedBytes' | 'observeSecretRead' | 'observeUnexpectedError'
+> {
   const refused = new Counter({
     name: 'gatewright_refused_credentials_total',
     help: 'Rejected credentials by listener, kind and reason',
@@ -134,7 +142,14 @@ function countRefused(
     labelNames: ['reader'],
     registers: [register],
   });
+  const unexpected = new Counter({
+    name: 'gatewright_unexpected_errors_total',
+    help: 'Errors that no rule foresees; each ended one request with 500, or one piece of work',
+    labelNames: ['origin'],
+    registers: [register],
+  });
   return {
+    observeUnexpectedError: (origin) => unexpected.inc({ origin }),
     observeRefused: ({ credential, reason }, server) => refused.inc({ server, credential, reason }),
     observeRefusedBytes: (status, server) => refusedBytes.inc({ server, status }),
     observeSecretRead: (reader) => reads.inc({ reader }),

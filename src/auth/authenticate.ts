@@ -1,5 +1,7 @@
 /** Authenticates the requests of the Admin API by API key, access token, client secret or session. */
+
 import { timingSafeEqual } from 'node:crypto';
+import { detach } from '../detached.ts';
 import { isWellFormedApiKey } from '../model/people/credentials.ts';
 import { grantsScope, scopesOfRoles } from '../model/people/scopes.ts';
 import { ApiError } from '../model/wire/errors.ts';
@@ -223,10 +225,11 @@ function personOf(row: apiKeys.StoredApiKey): Person | null {
 function recordUse({ database, uses }: AuthDeps, row: apiKeys.StoredApiKey, now: number): void {
   if (!apiKeys.isUseNews(row, now) || uses.has(row.id)) return;
   uses.add(row.id);
-  void apiKeys
+  const written = apiKeys
     .updateLastUsed(database.db, row, now)
     .catch(() => undefined)
     .finally(() => uses.delete(row.id));
+  detach('recording the use of a key', written);
 }
 
 const parsedScopesMax = 1_000;

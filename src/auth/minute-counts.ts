@@ -1,4 +1,5 @@
 /** Aggregates events that are too frequent for one audit log row each and writes one row a minute. */
+import { detach } from '../detached.ts';
 import { newId } from '../model/wire/ids.ts';
 import { formatTimestamp } from '../model/wire/timestamp.ts';
 
@@ -171,9 +172,10 @@ export class MinuteCounts {
     if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
-      void this.flush().then(() => {
+      const flushed = this.flush().finally(() => {
         if (this.#counts.size > 0) this.#setTimer();
       });
+      detach('writing the counts of a minute', flushed);
     }, everyMs).unref();
   }
 }

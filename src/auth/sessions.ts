@@ -1,5 +1,7 @@
 /** Authenticates signed-in users by their session cookie and determines what they may do. */
+
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { detach } from '../detached.ts';
 import { hasAccessEverywhere } from '../model/people/person.ts';
 import { allScopes, scopesOfMember } from '../model/people/scopes.ts';
 import { ApiError } from '../model/wire/errors.ts';
@@ -136,10 +138,11 @@ function recordUse(
 ): void {
   if (row.last_used_at > now - useWrittenEveryMs || uses.has(row.id)) return;
   uses.add(row.id);
-  void userSessions
+  const written = userSessions
     .updateLastUsed(database.db, row, now)
     .catch(() => undefined)
     .finally(() => uses.delete(row.id));
+  detach('recording the use of a session', written);
 }
 
 type SessionRights = Pick<Principal, 'scopes' | 'workspaceId'> & {

@@ -1,4 +1,5 @@
 /** Runs a database server as a child process: start, readiness, orderly stop. */
+
 import {
   closeSync,
   existsSync,
@@ -11,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
+import { detach } from '../detached.ts';
 import { Failure } from '../failure.ts';
 import type { Secret } from '../secret.ts';
 import { serverUserFlags } from './data-directory.ts';
@@ -147,9 +149,10 @@ async function waitUntilReady(
   exited: Promise<string>,
 ): Promise<void> {
   const state: { gone: string | null; lastError: unknown } = { gone: null, lastError: undefined };
-  void exited.then((how) => {
+  const noted = exited.then((how) => {
     state.gone = how;
   });
+  detach('the end of the database server', noted);
   for (let waitedMs = 0; waitedMs < readyTimeoutMs; waitedMs += pollMs) {
     options.signal?.throwIfAborted();
     if (state.gone !== null) {

@@ -1,9 +1,12 @@
 /** Runs the listener for inference: which requests it accepts, how many, and how it stops. */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { detach, reportUnexpected } from '../detached.ts';
 import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
 import { mayLoseFollowingBytes, refuseAmbiguity } from '../http/input/ambiguity.ts';
+import { endAbruptly } from '../http/responses/response-head.ts';
 import { prepareId, takePreparedId } from '../model/wire/ids.ts';
 import { monotonicMs } from '../monotonic.ts';
 import { isAdminRequest, setKeyHeader } from './callers/admin-requests.ts';
@@ -130,7 +133,22 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
   };
 }
 
+/** Never throws. */
 function begin(
+  options: InferenceServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  isExcess: boolean,
+): void {
+  try {
+    dispatch(options, request, response, isExcess);
+  } catch (thrown) {
+    reportUnexpected(thrown, 'an inference request');
+    endAbruptly(response);
+  }
+}
+
+function dispatch(
   { pipeline, passOn, onRefusedBytes }: InferenceServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
@@ -152,7 +170,7 @@ function begin(
 }
 
 function respond(pipeline: Pipeline, arrival: Arrival, refusal: GatewayError | null): void {
-  if (refusal === null) void serveRequest(pipeline, arrival);
+  if (refusal === null) detach('an inference request', serveRequest(pipeline, arrival));
   else sendError(arrival, refusal);
 }
 

@@ -3,6 +3,7 @@
  * The library's own transport is not used: it limits neither the time nor the size of a response, and version 2.0.1
  * makes a new agent, and thus a new TLS connection, for every request.
  */
+
 import { createHash } from 'node:crypto';
 import {
   type PromiseHttpLibrary,
@@ -10,6 +11,7 @@ import {
   ResponseContext,
 } from '@kubernetes/client-node/dist/gen/http/http.js';
 import type { Clock } from '../clock.ts';
+import { detach } from '../detached.ts';
 import {
   type CallLimits,
   JsonExchange,
@@ -91,7 +93,7 @@ export class KubeHttp implements PromiseHttpLibrary, AsyncDisposable {
   #exchangeFor(tls: KubeCredentials['tls']): JsonExchange {
     const fingerprint = createHash('sha256').update(JSON.stringify(tls)).digest('hex');
     if (this.#open?.fingerprint === fingerprint) return this.#open.exchange;
-    void this.#open?.exchange.close();
+    detach('closing the connections to the cluster', this.#open?.exchange.close());
     const { server, proxy, clock, pause, limits } = this.#options;
     const proxies = proxy && {
       http: undefined,

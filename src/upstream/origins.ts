@@ -1,5 +1,7 @@
 /** Pools the connections to providers: as many as there are requests in flight, reused by later ones. */
+
 import { type Dispatcher, Pool } from 'undici';
+import { detach } from '../detached.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { createGuardedConnect, type Resolve } from './guarded-connect.ts';
 
@@ -48,7 +50,10 @@ export class Origins implements AsyncDisposable {
   #closeFirst(): void {
     const [first] = this.#pools;
     this.#pools.delete(first![0]);
-    void first![1].close().catch(() => undefined);
+    detach(
+      'closing the connections to a provider',
+      first![1].close().catch(() => undefined),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,6 +22,7 @@ const ground = [
   'trusted-hosts',
   'terminal-text',
   'task-thread',
+  'detached',
 ];
 
 /**
@@ -141,9 +142,9 @@ const mayImport: Record<string, readonly string[]> = {
     // `remote` for reaching the trace collector through the operator's proxy.
     logs: ['upstream', 'store', 'model', 'remote'],
     guardrails: ['guardrails', 'objects', 'upstream', 'store', 'model'],
-    calls: ['guardrails', 'ledger', 'upstream', 'auth', 'store', 'model'],
-    objects: ['ledger', 'objects', 'upstream', 'auth', 'store', 'model', 'clock'],
-    inference: ['auth', 'store', 'model'],
+    calls: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model'],
+    objects: ['ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model', 'clock'],
+    inference: ['auth', 'http', 'store', 'model'],
   }),
   mcp: ['secret-managers', 'upstream', 'auth', 'store', 'model', 'clock'],
   jobs: ['jobs/runner', 'ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
@@ -543,6 +544,18 @@ describe('the conventions of the code', () => {
       'commands/manifests/render.ts',
       'commands/server/bootstrap.ts',
       'commands/settings.ts',
+    ]);
+  });
+
+  it('writes the head of every response in the one place that encodes values from outside', () => {
+    const writers = files.filter((file) =>
+      /\.(writeHead|setHeaders?|appendHeader)\(|\b(setHeader|appendHeader)\(/.test(
+        sources.get(file)!,
+      ),
+    );
+    expect(writers.map((file) => relative(root, file)).toSorted()).toEqual([
+      'commands/mock-upstream/mock-server.ts',
+      'http/responses/response-head.ts',
     ]);
   });
 

@@ -1,4 +1,5 @@
 /** Defines the `jobs` command, which lists the jobs of a deployment and runs one now. */
+
 import { resolve } from 'node:path';
 import { openBlobs } from '../../app/blobs.ts';
 import { createCountedRows } from '../../app/counted-rows.ts';
@@ -6,6 +7,7 @@ import { createJobs } from '../../app/jobs.ts';
 import { createProviderLists } from '../../app/provider-lists.ts';
 import type { Keyring } from '../../auth/keyring.ts';
 import { createSharedClock, systemClock } from '../../clock.ts';
+import { detach } from '../../detached.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import type { JobOutcome } from '../../jobs/runner/job-run.ts';
 import type { JobListing, Scheduler } from '../../jobs/runner/scheduler.ts';
@@ -124,7 +126,7 @@ async function runJob(
   io: CommandIo,
 ): Promise<Ending> {
   // The run ends at its next safe point; the next run does the rest.
-  const stop = (): void => void scheduler.stop();
+  const stop = (): void => detach('stopping the jobs', scheduler.stop());
   io.signal.addEventListener('abort', stop);
   try {
     const outcome = await scheduler.runNow(name!);

@@ -6,7 +6,9 @@
  *
  * One of several daemons of an owner leads; the others stand by and do not read the source.
  */
+
 import { systemClock } from '../../clock.ts';
+import { detach } from '../../detached.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageVersion } from '../../package-root.ts';
 import { type Listener, type ListenerOptions, startListener } from '../../sync/daemon/listener.ts';
@@ -58,7 +60,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   await using outside = openAnnouncer(context.announcements, {
     owner: client.owner,
     onOutcome,
-    onChange: () => void loop.report(),
+    onChange: () => detach('the report of a change', loop.report()),
   });
   await using clusterStatus =
     context.cluster.openStatus?.((host, reason) => onOutcome('kubernetes-status', host, reason)) ??

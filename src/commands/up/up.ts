@@ -28,8 +28,10 @@
  *
  * `--once` runs the same phases up to the first cycle and ends with its result.
  */
+
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { detach } from '../../detached.ts';
 import { freeMebibytes } from '../../embedded/embedded-database.ts';
 import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
@@ -250,7 +252,10 @@ async function syncOn(context: Context, started: Deployment): Promise<Ending> {
   const { home, io, location, progress } = context;
   await using client = openClient(serverOptions(home), io);
   const ended = new AbortController();
-  void started.embedded?.exited.then((how) => ended.abort(how));
+  detach(
+    'the end of the embedded database',
+    started.embedded?.exited.then((how) => ended.abort(how)),
+  );
   progress(`syncing ${location}, and watching it`);
   const signal = AbortSignal.any([io.signal, ended.signal]);
   let isFirst = true;

@@ -1,4 +1,5 @@
 /** Polls the current generation of the resources of each organisation, with one query for all. */
+import { detach } from '../../detached.ts';
 import { monotonicMs } from '../../monotonic.ts';
 
 export interface GenerationsOptions {
@@ -69,9 +70,10 @@ export class Generations {
 
   #wait(): void {
     this.#timer = setTimeout(() => {
-      void this.refresh().then(() => {
+      const refreshed = this.refresh().finally(() => {
         if (!this.#isClosed) this.#wait();
       });
+      detach('the poll for changes', refreshed);
     }, this.#options.pollMs).unref();
   }
 

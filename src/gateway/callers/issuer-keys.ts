@@ -1,5 +1,7 @@
 /** Fetches and caches the public keys of token issuers; unknown key names cannot trigger unlimited fetches. */
+
 import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { detach } from '../../detached.ts';
 import type { IssuerOrigins } from './issuer-origins.ts';
 
 /** An address that publishes keys, and the organisations they are valid for. */
@@ -135,7 +137,8 @@ class KeySet {
 
   renewIfStale(): void {
     const { monotonicMs } = this.#options;
-    if (this.#knownAtMs !== null && monotonicMs() - this.#knownAtMs > freshMs) void this.refresh();
+    const isStale = this.#knownAtMs !== null && monotonicMs() - this.#knownAtMs > freshMs;
+    if (isStale) detach('fetching the keys of a token issuer', this.refresh());
   }
 
   /** Fetches the keys, unless the last fetch was too recent. */

@@ -1,4 +1,5 @@
 /** Sends the outcome of a request to its caller. */
+import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import { noUsage } from '../metering/meter.ts';
@@ -70,7 +71,7 @@ function sendCached(
   headers[gatewayHeaderNames(headerPrefix).cost] = '0';
   headers['content-type'] = contentType;
   headers['content-length'] = String(body.length);
-  response.writeHead(status, headers);
+  writeResponseHead(response, status, headers);
   response.end(body);
   response.socket?.setTimeout(stalledMs);
 }
@@ -88,7 +89,7 @@ export function sendComplete(
   if (cost !== null) own[gatewayHeaderNames(headerPrefix).cost] = String(cost);
   const headers = passedHeaders(received, own, headerPrefix);
   headers['content-length'] = String(body.length);
-  response.writeHead(status, headers);
+  writeResponseHead(response, status, headers);
   response.end(body);
   response.socket?.setTimeout(stalledMs);
 }

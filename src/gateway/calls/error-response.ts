@@ -1,5 +1,6 @@
 /** Converts any thrown value to a GatewayError, and sends it. */
 import type { IncomingMessage } from 'node:http';
+import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { GatewayError, gatewayErrorBody } from '../transfer/gateway-error.ts';
 import { allowedMethods } from '../transfer/malformed-request.ts';
 import type { Arrival, GatewayServices } from './request-context.ts';
@@ -38,7 +39,7 @@ export function sendError(
   headers['content-type'] = 'application/json';
   headers['content-length'] = String(body.length);
   addHints(headers, error);
-  response.writeHead(error.status, headers);
+  writeResponseHead(response, error.status, headers);
   response.end(body);
 }
 

@@ -1,4 +1,5 @@
 /** Builds the gateway's own response headers: trace id, target, cache status, remaining limits. */
+import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import type { LimitLeft } from '../../ledger/account.ts';
 import { addLimitHeaders } from '../metering/limit-headers.ts';
 import type { TargetOutcome } from './outcome.ts';
@@ -13,9 +14,9 @@ export function gatewayHeaders(
   const headers: Record<string, string> = { [names.traceId]: id };
   if (outcome === null) return headers;
   const { target, retries, cacheStatus } = outcome;
-  headers[names.provider] = target.provider;
+  headers[names.provider] = visibleHeaderValue(target.provider);
   headers[names.retries] = String(retries);
-  headers[names.targetPath] = target.path;
+  headers[names.targetPath] = visibleHeaderValue(target.path);
   headers[names.cacheStatus] = cacheStatus;
   return headers;
 }

@@ -1,4 +1,5 @@
 /** Judges requests by guardrails before they are sent to a provider. */
+import { detach } from '../../detached.ts';
 import {
   evaluateGuardrails,
   type GuardrailSubject,
@@ -134,7 +135,9 @@ export function judgeCall(
   now: number,
 ): Promise<Judgement> {
   const observing = guardrails.filter(({ isAsync }) => isAsync);
-  if (observing.length > 0) void evaluateGuardrails(observing, judged, now);
+  if (observing.length > 0) {
+    detach('an observing guardrail', evaluateGuardrails(observing, judged, now));
+  }
   const deciding = guardrails.filter(({ isAsync }) => !isAsync);
   return evaluateGuardrails(deciding, judged, now);
 }

@@ -1,5 +1,7 @@
 /** Serves inference requests. `serveRequest` lists the stages of a request in order. */
+
 import type { IncomingMessage } from 'node:http';
+import { endAbruptly } from '../../http/responses/response-head.ts';
 import { Secret } from '../../secret.ts';
 import { authenticate, credentialsOf, type SentCredentials } from '../callers/authenticate.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -169,7 +171,22 @@ function requireForwardable({ headers, url = '' }: IncomingMessage, key: string)
   throw new GatewayError('invalid_request', message);
 }
 
+/** Never throws: an error while reporting `thrown` ends this request only. */
 function fail(pipeline: Pipeline, arrival: Arrival, draft: RecordDraft, thrown: unknown): void {
+  try {
+    sendFailure(pipeline, arrival, draft, thrown);
+  } catch (unexpected) {
+    pipeline.onFault(unexpected, arrival.id);
+    endAbruptly(arrival.response);
+  }
+}
+
+function sendFailure(
+  pipeline: Pipeline,
+  arrival: Arrival,
+  draft: RecordDraft,
+  thrown: unknown,
+): void {
   const { id, request, response } = arrival;
   const error = gatewayErrorOf(pipeline, response.destroyed ? null : id, thrown);
   draft.error = error;

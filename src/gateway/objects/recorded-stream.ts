@@ -1,5 +1,6 @@
 /** Delivers the events of a stream while their objects are recorded, each before it is sent. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
 import { errorOf } from '../calls/attempt.ts';
 import type { LiveOutcome } from '../calls/outcome.ts';
@@ -33,7 +34,7 @@ interface StreamReceiver {
 export function eventsTo(response: ServerResponse): StreamReceiver {
   return {
     begin: (status, headers) => {
-      if (!response.headersSent) response.writeHead(status, headers);
+      if (!response.headersSent) writeResponseHead(response, status, headers);
       // An empty write sends the head; flushHeaders would encode it in UTF-8.
       response.write(Buffer.alloc(0));
       response.socket?.setTimeout(stalledMs);
@@ -61,7 +62,7 @@ export function recordTo(response: ServerResponse, record: () => object | null):
   return {
     begin: (status, headers) => {
       const jsonHeaders = { ...headers, 'content-type': 'application/json' };
-      writeHead = () => void response.writeHead(status, jsonHeaders);
+      writeHead = () => writeResponseHead(response, status, jsonHeaders);
     },
     events: async () => send(),
     end: () => {

@@ -1,5 +1,6 @@
 /** Sends responses about objects that the gateway itself stores. */
 import type { ServerResponse } from 'node:http';
+import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { ByteStream, type ObjectResponse } from '../../objects/object-request.ts';
 import { type CompleteOutcome, localOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
@@ -33,7 +34,10 @@ export async function sendObject(
   if (body instanceof ByteStream)
     return sendBytes(response, body, { status, headers, contentType });
   if (Symbol.asyncIterator in body) {
-    response.writeHead(status, { ...headers, 'content-type': 'text/event-stream; charset=utf-8' });
+    writeResponseHead(response, status, {
+      ...headers,
+      'content-type': 'text/event-stream; charset=utf-8',
+    });
     response.write(Buffer.alloc(0));
     for await (const events of body as AsyncIterable<string>) {
       if (response.destroyed) return;
@@ -43,7 +47,7 @@ export async function sendObject(
     return;
   }
   const bytes = Buffer.from(JSON.stringify(body));
-  response.writeHead(status, {
+  writeResponseHead(response, status, {
     ...headers,
     ...(isPending(body) ? pollHeaders : {}),
     'content-type': contentType ?? 'application/json',
@@ -74,7 +78,7 @@ async function sendBytes(
 ): Promise<void> {
   const reader = pieces[Symbol.asyncIterator]();
   let next = await reader.next();
-  response.writeHead(status, {
+  writeResponseHead(response, status, {
     ...headers,
     'content-type': contentType,
     'content-length': bytes,

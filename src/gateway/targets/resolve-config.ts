@@ -1,4 +1,5 @@
 /** Resolves the config of a request: the one it names or contains, else the one of its key. */
+
 import { hash } from 'node:crypto';
 import type { ConfigDocument } from '../../model/configs/config.ts';
 import { configFaults, type TargetLimits } from '../../model/configs/config-document.ts';
@@ -9,6 +10,7 @@ import {
   type TargetSettings,
 } from '../../model/configs/config-tree.ts';
 import { headerNameFault } from '../../model/services/forward-headers.ts';
+import { providerNameForm, providerNamePattern } from '../../model/services/provider-addresses.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as gatewayReads from '../../store/reads/gateway-reads.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -190,6 +192,8 @@ function headerSettings(header: ReadHeader): HeaderSettings | null {
   const timeout = header('request-timeout');
   const forward = header('forward-headers');
   if ((provider ?? virtualKey ?? customHost ?? timeout ?? forward) === null) return null;
+  requireProviderName(provider, 'x-gateway-provider');
+  requireProviderName(virtualKey, 'x-gateway-virtual-key');
   return {
     provider,
     virtualKey,
@@ -197,6 +201,12 @@ function headerSettings(header: ReadHeader): HeaderSettings | null {
     requestTimeoutMs: timeout === null ? null : timeoutOf(timeout),
     forwardHeaders: forward === null ? null : namesOf(forward),
   };
+}
+
+/** @throws GatewayError for a name that no provider can have, which could not be a response header either */
+function requireProviderName(name: string | null, header: string): void {
+  if (name === null || providerNamePattern.test(name)) return;
+  throw new GatewayError('provider_unknown', `${header} must have ${providerNameForm}`, header);
 }
 
 function withSettings(node: ConfigNode, own: HeaderSettings): ConfigNode {

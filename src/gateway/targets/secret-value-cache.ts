@@ -1,5 +1,7 @@
 /** Caches values of secret managers: refreshes them in the background, and keeps them longer during outages. */
+
 import type { Clock } from '../../clock.ts';
+import { detach } from '../../detached.ts';
 import { type ManagedSecret, SecretUnreadable } from '../../secret-managers/managed-secret.ts';
 import type { SecretLocation, SecretManagers } from '../../secret-managers/secret-managers.ts';
 
@@ -41,7 +43,9 @@ export class SecretValueCache {
     const ageMs = this.#options.clock.now() - entry.value.readAt;
     if (ageMs < freshMs) return entry.value.secret;
     if (ageMs < staleMs) {
-      if (!this.#isPaused(entry)) void this.#read(location, entry);
+      if (!this.#isPaused(entry)) {
+        detach('reading a secret again', this.#read(location, entry));
+      }
       return entry.value.secret;
     }
     return this.#isPaused(entry) && ageMs < graceMs ? entry.value.secret : undefined;

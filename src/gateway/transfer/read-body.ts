@@ -1,6 +1,8 @@
 /** Reads the body of a request completely, within a bound, and parses it as JSON. */
+
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { detach } from '../../detached.ts';
 import { countMembers, parseWithExactKeys } from '../../model/json/json-object.ts';
 import { memberNames, parseLazily } from '../../model/json/lazy-object.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -30,7 +32,10 @@ function readBuffered(request: IncomingMessage, bytesMax: number): Buffer {
   const body: Buffer = request.read() ?? Buffer.alloc(0);
   if (body.length > bytesMax) throw tooLarge(bytesMax);
   // Consumes the end event, without which the connection would not parse its next request.
-  void resolved.then(() => request.resume());
+  detach(
+    'ending a request body',
+    resolved.then(() => request.resume()),
+  );
   return body;
 }
 

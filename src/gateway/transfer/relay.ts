@@ -1,6 +1,7 @@
 /** Relays the response of a provider to the caller, with backpressure. */
 import { isAscii } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
+import { writeResponseHead } from '../../http/responses/response-head.ts';
 import type { Call, ProviderHeaders, Sink } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -123,7 +124,7 @@ class Relay implements Sink {
 
   begin(): void {
     if (this.#isStream && !this.#hasLeft) {
-      this.#writeHead();
+      this.#sendHead();
       // Sends the head of a stream before its first event; flushHeaders would encode it in UTF-8.
       this.#options.response.write(nothing);
     }
@@ -195,16 +196,16 @@ class Relay implements Sink {
     this.#gathered = null;
     this.#options.onFirst();
     if (this.#hasLeft) return true;
-    this.#writeHead();
+    this.#sendHead();
     return this.#options.response.write(Buffer.concat(gathered));
   }
 
-  #writeHead(): void {
+  #sendHead(): void {
     const { response, headers, events, status } = this.#options;
     const all = this.#headers(headers());
     // A filter may change the length.
     if (events !== null) delete all['content-length'];
-    response.writeHead(status ?? this.#call.status, all);
+    writeResponseHead(response, status ?? this.#call.status, all);
     response.on('drain', () => this.#call.resume());
     this.#watchCaller();
   }
@@ -234,7 +235,7 @@ class Relay implements Sink {
     if (response.req.method !== 'HEAD' && status !== 204 && status !== 304) {
       all['content-length'] = String(whole.body.length);
     }
-    response.writeHead(status, all);
+    writeResponseHead(response, status, all);
     endWith(response, whole.body, whole.body === received ? text : null);
     // The socket usually has taken everything by now.
     if (response.writableLength > 0) this.#watchCaller();

@@ -1,5 +1,7 @@
 /** Dispatches HTTP requests to their endpoints and writes the responses. */
+
 import type { IncomingMessage } from 'node:http';
+import { detach } from '../../detached.ts';
 import type { Log } from '../../log.ts';
 import { ApiError, type ErrorKind } from '../../model/wire/errors.ts';
 import type { Connections } from '../connections/connections.ts';
@@ -14,6 +16,7 @@ import {
   renderResult,
   toApiError,
 } from '../responses/respond.ts';
+import { endAbruptly, writeResponseHead } from '../responses/response-head.ts';
 import type { RouteMatch, RouteTable } from '../routes/route-table.ts';
 import type { Endpoint, RequestState } from './endpoint.ts';
 
@@ -24,6 +27,7 @@ export interface DispatchContext {
   readonly holdBehind: Connections['holdBehind'];
   readonly classifyError: (error: unknown) => ErrorKind;
   readonly log: Log;
+  readonly onUnexpectedError: () => void;
 }
 
 /** Serves one request; the returned function never throws. */
@@ -31,10 +35,21 @@ export function createDispatcher(
   context: DispatchContext,
 ): (request: IncomingMessage, response: PendingResponse) => void {
   return (request, response) => {
-    const match = context.table.find(request.method!, pathOf(request));
-    if (match === null) send(context, response, unmatchedResponse(context, request));
-    else void serve(context, match, request, response);
+    const served = dispatch(context, request, response).catch((thrown: unknown) => {
+      abort(context, response, thrown);
+    });
+    detach('a request of the Admin API', served);
   };
+}
+
+async function dispatch(
+  context: DispatchContext,
+  request: IncomingMessage,
+  response: PendingResponse,
+): Promise<void> {
+  const match = context.table.find(request.method!, pathOf(request));
+  if (match === null) send(context, response, unmatchedResponse(context, request));
+  else await serve(context, match, request, response);
 }
 
 async function serve(
@@ -86,21 +101,26 @@ function send(
   const bytes = isSliced ? text.bytes : text === null ? 0 : Buffer.byteLength(text);
   // A 304 carries no body, so its content-length would describe nothing.
   if (status !== 304 && bytes !== null) lines['content-length'] = bytes;
-  response.writeHead(status, lines);
+  writeResponseHead(response, status, lines);
   if (!isSliced) response.end(text);
-  else endWithSlices(response, text.slices).catch((error) => abort(context, response, error));
+  else {
+    const sent = endWithSlices(response, text.slices).catch((error: unknown) => {
+      abort(context, response, error);
+    });
+    detach('a response of the Admin API', sent);
+  }
 }
 
-/** Ends the connection mid-response, because the status is sent already and can report no error. */
+/** Ends the connection mid-response; with 500 while no status is sent yet. */
 function abort(context: DispatchContext, response: PendingResponse, thrown: unknown): void {
   const error = toApiError(thrown, context.classifyError);
   logServerError(context, error, context.states.get(response.req)?.id, 'response aborted');
-  response.destroy();
+  endAbruptly(response);
 }
 
 /** Converts anything thrown to the error that the caller receives; logs server errors (5xx) only. */
 export function toLoggedApiError(
-  context: Pick<DispatchContext, 'classifyError' | 'log'>,
+  context: Pick<DispatchContext, 'classifyError' | 'log' | 'onUnexpectedError'>,
   thrown: unknown,
   requestId: string | undefined,
 ): ApiError {
@@ -114,7 +134,7 @@ export function toLoggedApiError(
 
 /** Logs selected fields only: drivers store the values of a statement in the others. */
 function logServerError(
-  { log }: Pick<DispatchContext, 'log'>,
+  { log, onUnexpectedError }: Pick<DispatchContext, 'log' | 'onUnexpectedError'>,
   error: ApiError,
   requestId: string | undefined,
   text: string,
@@ -122,6 +142,10 @@ function logServerError(
   const cause = (error.cause ?? error) as Partial<Record<string, unknown>>;
   const { name, message, code, errno, stack } = cause;
   const entry = { requestId, error: { name, message, code, errno, stack } };
-  if (error.kind === 'internal') log.error(entry, text);
-  else log.warn(entry, text);
+  if (error.kind !== 'internal') {
+    log.warn(entry, text);
+    return;
+  }
+  onUnexpectedError();
+  log.error(entry, text);
 }

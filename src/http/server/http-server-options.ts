@@ -50,6 +50,8 @@ export interface HttpServerOptions<Caller> {
   readonly observe: (request: FinishedRequest) => void;
   /** Called for bytes that are not an HTTP request. */
   readonly onRefusedBytes: (refused: RefusedBytes) => void;
+  /** Counts an error that no rule foresees; it is logged and ends its request with 500. */
+  readonly onUnexpectedError: () => void;
   /**
    * Serves requests that belong to another listener of the process but arrive here, because their client
    * knows one address only. Returns the pattern of the path, or null for a request of this server. An API

@@ -13,6 +13,7 @@ import { type Connections, limitConnections } from '../connections/connections.t
 import { refuseMalformed, refuseTunnel } from '../connections/refusals.ts';
 import { mayLoseFollowingBytes, refuseAmbiguity } from '../input/ambiguity.ts';
 import { commonHeaders } from '../responses/respond.ts';
+import { writeResponseHead } from '../responses/response-head.ts';
 import { createRequestState, trackRequest } from './access-log.ts';
 import type { RequestState } from './endpoint.ts';
 import { defaultHttpLimits, type HttpServerOptions } from './http-server-options.ts';
@@ -51,7 +52,8 @@ export function createNodeServer(
       connections.endWith(response);
       const body = Buffer.from(JSON.stringify(errorBody(ambiguity)));
       const headers = { 'x-request-id': state.id, ...commonHeaders, 'content-length': body.length };
-      response.writeHead(400, headers).end(body);
+      writeResponseHead(response, 400, headers);
+      response.end(body);
       return;
     }
     const pattern = passOn(options, request, response);

@@ -39,13 +39,20 @@ export interface HttpServer {
 export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): HttpServer {
   const table = createRouteTable(options);
   const states = new WeakMap<IncomingMessage, RequestState>();
-  const { classifyError, log } = options;
+  const { classifyError, log, onUnexpectedError } = options;
   const server = createNodeServer(options, states, (request, response) =>
     dispatch(request, response),
   );
   const { connections } = server;
   const { holdBehind } = connections;
-  const dispatch = createDispatcher({ table, states, holdBehind, classifyError, log });
+  const dispatch = createDispatcher({
+    table,
+    states,
+    holdBehind,
+    classifyError,
+    log,
+    onUnexpectedError,
+  });
   return {
     listen: server.listen,
     serve: (request, response) => {

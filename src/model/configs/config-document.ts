@@ -1,4 +1,5 @@
 /** Validates the document of a gateway config: its keys, their types and bounds, and its guardrails. */
+
 import { z } from 'zod';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { type CheckValidators, checkFaults } from '../guardrails/guardrail-checks.ts';
@@ -7,6 +8,7 @@ import { guardrailFields } from '../manifests/kind-references.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
 import { headerListFaults, headerNamesMax } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
+import { providerNameForm, providerNamePattern } from '../services/provider-addresses.ts';
 import { described } from '../wire/described.ts';
 import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
 import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
@@ -27,6 +29,8 @@ const conditionsMax = 1000;
 const queryPartsMax = 1000;
 
 const statusCodes = z.array(z.int().min(100).max(599)).max(500);
+/** Also the text of a response header. */
+const ProviderName = z.string().regex(providerNamePattern, `must have ${providerNameForm}`);
 const record = z.record(z.string(), z.unknown());
 const guardrailList = z.array(z.union([z.string().min(1).max(255), record])).max(100);
 const hookList = z.array(record).max(100);
@@ -65,11 +69,8 @@ export const Level = z.looseObject({
   ),
   name: described(z.string().max(255).optional(), 'Name of the target, for conditions.'),
   weight: described(z.number().min(0).optional(), 'Share of requests under loadbalance.'),
-  provider: described(z.string().min(1).max(255).optional(), 'Provider of the target.'),
-  virtual_key: described(
-    z.string().min(1).max(255).optional(),
-    'Credential of the provider, by its slug.',
-  ),
+  provider: described(ProviderName.optional(), 'Provider of the target.'),
+  virtual_key: described(ProviderName.optional(), 'Credential of the provider, by its slug.'),
   custom_host: described(
     z.string().min(1).optional(),
     'Base URL to call instead of that of the provider.',

@@ -9,6 +9,13 @@ export interface ProviderAddress {
   readonly baseUrl: string | null;
 }
 
+/** The name of a service, or `@` and the slug of a provider. */
+export const providerNamePattern = /^@?[A-Za-z0-9][\w./-]{0,253}$/;
+
+/** Completes "must have …". */
+export const providerNameForm =
+  '1 to 254 letters, digits, ".", "_", "/" or "-", beginning with a letter, a digit or "@"';
+
 /** Default listen address of `gatewright mock-upstream`; called only where it is trusted. */
 export const mockUpstreamHost = '127.0.0.1:8790';
 

@@ -1,6 +1,7 @@
 /** Ingests the files of vector stores that no other process works on, coordinated by leases. */
 
 import { randomBytes } from 'node:crypto';
+import { detach } from '../../detached.ts';
 import { isUnavailable } from '../../store/connection/unavailable.ts';
 import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import type * as vectorStores from '../../store/objects/vector-stores.ts';
@@ -109,7 +110,12 @@ export class Ingestion {
     const task = { owner, store, models, row, place, lease, isClosing };
     const ingestion = new FileIngestion(this.#options, task);
     // Files wait for their turn to be read, and a model can be slow.
-    const beat = setInterval(() => void ingestion.renew().catch(() => null), leaseMs / 4);
+    const renew = (): void =>
+      detach(
+        'renewing the lease of a file',
+        ingestion.renew().catch(() => null),
+      );
+    const beat = setInterval(renew, leaseMs / 4);
     try {
       await ingestion.run();
       await database.transaction((tx) => storeFiles.complete(tx, place, lease));

@@ -1,5 +1,7 @@
 /** Writes the events of all streams of a process to the database in batches, before they are sent to callers. */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../detached.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as responseEvents from '../../store/objects/response-events.ts';
 
@@ -31,7 +33,7 @@ export class EventBatchWriter {
     else {
       const queue = [entry];
       this.#waiting.set(row.organisation_id, queue);
-      void this.#writeAll(row.organisation_id, queue);
+      detach('writing the events of responses', this.#writeAll(row.organisation_id, queue));
     }
     return written.promise;
   }

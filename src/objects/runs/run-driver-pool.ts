@@ -1,4 +1,5 @@
 /** Manages the runs that this process drives, and takes over runs of dead processes. */
+import { detach } from '../../detached.ts';
 import { newId } from '../../model/wire/ids.ts';
 import type { RunLease, StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
@@ -37,7 +38,14 @@ export class RunDriverPool implements AsyncDisposable {
   /** Starts the timers. `requireConnection` throws until the database has been verified. */
   start(requireConnection: () => void): void {
     const every = (ms: number, work: () => Promise<unknown>): NodeJS.Timeout =>
-      setInterval(() => void work().catch(() => undefined), ms).unref();
+      setInterval(
+        () =>
+          detach(
+            'a timer of runs',
+            work().catch(() => undefined),
+          ),
+        ms,
+      ).unref();
     this.#timers = [
       every(renewalMs, () => this.renewLeases()),
       every(takeOverMs, async () => {
@@ -69,7 +77,11 @@ export class RunDriverPool implements AsyncDisposable {
       over: ended.finally(() => this.#driven.delete(driven)),
     };
     this.#driven.add(driven);
-    if (this.#isClosed) void drive.release().catch(() => undefined);
+    if (this.#isClosed)
+      detach(
+        'releasing a run',
+        drive.release().catch(() => undefined),
+      );
   }
 
   /** Renews the run's lease at once if this process drives it, which detects a cancellation. */

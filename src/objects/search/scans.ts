@@ -1,5 +1,7 @@
 /** Searches embeddings in a worker thread, which caches the most recently used ones within a memory limit. */
+
 import { Worker } from 'node:worker_threads';
+import { detach } from '../../detached.ts';
 import { bestRows, type NearestRow } from './nearest.ts';
 
 export type ScanOrder =
@@ -212,7 +214,7 @@ export class Scans implements Disposable {
   }
 
   #end(error: Error): void {
-    void this.#worker?.terminate();
+    detach('the end of a search thread', this.#worker?.terminate());
     this.#worker = null;
     this.#cached.clear();
     this.#cachedBytes = 0;

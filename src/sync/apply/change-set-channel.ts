@@ -1,4 +1,5 @@
 /** Sends many changes in one request and gives each change its own result. */
+import { detach } from '../../detached.ts';
 import type { PlannedChange } from '../plan/plan-model.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { ChangeSetDraft, type SetOutcome, sendChangeSet } from './change-set.ts';
@@ -74,7 +75,16 @@ export class ChangeSetChannel implements ChangeChannel {
   /** Called when a member waits or has ended. */
   #pause(): void {
     this.#busy -= 1;
-    if (this.#busy === 0 && this.#waiting.size > 0) void this.#sendAll();
+    if (this.#busy === 0 && this.#waiting.size > 0) this.#send();
+  }
+
+  /** An unexpected error fails every change that waits for this set. */
+  #send(): void {
+    const sending = this.#sendAll().catch((error: unknown) => {
+      for (const { response } of this.#waiting.values()) response.reject(error);
+      this.#waiting.clear();
+    });
+    detach('sending a change set', sending);
   }
 
   async #sendAll(): Promise<void> {
@@ -90,7 +100,7 @@ export class ChangeSetChannel implements ChangeChannel {
     const outcomes = await sendChangeSet(draft, this.#context);
     const isStuck = sent.every((id) => 'notBegun' in outcomes.get(id)!);
     for (const id of sent) this.#tell(id, isStuck ? neverBegun : outcomes.get(id)!);
-    if (this.#busy === 0) void this.#sendAll();
+    if (this.#busy === 0) this.#send();
   }
 
   /**

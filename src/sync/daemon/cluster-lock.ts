@@ -7,8 +7,10 @@
  * relies on its Lease for less time than others respect it, counted from before the request, so two
  * daemons never both do.
  */
+
 import { randomUUID } from 'node:crypto';
 import { type Clock, waitAtMost } from '../../clock.ts';
+import { detach } from '../../detached.ts';
 import { Failure } from '../../failure.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { getLease, type KubeLease, type LeaseName, writeLease } from '../../kube/leases.ts';
@@ -55,7 +57,10 @@ export class ClusterLock implements AsyncDisposable {
     this.#options = options;
     this.#identity = `${options.host}_${randomUUID()}`;
     this.#monotonicMs = options.monotonicMs ?? (() => performance.now());
-    this.#timer = setInterval(() => void this.confirm(), turnMs).unref();
+    this.#timer = setInterval(
+      () => detach('confirming the Lease of the cluster', this.confirm()),
+      turnMs,
+    ).unref();
   }
 
   /** Why this daemon may not lead; null while it holds the Lease. */

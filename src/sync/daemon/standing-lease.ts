@@ -12,7 +12,9 @@
  * refused with the first write. Claims are sent one after the other, so that an older state never
  * arrives after a newer one.
  */
+
 import { randomUUID } from 'node:crypto';
+import { detach } from '../../detached.ts';
 import { Failure } from '../../failure.ts';
 import {
   claimLease,
@@ -115,7 +117,10 @@ export class StandingLease implements AsyncDisposable {
     this.#ticks += 1;
     if (this.#fence === null || this.#claims.isUnderWay) return;
     const standbyReason = this.#isWriting ? null : (this.#terms.standbyReason?.() ?? null);
-    if (standbyReason !== null) return void this.#stepDown(standbyReason);
+    if (standbyReason !== null) {
+      detach('releasing the lease of the sync', this.#stepDown(standbyReason));
+      return;
+    }
     if (!this.#isWriting && this.#ticks % idleTicks !== 0) return;
     this.#isFresh = false;
     // The next call of `lead` meets the same error.

@@ -11,8 +11,8 @@ export const azureOpenAi: Dialect = {
   pathOf: (path, account, model) => {
     const deployment = azureDeployment(account) ?? model;
     const version = first(account, 'azure_api_version', 'api_version') ?? apiVersionUsual;
-    const query = `${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(version)}`;
-    return `/deployments/${encodeURIComponent(deployment ?? '')}${path}${query}`;
+    const query = `${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(version.toWellFormed())}`;
+    return `/deployments/${encodeURIComponent((deployment ?? '').toWellFormed())}${path}${query}`;
   },
 };
 

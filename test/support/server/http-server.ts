@@ -44,6 +44,7 @@ export async function startHttp(
     disabledFeatures: new Set(['mcp']),
     classifyError: (error) => (error === 'database' ? 'unavailable' : 'internal'),
     onRefusedBytes: createRefusedBytesReporter('test', () => {}, log),
+    onUnexpectedError: () => undefined,
     observe: (one) => exchanges.push(one),
     now: () => 1_000,
     log,
