@@ -174,10 +174,13 @@ async function findStanding(
   };
 }
 
-/** Evaluated on use, so that a raised limit or a new window makes the key valid again. */
-async function isExhausted(db: Db, row: apiKeys.StoredApiKey, now: number): Promise<boolean> {
+/**
+ * Evaluated on use, so that a raised limit or a new window makes the key valid again. A refused large request does not
+ * lock the key out of the Admin API.
+ */
+async function isUsedUp(db: Db, row: apiKeys.StoredApiKey, now: number): Promise<boolean> {
   const key = { organisationId: row.organisation_id, kind: 'api_key', id: row.id } as const;
-  return (await usageBudgets.findState(db, key, now))?.isExhausted ?? false;
+  return (await usageBudgets.findState(db, key, now))?.isUsedUp ?? false;
 }
 
 async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Principal> {
@@ -187,7 +190,7 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
   if (row === undefined) throw refusedKey('unknown');
   const isExpired = row.expires_at !== null && row.expires_at <= now;
   if (isExpired || row.status !== 'active') throw refusedKey('expired', row);
-  if (row.usage_limits !== null && (await isExhausted(db, row, now)))
+  if (row.usage_limits !== null && (await isUsedUp(db, row, now)))
     throw refusedKey('exhausted', row, 'exhausted');
   const organisation = await deps.organisations.get(row.organisation_id, now, () =>
     organisations.findById(db, row.organisation_id),

@@ -2,6 +2,7 @@
 import { fromUnits } from '../model/limits/limits.ts';
 import { formatTimestamp } from '../model/wire/timestamp.ts';
 import * as usageAlerts from '../store/usage/usage-alerts.ts';
+import { listAlertRecipients } from './alert-recipients.ts';
 import { deleteDue } from './delete-due.ts';
 import { countsOf, type FailedSubject } from './runner/due-work.ts';
 import type { Job, JobContext } from './runner/job.ts';
@@ -11,7 +12,7 @@ import type { Mail, SendMail } from './runner/mailer.ts';
 export interface SendAlertsOptions {
   /** Null when mail is not configured. */
   readonly sendMail: SendMail | null;
-  /** Recipients of all alerts, in addition to those that a key names. */
+  /** Recipients of all alerts, in addition to those of each budget. */
   readonly recipients: readonly string[];
 }
 
@@ -92,7 +93,7 @@ async function recipientsOf(
   alert: usageAlerts.StoredUsageAlert,
   recipients: readonly string[],
 ): Promise<string[]> {
-  const own = await usageAlerts.listRecipients(db, alert);
+  const own = await listAlertRecipients(db, alert);
   return [...new Set([...own, ...recipients])];
 }
 
@@ -100,7 +101,7 @@ function subjectOf({ label, kind }: usageAlerts.StoredUsageAlert): string {
   const plain = label.replace(/\p{C}/gu, ' ');
   const name = plain.length > labelLengthMax ? `${plain.slice(0, labelLengthMax)}…` : plain;
   return kind === 'exhausted'
-    ? `${name} has used up its limit`
+    ? `${name} has reached its limit`
     : `${name} has reached its alert threshold`;
 }
 
@@ -108,12 +109,14 @@ function mailOf(alert: usageAlerts.StoredUsageAlert, to: readonly string[]): Mai
   const { type, value_key: value, kind } = alert;
   const amount = (units: number): string =>
     type === 'cost' ? `${fromUnits(units, type)} US dollars` : `${units} ${type}`;
+  const isRefusal = kind === 'exhausted' && alert.used_units < alert.limit_units;
   const reached = kind === 'exhausted' ? 'limit' : 'alert threshold';
   const lines = [
     `${subjectOf(alert)}.`,
     '',
     `${reached}: ${amount(alert.limit_units)}`,
     `used: ${amount(alert.used_units)}`,
+    ...(isRefusal ? ['A request was refused because it needs more than is left.'] : []),
     ...(value === '' ? [] : [`counted for: ${value.replace(/\p{C}/gu, ' ')}`]),
     ...(alert.window_start === 0 ? [] : [`since: ${formatTimestamp(alert.window_start)}`]),
     `noticed: ${formatTimestamp(alert.created_at)}`,

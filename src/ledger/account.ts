@@ -1,5 +1,5 @@
 /** Keeps the reservations of one request, and charges each of them once. */
-import type { UnitsNeed } from '../store/usage/usage-slices.ts';
+import type { UnitsNeed } from '../store/usage/slice-moves.ts';
 import {
   boundUnits,
   type Limit,
@@ -80,7 +80,10 @@ export class Reservations {
       const { limit, slice } = charge;
       if (!limit.isHard) continue;
       const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
-      if (isOver(charge, unitsMin, nowMs)) throw new LimitReached(limit);
+      if (isOver(charge, unitsMin, nowMs)) {
+        slice.known.refusals.note(limit, unitsMin);
+        throw new LimitReached(limit);
+      }
       if (slice.freeAt(nowMs) >= boundUnits(limit, bound, outputTokens)) continue;
       lacking ??= { ...charge, unitsMin };
     }

@@ -1,4 +1,5 @@
 /** Queues requests that wait for a limit, and schedules the exchanges of slices with the database. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../monotonic.ts';
 import type { Database } from '../store/connection/db.ts';
 import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
@@ -15,6 +16,8 @@ const reportNow = Number.NEGATIVE_INFINITY;
 const recallMs = 200;
 /** Additional time that a request waits for the database. */
 const hangMs = 10_000;
+/** How long a rejection waits until it is stored. */
+const storeMs = 1_000;
 /** Concurrent exchanges, each for one organisation. */
 const exchangesMax = 4;
 
@@ -72,7 +75,7 @@ class Waiter {
       if (wasIncluded) {
         this.#tries += 1;
         this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + this.#patience.waitMs);
-        this.#publishedAtMs ??= this.#shortage.lacking.slice.shortage?.atMs ?? null;
+        this.#publishedAtMs ??= this.#shortage.lacking.slice.known.shortage?.atMs ?? null;
       }
       const takesLess = isLate || this.#tries > 1;
       const result = this.#reservations.reserve(this.#charges, this.#bound, nowMs, takesLess);
@@ -82,7 +85,8 @@ class Waiter {
       }
       const { limit, slice, unitsMin } = result.lacking;
       if (isLate) {
-        slice.failedWait.note(unitsMin, nowMs);
+        slice.known.failedWait.note(unitsMin, nowMs);
+        slice.known.refusals.note(limit, unitsMin);
         throw new LimitReached(limit);
       }
       this.#shortage = result;
@@ -97,12 +101,12 @@ class Waiter {
   /** Whether another request has just waited for as many units without success, so that waiting is pointless. */
   get isHopeless(): boolean {
     const { slice, unitsMin } = this.#shortage.lacking;
-    return slice.failedWait.wasRecent(unitsMin, this.#beganMs);
+    return slice.known.failedWait.wasRecent(unitsMin, this.#beganMs);
   }
 
   /** Whether all holders of the slice have returned idle units, or have had enough time for it. */
   #haveAllResponded(nowMs: number): boolean {
-    const { shortage } = this.#shortage.lacking.slice;
+    const { shortage } = this.#shortage.lacking.slice.known;
     if (this.#publishedAtMs === null || shortage === null || shortage.answeredAtMs === null)
       return true;
     if (shortage.answeredAtMs >= this.#publishedAtMs) return true;
@@ -139,6 +143,11 @@ interface OrganisationQueue {
   fault: unknown;
 }
 
+/** Whether the limit has refused nothing like it before. */
+function isNewRefusal(thrown: unknown, { slices }: OrganisationQueue): thrown is LimitReached {
+  return thrown instanceof LimitReached && slices.slice(thrown.limit).known.refusals.isPending;
+}
+
 export interface AdmissionQueueOptions extends WaitLimits {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -156,7 +165,10 @@ export class AdmissionQueue {
     this.#options = options;
   }
 
-  /** Synchronous when the slices suffice. All limits belong to one organisation. */
+  /**
+   * Synchronous when the slices suffice. All limits belong to one organisation. The first rejection of a limit is stored
+   * before the caller learns of it, so that the state of the limit agrees with it.
+   */
   admit(
     reservations: Reservations,
     limits: readonly Limit[],
@@ -164,12 +176,30 @@ export class AdmissionQueue {
   ): Grant | Promise<Grant> {
     const queue = this.#queueOf(limits[0]!.organisationId);
     const charges = limits.map((limit) => ({ limit, slice: queue.slices.slice(limit) }));
-    const result = reservations.reserve(charges, bound, monotonicMs(), false);
+    let result: Grant | Shortage;
+    try {
+      result = reservations.reserve(charges, bound, monotonicMs(), false);
+    } catch (thrown) {
+      if (!isNewRefusal(thrown, queue)) throw thrown;
+      return this.#storeRefusal(thrown);
+    }
     if (!(result instanceof Shortage)) return result;
     const waiter = new Waiter(reservations, charges, bound, result, this.#options);
     queue.waiters.add(waiter);
     if (queue.running === null && !waiter.isHopeless) setImmediate(() => this.#settle(queue));
-    return waiter.promise;
+    return waiter.promise.catch((thrown) => {
+      if (!isNewRefusal(thrown, queue)) throw thrown;
+      return this.#storeRefusal(thrown);
+    });
+  }
+
+  /** Rejects with the refusal after it was stored, or could not be stored in time. */
+  async #storeRefusal(refusal: LimitReached): Promise<never> {
+    const waiting = new AbortController();
+    const late = sleep(storeMs, undefined, { signal: waiting.signal }).catch(() => undefined);
+    await Promise.race([this.report(refusal.limit.organisationId), late]);
+    waiting.abort();
+    throw refusal;
   }
 
   /** Resolves when the usage up to now has been reported, or reporting failed. */

@@ -4,8 +4,8 @@ import { monotonicMs } from '../monotonic.ts';
 import type { Database, Db } from '../store/connection/db.ts';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
 import { counterKeyText } from '../store/usage/counter-place.ts';
+import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import * as holders from '../store/usage/usage-holders.ts';
-import type { MoveOutcome, SliceMove } from '../store/usage/usage-slices.ts';
 import * as slices from '../store/usage/usage-slices.ts';
 import * as wantedSlices from '../store/usage/wanted-slices.ts';
 import type { Limit } from './limit.ts';
@@ -91,13 +91,12 @@ export class OrganisationSlices {
     if (this.#inDoubt !== null) await this.#resolve(this.#inDoubt);
     let moves = new Map<SliceMove, Slice>();
     for (const [key, slice] of this.#slices) {
-      if (slice.isUnused(nowMs)) {
-        this.#slices.delete(key);
-        this.#byLimit.delete(slice.limit);
-        continue;
-      }
       const move = slice.beginMove(nowMs, isDue);
       if (move !== null) moves.set(move, slice);
+      else if (slice.isUnused(nowMs)) {
+        this.#slices.delete(key);
+        this.#byLimit.delete(slice.limit);
+      }
       if (moves.size < movesMax) continue;
       await this.#run({ moves, startedMs: monotonicMs() });
       moves = new Map();

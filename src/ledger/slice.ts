@@ -1,8 +1,9 @@
 /** Accounts for the part of one counter that this process holds: free, reserved and used units. */
 import type { CounterRef } from '../store/usage/counter-place.ts';
-import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/usage-slices.ts';
+import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/slice-moves.ts';
 import type { SliceShortage } from '../store/usage/wanted-slices.ts';
 import { counterRefOf, type Limit } from './limit.ts';
+import { Refusals } from './refusals.ts';
 import { UsageRate } from './usage-rate.ts';
 
 /** Largest share of a limit that a process takes in advance, so that others find enough. */
@@ -50,6 +51,26 @@ interface KnownUsage {
   readonly atMs: number;
 }
 
+/** Holds the state of the counter as of the last move. */
+class KnownCounter {
+  /** Usage of all processes; null before the first move. */
+  usage: { readonly usedUnits: number; readonly atMs: number } | null = null;
+  /** Null when the move granted all needs. */
+  shortage: SliceShortage | null = null;
+  readonly refusals = new Refusals();
+  readonly failedWait = new FailedWait();
+
+  /** `outcome` is null when the counter was deleted. */
+  endMove(outcome: MoveOutcome, nowMs: number): void {
+    this.refusals.endMove(outcome?.refused ?? null);
+    if (outcome === null) return;
+    const { granted, usedUnits, shortage } = outcome;
+    if (granted > 0) this.failedWait.forget();
+    this.usage = { usedUnits, atMs: nowMs };
+    this.shortage = shortage;
+  }
+}
+
 /** Time until which held units may be used, monotonic clock. */
 export interface SliceLease {
   endsMs: number;
@@ -72,11 +93,7 @@ export class Slice {
   #isNew = true;
   #isRecalled = false;
   readonly #rate = new UsageRate(idleMs);
-  readonly failedWait = new FailedWait();
-  /** Usage of all processes, as of the last move. */
-  #lastKnownUsage: { readonly usedUnits: number; readonly atMs: number } | null = null;
-  /** Shortage as of the last move; null when it granted all needs. */
-  shortage: SliceShortage | null = null;
+  readonly known = new KnownCounter();
 
   constructor(limit: Limit, lease: SliceLease) {
     this.limit = limit;
@@ -103,7 +120,7 @@ export class Slice {
 
   /** Null before the first move. */
   get lastKnownUsage(): KnownUsage | null {
-    const usage = this.#lastKnownUsage;
+    const { usage } = this.known;
     if (usage === null) return null;
     const usedUnits = usage.usedUnits + this.#spent + (this.#move?.spent ?? 0);
     return { usedUnits, reservedUnits: this.#reserved, atMs: usage.atMs };
@@ -142,7 +159,7 @@ export class Slice {
     this.#isRecalled = true;
   }
 
-  /** Whether the slice can be dropped. */
+  /** Whether the slice can be dropped when it begins no move. */
   isUnused(nowMs: number): boolean {
     const isQuiet = this.#units === 0 && this.#reserved === 0 && this.#spent === 0;
     return isQuiet && this.#move === null && this.needs.size === 0 && this.#rate.isIdle(nowMs);
@@ -156,10 +173,12 @@ export class Slice {
     const isAnswer = this.#isRecalled && this.#units > 0;
     const want = this.#isRecalled ? 0 : targetUnits(this.limit, this.#rate, nowMs);
     const isIdle = this.#rate.isIdle(nowMs) || this.#isRecalled;
-    const contents = moveContents({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
+    const contents = moveContents({ free, spent }, this, { isDue, isAnswer, want, isIdle });
     if (contents === null) return null;
     const state = { isNew: this.#isNew, units: this.#units, spent, isAnswer };
-    const move = { counter: this.counter, ...state, ...contents, ...termsOf(this.limit) };
+    const refusedUnits = this.known.refusals.beginMove(this.limit);
+    const reported = { ...contents, refusedUnits };
+    const move = { counter: this.counter, ...state, ...reported, ...termsOf(this.limit) };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
     this.#move = move;
@@ -170,6 +189,7 @@ export class Slice {
   /** Applies the outcome of a move that was carried out. */
   endMove(outcome: MoveOutcome, nowMs: number): void {
     this.#move = null;
+    this.known.endMove(outcome, nowMs);
     if (outcome === null) {
       // The counter was deleted together with its usage.
       this.#spent = 0;
@@ -178,9 +198,6 @@ export class Slice {
     }
     this.#isNew = false;
     this.#units += outcome.granted;
-    if (outcome.granted > 0) this.failedWait.forget();
-    this.#lastKnownUsage = { usedUnits: outcome.usedUnits, atMs: nowMs };
-    this.shortage = outcome.shortage;
   }
 
   /** Reverts a move that was not carried out. */
@@ -188,6 +205,7 @@ export class Slice {
     this.#move = null;
     this.#units += move.spent + move.offered;
     this.#spent += move.spent;
+    this.known.refusals.undoMove();
   }
 
   /** Handles a lost lease: held units are already charged, usage beyond them is not. */
@@ -218,7 +236,7 @@ function targetUnits({ isHard, limitUnits }: Limit, rate: UsageRate, nowMs: numb
 /** Determines what a move offers and requests; null when there is nothing to report. */
 function moveContents(
   { free, spent }: Readonly<Record<'free' | 'spent', number>>,
-  needs: ReadonlySet<UnitsNeed>,
+  { needs, known: { refusals } }: Pick<Slice, 'needs' | 'known'>,
   {
     want,
     isIdle,
@@ -232,6 +250,6 @@ function moveContents(
   const offered = isIdle || free < 0 ? free : surplus;
   const isRequesting = want > 0 && free < want / 2;
   const isReporting = isDue ? spent !== 0 || offered !== 0 : offered > 0;
-  if (!isRequesting && !isReporting && !isAnswer) return null;
+  if (!isRequesting && !isReporting && !isAnswer && !refusals.hasNew) return null;
   return { offered, needs: [], want: Math.max(0, want - (free - offered)) };
 }

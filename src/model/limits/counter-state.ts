@@ -11,16 +11,32 @@ export interface CounterState {
   readonly usedUnits: bigint;
   /** The threshold reported by the last threshold alert; null when none was sent. */
   readonly thresholdAlertUnits: bigint | null;
-  /** The usage reported by the last exhaustion alert; null when none was sent. */
+  /** The usage or limit reported by the last exhaustion alert; null when none was sent. */
   readonly exhaustedAlertUnits: bigint | null;
+  /** The smallest request that was refused; null for none. */
+  readonly refused: RefusedUnits | null;
 }
 
-/** Computed from the counter on every call, so it can never be out of date. */
+/** A request that a limit has refused although a fresh budget would have covered it. */
+export interface RefusedUnits {
+  /** Least units that the request needed. */
+  readonly units: bigint;
+  /** The limit that refused it. */
+  readonly limitUnits: bigint;
+}
+
+/**
+ * Whether the limit is used up, or leaves less than a request needed that it has refused. Computed from the counter on
+ * every call, so it can never be out of date. A raised limit is not exhausted until it is used up or refuses again.
+ */
 export function isExhausted(
-  { usedUnits }: Pick<CounterState, 'usedUnits'>,
+  { usedUnits, refused }: Pick<CounterState, 'usedUnits' | 'refused'>,
   terms: UsageTerms,
 ): boolean {
-  return usedUnits >= BigInt(terms.creditLimitUnits);
+  const limit = BigInt(terms.creditLimitUnits);
+  if (usedUnits >= limit) return true;
+  if (refused === null || refused.limitUnits < limit) return false;
+  return usedUnits + refused.units > limit;
 }
 
 /** False again once the limit is raised above the usage that the alert reported. */

@@ -62,8 +62,15 @@ export function hasLimits(stored: string | null): boolean {
 
 /** Key of a workspace's own counter under limits that apply to all workspaces. */
 export function accessValueKey(workspaceId: string): string {
-  return `workspace_id:${workspaceId}`;
+  return accessKeyPrefix + workspaceId;
 }
+
+/** Null for a key of another form. */
+export function workspaceOfAccessKey(valueKey: string): string | null {
+  return valueKey.startsWith(accessKeyPrefix) ? valueKey.slice(accessKeyPrefix.length) : null;
+}
+
+const accessKeyPrefix = 'workspace_id:';
 
 /** Rejects access rules on an integration that belongs to one workspace. */
 export function workspaceIntegrationFaults(body: {

@@ -39,6 +39,6 @@ export const mailVariables = {
   GATEWRIGHT_ALERT_EMAILS: optional(
     'Mail',
     forms.mailAddresses,
-    'Recipients of all alerts, in addition to the alert_emails of a key.',
+    'Recipients of all alerts, in addition to those of each budget.',
   ),
 };

@@ -1,6 +1,6 @@
 /** Table functions for workspace_members: the users of each workspace and their roles. */
 import { type Insertable, type Selectable, sql } from 'kysely';
-import type { WorkspaceRole } from '../../model/people/person.ts';
+import type { OrganisationRole, WorkspaceRole } from '../../model/people/person.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { unlessDuplicate } from '../rows/duplicate.ts';
@@ -37,6 +37,7 @@ export type MemberWithUser = StoredMember & {
 };
 
 const table = rows('workspace_members', { marks: peopleMarks, isVersioned: true });
+const users = rows('users');
 const byKey = table.keyedBy('organisation_id', 'workspace_id', 'user_id');
 
 export const { findForUpdate, delete: deleteOne } = byKey;
@@ -141,6 +142,31 @@ function toMemberWithUser({
   ...row
 }: Awaited<ReturnType<ReturnType<typeof withUser>['execute']>>[number]): MemberWithUser {
   return { ...row, user: { first_name, last_name, email, status, role: org_role } };
+}
+
+/**
+ * Addresses of the active people who answer for a workspace: its admins and managers, and the owners and admins of the
+ * organisation. Without a workspace only the latter.
+ */
+export async function listResponsibleEmails(
+  db: Db,
+  organisationId: string,
+  workspaceId: string | null,
+): Promise<string[]> {
+  const roles: OrganisationRole[] = ['owner', 'admin'];
+  const everywhere = await users.list(
+    db,
+    { organisation_id: organisationId, role: roles, status: 'active' },
+    { columns: ['email'], orderBy: ['email'] },
+  );
+  if (workspaceId === null) return everywhere.map(({ email }) => email);
+  const here = await membersOf(db, organisationId, workspaceId, {})
+    .select('u.email')
+    .where('m.role', 'in', ['admin', 'manager'])
+    .where('u.status', '=', 'active')
+    .orderBy('u.email')
+    .execute();
+  return [...new Set([...here, ...everywhere].map(({ email }) => email))];
 }
 
 /** Owners of the organisation count as administrators of every workspace of which they are members. */

@@ -33,6 +33,7 @@ export const { listByIntegration, list, listAllForOrganisation } =
 const table = rows('integration_workspaces', { marks: snapshotMarks });
 
 export const { insert } = table;
+export const findById = table.findBy('organisation_id', 'id');
 export const { update } = table.keyedBy('organisation_id', 'id');
 export const deleteById = table.deleteBy('organisation_id', 'id');
 

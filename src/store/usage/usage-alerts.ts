@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { UsageType } from '../../model/limits/limits.ts';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
-import { readDocument } from '../../model/wire/json-record.ts';
 import type { Db } from '../connection/db.ts';
 import { atMost, lessThan, not } from '../rows/predicate.ts';
 import { rows } from '../rows/rows.ts';
@@ -55,7 +54,6 @@ export type StoredUsageAlert = Omit<UsageAlertRow, 'subject_id'> & { readonly su
 export type AlertEnd = Pick<UsageAlertRow, 'due_at' | 'sent_at' | 'last_error'>;
 
 const table = rows('usage_alerts');
-const apiKeys = rows('api_keys');
 
 const labelLengthMax = 300;
 
@@ -102,14 +100,6 @@ export async function updateClaimed(
     UPDATE usage_alerts
     SET state = ${state}, due_at = ${dueAt}, sent_at = ${sentAt}, last_error = ${error}
     WHERE ${keyOf(alert)} AND state = 'waiting' AND attempts = ${alert.attempts}`.execute(tx);
-}
-
-/** Recipients set on the subject itself; only API keys have any. */
-export async function listRecipients(db: Db, alert: StoredUsageAlert): Promise<string[]> {
-  if (alert.subject_kind !== 'api_key') return [];
-  const { organisation_id, subject_id: id } = alert;
-  const row = await apiKeys.find(db, { organisation_id, id });
-  return readDocument<string[]>(row?.alert_emails ?? null) ?? [];
 }
 
 /** A deterministic text that identifies the alert. */

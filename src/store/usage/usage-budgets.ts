@@ -9,6 +9,7 @@ import { heldIdBytes, heldIds, type OwningWorkspace } from '../rows/workspace-co
 import {
   listByValues,
   listByWindows,
+  type UsageCounter,
   type UsageSubject,
   type UsageSubjectKind,
 } from './usage-counters.ts';
@@ -50,7 +51,9 @@ export interface BudgetState {
   readonly nextResetAt: number | null;
   readonly lastResetAt: number | null;
   readonly usedUnits: bigint;
+  /** Whether it is used up, or has refused a request that needs more than is left. */
   readonly isExhausted: boolean;
+  readonly isUsedUp: boolean;
 }
 
 const table = rows('usage_budgets');
@@ -98,8 +101,8 @@ export async function listStates(
   const counters = await listByWindows(db, organisationId, kind, starts);
   return new Map(
     budgets.map((row) => {
-      const usedUnits = counters.get(row.subject_id)?.usedUnits ?? 0n;
-      return [row.subject_id, stateOf(row, windows.get(row.subject_id)!, usedUnits)];
+      const counter = counters.get(row.subject_id);
+      return [row.subject_id, stateOf(row, windows.get(row.subject_id)!, counter)];
     }),
   );
 }
@@ -116,9 +119,7 @@ export async function listStatesByValue(
   const window = windowAt(row, now);
   const subject = { organisationId, kind, id, windowStart: window.startMs };
   const counters = await listByValues(db, subject, valueKeys);
-  return new Map(
-    valueKeys.map((key) => [key, stateOf(row, window, counters.get(key)?.usedUnits ?? 0n)]),
-  );
+  return new Map(valueKeys.map((key) => [key, stateOf(row, window, counters.get(key))]));
 }
 
 /** The window of a budget or policy at `now`, whether or not the job has recorded it. */
@@ -162,14 +163,16 @@ export async function deleteBySubject(tx: Db, subject: BudgetSubject): Promise<v
 function stateOf(
   row: StoredUsageBudget,
   window: ReturnType<typeof windowAt>,
-  usedUnits: bigint,
+  counter: UsageCounter | undefined,
 ): BudgetState {
+  const { usedUnits, refused } = counter ?? { usedUnits: 0n, refused: null };
   return {
     windowStart: window.startMs,
     nextResetAt: window.nextResetAtMs,
     lastResetAt: window.lastResetAtMs,
     usedUnits,
-    isExhausted: isExhausted({ usedUnits }, termsOf(row)),
+    isExhausted: isExhausted({ usedUnits, refused }, termsOf(row)),
+    isUsedUp: usedUnits >= BigInt(row.credit_limit_units),
   };
 }
 

@@ -53,6 +53,7 @@ export async function correct(
     needs: [],
     want: 0,
     isAnswer: false,
+    refusedUnits: null,
   }));
   if (moves.length > 0) {
     await usageSlices.exchange(tx, { organisationId, holder: noHolder }, moves, now);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Generated, type Selectable, sql } from 'kysely';
 import type { KindName } from '../../model/kinds/kinds.ts';
-import type { CounterState, UsageTerms } from '../../model/limits/counter-state.ts';
+import type { CounterState, RefusedUnits, UsageTerms } from '../../model/limits/counter-state.ts';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
@@ -50,6 +50,9 @@ interface UsageCounterRow {
   threshold_alert_units: number | string | null;
   exhausted_alert_units: number | string | null;
   last_reset_at: number | null;
+  /** The smallest request that the budget has refused in this window, and the limit at that time. */
+  refused_units: number | string | null;
+  refused_limit_units: number | string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -119,7 +122,7 @@ export async function listByValues(
 }
 
 export interface UsageCounterFilter {
-  /** Only counters that have (or have not) reached the limit. */
+  /** Only counters that are (or are not) exhausted, as `isExhausted` of model/limits/counter-state.ts. */
   readonly exhausted?: { readonly is: boolean; readonly terms: UsageTerms } | undefined;
   /** Part of the value key. */
   readonly search?: string | undefined;
@@ -142,7 +145,9 @@ export async function list(
   let query = table.matching(db, ofWindow(subject));
   if (exhausted !== undefined) {
     const limit = exhausted.terms.creditLimitUnits;
-    query = query.where('used_units', exhausted.is ? '>=' : '<', limit);
+    const isReached = sql`(used_units >= ${limit} OR (COALESCE(refused_limit_units, -1) >= ${limit}
+      AND used_units + COALESCE(refused_units, 0) > ${limit}))`;
+    query = query.where(exhausted.is ? sql<boolean>`${isReached}` : sql<boolean>`NOT ${isReached}`);
   }
   if (search !== undefined) query = query.where(sql<boolean>`LOCATE(${search}, value_key) > 0`);
   const stamp = sql<string>`concat('', floor(unix_timestamp() / 10))`;
@@ -170,6 +175,8 @@ export async function reset(
     used_units: 0,
     threshold_alert_units: null,
     exhausted_alert_units: null,
+    refused_units: null,
+    refused_limit_units: null,
     last_reset_at: now,
   });
   return updated > 0;
@@ -198,7 +205,17 @@ function toUsage(row: Selectable<UsageCounterRow>): UsageCounter {
     usedUnits: BigInt(row.used_units),
     thresholdAlertUnits: unitsOrNull(row.threshold_alert_units),
     exhaustedAlertUnits: unitsOrNull(row.exhausted_alert_units),
+    refused: refusedUnitsOf(row),
   };
+}
+
+/** Null when nothing was refused. */
+export function refusedUnitsOf({
+  refused_units: units,
+  refused_limit_units: limitUnits,
+}: Pick<UsageCounterRow, 'refused_units' | 'refused_limit_units'>): RefusedUnits | null {
+  if (units === null || limitUnits === null) return null;
+  return { units: BigInt(units), limitUnits: BigInt(limitUnits) };
 }
 
 function unitsOrNull(units: number | string | null): bigint | null {

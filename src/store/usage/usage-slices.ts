@@ -1,16 +1,21 @@
 /** Table functions for usage_slices: the parts of counters that processes hold, and their exchange. */
 import { type RawBuilder, sql } from 'kysely';
-import { isExhaustedAlertSent, isThresholdAlertSent } from '../../model/limits/counter-state.ts';
-import type { UsageType } from '../../model/limits/limits.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import { rows } from '../rows/rows.ts';
-import { type CounterRef, counterKeyText, counterTable } from './counter-place.ts';
+import { counterKeyText, counterTable } from './counter-place.ts';
+import {
+  applyMove,
+  type CountedMove,
+  type LockedCounter,
+  type MoveOutcome,
+  type SliceMove,
+} from './slice-moves.ts';
 import type { NewUsageAlert } from './usage-alerts.ts';
 import * as usageAlerts from './usage-alerts.ts';
 import type { CountedKind } from './usage-counters.ts';
 import type { Holder } from './usage-holders.ts';
-import { readShortage, type SliceShortage } from './wanted-slices.ts';
+import { readShortage } from './wanted-slices.ts';
 
 interface UsageSliceRow {
   organisation_id: string;
@@ -33,48 +38,6 @@ declare module '../connection/db.ts' {
 }
 
 const table = rows('usage_slices');
-
-/** Units that a waiting request needs, and the minimum that suffices. */
-export interface UnitsNeed {
-  readonly units: number;
-  readonly unitsMin: number;
-}
-
-/** A holder's usage of a counter, with the units that it returns and requests. */
-export interface SliceMove {
-  readonly counter: CounterRef;
-  /** Whether the holder has no slice of this counter, which then may not exist. */
-  readonly isNew: boolean;
-  /** In the holder's slice now. */
-  readonly units: number;
-  /** Used since the last move; negative when refunds exceed the usage. */
-  readonly spent: number;
-  /** Returned for redistribution; negative for usage beyond the slice. */
-  readonly offered: number;
-  /** Needs of waiting requests in order of arrival. */
-  readonly needs: readonly UnitsNeed[];
-  /** Additional units, so that the next exchange is later. */
-  readonly want: number;
-  /** Whether it returns all idle units because another process runs short. */
-  readonly isAnswer: boolean;
-  readonly limitUnits: number;
-  /** Null without an alert threshold. */
-  readonly alertThresholdUnits: number | null;
-  readonly type: UsageType;
-  /** Display name of the limit. */
-  readonly label: string;
-}
-
-/** Outcome of a move; null when the counter was deleted, and its slices with it. */
-export type MoveOutcome = {
-  /** Units that the holder can use after the move. */
-  readonly granted: number;
-  /** Totals of the counter after the move. */
-  readonly usedUnits: number;
-  readonly reservedUnits: number;
-  /** Set when the grant does not cover all waiting requests. */
-  readonly shortage: SliceShortage | null;
-} | null;
 
 /**
  * Carries out moves of one holder, whose lease was renewed in this transaction. Counters are locked
@@ -110,84 +73,6 @@ export async function exchange(
   return moves.map((move) => outcomes.get(move)!);
 }
 
-interface CounterState {
-  readonly subject_kind: CountedKind;
-  readonly subject_id: Buffer;
-  readonly window_start: number;
-  readonly id: Buffer;
-  readonly used_units: number;
-  readonly reserved_units: number;
-  readonly threshold_alert_units: number | null;
-  readonly exhausted_alert_units: number | null;
-}
-
-interface CountedMove {
-  readonly move: SliceMove;
-  readonly outcome: Omit<NonNullable<MoveOutcome>, 'shortage'>;
-  readonly alerts: { readonly threshold: number | null; readonly exhausted: number | null };
-  /** The counter before the move. */
-  readonly state: CounterState;
-  /** Whether other holders must return their idle units. */
-  readonly isShort: boolean;
-}
-
-/** Computes one move on the locked counter. */
-function applyMove(move: SliceMove, state: CounterState): CountedMove {
-  const { spent, offered, needs, want, limitUnits } = move;
-  const usedUnits = Math.max(0, state.used_units + spent);
-  const left = Math.max(0, state.reserved_units - spent - offered);
-  const { granted, isShort } = grantOf(limitUnits - usedUnits - left, needs, want);
-  const outcome = { granted, usedUnits, reservedUnits: left + granted };
-  return { move, state, outcome, alerts: alertsOf(move, state, usedUnits), isShort };
-}
-
-/**
- * Distributes the free units to waiting requests in order: all that each needs, else the remainder if it
- * covers the minimum, else nothing. Additional units are at most a quarter of the remainder, so that the
- * last units do not lie idle with one holder.
- */
-function grantOf(
-  free: number,
-  needs: readonly UnitsNeed[],
-  want: number,
-): { readonly granted: number; readonly isShort: boolean } {
-  let left = Math.max(0, free);
-  let isShort = false;
-  for (const { units, unitsMin } of needs) {
-    if (left >= units) left -= units;
-    else {
-      isShort = true;
-      if (left >= unitsMin) left = 0;
-    }
-  }
-  left -= Math.min(want, Math.floor(left / 4));
-  return { granted: Math.max(0, free) - left, isShort };
-}
-
-function alertsOf(
-  { limitUnits, alertThresholdUnits, counter }: SliceMove,
-  state: CounterState,
-  usedUnits: number,
-): CountedMove['alerts'] {
-  const before = {
-    usedUnits: BigInt(usedUnits),
-    thresholdAlertUnits: bigintOrNull(state.threshold_alert_units),
-    exhaustedAlertUnits: bigintOrNull(state.exhausted_alert_units),
-  };
-  const terms = { creditLimitUnits: limitUnits, alertThresholdUnits };
-  if (counter.isRate) return { threshold: null, exhausted: null };
-  const isOver = alertThresholdUnits !== null && usedUnits >= alertThresholdUnits;
-  const isUsedUp = usedUnits >= limitUnits && limitUnits > 0;
-  return {
-    threshold: isOver && !isThresholdAlertSent(before, terms) ? alertThresholdUnits : null,
-    exhausted: isUsedUp && !isExhaustedAlertSent(before, terms) ? usedUnits : null,
-  };
-}
-
-function bigintOrNull(units: number | null): bigint | null {
-  return units === null ? null : BigInt(units);
-}
-
 /** Inserts missing counters with exclusive locks. `INSERT IGNORE` takes shared locks, which would deadlock in the update. */
 async function insertMissing(
   tx: Db,
@@ -209,20 +94,28 @@ async function insertMissing(
     VALUES ${sql.join(rows)} ON DUPLICATE KEY UPDATE value_key = value_key`.execute(tx);
 }
 
+/** Columns of counters of budgets that counters of rate limits lack. */
+const budgetColumns = [
+  'threshold_alert_units',
+  'exhausted_alert_units',
+  'refused_units',
+  'refused_limit_units',
+];
+
 async function lockCounters(
   tx: Db,
   organisationId: string,
   isRate: boolean,
   moves: readonly SliceMove[],
-): Promise<Map<string, CounterState>> {
+): Promise<Map<string, LockedCounter>> {
   const places = moves.map(
     ({ counter: { subjectKind, subjectId, windowStart, id } }) =>
       sql`(${subjectKind}, ${subjectId}, ${windowStart}, ${id})`,
   );
-  const alerts = isRate
-    ? sql`NULL AS threshold_alert_units, NULL AS exhausted_alert_units`
-    : sql`threshold_alert_units, exhausted_alert_units`;
-  const { rows } = await sql<{ [K in keyof CounterState]: CounterState[K] | string }>`
+  const alerts = sql.raw(
+    budgetColumns.map((column) => (isRate ? `NULL AS ${column}` : column)).join(', '),
+  );
+  const { rows } = await sql<{ [K in keyof LockedCounter]: LockedCounter[K] | string }>`
     SELECT subject_kind, subject_id, window_start, id, used_units, reserved_units, ${alerts}
     FROM ${counterTable(isRate)}
     WHERE organisation_id = ${organisationId}
@@ -231,11 +124,13 @@ async function lockCounters(
   return new Map(
     rows.map((row) => {
       const state = {
-        ...(row as CounterState),
+        ...(row as LockedCounter),
         used_units: Number(row.used_units),
         reserved_units: Number(row.reserved_units),
         threshold_alert_units: numberOrNull(row.threshold_alert_units),
         exhausted_alert_units: numberOrNull(row.exhausted_alert_units),
+        refused_units: numberOrNull(row.refused_units),
+        refused_limit_units: numberOrNull(row.refused_limit_units),
       };
       const {
         subject_kind: subjectKind,
@@ -265,13 +160,13 @@ async function writeCounters(
     const rest = isRate
       ? sql`, ${endsAt}`
       : sql`, ${alerts.threshold ?? state.threshold_alert_units},
-          ${alerts.exhausted ?? state.exhausted_alert_units}`;
+          ${alerts.exhausted ?? state.exhausted_alert_units},
+          ${outcome.refused?.units ?? null}, ${outcome.refused?.limitUnits ?? null}`;
     return sql`(${organisationId}, ${subjectKind}, ${subjectId}, ${windowStart}, ${id}, ${valueKey},
       ${outcome.usedUnits}, ${outcome.reservedUnits}, ${isShort ? serverNowMs : null}${rest})`;
   });
-  const alerted = ['threshold_alert_units', 'exhausted_alert_units'];
-  const more = isRate ? ['ends_at'] : alerted;
-  const columns = ['used_units', 'reserved_units', 'wanted_at', ...(isRate ? [] : alerted)];
+  const more = isRate ? ['ends_at'] : budgetColumns;
+  const columns = ['used_units', 'reserved_units', 'wanted_at', ...(isRate ? [] : budgetColumns)];
   const key = 'organisation_id, subject_kind, subject_id, window_start, id, value_key';
   await sql`
     INSERT INTO ${counterTable(isRate)}

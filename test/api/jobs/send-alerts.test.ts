@@ -175,7 +175,7 @@ it('retries a rejected mail later under the same Message-ID', async () => {
   );
   expect(ids[0]).toBeDefined();
   expect(ids[1]).toBe(ids[0]);
-  expect(received[0]!.text).toContain('has used up its limit');
+  expect(received[0]!.text).toContain('has reached its limit');
 });
 
 it('gives up after a day of rejections, and reports that in the run', async () => {

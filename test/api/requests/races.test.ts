@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/model/wire/ids.ts';
 import { checkConsistency } from '../../../src/store/consistency.ts';
 import type { CounterRef } from '../../../src/store/usage/counter-place.ts';
-import { exchange, type SliceMove } from '../../../src/store/usage/usage-slices.ts';
+import type { SliceMove } from '../../../src/store/usage/slice-moves.ts';
+import { exchange } from '../../../src/store/usage/usage-slices.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const rounds = 20;
@@ -32,6 +33,7 @@ function firstMove(counter: CounterRef): SliceMove {
     offered: 0,
     want: 0,
     isAnswer: false,
+    refusedUnits: null,
     needs: [{ units: 10, unitsMin: 10 }],
     limitUnits: 1_000,
     alertThresholdUnits: null,

@@ -12,6 +12,7 @@ const usage = (fields: Partial<CounterState> = {}): CounterState => ({
   usedUnits: 12n,
   thresholdAlertUnits: 5n,
   exhaustedAlertUnits: 12n,
+  refused: null,
   ...fields,
 });
 const terms = (creditLimitUnits: number, alertThresholdUnits: number | null = 5) => ({
@@ -22,12 +23,24 @@ const terms = (creditLimitUnits: number, alertThresholdUnits: number | null = 5)
 it('exhausts a budget exactly when its usage reaches its limit, beyond 2^53 too', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }), fc.nat(2 ** 31), (used, limit) => {
-      expect(isExhausted({ usedUnits: used }, terms(limit))).toBe(used >= BigInt(limit));
+      expect(isExhausted({ usedUnits: used, refused: null }, terms(limit))).toBe(
+        used >= BigInt(limit),
+      );
     }),
   );
   const limit = 2 ** 53 - 1;
-  expect(isExhausted({ usedUnits: BigInt(limit) }, terms(limit))).toBe(true);
-  expect(isExhausted({ usedUnits: BigInt(limit) - 1n }, terms(limit))).toBe(false);
+  expect(isExhausted({ usedUnits: BigInt(limit), refused: null }, terms(limit))).toBe(true);
+  expect(isExhausted({ usedUnits: BigInt(limit) - 1n, refused: null }, terms(limit))).toBe(false);
+});
+
+it.each([
+  ['leaves less than a refused request needs', 91n, 100n, 100, true],
+  ['leaves enough for the refused request again', 90n, 100n, 100, false],
+  ['was raised since, whatever is left', 91n, 100n, 101, false],
+  ['was lowered since', 85n, 100n, 94, true],
+])('knows whether a limit is exhausted that %s', (_, usedUnits, limitUnits, limit, is) => {
+  const refused = { units: 10n, limitUnits };
+  expect(isExhausted({ usedUnits, refused }, terms(limit))).toBe(is);
 });
 
 describe('alerts', () => {
