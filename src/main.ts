@@ -13,7 +13,7 @@ const nodeMajorMin = 24;
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 const cliArguments = process.argv.slice(2);
-if (cliArguments[0] === '--version' || cliArguments[0] === '-v') {
+if (['--version', '-v', '-V', 'version'].includes(cliArguments[0] ?? '')) {
   process.stdout.write(`gatewright ${packageVersion()}\n`);
 } else if (Number.parseInt(process.versions.node, 10) < nodeMajorMin) {
   process.stderr.write(`gatewright needs Node ${nodeMajorMin}; this is ${process.version}\n`);

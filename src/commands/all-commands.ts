@@ -58,6 +58,16 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./changes/rollback.ts')).rollback,
   ),
   commandEntry(
+    'get [kind] [name]',
+    'List the resources of the server, or print them as manifests',
+    async () => (await import('./status/get.ts')).get,
+  ),
+  commandEntry(
+    'describe [kind] [name]',
+    'Show one resource of the server: owner, source, users, all fields',
+    async () => (await import('./status/describe.ts')).describe,
+  ),
+  commandEntry(
     'logs',
     'Show logged model requests: caller, target, status, time, tokens and cost',
     async () => (await import('./status/logs.ts')).logs,

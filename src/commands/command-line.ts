@@ -28,9 +28,10 @@ export async function runCommandLine(
   words: readonly string[],
   processIo: ProcessIo,
 ): Promise<Ending | 'interrupted'> {
-  const io = openIo(processIo);
+  const { rest, mayColor } = takeColorOption(words);
+  const io = openIo(processIo, mayColor);
   try {
-    return await dispatch(words, io);
+    return await dispatch(rest, io);
   } catch (error) {
     const isInterrupted = io.signal.aborted && isCausedByAbort(error, io.signal);
     if (error instanceof Failure) {
@@ -43,10 +44,23 @@ export async function runCommandLine(
   }
 }
 
+const colorOptions = ['--no-color', '--no-colour'];
+
+/** All commands take this option; after `--` it is a plain word. */
+function takeColorOption(words: readonly string[]): {
+  readonly rest: readonly string[];
+  readonly mayColor: boolean;
+} {
+  const separator = words.indexOf('--');
+  const end = separator === -1 ? words.length : separator;
+  const rest = words.filter((word, at) => at >= end || !colorOptions.includes(word));
+  return { rest, mayColor: rest.length === words.length };
+}
+
 /** Commands write only through these outputs. NO_COLOR follows no-color.org. */
-function openIo(processIo: ProcessIo): CommandIo {
+function openIo(processIo: ProcessIo, isColorWanted: boolean): CommandIo {
   const { signal, cwd, onStarted = async () => {} } = processIo;
-  const mayColor = (): boolean => (environmentIn(cwd)('NO_COLOR') ?? '') === '';
+  const mayColor = (): boolean => isColorWanted && (environmentIn(cwd)('NO_COLOR') ?? '') === '';
   return {
     get stdin() {
       return processIo.stdin;

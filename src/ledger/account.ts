@@ -82,7 +82,7 @@ export class Reservations {
       const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
       if (isOver(charge, unitsMin, nowMs)) {
         slice.known.refusals.note(limit, unitsMin);
-        throw new LimitReached(limit);
+        throw new LimitReached(limit, slice.lastKnownUsage, unitsMin);
       }
       if (slice.freeAt(nowMs) >= boundUnits(limit, bound, outputTokens)) continue;
       lacking ??= { ...charge, unitsMin };

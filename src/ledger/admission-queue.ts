@@ -87,7 +87,7 @@ class Waiter {
       if (isLate) {
         slice.known.failedWait.note(unitsMin, nowMs);
         slice.known.refusals.note(limit, unitsMin);
-        throw new LimitReached(limit);
+        throw new LimitReached(limit, slice.lastKnownUsage, unitsMin);
       }
       this.#shortage = result;
       this.#addNeeds();

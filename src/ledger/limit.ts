@@ -75,14 +75,26 @@ export function usageAtPrice(price: Price | null, usage: TokenUsage): Usage {
   return { ...usage, costUnits: price === null ? 0 : costUnits(price, usage) };
 }
 
+/** Units of a limit that are used, and those that running requests of this process have reserved. */
+export interface LimitUsage {
+  readonly usedUnits: number;
+  readonly reservedUnits: number;
+}
+
 /** A limit rejects the request. */
 export class LimitReached extends Error {
   override name = 'LimitReached';
   readonly limit: Limit;
+  /** Usage as known when the request was rejected; null when nothing is known yet. */
+  readonly usage: LimitUsage | null;
+  /** The least that the request needs. */
+  readonly unitsMin: number;
 
-  constructor(limit: Limit) {
+  constructor(limit: Limit, usage: LimitUsage | null, unitsMin: number) {
     super(`${limit.label} has reached its limit`);
     this.limit = limit;
+    this.usage = usage;
+    this.unitsMin = unitsMin;
   }
 }
 

@@ -2,7 +2,7 @@
 import type { CounterRef } from '../store/usage/counter-place.ts';
 import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/slice-moves.ts';
 import type { SliceShortage } from '../store/usage/wanted-slices.ts';
-import { counterRefOf, type Limit } from './limit.ts';
+import { counterRefOf, type Limit, type LimitUsage } from './limit.ts';
 import { Refusals } from './refusals.ts';
 import { UsageRate } from './usage-rate.ts';
 
@@ -42,11 +42,7 @@ class FailedWait {
 }
 
 /** Known usage of a counter. */
-interface KnownUsage {
-  /** Usage of all processes. */
-  readonly usedUnits: number;
-  /** Reservations of running requests of this process. */
-  readonly reservedUnits: number;
+interface KnownUsage extends LimitUsage {
   /** Time of the values, monotonic clock. */
   readonly atMs: number;
 }

@@ -544,6 +544,7 @@ describe('the conventions of the code', () => {
       'commands/manifests/render.ts',
       'commands/server/bootstrap.ts',
       'commands/settings.ts',
+      'commands/status/get.ts',
     ]);
   });
 

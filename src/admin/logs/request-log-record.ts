@@ -18,11 +18,13 @@ import { countsByProtocol, errorsByProtocol } from './analytics/sums-figures.ts'
 export function requestLogToRecord(
   row: RequestLogRow,
   feedback: readonly TraceFeedback[],
+  names: Pick<RequestLogRecord, 'api_key_name' | 'workspace_slug'>,
 ): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
   const { earlier_attempts: attempts } = row;
   return {
     ...rest,
+    ...names,
     id: idFromBytes(id),
     object: 'log',
     created_at: formatTimestamp(ended_at - row.duration_ms),

@@ -23,6 +23,7 @@ import { parseTimeRange, rangeQuery } from './analytics/time-range.ts';
 import { cursorOf, parseCursor } from './cursor.ts';
 import { requestLogToRecord } from './request-log-record.ts';
 import { feedbackOf } from './row-feedback.ts';
+import { findRowNames } from './row-names.ts';
 
 const daysMax = 31;
 const pageSizeDefault = 50;
@@ -101,9 +102,10 @@ async function list(
   const page = rows.slice(0, page_size);
   const last = rows.length > page_size ? page.at(-1) : undefined;
   const feedbackOfRow = await feedbackOf(db, page);
+  const namesOfRow = await findRowNames(db, page);
   return {
     object: 'list' as const,
-    data: page.map((row) => requestLogToRecord(row, feedbackOfRow(row))),
+    data: page.map((row) => requestLogToRecord(row, feedbackOfRow(row), namesOfRow(row))),
     next_cursor: last === undefined ? null : cursorOf(last.ended_at, last.id),
   };
 }
@@ -124,7 +126,8 @@ async function get({ database }: AdminDeps, { caller, params, query }: ItemReque
     throw new ApiError('notFound');
   }
   const feedbackOfRow = await feedbackOf(db, [row]);
-  return requestLogToRecord(row, feedbackOfRow(row));
+  const namesOfRow = await findRowNames(db, [row]);
+  return requestLogToRecord(row, feedbackOfRow(row), namesOfRow(row));
 }
 
 function statusesOf(status: string | undefined): [number, number] {

@@ -190,11 +190,8 @@ function accessSpec({
   global_workspace_access: stored,
 }: StoredIntegration): Record<string, unknown> | null {
   if (stored === null) return null;
-  const { usage_limits: usageLimits = null, ...rest } = readAccess(stored);
-  return omitNulls({
-    ...rest,
-    usage_limits: usageLimits?.map((limits) => omitNulls(limits)) ?? null,
-  });
+  const { usage_limits: usageLimits, ...rest } = readAccess(stored);
+  return omitNulls({ ...rest, usage_limits: budgetSpec(usageLimits) });
 }
 
 function grantSpec(row: StoredIntegrationWorkspace): Record<string, unknown> {
@@ -202,9 +199,15 @@ function grantSpec(row: StoredIntegrationWorkspace): Record<string, unknown> {
   return omitNulls({
     id: row.workspace_id,
     enabled: row.enabled !== 0,
-    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => omitNulls(limits)),
+    usage_limits: budgetSpec(usageLimits),
     rate_limits: readDocument(row.rate_limits),
   });
+}
+
+/** Manifests contain a budget alone, not in a list. */
+function budgetSpec(limits: WorkspaceGrant['usage_limits']): object | null {
+  const [budget] = limits ?? [];
+  return budget === undefined ? null : omitNulls(budget);
 }
 
 /** The stored configurations with sealed secrets. */

@@ -127,14 +127,14 @@ export function workspaceToRecord(
 export function workspaceToSpec(row: StoredWorkspace): Record<string, unknown> {
   const defaults = readDocument<WorkspaceDefaults>(row.defaults) ?? {};
   const { metadata = null, allow_config_override = null } = defaults;
-  const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits);
+  const [budget] = readDocument<WorkspaceUsageLimits>(row.usage_limits) ?? [];
   return omitNulls({
     name: row.name,
     description: row.description,
     icon: row.icon,
     scope_name: row.scope_name,
     defaults: orNull(omitNulls({ metadata, allow_config_override })),
-    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => omitNulls(limits)),
+    usage_limits: budget === undefined ? null : omitNulls(budget),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
     settings: orNull(settingsOf(row)),
     security_settings: readDocument<SecuritySettings>(row.security_settings),

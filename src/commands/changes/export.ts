@@ -1,7 +1,5 @@
 /** Defines the `export` command, which writes the resources of the server as manifests. */
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { Failure } from '../../failure.ts';
+import { join, resolve } from 'node:path';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { type Export, exportManifests } from '../../sync/export/export.ts';
 import { unknownLines } from '../../sync/report/left-alone.ts';
@@ -14,6 +12,7 @@ import {
   scopeOf,
   serverOptions,
 } from '../sources/manifest-options.ts';
+import { writeTree } from './export-tree.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;
@@ -61,22 +60,14 @@ export const exportCommand: Command<ExportCommandOptions> = {
   },
 };
 
-/** Does not overwrite existing files. */
 async function writeFiles(folder: string, { files }: Export, io: CommandIo): Promise<void> {
-  for (const { path, text, resources } of files) {
-    const file = join(folder, path);
-    try {
-      await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, text, { flag: 'wx' });
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      const reason =
-        code === 'EEXIST' ? 'it exists already; export into an empty folder' : `(${code})`;
-      throw new Failure('invalidInput', `cannot write ${file}: ${reason}`, {
-        cause: error,
-      });
-    }
-    io.stdout.write(`${file}  ${resources} ${resources === 1 ? 'document' : 'documents'}\n`);
+  if (files.length === 0) {
+    io.stdout.write('nothing to export\n');
+    return;
   }
-  if (files.length === 0) io.stdout.write('nothing to export\n');
+  await writeTree(folder, files);
+  for (const { path, resources } of files) {
+    const count = `${resources} ${resources === 1 ? 'document' : 'documents'}`;
+    io.stdout.write(`${join(folder, path)}  ${count}\n`);
+  }
 }

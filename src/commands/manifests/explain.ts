@@ -61,7 +61,7 @@ function textOf(kind: KindName, explanation: Explanation): string {
     ['type', type],
     ...(bounds === null ? [] : [['bounds', bounds]]),
     ...(explanation.default === null ? [] : [['default', JSON.stringify(explanation.default)]]),
-    ...(change === null ? [] : [['required', explanation.required ? 'yes' : 'no']]),
+    ...(change === null ? [] : [['required', requirementOf(explanation)]]),
     ...(change === null ? [] : [['change', change]]),
     ...(explanation.clearedByNull ? [['null', 'clears it']] : []),
     ...(explanation.secret
@@ -72,11 +72,12 @@ function textOf(kind: KindName, explanation: Explanation): string {
   const exampleText = isKind
     ? newManifest(kind, { name: undefined, workspace: undefined, alone: true })
     : dump({ [field.split('.').at(-1)!]: example }, { lineWidth: 100, noRefs: true });
-  const rows = fields.map(({ name, type: fieldType, required, meaning: says }) => [
-    `  ${name}${required ? ' *' : ''}`,
-    shortened(fieldType),
-    says,
+  const rows = fields.map((one) => [
+    `  ${one.name}${one.required ? ' *' : ''}${one.alternatives.length > 0 ? ' |' : ''}`,
+    shortened(one.type),
+    one.meaning,
   ]);
+  const groups = new Set(fields.flatMap(({ alternatives }) => alternativesText(alternatives)));
   return [
     `${field}\n  ${meaning}\n`,
     ...(isKind ? [] : [formatTable(facts.map(([name, fact]) => [`  ${name}`, fact!]))]),
@@ -84,7 +85,18 @@ function textOf(kind: KindName, explanation: Explanation): string {
     ...(rows.length === 0
       ? []
       : [`fields${isKind ? ' of spec' : ''} (* is required)\n${formatTable(rows)}`]),
+    ...[...groups].map((text) => `| ${text}\n`),
   ].join('\n');
+}
+
+function requirementOf({ required, alternatives }: Explanation): string {
+  const [text] = alternativesText(alternatives);
+  return text ?? (required ? 'yes' : 'no');
+}
+
+/** Nothing without alternatives. */
+function alternativesText(alternatives: readonly string[]): string[] {
+  return alternatives.length === 0 ? [] : [`exactly one of ${alternatives.join(', ')}`];
 }
 
 const typeColumnsMax = 48;

@@ -2,7 +2,7 @@
 import { kindNames } from '../../model/kinds/kinds.ts';
 import type { CheckedSource } from '../../sync/desired/desired.ts';
 import { leftAloneLines } from '../../sync/report/left-alone.ts';
-import type { SourceFault, SourceFiles } from '../../sync/source/source-files.ts';
+import { fileFault, type SourceFault, type SourceFiles } from '../../sync/source/source-files.ts';
 import type { Command } from '../shared/command.ts';
 import {
   environmentOption,
@@ -47,12 +47,20 @@ export const validate: Command<ValidateOptions> = {
   run: async ({ paths, workspace, env, output }, io) => {
     const files = await readOffline(paths, env, io);
     const scope = workspace.length === 0 ? null : new Set(workspace);
-    const checked = await checkOffline(files, io.cwd, scope);
+    const checked = withEmptyFault(await checkOffline(files, io.cwd, scope), paths);
     if (checked.faults.length === 0) requireDeclared(workspace, checked);
     io.stdout.write(writers[output](checked, files));
     return checked.faults.length === 0 ? 'success' : 'invalidInput';
   },
 };
+
+/** An empty source is a fault: the path is probably mistyped, and a CI job would check nothing. */
+function withEmptyFault(checked: CheckedSource, paths: readonly string[]): CheckedSource {
+  if (!checked.isEmpty || checked.faults.length > 0) return checked;
+  const place = paths.length === 0 ? '.' : paths.join(', ');
+  const fix = 'name a folder or file with manifests; their names end in .yaml, .yml or .json';
+  return { ...checked, faults: [fileFault(place, 'no-manifests', 'declares nothing', fix)] };
+}
 
 const writers: Readonly<Record<Format, (checked: CheckedSource, files: SourceFiles) => string>> = {
   text: ({ faults, kinds, leftAlone, warnings }, { files }) => {

@@ -3,6 +3,7 @@ import yargs, { type Argv, type Options } from 'yargs';
 import type { Ending } from '../../failure.ts';
 import type { CommandEntry, CommandIo, LoadedCommand } from '../shared/command.ts';
 import { isWord, type Option, refused } from '../shared/option.ts';
+import { overviewText } from './overview.ts';
 import { explainParseError, type LineContext, unknownCommand } from './parse-errors.ts';
 
 /** Result of parsing: a command to run, or text to print, such as help. */
@@ -24,6 +25,7 @@ export async function parseCommandLine(
   words: readonly string[],
   commands: ReadonlyMap<string, CommandEntry>,
 ): Promise<ParsedLine> {
+  if (isOverviewRequest(words)) return { kind: 'text', text: overviewText(commands) };
   const args = escapeDashes(helpWordsToOption(words, commands));
   const loaded = await loadMentioned(args, commands);
   const context: LineContext = { commands: [...commands.keys()], current: null, wordCount: 0 };
@@ -75,14 +77,19 @@ async function run(parser: Argv, args: string[]): Promise<ParsedLine> {
   return { kind: 'text', text: `${output}\n` };
 }
 
-/** `help plan` as `plan --help`, which yargs understands; no words at all ask for help as well. */
+const helpWords: readonly (string | undefined)[] = ['help', '--help', '-h'];
+
+function isOverviewRequest([verb, ...others]: readonly string[]): boolean {
+  return verb === undefined || (helpWords.includes(verb) && others.length === 0);
+}
+
+/** `help plan` and `--help plan` as `plan --help`, which yargs understands. */
 function helpWordsToOption(
   words: readonly string[],
   commands: ReadonlyMap<string, CommandEntry>,
 ): readonly string[] {
   const [verb, name] = words;
-  if (verb === undefined) return ['--help'];
-  if (verb !== 'help' || name === undefined) return words;
+  if (!helpWords.includes(verb) || name === undefined) return words;
   if (!commands.has(name)) throw unknownCommand(name, [...commands.keys()]);
   return [name, '--help'];
 }
@@ -142,15 +149,7 @@ function createParser(words: readonly string[], context: LineContext): Argv {
       context.wordCount = (parser.parsed || undefined)?.argv._.length ?? 0;
       throw explainParseError(message ?? error.message, context, words);
     })
-    .usage('gatewright <command>: control plane and GitOps operator for an AI gateway')
-    .epilogue(
-      [
-        '`gatewright help <command>` shows options and examples; --version shows the version.',
-        'Settings come from the environment and from .env; `gatewright settings` lists them.',
-        'Exit codes: 0 success, 1 unexpected error, 2 changes present, 3 partly failed, 4 refused by a',
-        'guard, 5 invalid input, 6 unreachable, 7 try again, 8 plan is stale; 130 Ctrl-C, 143 SIGTERM.',
-      ].join('\n'),
-    );
+    .usage('gatewright <command>: control plane and GitOps operator for an AI gateway');
   return parser;
 }
 

@@ -72,9 +72,22 @@ function unknownOption(
     .filter(([, option]) => !isWord(option))
     .map(([option]) => `--${option}`)
     .filter((option) => !words.some((word) => word === option || word.startsWith(`${option}=`)));
-  const suggestion = didYouMean(spelling, [...candidates, ...others]);
+  const suggestion = habitHint(name, options) ?? didYouMean(spelling, [...candidates, ...others]);
   const hint = suggestion === undefined ? '' : `: ${suggestion}`;
   return `unknown option ${quoted(spelling)}${hint}`;
+}
+
+/** The counterpart of an option that people know from kubectl, Terraform and others. */
+function habitHint(name: string, options: OptionsByName): string | undefined {
+  const takesPaths = options.paths?.form === 'words';
+  if (takesPaths && ['f', 'file', 'filename', 'k', 'R', 'recursive'].includes(name)) {
+    return 'files and folders are plain words, and folders include those below them';
+  }
+  if (takesPaths && name === 'dry-run') return '`gatewright plan` shows changes and makes none';
+  if (['n', 'namespace', 'A'].includes(name) && options.workspace !== undefined) {
+    return 'a workspace is selected with --workspace';
+  }
+  return undefined;
 }
 
 function missingValue(message: string, options: OptionsByName): string | undefined {

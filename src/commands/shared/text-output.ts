@@ -1,9 +1,10 @@
 /** Writes the output of commands to streams and makes all of it safe for terminals. */
 import type { Writable } from 'node:stream';
 import { forTerminal, printable } from '../../terminal-text.ts';
+import { PipeReaders } from './pipe-readers.ts';
 
-/** A stream; `isTTY` is true for a terminal. */
-export type TextStream = Writable & { readonly isTTY?: boolean };
+/** A stream; `isTTY` is true for a terminal, and `fd` is its descriptor. */
+export type TextStream = Writable & { readonly isTTY?: boolean; readonly fd?: number };
 
 /** Parts are combined to writes of this length. */
 const writeLength = 64 * 1024;
@@ -71,6 +72,11 @@ export class TextOutput {
   /** Writes text for programs unchanged. */
   writeExact(text: string): void {
     this.#open().write(text);
+  }
+
+  /** The readers of this output, for a command that waits without writing. */
+  openReaders(): PipeReaders {
+    return new PipeReaders(this.#open().fd);
   }
 
   get writableLength(): number {

@@ -5,6 +5,7 @@ import { RequestLogPage, type RequestLogRecord } from '../../model/logs/request-
 import type { AdminClient } from '../../sync/server/client.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { outputForm, switchOption, textOption, wholeNumberOption } from '../shared/option.ts';
+import type { PipeReaders } from '../shared/pipe-readers.ts';
 import { formatTable } from '../shared/table.ts';
 import { openClient, type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
 import { refusalAsFailure } from './suspend.ts';
@@ -55,9 +56,11 @@ export const logs: Command<LogsOptions> = {
   },
   run: async (options, io) => {
     await using client = openClient({ ...options, owner: undefined }, io);
+    // Opened first: a reader such as `head` may exit after the first rows.
+    const readers = options.follow ? io.stdout.openReaders() : null;
     const latest = await read(client, options, io, null);
     show(latest, options, io, true);
-    if (options.follow) await follow(client, options, io, latest);
+    if (readers !== null) await follow(client, options, io, latest, readers);
     return 'success';
   },
 };
@@ -72,12 +75,13 @@ async function follow(
   options: LogsOptions,
   io: CommandIo,
   latest: readonly RequestLogRecord[],
+  readers: PipeReaders,
 ): Promise<void> {
   const printed = new Map(latest.map((one) => [one.id, Date.parse(one.ended_at)]));
   // Uses only the server's time, independent of the local clock.
   let newest = Math.max(0, ...printed.values());
   let reported = '';
-  while (!io.signal.aborted) {
+  while (!io.signal.aborted && !readers.haveExited()) {
     await delay(followMs, undefined, { signal: io.signal }).catch(() => undefined);
     try {
       const found = await read(client, options, io, newest - lateMs);
@@ -130,7 +134,19 @@ function parsed(body: unknown): RequestLogPage {
   throw new Failure('unreachable', message, { cause: page.error });
 }
 
-const headings = ['ENDED', 'STATUS', 'MS', 'PROVIDER', 'MODEL', 'TOKENS', 'COST', 'TRACE'];
+const headings = [
+  'ENDED',
+  'STATUS',
+  'ERROR',
+  'WORKSPACE',
+  'KEY',
+  'MS',
+  'PROVIDER',
+  'MODEL',
+  'TOKENS',
+  'COST',
+  'TRACE',
+];
 const wideHeadings = [
   'ANSWERED BY',
   'FIRST MS',
@@ -139,9 +155,7 @@ const wideHeadings = [
   'RETRIES',
   'TARGET',
   'EARLIER',
-  'ERROR',
-  'API KEY',
-  'WORKSPACE',
+  'KEY ID',
 ];
 
 function show(
@@ -172,6 +186,9 @@ function cells(one: RequestLogRecord): string[] {
   return [
     one.ended_at,
     String(one.status),
+    one.error_code ?? none,
+    one.workspace_slug ?? one.workspace_id ?? none,
+    one.api_key_name ?? one.api_key_id ?? none,
     String(one.duration_ms),
     one.provider ?? none,
     model,
@@ -190,9 +207,7 @@ function wideCells(one: RequestLogRecord): string[] {
     String(one.retries),
     one.target_path ?? none,
     earlier(one),
-    one.error_code ?? none,
     one.api_key_id ?? none,
-    one.workspace_id ?? none,
   ];
 }
 

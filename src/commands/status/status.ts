@@ -49,7 +49,8 @@ async function showChanges(
   io: CommandIo,
 ): Promise<void> {
   let printed: string | undefined;
-  while (!io.signal.aborted) {
+  const readers = io.stdout.openReaders();
+  while (!io.signal.aborted && !readers.haveExited()) {
     try {
       const owners = await look(client, options, io);
       const state = comparableState(owners);

@@ -107,7 +107,7 @@ async function callOnce(
   caller.onLeave(() => {
     lingering = linger(call, lingerMs);
   });
-  const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
+  const stopClock = timeoutMs === null ? noClock : startClock(call, target, timeoutMs);
   try {
     await call.responseStarted;
     await waitForTurn();
@@ -126,7 +126,7 @@ async function callOnce(
     };
   } catch (thrown) {
     stopClock();
-    const error = errorOf(thrown);
+    const error = errorOf(thrown, target);
     return {
       kind: 'failed',
       target,
@@ -149,25 +149,36 @@ function begin(target: ResolvedTarget, origins: Origins, trace: RequestTrace | n
   if (trace === null) return new Call(dispatcher, target.call);
   const span = trace.begin(target);
   return new Call(dispatcher, trace.withTraceHeaders(span, target.call), (status, error) =>
-    span.end(status, error && errorTypeOf(error)),
+    span.end(status, error && errorTypeOf(error, target)),
   );
 }
 
-function errorTypeOf(error: Error): string {
-  return error instanceof CallCut ? 'cancelled' : errorOf(error).code;
+function errorTypeOf(error: Error, target: CalledProvider): string {
+  return error instanceof CallCut ? 'cancelled' : errorOf(error, target).code;
 }
 
-function startClock(call: Call, timeoutMs: number): () => void {
-  const timer = setTimeout(() => call.cut(timeoutError(timeoutMs)), timeoutMs);
+function startClock(call: Call, target: CalledProvider, timeoutMs: number): () => void {
+  const timer = setTimeout(() => call.cut(timeoutError(target, timeoutMs)), timeoutMs);
   return () => clearTimeout(timer);
 }
 
-function timeoutError(timeoutMs: number): GatewayError {
-  return new GatewayError('request_timeout', `The provider took longer than ${timeoutMs} ms`);
+function timeoutError(target: CalledProvider, timeoutMs: number): GatewayError {
+  const message = `${providerText(target)} took longer than ${timeoutMs} ms`;
+  return new GatewayError('request_timeout', message);
+}
+
+/** The provider of a call, for messages. */
+type CalledProvider = Pick<ResolvedTarget, 'provider'> & {
+  readonly call: Pick<ResolvedTarget['call'], 'origin'>;
+};
+
+/** `The provider @team-openai at api.openai.com` */
+function providerText({ provider, call }: CalledProvider): string {
+  return `The provider ${provider} at ${new URL(call.origin).host}`;
 }
 
 /** Describes a failed call. Network error texts are dropped because they may contain what was sent. */
-export function errorOf(thrown: unknown): GatewayError {
+export function errorOf(thrown: unknown, target: CalledProvider): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   const cause = { cause: thrown };
   if (thrown instanceof AddressRefused) {
@@ -179,7 +190,7 @@ export function errorOf(thrown: unknown): GatewayError {
     );
   }
   const { code = 'no answer' } = thrown as NodeJS.ErrnoException;
-  const message = `The provider cannot be reached (${code})`;
+  const message = `${providerText(target)} cannot be reached (${code})`;
   return new GatewayError('upstream_unreachable', message, null, cause);
 }
 

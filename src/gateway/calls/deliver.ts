@@ -135,7 +135,7 @@ async function relayLive(
   outcome.stopClock();
   draft.metered = meter.finish(end);
   if (end.kind !== 'broken') return;
-  const error = errorOf(end.error);
+  const error = errorOf(end.error, outcome.target);
   if (!end.isStarted) throw error;
   draft.error = error;
 }

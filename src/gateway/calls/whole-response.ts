@@ -1,5 +1,6 @@
 /** Reads a provider's response completely, translates it to the caller's format and meters it. */
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
 import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -39,7 +40,10 @@ export async function readWholeResponse(
   outcome.stopClock();
   const isRead = end.kind === 'left' && end.isRead && outlivesCaller;
   if (end.kind !== 'whole' && !isRead) {
-    const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller disconnected'));
+    const error = errorOf(
+      end.kind === 'broken' ? end.error : new Error('the caller disconnected'),
+      outcome.target,
+    );
     return failedOutcome(outcome, error, meter.finish(end));
   }
   const isStream = meter.events !== null;
@@ -50,7 +54,7 @@ export async function readWholeResponse(
     const { headers, body } = decodeResponse(call.headers, received);
     return { headers, body, metered, cost };
   }
-  const body = translated(() => translator.whole(call, received));
+  const body = translated(outcome.target, () => translator.whole(call, received));
   if (body instanceof GatewayError) return failedOutcome(outcome, body, metered);
   calls.cache(call, body);
   const headers = {
@@ -65,10 +69,10 @@ export function isFailure(read: ReadResponse | FailedOutcome): read is FailedOut
   return 'kind' in read;
 }
 
-function translated(translate: () => Buffer): Buffer | GatewayError {
+function translated(target: ResolvedTarget, translate: () => Buffer): Buffer | GatewayError {
   try {
     return translate();
   } catch (thrown) {
-    return errorOf(thrown);
+    return errorOf(thrown, target);
   }
 }

@@ -16,6 +16,7 @@ import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
+import { limitMessage } from './limit-message.ts';
 import { meteredEndpointOf, unmetered } from './metered-endpoint.ts';
 
 /** An admitted call and what it was granted. */
@@ -93,8 +94,8 @@ function requireBound(endpoint: string, params: ResolvedTarget['params']): void 
 function refusalOf(thrown: unknown, now: number): unknown {
   const cause = { cause: thrown };
   if (thrown instanceof LimitReached) {
-    const { isRate, endsAt, label, type } = thrown.limit;
-    const message = `${capital(label)} has reached its limit of ${type}`;
+    const { isRate, endsAt } = thrown.limit;
+    const message = limitMessage(thrown);
     if (!isRate) return new GatewayError('usage_limit_exceeded', message, null, cause);
     const retryAfterMs = endsAt === null ? null : Math.max(1, endsAt - now);
     return new GatewayError('rate_limit_exceeded', message, null, { ...cause, retryAfterMs });

@@ -133,7 +133,7 @@ async function itemOf(
   const item = `${path}/${encodeURIComponent(row.object_id)}${query}`;
   const call = new Call(services.origins.at(target.call.origin), { ...target.call, path: item });
   await call.responseStarted.catch((thrown: unknown) => {
-    throw errorOf(thrown);
+    throw errorOf(thrown, target);
   });
   const { body, end } = await readWhole(call, { caller, lingerMs: 0, events: null, onBytes: null });
   if (call.status === 404) {

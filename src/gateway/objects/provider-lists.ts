@@ -134,14 +134,14 @@ interface ListResponse {
 
 async function answerOf(
   { origins }: ListServices,
-  { call: request }: ResolvedTarget,
+  target: ResolvedTarget,
   signal: AbortSignal,
 ): Promise<ListResponse> {
-  const call = new Call(origins.at(request.origin), request);
+  const call = new Call(origins.at(target.call.origin), target.call);
   const caller = new Caller(new SignalReceiver(signal));
   caller.onLeave(() => call.cut(new GatewayError('request_timeout', 'The list took too long')));
   await call.responseStarted.catch((thrown: unknown) => {
-    throw errorOf(thrown);
+    throw errorOf(thrown, target);
   });
   const { body, end } = await readWhole(call, { caller, lingerMs: 0, events: null });
   const isWhole = end.kind === 'whole';

@@ -125,7 +125,8 @@ export async function deliverRecordedStream(
     response.destroy();
     throw thrown;
   });
-  if (end.kind === 'broken' && !hasLeft && !recorder.isUnwanted) draft.error = errorOf(end.error);
+  if (end.kind === 'broken' && !hasLeft && !recorder.isUnwanted)
+    draft.error = errorOf(end.error, outcome.target);
   const isWhole = end.kind === 'whole' && !recorder.isUnwanted;
   receiver.end(
     trailer === null ? last : Buffer.concat([last, trailer]),

@@ -121,8 +121,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['scope_name'],
     merged: ['defaults', 'settings', 'security_settings'],
     ...collection('/admin/v2/workspaces'),
-    makeSpecSchema: async () =>
-      (await import('../workspaces/workspace.ts')).WorkspaceCreate.strict(),
+    makeSpecSchema: async () => (await import('../workspaces/workspace.ts')).makeWorkspaceSpec(),
   },
 
   Guardrail: {
@@ -265,8 +264,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['slug', 'ai_provider_id', 'workspace_id'],
     sets: ['workspaces'],
     ...collection('/admin/v2/integrations'),
-    makeSpecSchema: async () =>
-      (await import('../providers/integration.ts')).IntegrationCreate.strict(),
+    makeSpecSchema: async () => (await import('../providers/integration.ts')).makeIntegrationSpec(),
   },
 
   Provider: {

@@ -22,27 +22,38 @@ const terms = z.strictObject({
   ...scheduleFields,
 });
 
-/** Budget of a workspace: whole amounts, in a list of at most one. */
-export const WorkspaceUsageLimits = z.array(terms.superRefine(checkLimitRules)).max(1);
+/** Budget of a workspace: whole amounts. */
+export const WorkspaceBudget = terms.superRefine(checkLimitRules);
+
+/** Responses contain a budget in a list of at most one. */
+export const WorkspaceUsageLimits = z.array(WorkspaceBudget).max(1);
 export type WorkspaceUsageLimits = z.infer<typeof WorkspaceUsageLimits>;
 
 /**
  * Budget of a workspace for one integration. Clients send thresholds above its limit because they
  * treat them as percentages. Such a threshold is stored and never reached.
  */
-export const GrantUsageLimits = z
-  .array(
-    terms
-      .extend({
-        alert_threshold: described(
-          terms.shape.alert_threshold.clone(),
-          'Whole amount at which an alert is sent; never sent if it is above credit_limit.',
-          { examples: [800] },
-        ),
-      })
-      .superRefine((grant, ctx) => checkLimitRules({ ...grant, alert_threshold: null }, ctx)),
-  )
-  .max(1);
+export const GrantBudget = terms
+  .extend({
+    alert_threshold: described(
+      terms.shape.alert_threshold.clone(),
+      'Whole amount at which an alert is sent; never sent if it is above credit_limit.',
+      { examples: [800] },
+    ),
+  })
+  .superRefine((grant, ctx) => checkLimitRules({ ...grant, alert_threshold: null }, ctx));
+
+export const GrantUsageLimits = z.array(GrantBudget).max(1);
+
+/** Requests may contain a budget alone, as for keys and providers, or in the list that responses contain. */
+export const WorkspaceUsageLimitsInput = z.union([
+  WorkspaceUsageLimits,
+  WorkspaceBudget.transform((budget) => [budget]),
+]);
+export const GrantUsageLimitsInput = z.union([
+  GrantUsageLimits,
+  GrantBudget.transform((budget) => [budget]),
+]);
 
 /** Rate limits of a workspace: a list of at most one. */
 export const WorkspaceRateLimits = z.array(RateLimit).max(1);

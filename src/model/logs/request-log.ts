@@ -56,7 +56,11 @@ export const RequestLogRecord = z.object({
   created_at: ResponseTimestamp,
   ended_at: ResponseTimestamp,
   workspace_id: z.string().nullable(),
+  /** Null for an archived or unknown workspace. */
+  workspace_slug: z.string().nullable(),
   api_key_id: z.string().nullable(),
+  /** Null for a deleted key, and for a token. */
+  api_key_name: z.string().nullable(),
   config_id: z.string().nullable(),
   prompt_slug: z.string().nullable(),
   endpoint: z.string(),

@@ -1,6 +1,10 @@
 /** Defines which workspaces may use an integration, and their limits for it. */
 import { z } from 'zod';
-import { GrantUsageLimits, WorkspaceRateLimits } from '../limits/workspace-limits.ts';
+import {
+  GrantBudget,
+  GrantUsageLimitsInput,
+  WorkspaceRateLimits,
+} from '../limits/workspace-limits.ts';
 import { described } from '../wire/described.ts';
 import { type Fault, faultAt } from '../wire/fault.ts';
 import { readDocument } from '../wire/json-record.ts';
@@ -10,18 +14,22 @@ export const GlobalWorkspaceAccess = z.strictObject({
   enabled: described(z.boolean(), 'Whether workspaces without an entry of their own may use it.'),
 });
 
+const budgetMeaning = 'Budget of each workspace without one of its own, counted per workspace.';
+
 /** Like {@link GlobalWorkspaceAccess}, for integrations of model providers, with limits per workspace. */
 export const IntegrationAccess = GlobalWorkspaceAccess.extend({
-  usage_limits: described(
-    GrantUsageLimits.nullable().optional(),
-    'Budget of each workspace without one of its own, counted per workspace: a list of at most one.',
-  ),
+  usage_limits: described(GrantUsageLimitsInput.nullable().optional(), budgetMeaning),
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
     'Rate limits of each workspace without its own: a list of at most one.',
   ),
 });
 export type IntegrationAccess = z.infer<typeof IntegrationAccess>;
+
+/** {@link IntegrationAccess} in manifests. */
+export const DeclaredAccess = IntegrationAccess.extend({
+  usage_limits: described(GrantBudget.nullable().optional(), budgetMeaning),
+});
 
 /** Parses the stored access of workspaces; absent means enabled. */
 export function readAccess(stored: string | null): IntegrationAccess {

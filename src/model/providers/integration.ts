@@ -1,6 +1,10 @@
 /** Defines the bodies that create and update integrations, which are accounts at model providers. */
 import { z } from 'zod';
-import { GrantUsageLimits, WorkspaceRateLimits } from '../limits/workspace-limits.ts';
+import {
+  GrantBudget,
+  GrantUsageLimitsInput,
+  WorkspaceRateLimits,
+} from '../limits/workspace-limits.ts';
 import { SecretMappings } from '../secrets/secret-mapping.ts';
 import { Capabilities } from '../services/capabilities.ts';
 import { described } from '../wire/described.ts';
@@ -13,7 +17,7 @@ import {
   WorkspaceReference,
 } from '../wire/resource-fields.ts';
 import { OptionalSlug, Slug } from '../wire/slug.ts';
-import { IntegrationAccess } from './integration-access.ts';
+import { DeclaredAccess, IntegrationAccess } from './integration-access.ts';
 
 export const modelsMax = 1000;
 const workspacesMax = 1000;
@@ -151,14 +155,14 @@ export const ModelSetting = z.strictObject({
 });
 export type ModelSetting = z.infer<typeof ModelSetting>;
 
+const budgetMeaning =
+  'Budget of the workspace for this integration; defaults to that of global_workspace_access.';
+
 /** Access of one workspace to an integration of the organisation. */
 export const WorkspaceGrant = z.strictObject({
   id: described(z.string().min(1).max(255), 'Workspace by UUID or slug.'),
   enabled: described(z.boolean(), 'Whether the workspace may use the integration.'),
-  usage_limits: described(
-    GrantUsageLimits.nullable().optional(),
-    'Budget of the workspace for this integration: a list of at most one; defaults to that of global_workspace_access.',
-  ),
+  usage_limits: described(GrantUsageLimitsInput.nullable().optional(), budgetMeaning),
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
     'Rate limits of the workspace for this integration: a list of at most one; default to those of global_workspace_access.',
@@ -169,6 +173,11 @@ export type WorkspaceGrant = z.infer<typeof WorkspaceGrant>;
 export const Models = z.array(ModelSetting).max(modelsMax);
 export const WorkspaceGrants = z.array(WorkspaceGrant).max(workspacesMax);
 const Key = z.string().min(1).max(65_536);
+
+const accessMeaning =
+  'Access and limits of the workspaces that are not listed; for an integration of the organisation.';
+const grantsMeaning =
+  'Access and limits of single workspaces; for an integration of the organisation.';
 
 /** Fields shared by create and update. */
 const fields = {
@@ -203,14 +212,8 @@ const fields = {
     Models.optional(),
     'Settings of single models; allow_all_models applies to all others.',
   ),
-  global_workspace_access: described(
-    IntegrationAccess.nullable().optional(),
-    'Access and limits of the workspaces that are not listed; for an integration of the organisation.',
-  ),
-  workspaces: described(
-    WorkspaceGrants.optional(),
-    'Access and limits of single workspaces; for an integration of the organisation.',
-  ),
+  global_workspace_access: described(IntegrationAccess.nullable().optional(), accessMeaning),
+  workspaces: described(WorkspaceGrants.optional(), grantsMeaning),
 };
 
 /** Body of POST /integrations; `ai_provider_id` is a slug or an id of model/services/ai-providers.ts. */
@@ -224,6 +227,17 @@ export const IntegrationCreate = z.object({
   ...fields,
 });
 export type IntegrationCreate = z.infer<typeof IntegrationCreate>;
+
+/** Creates the schema of manifests, where a budget has the same form in all kinds. */
+export function makeIntegrationSpec() {
+  const DeclaredGrant = WorkspaceGrant.extend({
+    usage_limits: described(GrantBudget.nullable().optional(), budgetMeaning),
+  });
+  return IntegrationCreate.strict().extend({
+    global_workspace_access: described(DeclaredAccess.nullable().optional(), accessMeaning),
+    workspaces: described(z.array(DeclaredGrant).max(workspacesMax).optional(), grantsMeaning),
+  });
+}
 
 /** Body of PUT /integrations/{id}: an absent field is unchanged, null clears it, lists are replaced as a whole. */
 export const IntegrationUpdate = z.object({ name: ResourceName.optional(), ...fields });

@@ -1,6 +1,10 @@
 /** Defines the bodies that create, update and delete workspaces. */
 import { z } from 'zod';
-import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../limits/workspace-limits.ts';
+import {
+  WorkspaceBudget,
+  WorkspaceRateLimits,
+  WorkspaceUsageLimitsInput,
+} from '../limits/workspace-limits.ts';
 import { ExportSettings } from '../logs/log-export.ts';
 import { Scopes } from '../people/scope-list.ts';
 import { described } from '../wire/described.ts';
@@ -52,6 +56,8 @@ export const WorkspaceSettings = z.strictObject({
 });
 export type WorkspaceSettings = z.infer<typeof WorkspaceSettings>;
 
+const budgetMeaning = 'Budget of all keys of the workspace together.';
+
 const sharedFields = {
   description: described(freeText(4096).nullable().optional(), 'Purpose of the workspace.'),
   icon: described(
@@ -61,10 +67,7 @@ const sharedFields = {
       examples: ['🚀'],
     },
   ),
-  usage_limits: described(
-    WorkspaceUsageLimits.nullable().optional(),
-    'Budget of all keys of the workspace together; a list of at most one.',
-  ),
+  usage_limits: described(WorkspaceUsageLimitsInput.nullable().optional(), budgetMeaning),
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
     'Rate limit of all keys of the workspace together; a list of at most one.',
@@ -93,6 +96,13 @@ export const WorkspaceCreate = z.object({
   ...sharedFields,
 });
 export type WorkspaceCreate = z.infer<typeof WorkspaceCreate>;
+
+/** Creates the schema of manifests, where a budget has the same form in all kinds. */
+export function makeWorkspaceSpec() {
+  return WorkspaceCreate.strict().extend({
+    usage_limits: described(WorkspaceBudget.nullable().optional(), budgetMeaning),
+  });
+}
 
 /** Body of PUT /admin/workspaces/{id}: an absent field is unchanged, null clears it; `defaults` are merged by key. */
 export const WorkspaceUpdate = z.object({

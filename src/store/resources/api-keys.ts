@@ -74,7 +74,7 @@ export function personOf({
 const table = resourceTable('api_keys', { hasSlug: false });
 const hashes = rows('api_key_hashes');
 
-export const { findById, findByIdForUpdate, listAllForOrganisation, update } = table;
+export const { findById, findByIdForUpdate, listAllForOrganisation, listByIds, update } = table;
 
 /** Includes its values, its budget and its counters. */
 export const contents = contentsOf('ApiKey', 'api_keys', (at) => [

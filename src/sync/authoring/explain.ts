@@ -18,6 +18,8 @@ export interface Explanation {
   readonly bounds: string | null;
   readonly default: unknown;
   readonly required: boolean;
+  /** Fields of which exactly one is given, including this one; empty without alternatives. */
+  readonly alternatives: readonly string[];
   /** The effect of a changed value, and of null, on the resource. */
   readonly change: 'in place' | 'replaces the resource' | null;
   readonly clearedByNull: boolean;
@@ -31,6 +33,7 @@ interface ExplainedField {
   readonly name: string;
   readonly type: string;
   readonly required: boolean;
+  readonly alternatives: readonly string[];
   readonly meaning: string;
 }
 
@@ -42,7 +45,7 @@ export async function explain(kind: KindName, path: readonly string[]): Promise<
   const spec = specOf(root);
   const properties = { ...(root.properties as Record<string, JsonSchema>), spec };
   let at: JsonSchema = { ...root, properties };
-  let isRequired = true;
+  let presence: Presence = { isRequired: true, alternatives: [] };
   const keys: string[] = [];
   const [first] = path;
   const wanted = first === undefined || Object.hasOwn(properties, first) ? path : ['spec', ...path];
@@ -52,10 +55,10 @@ export async function explain(kind: KindName, path: readonly string[]): Promise<
     const below = found ?? reader.anyKey(at, word);
     if (below === undefined) throw unknownField([kind, ...keys], word, fields);
     keys.push(below.name);
-    isRequired = below.isRequired;
+    presence = below;
     at = below.schema;
   }
-  return explanationOf(kind, keys, at, reader, isRequired);
+  return explanationOf(kind, keys, at, reader, presence);
 }
 
 /** Returns the spec schema of a present resource, behind the conditions for others. */
@@ -69,7 +72,7 @@ function explanationOf(
   keys: readonly string[],
   schema: JsonSchema,
   reader: SchemaReader,
-  isRequired: boolean,
+  { isRequired, alternatives }: Presence,
 ): Explanation {
   const { immutable, secrets, references } = kinds[kind];
   const [top, ...below] = keys;
@@ -86,14 +89,16 @@ function explanationOf(
     bounds: boundsOf(schema),
     default: schema.default ?? null,
     required: isRequired,
+    alternatives,
     change: inSpec ? (isFixed ? 'replaces the resource' : 'in place') : null,
     clearedByNull: inSpec && takesNull(schema),
     secret: inSpec && secrets.some((pattern) => matchesPattern(pattern, wire)),
     example: keys.length === 0 ? null : exampleOf(schema, reader.resolve),
-    fields: fields.map(({ name, schema: field, isRequired: required }) => ({
+    fields: fields.map(({ name, schema: field, ...given }) => ({
       name,
       type: typeText(field, reader.resolve),
-      required,
+      required: given.isRequired,
+      alternatives: given.alternatives,
       meaning: String(field.description ?? ''),
     })),
   };
@@ -110,10 +115,15 @@ function unknownField(
   return new Failure('invalidInput', `${above.join('.')} has no field "${oneLine(word)}": ${hint}`);
 }
 
-interface FoundField {
+/** Whether a field must be given; if it is one of several, exactly one of these must. */
+interface Presence {
+  readonly isRequired: boolean;
+  readonly alternatives: readonly string[];
+}
+
+interface FoundField extends Presence {
   readonly name: string;
   readonly schema: JsonSchema;
-  readonly isRequired: boolean;
 }
 
 /** Finds the fields of a map through alternatives, lists and references. */
@@ -134,14 +144,16 @@ class SchemaReader {
     const found = new Map<string, FoundField>();
     for (const map of this.#mapsIn(schema)) {
       const required = (map.required ?? []) as readonly string[];
-      const oneOf = ((map.allOf ?? []) as readonly JsonSchema[]).flatMap(({ anyOf }) =>
-        ((anyOf ?? []) as readonly JsonSchema[]).flatMap((one) => one.required as string[]),
-      );
       const properties = (map.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+      const isUsual = (name: string): boolean => properties[name]?.doNotSuggest !== true;
+      const groups = groupsOf(map).map((names) => names.filter(isUsual));
       for (const [name, field] of Object.entries(properties)) {
-        if (field.doNotSuggest === true || found.has(name)) continue;
-        const isRequired = required.includes(name) || oneOf.includes(name);
-        found.set(name, { name, schema: field, isRequired });
+        if (!isUsual(name) || found.has(name)) continue;
+        const group = groups.find((names) => names.includes(name)) ?? [];
+        const isAlternative = group.length > 1;
+        const isRequired = required.includes(name) || group.length === 1;
+        const alternatives = isAlternative ? group : [];
+        found.set(name, { name, schema: field, isRequired, alternatives });
       }
     }
     return [...found.values()];
@@ -158,7 +170,7 @@ class SchemaReader {
       const hidden = Object.hasOwn(own, word) ? own[word] : undefined;
       const others = typeof additionalProperties === 'object' ? additionalProperties : null;
       const found = hidden ?? (others as JsonSchema | null);
-      if (found !== null) return { name: word, schema: found, isRequired: false };
+      if (found !== null) return { name: word, schema: found, isRequired: false, alternatives: [] };
     }
     return undefined;
   }
@@ -172,4 +184,14 @@ class SchemaReader {
     const isMap = schema.properties !== undefined || schema.additionalProperties !== undefined;
     return isMap ? [schema, ...inside] : inside;
   }
+}
+
+/** Sets of keys of which one is required: spellings of one field, or alternatives. */
+function groupsOf({ allOf, oneOf }: JsonSchema): string[][] {
+  const namesIn = (alternatives: unknown): string[] =>
+    ((alternatives ?? []) as readonly JsonSchema[]).flatMap(
+      ({ required }) => (required ?? []) as string[],
+    );
+  const spelled = ((allOf ?? []) as readonly JsonSchema[]).map(({ anyOf }) => namesIn(anyOf));
+  return [...spelled, namesIn(oneOf)];
 }

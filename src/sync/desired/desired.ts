@@ -61,6 +61,8 @@ export interface CheckedSource {
   readonly faults: readonly SourceFault[];
   /** The kind of each resource in the scope whose spec has no fault. */
   readonly kinds: readonly KindName[];
+  /** Whether the source declares nothing at all, in any scope. */
+  readonly isEmpty: boolean;
   /** Workspaces of these resources; null stands for the organisation. */
   readonly workspaces: ReadonlySet<string | null>;
   readonly leftAlone: LeftAlone;
@@ -139,6 +141,7 @@ export async function checkSource(
     kinds: declarations
       .filter(({ identity }) => isInScope(identity, scope))
       .map(({ identity }) => identity.kind),
+    isEmpty: declarations.length + reader.externals.length === 0,
     workspaces: new Set(declarations.map(({ identity }) => owningWorkspace(identity))),
     leftAlone: reader.leftAlone,
     warnings: reader.warnings,

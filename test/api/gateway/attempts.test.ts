@@ -171,7 +171,17 @@ it('charges both calls of a target that is retried after a lost response, and ne
     retry: { attempts: 1, on_status_codes: [502] },
   };
   const answer = await inference.chat(key, { config, params: { max_tokens: maxTokens } });
-  expect(answer).toMatchObject({ status: 502, body: { error: { code: 'upstream_unreachable' } } });
+  expect(answer).toMatchObject({
+    status: 502,
+    body: {
+      error: {
+        code: 'upstream_unreachable',
+        message: expect.stringMatching(
+          /^The provider mock-upstream at 127\.0\.0\.1:\d+ cannot be reached \(\w+\)$/,
+        ),
+      },
+    },
+  });
   const [one, other] = inference.upstream.reached.slice(first).map(({ body }) => body.length);
   const units = [one! + maxTokens, other! + maxTokens];
   await eventually(async () =>

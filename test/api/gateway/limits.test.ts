@@ -277,7 +277,9 @@ describe('a rate-limit policy', () => {
     const refused = answers.find(({ status }) => status === 429)!;
     expect(refused.body.error).toMatchObject({
       code: 'rate_limit_exceeded',
-      message: 'Rate-limit policy teams has reached its limit of requests',
+      message: expect.stringMatching(
+        /^Rate-limit policy teams has reached its limit of 2 requests in a week: 2 used; it resets at 20\d\d-\d\d-\d\dT00:00:00\.000Z$/,
+      ),
     });
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect((await asTeam(key, 'b')).status).toBe(200);

@@ -24,6 +24,18 @@ async function read(id: string, query = ''): Promise<Record<string, unknown>> {
 }
 
 describe('status 200', () => {
+  it('takes a budget in a list or alone, and returns it in a list', async () => {
+    const budget = { type: 'cost', credit_limit: 500 };
+    const made = await make({ usage_limits: budget });
+    expect((await read(made.id)).usage_limits).toEqual([budget]);
+    const body = { usage_limits: { ...budget, credit_limit: 0 } };
+    const refused = await server.request('PUT', `${base}/${made.id}`, { body });
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { error: { param: 'usage_limits.credit_limit' } },
+    });
+  });
+
   it('creates a workspace with the same record by id and by slug on every mount', async () => {
     const made = await make({
       description: 'For support',

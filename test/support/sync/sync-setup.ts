@@ -125,7 +125,7 @@ kind: Workspace
 metadata: {name: support}
 spec:
   description: Customer support
-  usageLimits: [{creditLimit: 1000, alertThreshold: 800, periodicReset: monthly}]
+  usageLimits: {creditLimit: 1000, alertThreshold: 800, periodicReset: monthly}
   rateLimits: [{type: requests, unit: rpm, value: 600}]
   defaults: {metadata: {team: cx}}
 ---

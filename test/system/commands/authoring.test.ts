@@ -97,6 +97,7 @@ describe('explain', () => {
         bounds: '1 to 8589934592',
         default: null,
         required: true,
+        alternatives: [],
         change: 'in place',
         clearedByNull: false,
         secret: false,

@@ -11,9 +11,11 @@ import { describe, expect, it } from 'vitest';
 import { commands } from '../../../src/commands/all-commands.ts';
 import { runCommandLine } from '../../../src/commands/command-line.ts';
 import { parseCommandLine } from '../../../src/commands/parsing/command-parser.ts';
+import { commandGroups } from '../../../src/commands/parsing/overview.ts';
 import { exitCodes } from '../../../src/commands/shared/exit-codes.ts';
 import { describeSetting, type SettingName } from '../../../src/settings/variables/variables.ts';
 import { spawnTestProcess } from '../../support/server/test-process.ts';
+import { support } from '../../support/sync/manifests.ts';
 import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -49,8 +51,20 @@ describe('help', () => {
     const requested = await runCli(['--help'], null);
     expect(bare).toEqual(requested);
     expect(bare).toMatchObject({ exitCode: exitCodes.success, stderr: '' });
-    for (const name of names)
-      expect(bare.stdout).toMatch(new RegExp(`^  gatewright ${name}\\b.*  \\w`, 'm'));
+    for (const name of names) expect(bare.stdout).toMatch(new RegExp(`^  ${name}\\b.*  \\w`, 'm'));
+  });
+
+  it('lists every command in one group', () => {
+    const grouped = Object.values(commandGroups).flat();
+    expect(grouped.toSorted()).toEqual(names.toSorted());
+  });
+
+  it.each([
+    ['--help', 'plan'],
+    ['-h', 'plan'],
+    ['plan', '-h'],
+  ])('is found by %s %s', async (...words) => {
+    expect(await runInside(words)).toEqual(await runInside(['help', 'plan']));
   });
 
   it.each(names)('lists options and worked examples for %s', async (name) => {
@@ -123,8 +137,11 @@ describe('positional words', () => {
   });
 
   it('may be a lone dash, for standard input', async () => {
-    const { exitCode, stdout } = await runCli(['validate', '-'], null, inFolder);
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('0 resources in 1 file')]);
+    const { exitCode, stdout } = await runCli(['validate', '-'], null, {
+      ...inFolder,
+      input: support,
+    });
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('1 resource in 1 file')]);
   });
 });
 
@@ -137,6 +154,11 @@ describe('a typing mistake', () => {
     [['up', '--prot', '1'], 'unknown option "--prot": did you mean "--port"?'],
     [['plan', '--__proto__=x'], 'unknown option "--___proto___" '],
     [['plan', '-q'], 'unknown option "-q" '],
+    [['apply', '-f', 'a.yaml'], 'unknown option "-f": files and folders are plain words'],
+    [['apply', '--dry-run'], 'unknown option "--dry-run": `gatewright plan` shows changes'],
+    [['plan', '-n', 'support'], 'unknown option "-n": a workspace is selected with --workspace'],
+    [['get', 'Confg'], '<kind> takes a kind, not "Confg"; did you mean "Config"?'],
+    [['describe', 'Config'], 'which resource? gatewright describe KIND NAME'],
     [['plan', '--home', 'a', '--hom', 'b'], 'unknown option "--hom" (see gatewright help plan)'],
     [['up', 'stray'], '"stray" is one word too many'],
     [['jobs', 'run', 'x', 'y'], '"y" is one word too many'],
@@ -214,8 +236,10 @@ describe('the process', () => {
       'src/package-root.ts',
     ]);
     const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
-    const output = execFileSync(process.execPath, [main, '--version']).toString();
-    expect(output).toBe(`gatewright ${version}\n`);
+    for (const word of ['--version', '-v', '-V', 'version']) {
+      const output = execFileSync(process.execPath, [main, word]).toString();
+      expect([word, output]).toEqual([word, `gatewright ${version}\n`]);
+    }
   });
 
   it('validates without loading the code for servers, databases and logs', async () => {

@@ -1,9 +1,11 @@
 /** Tests the logs command: the latest requests, following, and escaped output. */
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts';
@@ -45,6 +47,17 @@ async function log(...entries: Partial<RequestRecord>[]): Promise<void> {
   await requestLog.close(60_000);
 }
 
+/** A key of a workspace. */
+async function caller(): Promise<{ workspaceId: string; apiKeyId: string }> {
+  const workspace = await server.request('POST', '/v1/admin/workspaces', {
+    body: { name: 'desk' },
+  });
+  const { id, slug } = workspace.body as { id: string; slug: string };
+  const body = { name: 'bot', scopes: ['completions.write'], workspace_id: slug };
+  const key = await server.request('POST', '/v1/api-keys/workspace/service', { body });
+  return { workspaceId: id, apiKeyId: (key.body as { id: string }).id };
+}
+
 const run = (...words: string[]) => runCli(['logs', ...words], null, { cwd: folder });
 
 it('shows the latest requests with the given filters, and follows new ones', async () => {
@@ -63,13 +76,21 @@ it('shows the latest requests with the given filters, and follows new ones', asy
   ];
   await log(
     { id: 'first', durationMs: 10 },
-    { id: 'second', model: 'a\u001b[31m\nb', status: 429, earlierAttempts },
+    {
+      id: 'second',
+      model: 'a\u001b[31m\nb',
+      status: 429,
+      errorCode: 'rate_limit_exceeded',
+      ...(await caller()),
+      earlierAttempts,
+    },
   );
   const all = await run();
   expect([all.exitCode, all.stderr]).toEqual([0, '']);
   const lines = all.stdout.trim().split('\n');
   expect(lines).toHaveLength(3);
-  expect(lines[1]).toMatch(/ 200 +10 +openai +gpt-4o +10\+5 +0\.000125 +first$/);
+  expect(lines[1]).toMatch(/ 200 +- +- +- +10 +openai +gpt-4o +10\+5 +0\.000125 +first$/);
+  expect(lines[2]).toMatch(/ 429 +rate_limit_exceeded +ws-desk-\w+ +bot +/);
   expect(lines[2]).toContain('a\\u001b[31m\\u000ab');
   const refused = JSON.parse((await run('--status', '4xx', '-o', 'json')).stdout);
   expect(refused.requests).toMatchObject([{ trace_id: 'second', status: 429 }]);
@@ -91,4 +112,10 @@ it('shows the latest requests with the given filters, and follows new ones', asy
   expect(await traceOf()).toBe('late');
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
+  const line = `"${process.execPath}" "${inject('builtProgram')}" logs --follow | head -n 1`;
+  const { stdout } = await promisify(execFile)('bash', ['-c', line], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+  });
+  expect(stdout).toMatch(/^ENDED +STATUS +ERROR +WORKSPACE +KEY /);
 });

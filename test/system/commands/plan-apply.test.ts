@@ -1,13 +1,23 @@
 /** Tests plan, apply and export: output, files and exit codes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../../src/commands/command-line.ts';
 import type { TestServer } from '../../support/server/server.ts';
-import { manifest } from '../../support/sync/manifests.ts';
+import { manifest, support } from '../../support/sync/manifests.ts';
 import { canary, sopsFile, testKeyFile } from '../../support/sync/sops-files.ts';
 import { canaries, everyKind, startSyncServer } from '../../support/sync/sync-setup.ts';
 import { type CliResult, runCli, sourceProgram } from './run-cli.ts';
@@ -363,6 +373,63 @@ describe('variables of the operator', () => {
   });
 });
 
+it('prints no colours with --no-color, wherever it stands', async () => {
+  const hasColors = async (...words: string[]): Promise<boolean> => {
+    const stdout = Object.assign(new PassThrough(), { isTTY: true });
+    const { signal } = new AbortController();
+    const stdin = Readable.from([]);
+    await runCommandLine(words, { stdin, stdout, stderr: new PassThrough(), signal, cwd: folder });
+    return String(stdout.read()).includes('\u001b[');
+  };
+  write('colors/all.yaml', support.replace('support', 'colors'));
+  const plan = ['plan', 'colors', '--no-prune'];
+  expect(await hasColors(...plan)).toBe(true);
+  expect(await hasColors('--no-color', ...plan)).toBe(false);
+  expect(await hasColors(...plan, '--no-color')).toBe(false);
+});
+
+describe('get and describe', () => {
+  it('lists resources by kind, in any usual spelling, workspace and name', async () => {
+    const all = await run('get');
+    expect([all.exitCode, all.stderr]).toEqual([0, '']);
+    expect(all.stdout).toMatch(/^KIND +NAME +WORKSPACE +OWNER\n/);
+    const keys = await run('get', 'ApiKey');
+    expect(keys.stdout).toMatch(/^NAME +WORKSPACE +OWNER\n(?:.*\n)*bot +support +gatewright\n/);
+    for (const kind of ['apikey', 'api-keys', 'APIKeys']) {
+      expect((await run('get', kind)).stdout).toBe(keys.stdout);
+    }
+    expect((await run('get', 'ApiKey', '--workspace', 'nowhere')).stdout).toBe('');
+    const [key] = JSON.parse((await run('get', 'ApiKey', 'bot', '-o', 'json')).stdout).resources;
+    expect(key).toMatchObject({ kind: 'ApiKey', name: 'bot', manifest: { kind: 'ApiKey' } });
+    expect((await run('get', 'ApiKey', key.id)).stdout).toContain('bot');
+    const missing = await run('get', 'ApiKey', 'bott');
+    expect([missing.exitCode, missing.stderr]).toEqual([
+      5,
+      expect.stringContaining('the server has no ApiKey "bott": did you mean "bot"?'),
+    ]);
+  });
+
+  it('prints manifests that validate', async () => {
+    const { stdout } = await run('get', '-o', 'yaml', '--workspace', 'support');
+    const workspace = (await run('get', 'Workspace', 'support', '-o', 'yaml')).stdout;
+    expect(stdout).toContain('kind: ApiKey');
+    write('printed/all.yaml', [stdout, workspace].join('---\n'));
+    const checked = await run('validate', 'printed');
+    expect(checked.stdout).toContain('all valid');
+  });
+
+  it('describes one resource with owner, source, users and all fields', async () => {
+    const { exitCode, stdout, stderr } = await run('describe', 'Guardrail', 'support/short');
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^Guardrail\/support\/short\n {2}title /);
+    expect(stdout).toMatch(/ declared in +\S+ gateway\/all\.yaml:\d+\n/);
+    expect(stdout).toMatch(/ used by +Config\/support\/routing/);
+    expect(stdout).toContain(
+      'manifest, with all fields of the server\n  apiVersion: gatewright.dev/v1\n',
+    );
+  });
+});
+
 describe('export', () => {
   it('writes files that plan to nothing once their stubs are filled in', async () => {
     const { exitCode, stdout, stderr } = await run('export', 'exported');
@@ -382,7 +449,30 @@ describe('export', () => {
   it('overwrites nothing and exits with 5', async () => {
     const { exitCode, stderr } = await run('export', 'exported');
     expect(exitCode).toBe(5);
-    expect(stderr).toContain('exists already');
+    expect(stderr).toMatch(
+      /exported\/support\/configs\.yaml\b.* exist already; nothing was written/,
+    );
+  });
+
+  it('writes all files or none, whatever is in the way', async () => {
+    const listing = (name: string) =>
+      readdirSync(join(folder, name), { recursive: true }).toSorted();
+    const all = listing('exported').filter((name) => String(name).endsWith('.yaml'));
+    // The last of the files exists, or a file has the name of a folder.
+    for (const [at, taken] of [String(all.at(-1)), 'support'].entries()) {
+      write(`taken-${at}/${taken}`, 'mine\n');
+      const before = listing(`taken-${at}`);
+      const { exitCode, stdout, stderr } = await run('export', `taken-${at}`);
+      expect([exitCode, stdout]).toEqual([5, '']);
+      expect(stderr).toContain(join(`taken-${at}`, taken));
+      expect(listing(`taken-${at}`)).toEqual(before);
+      expect(readFileSync(join(folder, `taken-${at}`, taken), 'utf8')).toBe('mine\n');
+    }
+    write('shared/README.md', 'mine\n');
+    expect((await run('export', 'shared')).exitCode).toBe(0);
+    expect(listing('shared')).toEqual(['README.md', ...listing('exported')].toSorted());
+    write('file', 'mine\n');
+    expect((await run('export', 'file')).stderr).toMatch(/\/file exists already/);
   });
 
   it('writes one kind to standard output', async () => {

@@ -110,6 +110,16 @@ describe('status', () => {
     ]);
   });
 
+  it('ends with --watch when the reader of its output has exited', async () => {
+    const line = `"${process.execPath}" "${inject('builtProgram')}" status --watch | head -n 1`;
+    // Without a change there is no further write that could fail.
+    const { stdout } = await promisify(execFile)('bash', ['-c', line], {
+      cwd: folder,
+      env: { PATH: process.env.PATH },
+    });
+    expect(stdout.split('\n')).toHaveLength(2);
+  });
+
   it('prints again after each change with --watch, and exits normally after a signal', async () => {
     const words = ['status', '--owner', 'watched', '--watch', '-o', 'json'];
     await tell('watched', { state: 'Progressing' });

@@ -52,6 +52,20 @@ it('counts the resources of a valid source by kind, and exits with 0', async () 
   });
 });
 
+it.each(['text', 'json', 'github'])(
+  'refuses a source that declares nothing, as %s',
+  async (form) => {
+    mkdirSync(join(folder, 'empty'));
+    writeFileSync(join(folder, 'package.json'), '{"name": "other"}');
+    for (const words of [[], ['empty'], ['-']]) {
+      const { exitCode, stdout } = await validate('-o', form, ...words);
+      expect([words, exitCode]).toEqual([words, 5]);
+      expect(stdout).toContain('declares nothing');
+      expect(stdout).toContain(words[0] ?? '.');
+    }
+  },
+);
+
 it('reports every fault with its position as typed and its fix, and exits with 5', async () => {
   mkdirSync(join(folder, 'team'));
   writeFileSync(join(folder, 'team/a.yaml'), manifest('Config', 'c', 'confg: {}', inSupport));

@@ -89,7 +89,7 @@ describe('every kind', () => {
     const bare = everyKind
       .replace('  actions: {deny: true', '  actions: {deny: false')
       .replace(
-        '  usageLimits: [{creditLimit: 1000, alertThreshold: 800, periodicReset: monthly}]\n',
+        '  usageLimits: {creditLimit: 1000, alertThreshold: 800, periodicReset: monthly}\n',
         '',
       )
       .replace('  rateLimits: [{type: requests, unit: rpm, value: 600}]\n', '')

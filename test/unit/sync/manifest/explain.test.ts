@@ -21,6 +21,36 @@ async function all(kind: KindName, path: readonly string[] = []): Promise<Explan
   return [one, ...inside];
 }
 
+it('has one form of budget in all kinds', async () => {
+  const explained = (await Promise.all(kindNames.map((kind) => all(kind)))).flat();
+  const budgets = explained.filter(({ field }) => field.endsWith('.usageLimits'));
+  expect(budgets.map(({ field }) => field)).toEqual([
+    'Workspace.spec.usageLimits',
+    'ApiKey.spec.usageLimits',
+    'Integration.spec.globalWorkspaceAccess.usageLimits',
+    'Integration.spec.workspaces.usageLimits',
+    'Provider.spec.usageLimits',
+  ]);
+  expect(new Set(budgets.map(({ type }) => type))).toEqual(new Set(['map']));
+});
+
+it('marks alternatives, of which exactly one is required', async () => {
+  const { fields } = await explain('UsageLimitPolicy', ['conditions']);
+  const given = fields.map(({ name, required, alternatives }) => [name, required, alternatives]);
+  const subjects = ['apiKeyRef', 'workspaceRef', 'value'];
+  expect(given).toEqual([
+    ['key', true, []],
+    ...subjects.map((name) => [name, false, subjects]),
+    ['excludes', false, []],
+  ]);
+  const places = (await explain('ApiKey', ['secretOutput'])).fields;
+  expect(places.map(({ alternatives }) => alternatives.join())).toEqual(
+    places.map(() => 'file,kubernetesSecret,vault'),
+  );
+  const { required, alternatives } = await explain('UsageLimitPolicy', ['conditions', 'value']);
+  expect([required, alternatives]).toEqual([false, subjects]);
+});
+
 describe.each(kindNames)('%s', (kind) => {
   it('explains each of its fields, with a type and an example', async () => {
     const reported = await all(kind);

@@ -50,7 +50,7 @@ const specs: Record<KindName, Document> = {
     description: 'd',
     icon: 'i',
     scopeName: 's',
-    usageLimits: [budget],
+    usageLimits: budget,
     rateLimits: [{ type: 'requests', unit: 'rpm', value: 5 }],
     defaults: { metadata: { a: 'b' } },
   },
@@ -179,7 +179,7 @@ const specs: Record<KindName, Document> = {
     ],
     globalWorkspaceAccess: { enabled: false },
     workspaces: [
-      { workspaceRef: 'w', enabled: true, usageLimits: [budget] },
+      { workspaceRef: 'w', enabled: true, usageLimits: budget },
       {
         workspaceRef: 'w',
         enabled: false,

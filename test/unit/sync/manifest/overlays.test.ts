@@ -834,7 +834,7 @@ it('separates shared and distinct parts of two environments in the example', asy
   const limit = (value: number): unknown => [{ type: 'requests', unit: 'rpm', value }];
   expect([dev, prod]).toMatchObject([
     {
-      support: { description: 'Customer support (dev)', usage_limits: [{ credit_limit: 50 }] },
+      support: { description: 'Customer support (dev)', usage_limits: { credit_limit: 50 } },
       'support-bot': {
         rate_limits: limit(60),
         defaults: { metadata: { team: 'cx', environment: 'dev' } },
@@ -842,7 +842,7 @@ it('separates shared and distinct parts of two environments in the example', asy
       routing: { config: { targets: [{ name: 'main', provider: '@small' }, {}] } },
     },
     {
-      support: { description: 'Customer support (prod)', usage_limits: [{ credit_limit: 5000 }] },
+      support: { description: 'Customer support (prod)', usage_limits: { credit_limit: 5000 } },
       'support-bot': { rate_limits: limit(900) },
       reporting: { rate_limits: limit(60), defaults: { metadata: { environment: 'prod' } } },
       'on-call': { rate_limits: limit(30) },

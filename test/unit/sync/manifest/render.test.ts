@@ -170,6 +170,6 @@ it('prints each value with the positions that contribute to it', () => {
     '      value: 900 # environments/prod/patches.yaml:16:51 (patches defaults.yaml:6:46)\n',
   );
   expect(text).toContain(
-    '    - creditLimit: 5000 # workspaces.yaml:8:21 (value from environments/prod/values.yaml:2:9)\n',
+    '    creditLimit: 5000 # workspaces.yaml:8:18 (value from environments/prod/values.yaml:2:9)\n',
   );
 });

@@ -86,21 +86,21 @@ describe('types', () => {
   });
 
   it('takes the type from the schema, so that a variable is a number in one place and text in another', async () => {
-    const spec = 'description: ${LIMIT}\nusageLimits: [{creditLimit: "${LIMIT}"}]';
+    const spec = 'description: ${LIMIT}\nusageLimits: {creditLimit: "${LIMIT}"}';
     const text = manifest('Workspace', 'support', spec);
     const [workspace] = resourcesOf(
       await readTexts({ 'a.yaml': text }, { environment: { LIMIT: '500' } }),
     );
     expect(workspace?.spec).toMatchObject({
       description: '500',
-      usage_limits: [{ credit_limit: 500 }],
+      usage_limits: { credit_limit: 500 },
     });
   });
 
   it('reports the wrong type when the value does not fit', async () => {
-    const text = manifest('Workspace', 'support', 'usageLimits: [{creditLimit: "${LIMIT}"}]');
+    const text = manifest('Workspace', 'support', 'usageLimits: {creditLimit: "${LIMIT}"}');
     const desired = await readTexts({ 'a.yaml': text }, { environment: { LIMIT: 'many' } });
-    expect(placesOf(desired)).toEqual(['a.yaml:5:31 wrong-type']);
+    expect(placesOf(desired)).toEqual(['a.yaml:5:30 wrong-type']);
   });
 });
 
