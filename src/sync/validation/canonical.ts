@@ -59,7 +59,9 @@ export function canonicalise(
     outputKey === undefined ? null : readSecretTarget(manifest, outputKey, values, report.pass);
   const conversion = new BodyConversion(kind, schema.plain.shape, values, report, placeholders);
   const asksRotation = kind === 'ApiKey' && 'rotation' in manifest.spec;
-  const read = asksRotation ? readRotation(manifest, outputKey !== undefined, report.pass) : null;
+  const read = asksRotation
+    ? readRotation(manifest, schema.plain, outputKey !== undefined, report.pass)
+    : null;
   const own = [
     ...(outputKey === undefined ? [] : [outputKey]),
     ...(asksRotation ? ['rotation'] : []),

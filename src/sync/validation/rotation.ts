@@ -1,5 +1,6 @@
 /** Reads the rotation terms of an ApiKey manifest: generation, period and overlap. */
-import { RotationPolicy } from '../../model/people/api-key.ts';
+import type { z } from 'zod';
+import type { RotationPolicy } from '../../model/people/api-key.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { toScalar } from '../overlay/substitute.ts';
@@ -17,9 +18,14 @@ export interface ReadRotation {
   readonly policy: RotationPolicy | null;
 }
 
-/** Takes `rotation` from a spec; null when absent or invalid, which is reported. */
+/**
+ * Takes `rotation` from a spec; null when absent or invalid, which is reported.
+ *
+ * @param schema of specs of the kind, whose `rotation_policy` bounds period and overlap
+ */
 export function readRotation(
   { spec, place }: Manifest,
+  schema: z.ZodObject,
   hasOutput: boolean,
   report: (fault: SourceFault) => void,
 ): ReadRotation | null {
@@ -58,7 +64,7 @@ export function readRotation(
   }
   const terms =
     transitionMs === undefined ? period : { ...period, key_transition_period_ms: transitionMs };
-  const judged = RotationPolicy.safeParse(terms);
+  const judged = schema.shape.rotation_policy.safeParse(terms);
   if (!judged.success) {
     const fix = 'give at least 30m, and less than the period';
     return refuse(['overlap'], 'is shorter or longer than the server allows', fix);
