@@ -24,6 +24,7 @@ import {
   malformedFault,
   methodFault,
   tunnelFault,
+  webSocketFault,
 } from './transfer/malformed-request.ts';
 
 export interface InferenceServerOptions {
@@ -186,7 +187,11 @@ function refusalOf(
   const ambiguity = ambiguityOf(request);
   if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
   if (request.url!.startsWith('/v1/')) {
-    return methodFault(request.method!) ?? aliasFault(request, headerPrefixes);
+    return (
+      methodFault(request.method!) ??
+      webSocketFault(request.headers) ??
+      aliasFault(request, headerPrefixes)
+    );
   }
   return new GatewayError('not_found', 'Inference is served below /v1/');
 }

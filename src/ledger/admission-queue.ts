@@ -14,8 +14,11 @@ const reportEveryMs = 500;
 const reportNow = Number.NEGATIVE_INFINITY;
 /** Interval of reading what other processes lack. */
 const recallMs = 200;
-/** Additional time that a request waits for the database. */
-const hangMs = 10_000;
+/**
+ * Turns of the timer for which a request waits for an exchange with the database: 1.75 seconds, more for a process that
+ * is short of processor time.
+ */
+const silentTurnsMax = 35;
 /** How long a rejection waits until it is stored. */
 const storeMs = 1_000;
 /** Concurrent exchanges, each for one organisation. */
@@ -44,6 +47,8 @@ class Waiter {
   readonly #settle: PromiseWithResolvers<Grant>;
   #shortage: Shortage;
   #tries = 0;
+  /** Turns of the timer since the last exchange that succeeded. */
+  #silentTurns = 0;
   /** Database time since which other processes can see the shortage; null before. */
   #publishedAtMs: number | null = null;
 
@@ -69,6 +74,7 @@ class Waiter {
    * this request (`wasIncluded`).
    */
   retry(nowMs: number, wasIncluded: boolean): boolean {
+    this.#silentTurns = 0;
     this.#removeNeeds();
     try {
       const isLate = wasIncluded && nowMs >= this.#deadlineMs && this.#haveAllResponded(nowMs);
@@ -113,9 +119,10 @@ class Waiter {
     return nowMs >= this.#deadlineMs + this.#patience.lateMs;
   }
 
-  isOverdue(nowMs: number): boolean {
-    const { waitMs, lateMs } = this.#patience;
-    return nowMs > this.#beganMs + waitMs + lateMs + hangMs;
+  /** Called at each turn of the timer. True when the database has not responded for too many of them. */
+  isAbandoned(): boolean {
+    this.#silentTurns += 1;
+    return this.#silentTurns > silentTurnsMax;
   }
 
   giveUp(cause: unknown): void {
@@ -251,7 +258,7 @@ export class AdmissionQueue {
       const isDue = nowMs - queue.reportedMs > reportEveryMs || nowMs - queue.recalledMs > recallMs;
       if (queue.running === null && (isDue || queue.waiters.size > 0)) this.#settle(queue);
       for (const waiter of queue.waiters) {
-        if (!waiter.isOverdue(nowMs)) break;
+        if (!waiter.isAbandoned()) continue;
         waiter.giveUp(queue.fault ?? new Error('the database does not respond'));
         queue.waiters.delete(waiter);
       }

@@ -1,7 +1,6 @@
 /** Checks whether a deployment responds at its address (docs/reference/resources.md, Deployments). */
 import { z } from 'zod';
 import { ApiError } from '../../model/wire/errors.ts';
-import { validationError } from '../../model/wire/validation-error.ts';
 import type { StoredGatewayDeployment } from '../../store/resources/gateway-deployments.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { readDeploymentSettings } from './deployment-record.ts';
@@ -16,6 +15,7 @@ const Outcome = z.enum(['healthy', 'unhealthy']);
 export const DeploymentPing = z.object({
   /** Equal to the status of `outbound`, because `inbound` is unknown. */
   status: Outcome,
+  /** Empty when the deployment has no address. */
   gateway_base_url: z.string(),
   /** From this server to the deployment. */
   outbound: z.object({
@@ -31,6 +31,22 @@ export const DeploymentPing = z.object({
 /** Statuses that a proxy returns when it cannot reach the gateway. */
 const notReached = new Set([502, 503, 504]);
 
+const addressMissing =
+  'auth_settings.gateway_base_url is not set; set it with an update of the deployment';
+
+function pingRecord(
+  url: string,
+  outbound: z.infer<typeof DeploymentPing>['outbound'],
+): z.infer<typeof DeploymentPing> {
+  return {
+    status: outbound.status,
+    gateway_base_url: url,
+    outbound,
+    inbound: { status: 'unknown', error: 'deployments do not report to this server' },
+    object: 'deployment-ping',
+  };
+}
+
 /** Sends no credential: a response that refuses the request also comes from a gateway. */
 export class DeploymentPings {
   readonly #outbound: AdminDeps['outbound'];
@@ -42,24 +58,13 @@ export class DeploymentPings {
 
   async ping(row: StoredGatewayDeployment): Promise<z.infer<typeof DeploymentPing>> {
     const { gateway_base_url: url } = readDeploymentSettings(row);
-    if (url === undefined) {
-      throw validationError({
-        path: ['auth_settings', 'gateway_base_url'],
-        message: 'is not set; set it with an update of the deployment',
-      });
-    }
+    if (url === undefined) return pingRecord('', { status: 'unhealthy', error: addressMissing });
     if (this.#running >= runningMax) throw new ApiError('unavailable');
     this.#running += 1;
     const outbound = await this.#ask(url).finally(() => {
       this.#running -= 1;
     });
-    return {
-      status: outbound.status,
-      gateway_base_url: url,
-      outbound,
-      inbound: { status: 'unknown', error: 'deployments do not report to this server' },
-      object: 'deployment-ping',
-    };
+    return pingRecord(url, outbound);
   }
 
   async #ask(url: string): Promise<z.infer<typeof DeploymentPing>['outbound']> {

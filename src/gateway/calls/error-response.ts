@@ -44,12 +44,13 @@ export function sendError(
 }
 
 /**
- * Adds the headers that clients act on: the allowed methods, and when to retry. A used-up budget renews
+ * Adds the headers that clients act on: the allowed methods, the offered protocol, and when to retry. A used-up budget renews
  * too late for any client to wait, so it says not to retry.
  */
 function addHints(headers: Record<string, string>, { code, retryAfterMs }: GatewayError): void {
   if (code === 'usage_limit_exceeded') headers['x-should-retry'] = 'false';
   else if (code === 'method_not_allowed') headers.allow = allowedMethods;
+  else if (code === 'upgrade_not_supported') headers.upgrade = 'HTTP/1.1';
   else if (retryAfterMs !== null) headers['retry-after'] = String(Math.ceil(retryAfterMs / 1000));
 }
 

@@ -1,5 +1,5 @@
 /** Builds responses to bytes that are not an inference request: malformed HTTP, slow requests and tunnels. */
-import { STATUS_CODES } from 'node:http';
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { renderRawResponse } from '../../http/connections/refusals.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 
@@ -11,6 +11,13 @@ export const allowedMethods = methods.join(', ');
 export function methodFault(method: string): GatewayError | null {
   if (methods.includes(method)) return null;
   return new GatewayError('method_not_allowed', `The method must be one of ${allowedMethods}`);
+}
+
+/** Null unless the caller asks for a WebSocket, which no endpoint offers. */
+export function webSocketFault({ upgrade }: IncomingHttpHeaders): GatewayError | null {
+  if (upgrade === undefined || !/\bwebsocket\b/i.test(upgrade)) return null;
+  const message = 'The gateway offers no WebSocket: send the request over plain HTTP';
+  return new GatewayError('upgrade_not_supported', message, 'upgrade');
 }
 
 export function tunnelFault(): GatewayError {

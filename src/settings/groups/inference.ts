@@ -55,7 +55,7 @@ export function inferenceSettings(
     enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
     signsInAsItself: values.GATEWRIGHT_SECRETS_BY_OWN_IDENTITY,
-    headerAliases: values.HEADER_ALIAS_PREFIXES ?? [],
+    headerAliases: values.HEADER_ALIAS_PREFIXES,
     tokens: tokenSettings(values),
     traces: traceSettings(values, secretOf),
     retention: {

@@ -80,9 +80,10 @@ export const inferenceVariables = {
     forms.scopes,
     'Scopes of a JWT without scopes.',
   ),
-  HEADER_ALIAS_PREFIXES: optional(
+  HEADER_ALIAS_PREFIXES: defaulted(
     'Inference',
     headerPrefixes,
+    'x-portkey-',
     'Additional prefixes accepted for the x-gateway-* headers, for clients of other gateways.',
   ),
 };

@@ -222,7 +222,7 @@ export async function restart(
   await end(tx, table, subject, now);
   await sql`
     UPDATE ${sql.table(table)}
-    SET window_start = GREATEST(${now}, window_start + 1), last_reset_at = ${now}
+    SET window_start = GREATEST(${now}, window_start + 1)
     WHERE ${among(table, { ...subject, ids: [subject.id] })}`.execute(tx);
 }
 

@@ -6,7 +6,6 @@ import { AIGatewayInferenceClient } from '@cdot65/prisma-airs-sdk';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { testSettings } from '../../support/server/server.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;
@@ -14,8 +13,7 @@ let client: AIGatewayInferenceClient;
 const requested = new Set<string>();
 
 beforeAll(async () => {
-  const settings = { ...testSettings().inference, headerAliases: ['x-portkey-'] };
-  inference = await startInference({ inference: settings });
+  inference = await startInference();
   const { server, upstream, addKey } = inference;
   const config = { provider: 'mock-upstream', api_key: 'any', custom_host: upstream.url };
   const made = await server.request('POST', '/v2/configs', { body: { name: 'all', config } });

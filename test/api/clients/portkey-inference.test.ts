@@ -7,7 +7,6 @@ import { Portkey } from 'portkey-ai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { CalledMethods } from '../../support/interface/called-methods.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
-import { testSettings } from '../../support/server/server.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;
@@ -23,8 +22,7 @@ let made = 0;
 let madeId: string;
 
 beforeAll(async () => {
-  const settings = { ...testSettings().inference, headerAliases: ['x-portkey-'] };
-  inference = await startInference({ inference: settings });
+  inference = await startInference();
   const { server, upstream, addKey } = inference;
   const { key: apiKey } = await addKey({ scopes: ['completions.write', 'prompts.render'] });
   const clientOf = async (provider: string) => {

@@ -10,6 +10,7 @@ import { createLedger, type Ledger } from '../../../src/ledger/ledger.ts';
 import {
   type Limit,
   LimitReached,
+  LimitsUnknown,
   type Usage,
   type UsageBound,
 } from '../../../src/ledger/limit.ts';
@@ -181,6 +182,24 @@ it('rejects nobody when the database takes longer than a request may wait for ot
   await stopReplicas();
   expect(await counter(one)).toMatchObject({ used_units: 100, reserved_units: 0 });
 });
+
+it('reports that limits are unknown while the database does not respond, and admits again later', async () => {
+  const one = await limit({ type: 'requests', limitUnits: 100 });
+  const state = { isHanging: true };
+  const { promise: mended, resolve: mend } = Promise.withResolvers<void>();
+  const transaction: typeof test.database.transaction = async (run, ...rest) => {
+    if (state.isHanging) await mended;
+    return test.database.transaction(run, ...rest);
+  };
+  const ledger = createLedger({ database: { db: test.database.db, transaction }, clock });
+  replicas = [ledger];
+  const ask = async () => ledger.open().admit([one], bound(0));
+  await expect(ask()).rejects.toBeInstanceOf(LimitsUnknown);
+  state.isHanging = false;
+  mend();
+  await expect(ask()).resolves.toMatchObject({ outputTokens: 0 });
+  await stopReplicas();
+}, 5_000);
 
 describe('units that are idle in another process', () => {
   /** A replica whose database exchanges wait until they are released. */

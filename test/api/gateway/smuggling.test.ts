@@ -262,13 +262,20 @@ describe('a pending response', () => {
       [200, 405],
     ],
     ['a request that comes behind the last', () => last() + plain(), [200]],
-    ['a request behind one that offers another protocol', () => upgrading() + plain(), [200]],
+    ['a request behind one that offers another protocol', () => upgrading() + plain(), [426]],
     ['more requests than are taken at once', () => plain().repeat(6), [200, 200, 200, 200]],
   ])('is sent before %s end the connection', async (_, bytes, statuses) => {
     expect(statusesOf(await receiveAll(bytes()))).toEqual(statuses);
     const served = statuses.filter((status) => status === 200);
     expect(upstream.reached).toHaveLength(served.length);
   });
+});
+
+it('answers a request for a WebSocket with 426 and the protocol that is offered', async () => {
+  const received = await receiveAll(upgrading());
+  expect(statusesOf(received)).toEqual([426]);
+  expect(received.toString()).toMatch(/^upgrade: HTTP\/1\.1\r$/im);
+  expect(upstream.reached).toEqual([]);
 });
 
 const answer = (head: string, body: string) =>

@@ -209,9 +209,18 @@ describe('analytics', () => {
   it('returns 400 for a period that is too long', async () => {
     const years = 'time_of_generation_min=2025-01-01T00:00:00Z';
     expect((await get(`/v2/analytics/summary?${years}`)).status).toBe(400);
-    expect((await get(`/v2/analytics/graph?${range.replace('11-22T0', '10-01T0')}`)).status).toBe(
-      400,
-    );
+  });
+
+  it('answers for more than 31 days by day, and with filters that only the log knows', async () => {
+    const months = range.replace('11-22T0', '10-01T0');
+    const { status, body } = await get(`/v2/analytics/graph?${months}&interval=hour`);
+    expect(status).toBe(200);
+    expect(body.data).toHaveLength(53);
+    expect(body.data.at(-1)).toMatchObject({ timestamp: '2026-11-22T00:00:00.000Z', requests: 10 });
+    for (const path of ['graphs/users', 'groups/metadata/team', 'groups/users']) {
+      const read = await get(`/v1/analytics/${path}?${months}`);
+      expect(read, path).toMatchObject({ status: 200 });
+    }
   });
 
   it('reads an index range of the table, not all of it', async () => {

@@ -341,6 +341,15 @@ describe('update with 200', () => {
     expect(await used(id)).toBe(0n);
   });
 
+  it('counts anew when the type of a budget changes, which is no reset', async () => {
+    const id = await make({ usage_limits: { type: 'cost', credit_limit: 10 } });
+    await spend(id, 12_000_000);
+    server.clock.advance(dayMs);
+    await put(id, { usage_limits: { type: 'tokens', credit_limit: 10 } });
+    expect(await read(id)).toMatchObject({ status: 'active', last_reset_at: null });
+    expect(await used(id)).toBe(0n);
+  });
+
   it('reports a key as expired from its expiry on, and reactivates it with a later expiry', async () => {
     const at = (ms: number): string => new Date(server.clock.now() + ms).toISOString();
     const id = await make({ expires_at: at(1000) });

@@ -200,8 +200,11 @@ describe('a deployment', () => {
     expect(refused.outbound.error).toContain('TRUSTED_CUSTOM_HOSTS');
     const { id } = await make();
     const unplaced = await server.request('GET', `${path}/${id}/ping`);
-    const param = 'auth_settings.gateway_base_url';
-    expect(unplaced).toMatchObject({ status: 400, body: { error: { param } } });
+    expect(unplaced).toMatchObject({
+      status: 200,
+      body: { status: 'unhealthy', gateway_base_url: '', inbound: { status: 'unknown' } },
+    });
+    expect(unplaced.body.outbound.error).toContain('auth_settings.gateway_base_url is not set');
     const { send: stranger } = await addTenant(server);
     expect((await stranger('GET', `${path}/${id}/ping`)).status).toBe(404);
   });

@@ -21,7 +21,7 @@ import {
 } from './client-groups.ts';
 import { filterQuery } from './request-filter.ts';
 import { openRequestQueries, type RequestQueries, timeSteps } from './request-queries.ts';
-import { parseTimeRange, rangeDayMs } from './time-range.ts';
+import { rangeDayMs } from './time-range.ts';
 
 const AnalyticsQuery = WorkspaceQuery.extend(filterQuery);
 type AnalyticsQuery = z.infer<typeof AnalyticsQuery>;
@@ -49,8 +49,8 @@ const Stretch = z.object({ from: ResponseTimestamp, to: ResponseTimestamp });
 const Point = RequestFigures.extend({ timestamp: ResponseTimestamp });
 const Group = RequestFigures.extend({ value: z.union([z.string(), z.int()]).nullable() });
 
-/** With hourly totals a year has 8,784 points in each group. */
 const daysMax = 366;
+/** A longer range has daily points, because a year has 8,784 hours. */
 const hourlyDaysMax = 31;
 
 export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -110,10 +110,11 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
 /** One point for each time step, including steps without requests. */
 async function graph(deps: AdminDeps, request: QueryRequest<z.infer<typeof GraphQuery>>) {
   const { caller, query, now } = request;
-  const stepMs = intervals[query.interval];
-  const days = query.interval === 'hour' ? hourlyDaysMax : daysMax;
-  parseTimeRange(query, now, days);
   const questions = await open(deps, { caller, query, now });
+  const { from, to } = questions.range;
+  const isLong = to - from > (hourlyDaysMax + 1) * rangeDayMs;
+  const stepMs = intervals[isLong ? 'day' : query.interval];
+  const days = isLong || query.interval === 'day' ? daysMax : hourlyDaysMax + 1;
   const limit = Math.ceil((days * rangeDayMs) / stepMs) + 2;
   const sums = await questions.sum({ by: [{ stepMs }], limit });
   const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));

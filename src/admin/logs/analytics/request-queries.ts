@@ -15,9 +15,7 @@ import { anyOfLog, bothOf, type FilterQuery, filterOf } from './request-filter.t
 import { averageOf } from './sums-figures.ts';
 import { parseTimeRange, type Range, rangeDayMs } from './time-range.ts';
 
-/** Limits for queries of hourly totals, and of rows of the log. */
-const totalsDaysMax = 366;
-const logDaysMax = 31;
+const rangeDaysMax = 366;
 /** Longer ranges use daily steps. */
 const hourlyMs = 2 * rangeDayMs;
 const stepsMax = 400;
@@ -84,7 +82,7 @@ export async function openRequestQueries(
   }
   await requireRight(db, caller, workspace, right);
   const visible = await visibleKeys(db, caller, workspace);
-  const range = parseTimeRange(query, now, totalsDaysMax);
+  const range = parseTimeRange(query, now, rangeDaysMax);
   const narrowed = await filterOf(db, caller, query);
   const filter = {
     ...narrowed,
@@ -99,7 +97,6 @@ export async function openRequestQueries(
     if (!requestSums.needsLog(sumsQuery)) {
       return { ...sumsQuery, filter: { ...filter, ...hours } };
     }
-    parseTimeRange(query, now, logDaysMax);
     return sumsQuery;
   };
   const sum = (request: Partial<SumsRequest>) =>
