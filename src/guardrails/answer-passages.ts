@@ -1,16 +1,16 @@
-/** Finds the texts of a response that guardrails check, by its format. */
-import {
-  contentPassages,
-  indexedItems,
-  itemPassages,
-  type JsonObject,
-  member,
-  type Passage,
-  type PassagePath,
-} from './passages.ts';
+/** Finds the texts of a response that guardrails judge, by its format. */
+import { isAsideType } from './non-text-members.ts';
+import { indexedItems, type JsonObject, type Passage, type PassagePath } from './passages.ts';
+import { addNameOf, textsIn } from './text-walk.ts';
 
-/** Format of a response: the one of an endpoint, or that of objects stored by a provider. */
-export type ResponseForm = 'chat_completions' | 'completions' | 'messages' | 'responses' | 'stored';
+/** Format of a response: the one of an endpoint, that of objects stored by a provider, or any other. */
+export type ResponseForm =
+  | 'chat_completions'
+  | 'completions'
+  | 'messages'
+  | 'responses'
+  | 'stored'
+  | 'unknown';
 
 /** A single answer in a response; answers are checked separately. */
 export interface AnswerPassages {
@@ -23,11 +23,12 @@ export interface AnswerPassages {
 
 /**
  * Returns the answers in a response. A model's response is one answer with all its choices, even without
- * text. Stored
- * objects are returned only if they have text and were not created by a caller.
+ * text. Stored objects are returned only if they have text and were not created by a caller.
+ *
+ * @throws NestedTooDeeply
  */
 export function answersIn(form: ResponseForm, json: JsonObject): AnswerPassages[] {
-  if (form !== 'stored') return [{ path: [], json, passages: passagesOf(form, json) }];
+  if (form !== 'stored') return [{ path: [], json, passages: answerPassages(form, json) }];
   const objects = Array.isArray(json.data)
     ? indexedItems(json.data).map(([object, at]) => ({
         path: ['data', at],
@@ -35,61 +36,80 @@ export function answersIn(form: ResponseForm, json: JsonObject): AnswerPassages[
       }))
     : [{ path: [], json }];
   return objects
-    .map((object) => ({ ...object, passages: storedPassages(object.json, []) }))
+    .map((object) => ({ ...object, passages: storedPassages(object.json) }))
     .filter(({ passages }) => passages.length > 0);
 }
 
-function passagesOf(form: Exclude<ResponseForm, 'stored'>, json: JsonObject): Passage[] {
-  switch (form) {
-    case 'chat_completions':
-      return choicePassages(json.choices, ['choices']);
-    case 'completions':
-      return indexedItems(json.choices).flatMap(([choice, at]) =>
-        contentPassages(member(choice, 'text'), ['choices', at, 'text']),
-      );
-    case 'messages':
-      return contentPassages(json.content, ['content']);
-    case 'responses':
-      return outputPassages(json.output, ['output']);
+/** The member with the message; texts of the others accompany it. */
+const messageMembers: Readonly<Record<Exclude<ResponseForm, 'stored'>, string | null>> = {
+  chat_completions: 'choices',
+  completions: 'choices',
+  messages: 'content',
+  responses: 'output',
+  unknown: null,
+};
+
+/** Members of a response, chat or message that repeat what its caller has sent. */
+const repeatedMembers: ReadonlySet<string> = new Set([
+  'conversation',
+  'instructions',
+  'metadata',
+  'prompt',
+  'reasoning',
+  'response_format',
+  'text',
+  'tool_choice',
+  'tools',
+]);
+
+/** Texts of a model's response; `at` is its path. */
+export function answerPassages(
+  form: Exclude<ResponseForm, 'stored'>,
+  json: JsonObject,
+  at: PassagePath = [],
+): Passage[] {
+  const message = messageMembers[form];
+  const found: Passage[] = [];
+  for (const [name, value] of Object.entries(json)) {
+    if (form === 'responses' && repeatedMembers.has(name)) continue;
+    const path = [...at, name];
+    addNameOf(path, found);
+    const isAside = message !== null && name !== message;
+    textsIn(value, { path, isFormat: true, isAside, isAnswer: true }, found);
   }
+  return found;
 }
 
-/** Texts of all choices of a chat. */
-export function choicePassages(choices: unknown, path: PassagePath): Passage[] {
-  return indexedItems(choices).flatMap(([choice, at]) =>
-    itemPassages(member(choice, 'message'), [...path, at, 'message']),
-  );
-}
-
-/** Texts of all output items of a response. */
-export function outputPassages(output: unknown, path: PassagePath): Passage[] {
-  return indexedItems(output).flatMap(([item, at]) => outputItemPassages(item, [...path, at]));
-}
-
-/** Texts of one output item; a reasoning item has none. */
-export function outputItemPassages(item: unknown, path: PassagePath): Passage[] {
-  return member(item, 'type') === 'reasoning' ? [] : itemPassages(item, path);
-}
+/** Objects that contain only what a caller has set. */
+const settingObjects: ReadonlySet<unknown> = new Set([
+  'assistant',
+  'conversation',
+  'thread',
+  'thread.run',
+  'vector_store',
+]);
 
 /** Texts of a stored message, item, run step, response or chat. */
-export function storedPassages(object: unknown, path: PassagePath): Passage[] {
-  if (typeof object !== 'object' || object === null || isFromCaller(object as JsonObject))
+export function storedPassages(object: unknown): Passage[] {
+  if (typeof object !== 'object' || object === null || isFromCaller(object as JsonObject)) {
     return [];
-  const { choices, output, type, step_details: details } = object as JsonObject;
-  if (Array.isArray(choices)) return choicePassages(choices, [...path, 'choices']);
-  if (Array.isArray(output) && type === undefined)
-    return outputPassages(output, [...path, 'output']);
-  if (details !== undefined) return stepPassages(details, [...path, 'step_details', 'tool_calls']);
-  return outputItemPassages(object, path);
+  }
+  const json = object as JsonObject;
+  const { choices, output, type } = json;
+  if (Array.isArray(output) && type === undefined) return answerPassages('responses', json);
+  const isAside = isAsideType(type);
+  const found: Passage[] = [];
+  for (const [name, value] of Object.entries(json)) {
+    if (repeatedMembers.has(name) && (Array.isArray(choices) || name === 'metadata')) continue;
+    addNameOf([name], found);
+    textsIn(value, { path: [name], isFormat: true, isAside, isAnswer: true }, found);
+  }
+  return json.step_details === undefined ? found : found.filter(isFromProvider);
 }
 
-/** Texts that tools of the provider have returned; outputs of functions come from the caller. */
-function stepPassages(details: unknown, path: PassagePath): Passage[] {
-  return indexedItems(member(details, 'tool_calls')).flatMap(([call, at]) => [
-    ...['code_interpreter', 'file_search'].flatMap((tool) =>
-      itemPassages(member(call, tool), [...path, at, tool]),
-    ),
-  ]);
+/** Outputs of functions come from the caller. */
+function isFromProvider({ path }: Passage): boolean {
+  return path.at(-1) !== 'output' || path.at(-2) !== 'function';
 }
 
 const callerRoles: ReadonlySet<unknown> = new Set(['user', 'system', 'developer', 'tool']);
@@ -103,6 +123,6 @@ const callerTypes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Objects that a caller created were checked at their creation. */
-function isFromCaller({ role, type }: JsonObject): boolean {
-  return callerRoles.has(role) || callerTypes.has(type);
+export function isFromCaller({ role, type, object }: JsonObject): boolean {
+  return callerRoles.has(role) || callerTypes.has(type) || settingObjects.has(object);
 }

@@ -11,6 +11,8 @@ export interface CheckSubject {
   /** Null for input. */
   readonly answer: { readonly status: number; readonly json: unknown } | null;
   readonly passages: readonly Passage[];
+  /** Why the texts cannot be read; null if they can. */
+  readonly unreadable: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Headers of the caller, with names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -31,14 +33,22 @@ export interface CheckOutcome {
 
 export type CheckRunner = (subject: CheckSubject) => CheckOutcome | Promise<CheckOutcome>;
 
-/** Reports that a check could not run; the guardrail decides what follows. */
+/** Reports that a check could not judge; the guardrail decides what follows. */
 export class CheckError extends Error {
   override name = 'CheckError';
 }
 
-/** All passages as one text. */
+/** Reports that there is nothing to judge, which no guardrail counts as a failure unless it fails closed. */
+export class NothingToJudge extends CheckError {}
+
+/** All passages as one text, for checks that search for what must not occur. */
 export function subjectText({ passages }: Pick<CheckSubject, 'passages'>): string {
   return passages.length === 1 ? passages[0]!.text : passages.map(({ text }) => text).join('\n');
+}
+
+/** The message without its surroundings, for checks of its form and of what it must contain. */
+export function messageText({ passages }: Pick<CheckSubject, 'passages'>): string {
+  return subjectText({ passages: passages.filter(({ isAside }) => isAside !== true) });
 }
 
 /** Builds an outcome; a true `isNot` inverts the condition. */

@@ -1,9 +1,10 @@
 /** Implements the checks of length, suffix, case, emptiness and code blocks. */
 import {
-  CheckError,
   type CheckRunner,
   type CheckSubject,
   makeOutcome,
+  messageText,
+  NothingToJudge,
   subjectText,
 } from './check.ts';
 
@@ -16,7 +17,7 @@ function countCheck(what: string, max: number, count: (text: string) => number):
     const least = numberOr(parameters[`min${what}`], 0);
     const most = numberOr(parameters[`max${what}`], max);
     return (subject) => {
-      const total = count(subjectText(subject));
+      const total = count(messageText(subject));
       const explanation = `${total} ${what.toLowerCase()}, allowed are ${least} to ${most}`;
       return makeOutcome(total >= least && total <= most, parameters.not, explanation);
     };
@@ -45,7 +46,7 @@ const endsWith: CheckFactory = ({ suffix, not }) => {
 const notNull: CheckFactory =
   ({ not }) =>
   (subject) => {
-    const hasContent = subjectText(subject).trim() !== '' || callsTools(subject.answer?.json);
+    const hasContent = messageText(subject).trim() !== '' || callsTools(subject.answer?.json);
     return makeOutcome(hasContent, not, hasContent ? 'there is content' : 'there is no content');
   };
 
@@ -81,15 +82,16 @@ const containsCode: CheckFactory = ({ format, not }) => {
   const name = String(format).toLowerCase();
   const names = new Set([name, ...(fenceNames[name] ?? [])]);
   return (subject) => {
-    const fences = subjectText(subject).matchAll(/```[ \t]*([\w+#.-]{1,30})[^\n`]*\n/g);
+    const text = not === true ? subjectText(subject) : messageText(subject);
+    const fences = text.matchAll(/```[ \t]*([\w+#.-]{1,30})[^\n`]*\n/g);
     const holds = [...fences].some(([, language = '']) => names.has(language.toLowerCase()));
     return makeOutcome(holds, not, `${holds ? 'a' : 'no'} block of ${String(format)}`);
   };
 };
 
 function requireText(subject: CheckSubject): string {
-  const text = subjectText(subject);
-  if (text === '') throw new CheckError('there is no text to check');
+  const text = messageText(subject);
+  if (text === '') throw new NothingToJudge('there is no text to check');
   return text;
 }
 

@@ -1,5 +1,5 @@
 /** Evaluates guardrails on a request or a response and builds the results that callers see. */
-import { CheckError, type CheckOutcome, type CheckSubject } from './check.ts';
+import { CheckError, type CheckOutcome, type CheckSubject, NothingToJudge } from './check.ts';
 import type { Check, Guardrail, GuardrailFeedback } from './guardrail.ts';
 import type { Passage } from './passages.ts';
 
@@ -79,13 +79,11 @@ async function evaluateOne(
   now: number,
 ): Promise<{ readonly result: HookResult; readonly passages: readonly Passage[] }> {
   const began = performance.now();
-  const { id, checks, isAsync, isSequential, failsClosed } = guardrail;
+  const { id, checks, isAsync, isSequential } = guardrail;
   const run = isSequential ? runSequentially : runConcurrently;
-  const { results, passages } = await run(checks, subject, now);
-  const verdict = results.every(
-    (result) =>
-      result.verdict || (result.error !== undefined && !failsClosed && !result.fail_on_error),
-  );
+  const { checked, passages } = await run(checks, subject, now);
+  const results = checked.map(({ result }) => result);
+  const verdict = checked.every((one) => hasPassed(guardrail, one));
   const feedback = verdict ? guardrail.feedback.success : guardrail.feedback.failure;
   const result: HookResult = {
     id,
@@ -102,8 +100,26 @@ async function evaluateOne(
   return { result, passages };
 }
 
+/** Without an explicit setting, a guardrail that denies also denies what its checks cannot judge. */
+function hasPassed(
+  { failsClosed, denies, passesUnjudged }: Guardrail,
+  one: CheckedResult,
+): boolean {
+  const { result, failsOnError, isNothing } = one;
+  if (result.error === undefined) return result.verdict;
+  if (failsClosed) return false;
+  return !(failsOnError ?? (denies && !passesUnjudged && !isNothing));
+}
+
+interface CheckedResult extends Pick<Check, 'failsOnError'> {
+  readonly result: CheckResult;
+  readonly texts: CheckOutcome['texts'];
+  /** Whether there was nothing to judge. */
+  readonly isNothing: boolean;
+}
+
 interface Run {
-  readonly results: readonly CheckResult[];
+  readonly checked: readonly CheckedResult[];
   readonly passages: readonly Passage[];
 }
 
@@ -112,8 +128,8 @@ async function runConcurrently(
   subject: CheckSubject,
   now: number,
 ): Promise<Run> {
-  const results = await Promise.all(checks.map((check) => runCheck(check, subject, now)));
-  return { results: results.map(({ result }) => result), passages: subject.passages };
+  const checked = await Promise.all(checks.map((check) => runCheck(check, subject, now)));
+  return { checked, passages: subject.passages };
 }
 
 async function runSequentially(
@@ -121,40 +137,44 @@ async function runSequentially(
   subject: CheckSubject,
   now: number,
 ): Promise<Run> {
-  const results: CheckResult[] = [];
+  const checked: CheckedResult[] = [];
   let { passages } = subject;
   for (const check of checks) {
-    const { result, texts } = await runCheck(check, { ...subject, passages }, now);
-    results.push(result);
+    const one = await runCheck(check, { ...subject, passages }, now);
+    const { texts } = one;
+    checked.push(one);
     if (texts !== undefined) {
-      passages = passages.map(({ path }, at) => ({ path, text: texts[at]! }));
+      passages = passages.map((passage, at) => ({ ...passage, text: texts[at]! }));
     }
   }
-  return { results, passages };
+  return { checked, passages };
 }
 
 async function runCheck(
-  { id, run: judgeBy, failsOnError }: Check,
+  { id, run: judgeBy, failsOnError, judgesText }: Check,
   subject: CheckSubject,
   now: number,
-): Promise<{ readonly result: CheckResult; readonly texts: CheckOutcome['texts'] }> {
+): Promise<CheckedResult> {
   const began = performance.now();
   const times = (): Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_error'> => ({
     execution_time: elapsedMs(began),
     created_at: new Date(now).toISOString(),
-    fail_on_error: failsOnError,
+    fail_on_error: failsOnError === true,
   });
   try {
+    if (judgesText && subject.unreadable !== null) throw new CheckError(subject.unreadable);
     const { passes, explanation, texts, data } = await judgeBy(subject);
     const details = data === undefined ? { explanation } : { explanation, data };
     const transformed = texts !== undefined;
-    return { result: { id, verdict: passes, data: details, transformed, ...times() }, texts };
+    const result = { id, verdict: passes, data: details, transformed, ...times() };
+    return { result, texts, failsOnError, isNothing: false };
   } catch (thrown) {
     // Messages of other errors can contain the checked text.
     const message = thrown instanceof CheckError ? thrown.message : 'the check could not run';
     const error = { name: 'CheckError', message };
     const result = { id, verdict: false, error, data: null, transformed: false, ...times() };
-    return { result, texts: undefined };
+    const isNothing = thrown instanceof NothingToJudge;
+    return { result, texts: undefined, failsOnError, isNothing };
   }
 }
 

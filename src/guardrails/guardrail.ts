@@ -20,8 +20,10 @@ export interface GuardrailDefinition {
 
 export interface Check {
   readonly id: string;
-  /** An error counts as a failure regardless of the guardrail's settings. */
-  readonly failsOnError: boolean;
+  /** Whether an error counts as a failure; null if the guardrail decides. */
+  readonly failsOnError: boolean | null;
+  /** Whether the check judges texts, not only the request that contains them. */
+  readonly judgesText: boolean;
   /** Whether the check runs on requests without text as well. */
   readonly isForAll: boolean;
   readonly run: CheckRunner;
@@ -41,8 +43,10 @@ export interface Guardrail {
   readonly isAsync: boolean;
   /** Whether each check runs on the text as replaced by the previous checks. */
   readonly isSequential: boolean;
-  /** Whether a check that could not run counts as failed. */
+  /** Whether every error of a check counts as a failure. */
   readonly failsClosed: boolean;
+  /** Whether what the checks cannot judge passes, although the guardrail denies. */
+  readonly passesUnjudged: boolean;
   /** Whether all messages of a request are checked, not only the last one. */
   readonly scansAll: boolean;
   readonly feedback: { readonly success: GuardrailFeedback; readonly failure: GuardrailFeedback };
@@ -70,6 +74,7 @@ export function buildGuardrail(
     isSequential:
       actions.sequential === true || enabled.some((one) => transforming.has(one.id.toLowerCase())),
     failsClosed: actions.fail_closed === true,
+    passesUnjudged: actions.on_unsupported === 'pass',
     scansAll: actions.scan_scope === 'all_messages',
     feedback: {
       success: feedbackOf(actions.on_success, 5),
@@ -93,10 +98,27 @@ export function readInlineGuardrail(
 function buildCheck(check: GuardrailDefinition['checks'][number], tools: CheckTools): Check {
   const { id, parameters = {} } = check;
   const name = id.toLowerCase();
-  // A caller who cannot be authenticated must not pass.
-  const failsOnError = parameters.failOnError === true || name === 'default.jwt';
   const isForAll = name === 'default.allowedrequesttypes' || parameters.executeOnProxy === true;
-  return { id, failsOnError, isForAll, run: checkRunner(name, parameters, tools) };
+  const judgesText = !textlessChecks.has(name);
+  const run = checkRunner(name, parameters, tools);
+  return { id, failsOnError: failsOnErrorOf(name, parameters), judgesText, isForAll, run };
+}
+
+/** Checks that do not look at texts, or that record them without judging. */
+const textlessChecks: ReadonlySet<string> = new Set([
+  ...Object.keys(requestChecks),
+  'default.jwt',
+  'default.log',
+]);
+
+function failsOnErrorOf(
+  name: string,
+  { failOnError }: Readonly<Record<string, unknown>>,
+): boolean | null {
+  // A caller who cannot be authenticated must not pass.
+  if (name === 'default.jwt') return true;
+  if (typeof failOnError === 'boolean') return failOnError;
+  return name === 'default.log' ? false : null;
 }
 
 /** Parameters may be missing, or come from rows written by other versions. */
@@ -122,7 +144,7 @@ const rejectParameters: CheckRunner = () => {
   throw new CheckError('the parameters of the check are not valid');
 };
 
-/** Checks that other vendors run with models or accounts of their own. */
+/** Runs in place of the checks of partners, and of unknown checks that other versions have stored. */
 const rejectUnsupported: CheckRunner = () => {
   throw new CheckError('this gateway does not support the check');
 };

@@ -6,8 +6,10 @@ import {
   type CheckRunner,
   type CheckSubject,
   makeOutcome,
+  messageText,
   subjectText,
 } from './check.ts';
+import { decodeText } from './stored-text.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 type CheckFactory = (parameters: Parameters, outbound: Outbound) => CheckRunner;
@@ -75,10 +77,12 @@ function transformedTexts(data: unknown, { side, passages }: CheckSubject): stri
   const key = side === 'input' ? 'request' : 'response';
   const json = ((data ?? {}) as Record<string, Parameters | undefined>)[key]?.json;
   if (typeof json !== 'object' || json === null) return undefined;
-  const texts = passages.map(({ path, text }) => {
+  const texts = passages.map(({ path, text, isName, stored }) => {
+    if (isName === true) return text;
     let value: unknown = json;
     for (const step of path) value = (value as Record<string, unknown> | undefined)?.[step];
-    return typeof value === 'string' ? value : text;
+    if (typeof value !== 'string') return text;
+    return stored === undefined ? value : decodeText(stored, value);
   });
   return texts.some((text, at) => text !== passages[at]!.text) ? texts : undefined;
 }
@@ -114,7 +118,7 @@ const log: CheckFactory = (parameters, outbound) => async (subject) => {
 const validUrls: CheckFactory =
   ({ onlyDNS, not }, outbound) =>
   async (subject) => {
-    const urls = new Set(subjectText(subject).match(/https?:\/\/[^\s"'<>`)\]},]+/g));
+    const urls = new Set(messageText(subject).match(/https?:\/\/[^\s"'<>`)\]},]+/g));
     if (urls.size === 0) return { passes: false, explanation: 'there is no URL' };
     if (urls.size > addressesMax) throw new CheckError(`more than ${addressesMax} URLs`);
     const isValid = onlyDNS === true ? resolves : (url: string) => isReachable(url, outbound);

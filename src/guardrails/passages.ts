@@ -1,4 +1,6 @@
-/** Finds and replaces texts in messages, their parts and items, in every supported format. */
+/** Defines passages, the texts that guardrails judge, and replaces them in their JSON documents. */
+import { repeatingMembers } from './non-text-members.ts';
+import { encodeText, type StoredText } from './stored-text.ts';
 
 type Step = string | number;
 export type PassagePath = readonly Step[];
@@ -7,60 +9,15 @@ export type PassagePath = readonly Step[];
 export interface Passage {
   readonly path: PassagePath;
   readonly text: string;
+  /** Whether the text accompanies the message: a tool's description, arguments, reasoning. */
+  readonly isAside?: boolean | undefined;
+  /** Whether the text is the name of the member, not its value. */
+  readonly isName?: boolean | undefined;
+  /** How the document stores the text; absent if it contains the text itself. */
+  readonly stored?: StoredText | undefined;
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** Members of a part that contain its text, regardless of its type; thread messages nest it in `text`. */
-const partTexts: readonly PassagePath[] = [
-  ['text'],
-  ['text', 'value'],
-  ['refusal'],
-  ['logs'],
-  ['stdout'],
-  ['stderr'],
-];
-/** Members of a message or another item that are text or contain parts, including tool output. */
-const itemContents = ['content', 'content_parts', 'refusal', 'output', 'outputs', 'results'];
-
-/** Maximum nesting of parts, such as tool output and search results. No provider accepts more. */
-const depthMax = 16;
-
-/** Texts of a message or another item, such as tool output. */
-export function itemPassages(item: unknown, path: PassagePath): Passage[] {
-  if (typeof item === 'string') return [{ path, text: item }];
-  return itemContents.flatMap((name) => contentPassages(member(item, name), [...path, name]));
-}
-
-/** Texts of a string, a part, or a list of either. */
-export function contentPassages(content: unknown, path: PassagePath, depth = 0): Passage[] {
-  if (typeof content === 'string') return [{ path, text: content }];
-  if (!Array.isArray(content)) return partPassages(content, path, depth);
-  return indexedItems(content).flatMap(([part, at]) =>
-    typeof part === 'string'
-      ? [{ path: [...path, at], text: part }]
-      : partPassages(part, [...path, at], depth),
-  );
-}
-
-function partPassages(part: unknown, path: PassagePath, depth: number): Passage[] {
-  if (depth > depthMax) return [];
-  const own = partTexts.flatMap((steps): Passage[] => {
-    const text = member(part, ...steps);
-    return typeof text === 'string' ? [{ path: [...path, ...steps], text }] : [];
-  });
-  const within = member(part, 'content');
-  if (within === undefined) return own;
-  return [...own, ...contentPassages(within, [...path, 'content'], depth + 1)];
-}
-
-/** Texts of a string or a list of strings. */
-export function textListPassages(value: unknown, path: PassagePath): Passage[] {
-  if (typeof value === 'string') return [{ path, text: value }];
-  return indexedItems(value).flatMap(([text, at]) =>
-    typeof text === 'string' ? [{ path: [...path, at], text }] : [],
-  );
-}
 
 /** Returns a copy with the texts replaced; unchanged parts are shared. */
 export function replaceTexts(
@@ -68,25 +25,47 @@ export function replaceTexts(
   passages: readonly Passage[],
   texts: readonly string[],
 ): Record<string, unknown> {
-  const changes = passages.flatMap(({ path, text }, at): Passage[] => {
+  const changes = passages.flatMap((passage, at): Passage[] => {
+    const { text, stored } = passage;
     const replacement = texts[at];
-    return replacement === undefined || replacement === text ? [] : [{ path, text: replacement }];
+    if (replacement === undefined || replacement === text) return [];
+    const value = stored === undefined ? replacement : encodeText(stored, replacement);
+    return [{ ...passage, text: value }];
   });
   return replaceBelow(json, changes, 0) as Record<string, unknown>;
 }
 
-/** Copies each list and object on the paths once, however many of its texts change. */
+/**
+ * Copies each list and object on the paths once, however many of its texts change. Probabilities beside a
+ * changed text are removed, because they repeat it.
+ */
 function replaceBelow(value: unknown, changes: readonly Passage[], depth: number): unknown {
   if (changes.length === 0) return value;
   const byStep = Map.groupBy(changes, ({ path }) => path[depth]);
   const whole = byStep.get(undefined);
   if (whole !== undefined) return whole[0]!.text;
-  const copy = (Array.isArray(value) ? [...value] : { ...(value as JsonObject) }) as Record<
-    Step,
-    unknown
-  >;
-  for (const [step, below] of byStep) copy[step!] = replaceBelow(copy[step!], below, depth + 1);
-  return copy;
+  if (Array.isArray(value)) {
+    const copy: unknown[] = [...(value as unknown[])];
+    for (const [step, below] of byStep) {
+      copy[step as number] = replaceBelow(copy[step as number], below, depth + 1);
+    }
+    return copy;
+  }
+  return Object.fromEntries(
+    Object.entries(value as JsonObject).map(([name, below]) => {
+      const own = byStep.get(name);
+      if (own === undefined) return [name, isRepetition(name, below) ? null : below];
+      const isOwnName = ({ path, isName }: Passage): boolean =>
+        isName === true && path.length === depth + 1;
+      const newName = own.find(isOwnName)?.text ?? name;
+      const inside = own.filter((change) => !isOwnName(change));
+      return [newName, replaceBelow(below, inside, depth + 1)];
+    }),
+  );
+}
+
+function isRepetition(name: string, value: unknown): boolean {
+  return repeatingMembers.has(name) && typeof value === 'object';
 }
 
 /** The items of a list with their indexes; empty for another value. */

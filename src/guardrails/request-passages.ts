@@ -1,105 +1,128 @@
-/** Finds the texts of a request that guardrails check, by its format, and which of them are its last message. */
+/** Finds the texts of a request that guardrails judge, and which of them are its last message. */
 import {
-  contentPassages,
   indexedItems,
-  itemPassages,
   type JsonObject,
   member,
   type Passage,
   type PassagePath,
-  textListPassages,
 } from './passages.ts';
+import { addNameOf, textsIn } from './text-walk.ts';
 
-/** Format of a request: the one of an endpoint, or that of objects that a provider stores. */
+/** Format of a request: the one of an endpoint, that of objects that a provider stores, or any other. */
 export type RequestForm =
   | 'chat_completions'
   | 'completions'
   | 'embeddings'
   | 'messages'
   | 'responses'
-  | 'stored';
+  | 'stored'
+  | 'unknown';
 
 export interface RequestPassages {
   readonly passages: readonly Passage[];
-  /** Number of passages at the end that belong to the last message. */
+  /** Number of passages at the end that are judged by default: all but the messages before the last one. */
   readonly lastCount: number;
 }
 
+/** Members that are lists of messages, of which only the last one is judged by default. */
+const conversationsByForm: Readonly<Record<RequestForm, readonly string[]>> = {
+  chat_completions: ['messages'],
+  completions: [],
+  embeddings: [],
+  messages: ['messages'],
+  responses: ['input'],
+  stored: ['messages', 'additional_messages', 'items'],
+  unknown: ['messages', 'input', 'inputs', 'contents'],
+};
+
+/** Members with texts that precede all messages. */
+const systemMembers: ReadonlySet<string> = new Set([
+  'system',
+  'instructions',
+  'additional_instructions',
+  'systemInstruction',
+  'system_instruction',
+]);
+
+/** Members whose texts are the message; all others accompany it. */
+const messageMembers: ReadonlySet<string> = new Set([
+  'content',
+  'contents',
+  'documents',
+  'input',
+  'inputs',
+  'items',
+  'message',
+  'messages',
+  'additional_messages',
+  'prompt',
+  'queries',
+  'query',
+  'suffix',
+  'texts',
+  'tool_outputs',
+]);
+
 interface Parts {
-  readonly earlier: readonly Passage[];
-  readonly last: readonly Passage[];
+  readonly earlier: Passage[];
+  readonly beside: Passage[];
+  readonly last: Passage[];
 }
 
+/** @throws NestedTooDeeply */
 export function findRequestPassages(form: RequestForm, params: JsonObject): RequestPassages {
-  const parts = partsOf(form, params);
-  const last = parts.flatMap((part) => part.last);
+  const parts: Parts = { earlier: [], beside: [], last: [] };
+  addParts(parts, form, params, []);
+  const { earlier, beside, last } = parts;
   return {
-    passages: [...parts.flatMap(({ earlier }) => earlier), ...last],
-    lastCount: last.length,
+    passages: [...earlier, ...beside, ...last],
+    lastCount: beside.length + last.length,
   };
 }
 
-function partsOf(form: RequestForm, params: JsonObject): Parts[] {
-  switch (form) {
-    case 'chat_completions':
-    case 'messages':
-      return chatParts(params);
-    case 'completions':
-      return [{ earlier: [], last: textListPassages(params.prompt, ['prompt']) }];
-    case 'embeddings':
-      return [{ earlier: [], last: textListPassages(params.input, ['input']) }];
-    case 'responses':
-      return [
-        systemParts(params, 'instructions'),
-        messageParts(params, 'input'),
-        promptVariableParts(params),
-      ];
-    case 'stored':
-      return storedParts(params);
+/** Bodies of batches and of runs with a new thread contain further bodies. */
+function addParts(parts: Parts, form: RequestForm, params: JsonObject, at: PassagePath): void {
+  for (const [name, value] of Object.entries(params)) {
+    const path = [...at, name];
+    addNameOf(path, parts.beside);
+    if (systemMembers.has(name)) {
+      textsIn(value, { path, isFormat: true }, parts.earlier);
+    } else if (conversationsByForm[form].includes(name) && isConversation(value)) {
+      addConversation(parts, value, path);
+    } else if (isBodyMember(form, name) && isObject(value)) {
+      addParts(parts, form, value, path);
+    } else if (form === 'stored' && name === 'requests' && Array.isArray(value)) {
+      for (const [request, index] of indexedItems(value)) {
+        if (isObject(request)) addParts(parts, form, request, [...path, index]);
+        else textsIn(request, { path: [...path, index] }, parts.last);
+      }
+    } else if (messageMembers.has(name)) {
+      textsIn(value, { path, isFormat: true }, parts.last);
+    } else {
+      textsIn(value, { path, isAside: true }, parts.beside);
+    }
   }
 }
 
-/** Each field belongs to the body of some route. Additional messages of a run follow those of its thread. */
-function storedParts(params: JsonObject): Parts[] {
-  const query = textListPassages(params.query, ['query']);
-  return [
-    ...['instructions', 'additional_instructions'].map((name) => systemParts(params, name)),
-    ...[['messages'], ['thread', 'messages'], ['additional_messages'], ['items']].map((path) =>
-      messageParts(params, ...path),
-    ),
-    { earlier: [], last: contentPassages(params.content, ['content']) },
-    messageParts(params, 'tool_outputs'),
-    { earlier: [], last: query },
-    ...indexedItems(params.requests).flatMap((_, at) =>
-      chatParts(params, 'requests', at, 'params'),
-    ),
-  ];
+function isBodyMember(form: RequestForm, name: string): boolean {
+  return form === 'stored' && (name === 'thread' || name === 'params' || name === 'body');
 }
 
-function chatParts(params: JsonObject, ...path: PassagePath): Parts[] {
-  return [systemParts(params, ...path, 'system'), messageParts(params, ...path, 'messages')];
+function addConversation(parts: Parts, messages: readonly unknown[], path: PassagePath): void {
+  for (const [message, at] of indexedItems(messages)) {
+    const list = at === messages.length - 1 ? parts.last : parts.earlier;
+    textsIn(message, { path: [...path, at], isFormat: true }, list);
+  }
 }
 
-/** Texts that precede all messages. */
-function systemParts(params: JsonObject, ...path: PassagePath): Parts {
-  return { earlier: contentPassages(member(params, ...path), path), last: [] };
-}
-
-/** Texts of a string, or of a list of messages and other items. */
-function messageParts(params: JsonObject, ...path: PassagePath): Parts {
-  const list = member(params, ...path);
-  if (typeof list === 'string') return { earlier: [], last: [{ path, text: list }] };
-  const messages = indexedItems(list).map(([message, at]) => itemPassages(message, [...path, at]));
-  return { earlier: messages.slice(0, -1).flat(), last: messages.slice(-1).flat() };
-}
-
-/** Texts that fill the variables of a prompt stored by the provider. */
-function promptVariableParts(params: JsonObject): Parts {
-  const path = ['prompt', 'variables'];
-  const variables = member(params, ...path);
-  if (typeof variables !== 'object' || variables === null) return { earlier: [], last: [] };
-  const last = Object.entries(variables).flatMap(([name, value]) =>
-    contentPassages(value, [...path, name]),
+/** A list with anything but messages and items in it is judged as a whole. */
+function isConversation(value: unknown): value is readonly unknown[] {
+  return (
+    Array.isArray(value) &&
+    value.every((item) => ['role', 'type'].some((name) => typeof member(item, name) === 'string'))
   );
-  return { earlier: [], last };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

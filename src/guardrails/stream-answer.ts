@@ -1,7 +1,9 @@
 /** Converts a complete stream to the response that its events describe, and rewrites the events with replaced texts. */
 import type { ResponseForm } from './answer-passages.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
+import { plainJson } from './stored-text.ts';
 import { type StreamText, streamTextsIn } from './stream-texts.ts';
+import { NestedTooDeeply } from './text-walk.ts';
 
 interface StreamEvent {
   /** All lines except data lines. */
@@ -17,6 +19,7 @@ interface StreamEvent {
 /** One text of the response: all its deltas and all repetitions of the whole text. */
 interface Slot {
   readonly group: string;
+  readonly isAside: boolean;
   text: string;
   /** The whole text of which the deltas are only the end, if the stream began in its middle. */
   whole: Slot | null;
@@ -37,15 +40,17 @@ export function streamAnswer(form: ResponseForm, bytes: Buffer): StreamAnswer {
   const checked = [...Map.groupBy(slots.judged, ({ group }) => group).values()];
   return {
     isKnown: events.every(({ isKnown }) => isKnown),
-    json: answerOf(
-      form,
-      checked.map((group) => group.map(({ text }) => text)),
-    ),
+    json: answerOf(form, checked),
     rewrite: (texts) => {
-      const bySlot = new Map(checked.flat().map((slot, at) => [slot, texts[at]!]));
+      const bySlot = new Map(checked.flat().map((slot, at) => [slot, replaced(slot, texts[at]!)]));
       return Buffer.from(rewriteEvents(events, slots, bySlot));
     },
   };
+}
+
+/** Escapes in a text are removed before it is judged, which is no replacement. */
+function replaced({ text }: Slot, judged: string): string {
+  return judged === plainJson(text) ? text : judged;
 }
 
 /** Maximum whole texts of one message in which the rest of a text is searched. */
@@ -62,7 +67,7 @@ function slotsOf(events: readonly StreamEvent[]): Slots {
   const byName = new Map<string, Slot>();
   for (const { group, slot: name, passage } of all) {
     if (name === null) continue;
-    const slot = byName.get(name) ?? { group, text: '', whole: null };
+    const slot = byName.get(name) ?? slotFor(group, passage, '');
     slot.text += passage.text;
     byName.set(name, slot);
   }
@@ -74,7 +79,7 @@ function slotsOf(events: readonly StreamEvent[]): Slots {
     if (name !== null) continue;
     const key = keyOf(group, passage.text);
     const existing = byText.get(key);
-    const slot = existing ?? { group, text: passage.text, whole: null };
+    const slot = existing ?? slotFor(group, passage, passage.text);
     if (existing === undefined) wholes.push(slot);
     byText.set(key, slot);
     repeated.add(slot);
@@ -93,13 +98,17 @@ function slotsOf(events: readonly StreamEvent[]): Slots {
   };
 }
 
+function slotFor(group: string, { isAside = false }: Passage, text: string): Slot {
+  return { group, isAside, text, whole: null };
+}
+
 /** The first delta of a changed text carries the replacement, the others are emptied; repeated whole texts are replaced. */
 function rewriteEvents(
   events: readonly StreamEvent[],
   slots: Slots,
   bySlot: ReadonlyMap<Slot, string>,
 ): string {
-  const replaced = new Set<Slot>();
+  const begun = new Set<Slot>();
   const textFor = (streamText: StreamText): string => {
     const slot = slots.of(streamText);
     const { text, whole } = slot;
@@ -108,8 +117,8 @@ function rewriteEvents(
     const replacement = bySlot.get(slot) ?? text;
     if (streamText.slot === null) return replacement;
     if (replacement === text) return piece;
-    const isFirst = !replaced.has(slot);
-    replaced.add(slot);
+    const isFirst = !begun.has(slot);
+    begun.add(slot);
     return isFirst ? replacement : '';
   };
   return events
@@ -135,10 +144,21 @@ function eventsOf(form: ResponseForm, text: string): StreamEvent[] {
       const head = lines.filter((line) => !isData(line)).map((line) => `${line}\n`);
       const content = data.join('\n');
       const json = objectOf(content);
-      const isKnown = json !== null || content === '' || content === '[DONE]';
-      const texts = json === null ? [] : streamTextsIn(form, json);
-      return { raw, head: head.join(''), json, isKnown, texts };
+      const texts = json === null ? [] : textsOrNull(form, json);
+      const isEmpty = content === '' || content === '[DONE]';
+      const isKnown = texts !== null && (json !== null || isEmpty);
+      return { raw, head: head.join(''), json, isKnown, texts: texts ?? [] };
     });
+}
+
+/** Null for an event that is nested too deeply to be judged. */
+function textsOrNull(form: ResponseForm, event: JsonObject): readonly StreamText[] | null {
+  try {
+    return streamTextsIn(form, event);
+  } catch (error) {
+    if (error instanceof NestedTooDeeply) return null;
+    throw error;
+  }
 }
 
 function objectOf(text: string): JsonObject | null {
@@ -152,30 +172,41 @@ function objectOf(text: string): JsonObject | null {
   }
 }
 
-/** Each group contains the texts of one choice or message. */
-function answerOf(form: ResponseForm, groups: readonly (readonly string[])[]): JsonObject {
-  const ofType = (type: string) => (text: string) => ({ type, text });
+/** Each group contains the texts of one choice or message; `answersIn` finds them in the same order. */
+function answerOf(form: ResponseForm, groups: readonly (readonly Slot[])[]): JsonObject {
   switch (form) {
     case 'messages':
-      return { content: groups.flat().map(ofType('text')) };
+      return { content: groups.flat().map(partOf) };
     case 'responses':
-      return {
-        output: groups
-          .flat()
-          .map((text) => ({ type: 'message', content: [ofType('output_text')(text)] })),
-      };
+      return { output: groups.flat().map(itemOf) };
     case 'completions':
-      return { choices: groups.flat().map((text, index) => ({ index, text })) };
+      return { choices: groups.flat().map(completionOf) };
     case 'chat_completions':
       return {
-        choices: groups.map((texts, index) => {
-          const content = texts.length === 1 ? texts[0] : texts.map(ofType('text'));
+        choices: groups.map((slots, index) => {
+          const [first] = slots;
+          const isPlain = slots.length === 1 && !first!.isAside;
+          const content = isPlain ? first!.text : slots.map(partOf);
           return { index, message: { role: 'assistant', content } };
         }),
       };
     case 'stored':
-      return {
-        data: groups.map((texts) => ({ role: 'assistant', content: texts.map(ofType('text')) })),
-      };
+      return { data: groups.map((slots) => ({ role: 'assistant', content: slots.map(partOf) })) };
+    case 'unknown':
+      return { texts: groups.flat().map(({ text }) => text) };
   }
+}
+
+function partOf({ isAside, text }: Slot): JsonObject {
+  return { type: isAside ? 'reasoning' : 'text', text };
+}
+
+function itemOf({ isAside, text }: Slot): JsonObject {
+  return isAside
+    ? { type: 'reasoning', content: [{ type: 'reasoning_text', text }] }
+    : { type: 'message', content: [{ type: 'output_text', text }] };
+}
+
+function completionOf({ isAside, text }: Slot, index: number): JsonObject {
+  return isAside ? { index, reasoning: text } : { index, text };
 }

@@ -1,129 +1,165 @@
-/** Finds the texts in one event of a stream: deltas, and whole texts that are new or repeated. */
+/** Finds the texts in one event of a stream: pieces of a text, and whole texts that are new or repeated. */
 import {
-  choicePassages,
-  outputItemPassages,
-  outputPassages,
+  answerPassages,
+  isFromCaller,
   type ResponseForm,
   storedPassages,
 } from './answer-passages.ts';
-import {
-  contentPassages,
-  indexedItems,
-  itemPassages,
-  type JsonObject,
-  member,
-  type Passage,
-  type PassagePath,
-} from './passages.ts';
+import { type JsonObject, member, type Passage, type PassagePath } from './passages.ts';
+import { addNameOf, textsIn } from './text-walk.ts';
 
 export interface StreamText {
   /** The message or choice that contains the text. */
   readonly group: string;
-  /** The text that this delta belongs to; null for a whole text. */
+  /** The text that this piece belongs to; null for a whole text. */
   readonly slot: string | null;
   readonly passage: Passage;
 }
 
+/** Where a text of an event belongs. A text that is not known to be whole is a piece. */
+type Place = Pick<StreamText, 'group' | 'slot'>;
+
+/** @throws NestedTooDeeply */
 export function streamTextsIn(form: ResponseForm, event: JsonObject): StreamText[] {
-  switch (form) {
-    case 'messages':
-      return textsOfMessage(event);
-    case 'responses':
-      return textsOfResponse(event);
-    case 'stored':
-      return textsOfRun(event);
-    default:
-      return textsOfChoices(form, event);
-  }
+  const texts = form === 'stored' ? textsOfRun(event) : textsOfModel(form, event);
+  return texts.filter(({ slot, passage }) => slot !== null || passage.text !== '');
 }
 
-function pieces(group: string, slot: string, passages: readonly Passage[]): StreamText[] {
-  return passages.map((passage) => ({ group, slot: `${group} ${slot}`, passage }));
-}
-
-function wholes(group: string, passages: readonly Passage[]): StreamText[] {
-  const nonEmpty = passages.filter(({ text }) => text !== '');
-  return nonEmpty.map((passage) => ({ group, slot: null, passage }));
-}
-
-function textsOfChoices(form: ResponseForm, { choices }: JsonObject): StreamText[] {
-  return indexedItems(choices).flatMap(([choice, at]) => {
-    const group = String(member(choice, 'index') ?? at);
-    const path = ['choices', at];
-    if (form === 'completions') {
-      return pieces(group, '', contentPassages(member(choice, 'text'), [...path, 'text']));
-    }
-    const deltas = itemPassages(member(choice, 'delta'), [...path, 'delta']);
-    const whole = choicePassages([choice], []).map(({ path: steps, text }) => ({
-      path: [...path, ...steps.slice(1)],
-      text,
-    }));
-    return [
-      ...deltas.flatMap((passage) => pieces(group, String(passage.path[3]), [passage])),
-      ...wholes(group, whole),
-    ];
+function textsOfModel(form: Exclude<ResponseForm, 'stored'>, event: JsonObject): StreamText[] {
+  return eventPassages(form, event).map((found) => {
+    const passage = asReceived(found);
+    const place = placeOf(form, event, passage.path);
+    return { ...place, slot: passage.isName === true ? null : place.slot, passage };
   });
 }
 
-function textsOfMessage(event: JsonObject): StreamText[] {
-  const piecesAt = (path: PassagePath): StreamText[] =>
-    pieces('', String(event.index), contentPassages(member(event, ...path), path));
-  if (event.type === 'content_block_delta') return piecesAt(['delta', 'text']);
-  if (event.type === 'content_block_start') return piecesAt(['content_block']);
-  const path = ['message', 'content'];
-  return wholes('', contentPassages(member(event, ...path), path));
-}
-
-const piecesOfResponse = /^response\.(output_text|refusal)\.delta$/;
-const wholesOfResponse = /^response\.(?:output_text|refusal)\.done$/;
-/** Parts with reasoning, which is not checked. */
-const reasoningParts: ReadonlySet<unknown> = new Set(['reasoning_text', 'summary_text']);
-
-function textsOfResponse(event: JsonObject): StreamText[] {
-  const { type, delta, part, item, output_index: output, content_index: content } = event;
-  const [, kind] = piecesOfResponse.exec(String(type)) ?? [];
-  if (kind !== undefined) {
-    const slot = `${String(output)} ${String(content)} ${kind}`;
-    return pieces('', slot, contentPassages(delta, ['delta']));
+function eventPassages(form: Exclude<ResponseForm, 'stored'>, event: JsonObject): Passage[] {
+  const found: Passage[] = [];
+  for (const [name, value] of Object.entries(event)) {
+    const path = [name];
+    addNameOf(path, found);
+    if (name === 'response' && form === 'responses' && isObject(value)) {
+      found.push(...answerPassages('responses', value, path));
+    } else if (!(name === 'delta' && isSoundEvent(event))) {
+      const isAside = isAsideIn(form, event, name);
+      textsIn(value, { path, isFormat: true, isAside, isAnswer: true }, found);
+    }
   }
-  const isWhole = wholesOfResponse.test(String(type));
-  return wholes('', [
-    ...(isWhole ? contentPassages(event, []) : []),
-    ...(reasoningParts.has(member(part, 'type')) ? [] : contentPassages(part, ['part'])),
-    ...outputItemPassages(item, ['item']),
-    ...outputPassages(member(event.response, 'output'), ['response', 'output']),
-  ]);
+  return found;
 }
 
-/** Texts of a run's messages and of its provider's tools. Some streams wrap the event in `data` next to its name. */
+/** Deltas of sound are base64. */
+function isSoundEvent({ type }: JsonObject): boolean {
+  return typeof type === 'string' && /audio\.delta$/.test(type);
+}
+
+const messageMembers: Readonly<Record<Exclude<ResponseForm, 'stored'>, ReadonlySet<string>>> = {
+  chat_completions: new Set(['choices']),
+  completions: new Set(['choices']),
+  messages: new Set(['content_block', 'delta', 'message']),
+  responses: new Set(['delta', 'item', 'part', 'refusal', 'text', 'transcript']),
+  unknown: new Set(),
+};
+
+/** Whether the texts of a member accompany the message. */
+function isAsideIn(
+  form: Exclude<ResponseForm, 'stored'>,
+  { type, part }: JsonObject,
+  name: string,
+): boolean {
+  if (form === 'unknown') return false;
+  if (!messageMembers[form].has(name)) return true;
+  const kind = `${String(type)} ${String(member(part, 'type'))}`;
+  return form === 'responses' && /reasoning|summary|arguments|_call/.test(kind);
+}
+
+function placeOf(
+  form: Exclude<ResponseForm, 'stored'>,
+  event: JsonObject,
+  path: PassagePath,
+): Place {
+  switch (form) {
+    case 'messages':
+      return placeInMessage(event, path);
+    case 'responses':
+      return placeInResponse(event, path);
+    case 'unknown':
+      return { group: '', slot: `${String(event.type)} ${keyOf(event, path)}` };
+    default:
+      return placeInChoices(event, path);
+  }
+}
+
+function placeInChoices(event: JsonObject, path: PassagePath): Place {
+  const [top, at, name] = path;
+  if (top !== 'choices') return { group: 'beside', slot: `beside ${keyOf(event, path)}` };
+  const group = indexOf(member(event, 'choices', at!), at!);
+  return { group, slot: name === 'message' ? null : keyOf(event, path) };
+}
+
+const blockEvents: ReadonlySet<unknown> = new Set(['content_block_start', 'content_block_delta']);
+
+function placeInMessage(event: JsonObject, path: PassagePath): Place {
+  if (event.type === 'message_start') return { group: '', slot: null };
+  const isBlock = blockEvents.has(event.type);
+  const place = isBlock ? String(event.index) : `${String(event.type)} ${String(path[0])}`;
+  return { group: '', slot: `${place} ${keyOf(event, path).slice(String(path[0]).length)}` };
+}
+
+const wholeEvents = /\.(?:added|completed|created|done|failed|incomplete|in_progress|queued)$/;
+
+function placeInResponse(event: JsonObject, path: PassagePath): Place {
+  const { type, output_index: output, content_index: content, summary_index: summary } = event;
+  if (wholeEvents.test(String(type))) return { group: '', slot: null };
+  const indexes = [output, content, summary].map(String).join(' ');
+  return { group: '', slot: `${String(type)} ${indexes} ${keyOf(event, path)}` };
+}
+
+/** Texts of a run's messages and of its steps. Some streams wrap the event in `data` next to its name. */
 function textsOfRun(event: JsonObject): StreamText[] {
   const { delta, data } = event;
-  if (typeof data === 'object' && data !== null && !Array.isArray(data)) {
-    return textsOfRun(data as JsonObject).map(({ passage: { path, text }, ...rest }) => ({
+  if (isObject(data)) {
+    return textsOfRun(data).map(({ passage, ...rest }) => ({
       ...rest,
-      passage: { path: ['data', ...path], text },
+      passage: { ...passage, path: ['data', ...passage.path] },
     }));
   }
   const group = String(event.id);
-  if (delta === undefined) return wholes(group, storedPassages(event, []));
-  const parts = indexedItems(member(delta, 'content')).flatMap(([part, at]) =>
-    pieces(group, indexOf(part, at), contentPassages(part, ['delta', 'content', at])),
-  );
-  const path = ['delta', 'step_details', 'tool_calls'];
-  const calls = indexedItems(member(event, ...path)).flatMap(([call, at]) => {
-    const outputs = ['code_interpreter', 'outputs'];
-    return indexedItems(member(call, ...outputs)).flatMap(([output, place]) =>
-      pieces(
-        group,
-        `${indexOf(call, at)} ${indexOf(output, place)}`,
-        contentPassages(output, [...path, at, ...outputs, place]),
-      ),
-    );
-  });
-  return [...parts, ...calls];
+  if (!isObject(delta) || isFromCaller(delta)) {
+    return storedPassages(event).map((passage) => ({
+      group,
+      slot: null,
+      passage: asReceived(passage),
+    }));
+  }
+  return answerPassages('unknown', event).map((passage) => ({
+    group,
+    slot: passage.isName === true ? null : `${group} ${keyOf(event, passage.path)}`,
+    passage: asReceived(passage),
+  }));
 }
 
-/** Index of the part in the whole stream, which can differ from its index in one event. */
-function indexOf(part: unknown, at: number): string {
+/** Pieces are joined before escapes in them are read. */
+function asReceived(passage: Passage): Passage {
+  const { stored, ...rest } = passage;
+  return stored?.encoding === 'json' ? { ...rest, text: stored.value } : passage;
+}
+
+/** The path with the indexes of parts in the whole stream, which can differ from those in one event. */
+function keyOf(event: JsonObject, path: PassagePath): string {
+  let current: unknown = event;
+  return path
+    .map((step) => {
+      current = member(current, step);
+      return typeof step === 'number' ? indexOf(current, step) : step;
+    })
+    .join(' ');
+}
+
+function indexOf(part: unknown, at: string | number): string {
   return String(member(part, 'index') ?? at);
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

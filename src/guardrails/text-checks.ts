@@ -1,6 +1,13 @@
 /** Implements the checks that search a text for words, patterns or JSON, and those that change it. */
 import { setImmediate } from 'node:timers/promises';
-import { CheckError, type CheckRunner, makeOutcome, subjectText } from './check.ts';
+import {
+  CheckError,
+  type CheckRunner,
+  makeOutcome,
+  messageText,
+  NothingToJudge,
+  subjectText,
+} from './check.ts';
 import { quantify } from './request-checks.ts';
 import type { Searches } from './searches.ts';
 
@@ -15,8 +22,9 @@ const charactersInTurn = 4_000_000;
 const regexMatch: CheckFactory =
   ({ rule, not }, searches) =>
   async (subject) => {
-    const text = subjectText(subject);
-    if (text === '') throw new CheckError('there is no text to check');
+    // A pattern that must not occur is searched everywhere; one that must occur, in the message.
+    const text = not === true ? subjectText(subject) : messageText(subject);
+    if (text === '') throw new NothingToJudge('there is no text to check');
     const isFound = await searches.find(String(rule), '', text);
     return makeOutcome(isFound, not, `the pattern ${isFound ? 'matches' : 'does not match'}`);
   };
@@ -43,7 +51,7 @@ const regexReplace: CheckFactory = (parameters, searches) => {
 const contains: CheckFactory =
   ({ words, operator }) =>
   async (subject) => {
-    const text = subjectText(subject);
+    const text = operator === 'none' ? subjectText(subject) : messageText(subject);
     const list = words as readonly string[];
     const has: boolean[] = [];
     let characters = 0;
@@ -63,7 +71,7 @@ const contains: CheckFactory =
 const jsonKeys: CheckFactory =
   ({ keys, operator }, searches) =>
   async (subject) => {
-    const objects = await searches.keysIn(subjectText(subject), keys as readonly string[]);
+    const objects = await searches.keysIn(messageText(subject), keys as readonly string[]);
     if (objects.length === 0) return { passes: false, explanation: 'there is no JSON object' };
     const passes = objects.some((has) => quantify(operator, 'any', has));
     return {
@@ -75,7 +83,7 @@ const jsonKeys: CheckFactory =
 const jsonSchema: CheckFactory = ({ schema, not }, searches) => {
   const document = typeof schema === 'string' ? schema : JSON.stringify(schema);
   return async (subject) => {
-    const validity = await searches.validityIn(subjectText(subject), document);
+    const validity = await searches.validityIn(messageText(subject), document);
     if (validity === 'none') return { passes: false, explanation: 'there is no JSON' };
     const isValid = validity === 'valid';
     return makeOutcome(
@@ -93,10 +101,13 @@ const addPrefix: CheckFactory =
     if (side !== 'input' || applyToRole !== 'user') {
       throw new CheckError('a prefix can be added to user input only');
     }
-    const [first, ...rest] = passages.map(({ text }) => text);
+    const first = passages.find(({ isAside }) => isAside !== true);
     const isSet =
-      first !== undefined && (first === '' || (onlyIfEmpty !== true && addToExisting !== false));
-    const texts = isSet ? [`${String(prefix)}${first}`, ...rest] : undefined;
+      first !== undefined &&
+      (first.text === '' || (onlyIfEmpty !== true && addToExisting !== false));
+    const texts = isSet
+      ? passages.map((one) => (one === first ? `${String(prefix)}${one.text}` : one.text))
+      : undefined;
     return { passes: true, explanation: `the prefix was ${isSet ? '' : 'not '}added`, texts };
   };
 

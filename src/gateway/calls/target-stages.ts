@@ -3,7 +3,7 @@ import type { Judgement } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { Exchange } from '../callers/exchange.ts';
-import { GuardedRequests, subjectOf } from '../guardrails/guarded-request.ts';
+import { GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
 import {
   bodyWithVerdict,
   denialResponse,
@@ -68,6 +68,10 @@ async function guard(
   const { forms } = requests;
   const input = requests.thatJudge(guardrails.input);
   const output = forms.response === null ? [] : guardrails.output;
+  if (forms.isDownload) {
+    const denied = await refuseDownload(context, leaf, guardrails.output, forms);
+    if (denied !== null) return denied;
+  }
   if (input.length + output.length === 0 && !forms.isModelRequest) return getOutcome(exchange);
   const target = await calls.targetOf(leaf, exchange);
   const judged = await requests.judge(leaf.settings.guardrails, input, target);
@@ -78,6 +82,22 @@ async function guard(
   const outcome = await getOutcome(judged.exchange);
   const guards = { output, input: judgement, isStrict: leaf.settings.isStrict };
   return judge(context, forms, { ...outcome, verdict: verdictOf(judgement) }, guards);
+}
+
+/** Refuses a file when a guardrail denies what it cannot judge; null if none does. */
+async function refuseDownload(
+  { calls, exchange }: CallContext,
+  leaf: ConfigLeaf,
+  guardrails: readonly Guardrail[],
+  { endpoint }: TextForms,
+): Promise<TargetOutcome | null> {
+  if (guardrails.length === 0) return null;
+  const target = await calls.targetOf(leaf, exchange);
+  const unread = { passages: [], lastCount: 0, unreadable: 'files are not read' };
+  const subject = { ...subjectOf(exchange, endpoint, target), ...unread };
+  const judged = { ...subject, side: 'output', answer: null } as const;
+  const { isDenied, results } = await judgeCall(guardrails, judged, exchange.now);
+  return isDenied ? deniedOutcome(target, denialResponse(exchange.errorForm, [], results)) : null;
 }
 
 /** Passes on a stream that no guardrail judges as it arrives; reads everything else completely first. */
@@ -148,7 +168,7 @@ async function judgeRead(
           now: exchange.now,
         });
   if (readable === null || judged === null) {
-    if (guardrails.some(({ isAsync }) => !isAsync)) {
+    if (guardrails.some(({ isAsync, passesUnjudged }) => !isAsync && !passesUnjudged)) {
       return failedOutcome(outcome, unreadable(), metered);
     }
     const response = { status: providerStatus, headers, body, metered, cost, providerStatus };

@@ -6,11 +6,17 @@ import {
   type Judgement,
 } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { findRequestPassages, type RequestPassages } from '../../guardrails/request-passages.ts';
+import {
+  findRequestPassages,
+  type RequestForm,
+  type RequestPassages,
+} from '../../guardrails/request-passages.ts';
+import { NestedTooDeeply, nestingMax } from '../../guardrails/text-walk.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changedBody } from '../transfer/changed-body.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
 import { textChanges } from './guarded-response.ts';
 import type { TextForms } from './text-forms.ts';
 import { requireUnambiguousBody } from './unambiguous-body.ts';
@@ -34,8 +40,7 @@ export class GuardedRequests {
   readonly forms: TextForms;
   readonly #exchange: Exchange;
   readonly #judged: JudgedRequest[] = [];
-  #requestTexts: RequestPassages | null = null;
-  #isUnambiguous = false;
+  #requestTexts: RequestTexts | null = null;
 
   constructor(exchange: Exchange, forms: TextForms) {
     this.#exchange = exchange;
@@ -46,15 +51,12 @@ export class GuardedRequests {
    * Selects the guardrails that have something to judge. All of them judge a model request, whatever it
    * contains. Any other request without texts is judged only by checks that judge all requests.
    *
-   * @throws GatewayError for a body in which a provider could read other texts
+   * @throws GatewayError for a body in which a provider could read other texts, or that is nested too deeply
    */
   thatJudge(guardrails: readonly Guardrail[]): readonly Guardrail[] {
-    const { isModelRequest, request } = this.forms;
     if (guardrails.length === 0) return guardrails;
-    if (request !== null && !this.#isUnambiguous) requireUnambiguousBody(this.#exchange);
-    this.#isUnambiguous = true;
-    if (isModelRequest) return guardrails;
-    const { passages, lastCount } = this.#texts();
+    const { passages, lastCount, unreadable } = this.#texts();
+    if (this.forms.isModelRequest || unreadable !== null) return guardrails;
     return guardrails.flatMap((guardrail) => {
       if ((guardrail.scansAll ? passages.length : lastCount) > 0) return [guardrail];
       const checks = guardrail.checks.filter(({ isForAll }) => isForAll);
@@ -82,11 +84,11 @@ export class GuardedRequests {
   async #judge(guardrails: readonly Guardrail[], target: CheckedTarget): Promise<GuardedRequest> {
     const exchange = this.#exchange;
     const { params, body } = exchange;
-    const { passages, lastCount } = this.#texts();
+    const { passages, lastCount, unreadable } = this.#texts();
     const subject = subjectOf(exchange, this.forms.endpoint, target);
     const judgement = await judgeCall(
       guardrails,
-      { ...subject, side: 'input', answer: null, passages, lastCount },
+      { ...subject, side: 'input', answer: null, passages, lastCount, unreadable },
       exchange.now,
     );
     const texts = judgement.passages.map(({ text }) => text);
@@ -99,13 +101,30 @@ export class GuardedRequests {
     return { judgement, exchange: { ...exchange, ...changed } };
   }
 
-  #texts(): RequestPassages {
-    const { request } = this.forms;
-    this.#requestTexts ??=
-      request === null
-        ? { passages: [], lastCount: 0 }
-        : findRequestPassages(request, this.#exchange.params);
+  #texts(): RequestTexts {
+    this.#requestTexts ??= requestTexts(this.#exchange, this.forms.request);
     return this.#requestTexts;
+  }
+}
+
+interface RequestTexts extends RequestPassages {
+  /** Why the texts cannot be read; null if they can. */
+  readonly unreadable: string | null;
+}
+
+function requestTexts(exchange: Exchange, form: RequestForm): RequestTexts {
+  const { body, params, isJson, unreadUpload, streamedBody } = exchange;
+  const hasUnreadBody = unreadUpload !== undefined || streamedBody !== undefined;
+  if (hasUnreadBody || (body !== null && body.length > 0 && !isJson && form === 'unknown')) {
+    return { passages: [], lastCount: 0, unreadable: 'the body is not JSON' };
+  }
+  requireUnambiguousBody(exchange);
+  try {
+    return { ...findRequestPassages(form, params), unreadable: null };
+  } catch (thrown) {
+    if (!(thrown instanceof NestedTooDeeply)) throw thrown;
+    const message = `The JSON body is nested more than ${nestingMax} levels deep, so guardrails cannot check it`;
+    throw new GatewayError('invalid_json', message, null, { cause: thrown });
   }
 }
 

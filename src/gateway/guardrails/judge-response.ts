@@ -1,8 +1,13 @@
 /** Judges responses by guardrails; each answer in a list or stream is judged separately. */
-import { type AnswerPassages, answersIn } from '../../guardrails/answer-passages.ts';
+import {
+  type AnswerPassages,
+  answersIn,
+  type ResponseForm,
+} from '../../guardrails/answer-passages.ts';
 import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import type { JsonObject, Passage } from '../../guardrails/passages.ts';
+import { NestedTooDeeply } from '../../guardrails/text-walk.ts';
 import { judgeCall } from './guarded-request.ts';
 import type { TextForms } from './text-forms.ts';
 
@@ -11,7 +16,7 @@ const batchMax = 10;
 /** Bound for one page or stream; pages of clients have at most 100 items. */
 const answersMax = 1_000;
 
-type Subject = Omit<GuardrailSubject, 'side' | 'answer' | 'passages' | 'lastCount'>;
+type Subject = Omit<GuardrailSubject, 'side' | 'answer' | 'passages' | 'lastCount' | 'unreadable'>;
 
 export interface JudgedResponse {
   /** The texts as received. */
@@ -20,7 +25,7 @@ export interface JudgedResponse {
   readonly judgement: Judgement;
 }
 
-/** Null when there are more answers than are judged. `now` in milliseconds since the epoch. */
+/** Null when there are more answers than are judged, or deeper ones. `now` in milliseconds since the epoch. */
 export async function judgeResponse(
   guardrails: readonly Guardrail[],
   { response: answered, isModelRequest: isQuestion }: TextForms,
@@ -36,13 +41,14 @@ export async function judgeResponse(
     readonly now: number;
   },
 ): Promise<JudgedResponse | null> {
-  const answers = answered === null ? [] : answersIn(answered, json);
+  const answers = answered === null ? [] : answersOrNull(answered, json);
+  if (answers === null) return null;
   const judged = isQuestion && !isPending(json) ? answers : answers.filter(hasText);
   if (judged.length > answersMax) return null;
   const judgements: Judgement[] = [];
   for (let at = 0; at < judged.length; at += batchMax) {
     const batch = judged.slice(at, at + batchMax).map(({ json: one, passages }) => {
-      const texts = { ...subject, passages, lastCount: passages.length };
+      const texts = { ...subject, passages, lastCount: passages.length, unreadable: null };
       return judgeCall(
         guardrails,
         { ...texts, side: 'output', answer: { status, json: one } },
@@ -67,8 +73,17 @@ export async function judgeResponse(
   };
 }
 
-function withPrefix({ path, text }: Passage, prefix: Passage['path']): Passage {
-  return { path: [...prefix, ...path], text };
+function answersOrNull(form: ResponseForm, json: JsonObject): AnswerPassages[] | null {
+  try {
+    return answersIn(form, json);
+  } catch (thrown) {
+    if (thrown instanceof NestedTooDeeply) return null;
+    throw thrown;
+  }
+}
+
+function withPrefix(passage: Passage, prefix: Passage['path']): Passage {
+  return { ...passage, path: [...prefix, ...passage.path] };
 }
 
 function hasText({ passages }: AnswerPassages): boolean {

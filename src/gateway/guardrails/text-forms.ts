@@ -9,10 +9,12 @@ import { type OwnedPath, ownedPathOf } from '../references/owned-path.ts';
 export interface TextForms {
   /** Name of the endpoint that checks receive. */
   readonly endpoint: string;
-  /** Format of the texts in the request; null when none are judged. */
-  readonly request: RequestForm | null;
+  /** Format of the texts in the request, if it has a body. */
+  readonly request: RequestForm;
   /** Format of the texts in the response; null when none are judged. */
   readonly response: ResponseForm | null;
+  /** Whether the response is a file, whose texts cannot be judged. */
+  readonly isDownload: boolean;
   /** Whether a model is called; request and response are then judged even without texts. */
   readonly isModelRequest: boolean;
 }
@@ -22,6 +24,7 @@ const embeddings: TextForms = {
   endpoint: 'embeddings',
   request: 'embeddings',
   response: null,
+  isDownload: false,
   isModelRequest: true,
 };
 
@@ -32,8 +35,14 @@ const modelRequests = new Map<string, TextForms>([
   ),
 ]);
 
-function modelRequestForms(form: Exclude<ResponseForm, 'stored'>): TextForms {
-  return { endpoint: form, request: form, response: form, isModelRequest: true };
+function modelRequestForms(form: Exclude<ResponseForm, 'stored' | 'unknown'>): TextForms {
+  return {
+    endpoint: form,
+    request: form,
+    response: form,
+    isDownload: false,
+    isModelRequest: true,
+  };
 }
 
 export function textFormsOf({ path, request }: Pick<Exchange, 'path' | 'request'>): TextForms {
@@ -42,22 +51,36 @@ export function textFormsOf({ path, request }: Pick<Exchange, 'path' | 'request'
   const modelRequest = method === 'POST' ? modelRequests.get(endpoint) : undefined;
   if (modelRequest !== undefined) return modelRequest;
   const owned = ownedPathOf(method, path);
-  if (owned === null) return { endpoint, request: null, response: null, isModelRequest: false };
+  if (owned === null) return otherForms(endpoint, method);
   if (isCompact(owned, method)) return modelRequestForms('responses');
   const { kind } = owned;
   const whole = isWhole(owned, method) ? formOfWhole[kind] : undefined;
   const shows = outputKinds.has(kind) && method !== 'DELETE' && !isEcho(owned, method);
   return {
     endpoint: method === 'GET' ? (whole ?? endpoint) : endpoint,
-    request: bodyMethods.has(method) && inputKinds.has(kind) ? 'stored' : null,
+    request: inputKinds.has(kind) ? 'stored' : 'unknown',
     response: shows ? (whole ?? 'stored') : null,
+    isDownload: method === 'GET' && isFile(owned),
     isModelRequest: false,
   };
 }
 
-/** Methods whose body a provider may read. */
-const bodyMethods: ReadonlySet<unknown> = new Set(['POST', 'PUT', 'PATCH']);
-/** Kinds whose texts reach a model later. */
+/** Every text of a request to an endpoint without a format of its own is judged, and of its response. */
+function otherForms(endpoint: string, method: string | undefined): TextForms {
+  const hasAnswer = method === 'POST' && !textlessResponses.has(endpoint);
+  return {
+    endpoint,
+    request: endpoint === 'count_tokens' ? 'messages' : 'unknown',
+    response: hasAnswer ? 'unknown' : null,
+    isDownload: false,
+    isModelRequest: false,
+  };
+}
+
+/** Endpoints that answer with sound, numbers or the state of an object. */
+const textlessResponses: ReadonlySet<string> = new Set(['audio_speech', 'count_tokens']);
+
+/** Kinds whose bodies have texts of messages and items. */
 const inputKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
   'assistants',
   'threads',
@@ -73,10 +96,22 @@ const outputKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
   'chat_completions',
 ]);
 
-const formOfWhole: Partial<Record<ObjectKind, Exclude<ResponseForm, 'stored'>>> = {
+const formOfWhole: Partial<Record<ObjectKind, Exclude<ResponseForm, 'stored' | 'unknown'>>> = {
   responses: 'responses',
   chat_completions: 'chat_completions',
 };
+
+/** Whether the response is a file of a batch, or one that a model has written. */
+function isFile({ kind, rest }: OwnedPath): boolean {
+  const last = rest.at(-1)?.toLowerCase();
+  return fileKinds.has(kind) && (last === 'content' || last === 'results');
+}
+
+const fileKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
+  'files',
+  'containers',
+  'message_batches',
+]);
 
 /** Whether the response contains the whole object. */
 function isWhole({ id, rest }: OwnedPath, method: string | undefined): boolean {

@@ -1,5 +1,6 @@
 /** Validates the checks of a guardrail beyond their schema. */
 import type { z } from 'zod';
+import { didYouMean } from '../../suggest.ts';
 import { plainHttpFault, type TrustedHosts } from '../../trusted-hosts.ts';
 import { jsonSchemaFaults } from '../patterns/json-schema-patterns.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
@@ -9,6 +10,7 @@ import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault
 import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
 import type { GuardrailTarget } from './guardrail.ts';
 import { type CheckKind, checkKinds } from './guardrail-check-kinds.ts';
+import { partnerChecks } from './partner-checks.ts';
 
 /** Maximum key-set URLs of one check, separated by commas. */
 const jwksUrisMax = 10;
@@ -16,9 +18,10 @@ const jwksUrisMax = 10;
 /** By id in lower case, because clients use two spellings of some ids. */
 const kinds = new Map(Object.entries(checkKinds).map(([id, kind]) => [id.toLowerCase(), kind]));
 
-/** Partner services that decide with their own models. Their checks are stored, but not allowed for tool calls. */
-const partner =
-  /^(?:sydelabs|aporia|pillar|patronus|mistral|promptfoo|acuvity|lasso|azure)\.[a-z]+$/;
+/** Checks of partners are stored, but not allowed for tool calls. */
+const partnerIds: ReadonlySet<string> = new Set(partnerChecks.map((id) => id.toLowerCase()));
+
+const knownIds: readonly string[] = [...Object.keys(checkKinds), ...partnerChecks];
 
 interface Check {
   readonly id: string;
@@ -56,8 +59,8 @@ export interface CheckValidators {
 
 /**
  * Validates checks beyond their schema: required parameters of known checks; patterns, URLs and headers
- * in them; and whether the target allows them. Checks with unknown ids are accepted. Paths start at the
- * list.
+ * in them; and whether the target allows them. An unknown id is a fault, because the check would judge
+ * nothing. Paths start at the list.
  */
 export function checkFaults(
   checks: readonly Check[],
@@ -67,8 +70,12 @@ export function checkFaults(
   return checks.flatMap((check, at) => {
     const id = check.id.toLowerCase();
     const kind = kinds.get(id);
-    const unfit = kind === undefined ? partner.test(id) : !kind.tools;
-    const faults: Fault[] = [];
+    const isPartner = partnerIds.has(id);
+    const unfit = kind === undefined ? isPartner : !kind.tools;
+    const faults: Fault[] =
+      kind === undefined && !isPartner
+        ? [{ path: ['id'], message: unknownCheckMessage(check.id) }]
+        : [];
     if (target === 'mcp_tools' && unfit) {
       const message = 'is not a deterministic check, so it cannot guard MCP tools';
       faults.push({ path: ['id'], message });
@@ -79,6 +86,16 @@ export function checkFaults(
     }
     return prefixFaults([at], faults);
   });
+}
+
+function unknownCheckMessage(id: string): string {
+  const withPrefix = knownIds.find(
+    (known) => known.toLowerCase() === `default.${id.toLowerCase()}`,
+  );
+  const near =
+    withPrefix === undefined ? didYouMean(id, knownIds) : `did you mean "${withPrefix}"?`;
+  const hint = near ?? 'see the list in docs/reference/resources.md, Checks';
+  return `is not a known check: ${hint}`;
 }
 
 /** Schemas of the checks validated so far, by id in lower case. */

@@ -9,7 +9,7 @@ const checksMax = 100;
 export const GuardrailTarget = z.enum(['llm', 'mcp_tools']);
 export type GuardrailTarget = z.infer<typeof GuardrailTarget>;
 
-/** One check as sent. Ids outside the catalogue are stored and returned, never rejected. */
+/** One check as sent. guardrail-checks.ts refuses ids that are not in the catalogue. */
 export const GuardrailCheck = z.strictObject({
   id: described(z.string().min(1).max(255), 'Id of a check in the catalogue or of a partner.', {
     examples: ['default.contains'],
@@ -40,6 +40,11 @@ export const GuardrailActions = z.looseObject({
   deny: described(z.boolean().optional(), 'Whether a request that fails the checks is rejected.'),
   async: described(z.boolean().optional(), 'Whether the request continues while the checks run.'),
   sequential: described(z.boolean().optional(), 'Whether the checks run one after the other.'),
+  on_unsupported: described(
+    z.enum(['deny', 'pass']).optional(),
+    'Whether a guardrail with deny rejects what its checks cannot judge.',
+    { default: 'deny' },
+  ),
   on_success: described(consequence(), 'Consequences when all checks pass.'),
   on_fail: described(consequence(), 'Consequences when a check fails.'),
 });

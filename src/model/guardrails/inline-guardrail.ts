@@ -10,6 +10,7 @@ const actionKeys = new Set([
   'id',
   'type',
   'fail_closed',
+  'on_unsupported',
   'scan_scope',
 ]);
 

@@ -35,7 +35,7 @@ async function makeGuardrail(
   body: Record<string, unknown> = {},
 ): Promise<{ id: string; slug: string }> {
   const made = await server.request('POST', '/v2/guardrails', {
-    body: { name: 'g', checks: [{ id: 'x.y' }], actions: { deny: true }, ...body },
+    body: { name: 'g', checks: [{ id: 'default.notNull' }], actions: { deny: true }, ...body },
   });
   return made.body;
 }
@@ -196,7 +196,7 @@ describe('400', () => {
     const elsewhere = await makeGuardrail({ workspace_id: workspace.id });
     const other = await addTenant(server, 'configs-guardrails');
     const foreign = await other.send('POST', '/v2/guardrails', {
-      body: { name: 'g', checks: [{ id: 'x.y' }], actions: {} },
+      body: { name: 'g', checks: [{ id: 'default.notNull' }], actions: {} },
     });
     for (const slug of [archived.slug, elsewhere.slug, foreign.body.slug, foreign.body.id]) {
       const body = { name: 'x', config: { input_guardrails: [slug] } };

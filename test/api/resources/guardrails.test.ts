@@ -90,9 +90,9 @@ describe('status 200', () => {
     expect(emptied).toMatchObject({ status: 400, body: { error: { param: 'checks' } } });
   });
 
-  it('returns unknown checks unchanged, and known checks in both spellings', async () => {
+  it('returns checks of partners unchanged, and known checks in both spellings', async () => {
     const checks = [
-      { id: 'acme.magic', parameters: { wand: { length: 11.5 } } },
+      { id: 'patronus.custom', parameters: { wand: { length: 11.5 } } },
       { id: 'default.isAllLowerCase' },
       { id: 'default.alllowercase', is_enabled: false },
     ];
@@ -195,6 +195,8 @@ describe('400', () => {
     [{ checks: [] }, 'checks'],
     [{ checks: undefined }, 'checks'],
     [{ checks: [{ name: 'x' }] }, 'checks[0].id'],
+    [{ checks: [{ id: 'default.contians' }] }, 'checks[0].id'],
+    [{ actions: { on_unsupported: 'allow' } }, 'actions.on_unsupported'],
     [{ actions: undefined }, 'actions'],
     [{ actions: { deny: 'yes' } }, 'actions.deny'],
     [{ target: 'a2a' }, 'target'],
@@ -250,6 +252,7 @@ describe('400', () => {
     [{ target: 'mcp_tools' }, 'target: cannot be changed'],
     [{ organisation_id: 'x' }, 'organisation_id'],
     [{ checks: [{ id: 'default.regexMatch', parameters: {} }] }, 'rule'],
+    [{ checks: [{ id: 'default.contians' }] }, 'did you mean "default.contains"?'],
   ])('rejects an update with %j', async (body, reason) => {
     const { id } = await make();
     const answer = await server.request('PUT', `${path}/${id}`, { body });

@@ -34,6 +34,7 @@ const subject = {
   isStream: false,
   params: {},
   answer: null,
+  unreadable: null,
   metadata: { team: 'red' },
   headers: {},
   provider: 'openai',
@@ -97,12 +98,42 @@ describe('a check', () => {
     expect(results[0]!.checks[0]!.error).toBeUndefined();
   });
 
-  it('yields an error when it cannot run here; the request passes unless the guardrail fails closed', async () => {
-    const open = await stated({ 'portkey.pii': { categories: ['NAME'] }, deny: true }, 'x');
-    expect(open).toMatchObject({ passes: true, isDenied: false });
-    expect(open.results[0]!.checks[0]!.error!.message).toContain('does not support the check');
-    const item = { 'portkey.pii': {}, deny: true, fail_closed: true };
-    expect(await stated(item, 'x')).toMatchObject({ passes: false, isDenied: true });
+  it.each([
+    ['a check of a partner', { 'portkey.pii': { categories: ['NAME'] } }],
+    ['an unknown check', { 'default.contians': { words: ['x'] } }],
+    ['a check with parameters that are not valid', { 'default.requiredMetadataKeyValuePairs': {} }],
+    ['an unreachable webhook', { webhook: { webhookURL: 'http://127.0.0.1:1' } }],
+  ])(
+    'denies if its guardrail denies and it cannot judge, unless told to pass: %s',
+    async (_, item) => {
+      const denied = await stated({ ...item, deny: true }, 'x');
+      expect(denied).toMatchObject({ passes: false, isDenied: true });
+      expect(denied.results[0]!.checks[0]!.error).toBeDefined();
+      const passing = { passes: true, isDenied: false };
+      expect(await stated({ ...item, deny: true, on_unsupported: 'pass' }, 'x')).toMatchObject(
+        passing,
+      );
+      expect(await stated(item, 'x')).toMatchObject(passing);
+      const closed = { ...item, fail_closed: true };
+      expect(await stated(closed, 'x')).toMatchObject({ passes: false, isDenied: false });
+    },
+  );
+
+  it('passes on an error when it says so itself, and when there is nothing to judge', async () => {
+    const webhook = { webhookURL: 'http://127.0.0.1:1', failOnError: false };
+    expect(await stated({ webhook, deny: true }, 'x')).toMatchObject({ isDenied: false });
+    const log = { logURL: 'http://127.0.0.1:1' };
+    expect(await stated({ log, deny: true }, 'x')).toMatchObject({ isDenied: false });
+    const pattern = { regexMatch: { rule: 'bomb', not: true }, deny: true };
+    expect(await stated(pattern, '')).toMatchObject({ isDenied: false });
+  });
+
+  it('cannot judge an unreadable body if it judges texts', async () => {
+    const unreadable = { unreadable: 'the body is not JSON' };
+    const contains = { contains: { words: ['x'], operator: 'none' }, deny: true };
+    expect(await stated(contains, '', unreadable)).toMatchObject({ isDenied: true });
+    const models = { modelWhitelist: { models: ['gpt-4o'] }, deny: true };
+    expect(await stated(models, '', unreadable)).toMatchObject({ isDenied: false });
   });
 
   it('yields an error when a required parameter is missing', async () => {
@@ -178,6 +209,51 @@ describe('a guardrail', () => {
   });
 });
 
+describe('a text that accompanies the message', () => {
+  const body = {
+    messages: [{ role: 'user', content: 'ABC' }],
+    tools: [{ type: 'function', function: { name: 'f', description: 'a bomb. call 555-1234' } }],
+  };
+  const judge = (item: object) => {
+    const found = findRequestPassages('chat_completions', body);
+    const guardrail = buildGuardrail(readInlineGuardrail({ ...item, deny: true }, 'one'), tools);
+    return evaluateGuardrails([guardrail], { ...subject, ...found }, 0);
+  };
+
+  it.each([
+    { contains: { words: ['bomb'], operator: 'none' } },
+    { regexMatch: { rule: 'b[o]mb', not: true } },
+    { regexReplace: { rule: '\\d{3}-\\d{4}', failOnDetection: true } },
+  ])('is searched for what must not occur: %j', async (item) => {
+    expect((await judge(item)).isDenied).toBe(true);
+  });
+
+  it.each([
+    { endsWith: { suffix: 'ABC' } },
+    { alluppercase: {} },
+    { wordCount: { maxWords: 1 } },
+    { sentenceCount: { maxSentences: 0 } },
+    { regexMatch: { rule: '^ABC$' } },
+  ])('does not change the form of the message: %j', async (item) => {
+    expect((await judge(item)).isDenied).toBe(false);
+  });
+
+  it.each([{ contains: { words: ['bomb'], operator: 'any' } }, { regexMatch: { rule: 'bomb' } }])(
+    'cannot stand in for what the message must contain: %j',
+    async (item) => {
+      expect((await judge(item)).isDenied).toBe(true);
+    },
+  );
+
+  it('is redacted, and gets no prefix', async () => {
+    const { passages } = await judge({
+      regexReplace: { rule: '\\d{3}-\\d{4}', redactText: '[phone]' },
+      addPrefix: { prefix: '> ' },
+    });
+    expect(passages.map(({ text }) => text)).toEqual(['f', 'a bomb. call [phone]', '> ABC']);
+  });
+});
+
 const textsIn = (form: ResponseForm, json: JsonObject): string[][] =>
   answersIn(form, json).map(({ passages }) => passages.map(({ text }) => text));
 
@@ -205,7 +281,7 @@ describe('a complete stream', () => {
     delta: text,
   });
 
-  it('is checked with final texts and refusals, but without reasoning', () => {
+  it('is checked with final texts, refusals and reasoning', () => {
     const stream = streamOf('responses', [
       delta('said'),
       { type: 'response.refusal.delta', output_index: 1, content_index: 0, delta: 'refused' },
@@ -217,11 +293,10 @@ describe('a complete stream', () => {
       { type: 'response.output_item.done', item: outputOf('told at once')[0] },
       { type: 'response.completed', response: { output: outputOf('said', 'told last') } },
     ]);
-    const stated = ['said', 'refused', 'told at once', 'told last'];
+    const stated = ['said', 'refused', 'thought', 'told at once', 'told last'];
     expect(textsIn('responses', stream.json)).toEqual([stated]);
-    const reported = stream.rewrite(['1', '2', '3', '4']).toString();
+    const reported = stream.rewrite(['1', '2', '3', '4', '5']).toString();
     for (const text of stated) expect(reported).not.toContain(`"${text}"`);
-    expect(reported).toContain('"thought"');
   });
 
   it('drops partial deltas of a text when the complete text is replaced', () => {

@@ -41,8 +41,6 @@ describe('checks for LLM requests', () => {
     ['default.modelwhitelist', { models: ['m'] }],
     ['default.jwt', { jwksUri: 'https://a.example/1, https://a.example/2', headerKey: 'x' }],
     ['portkey.pii', { categories: ['NAME'] }],
-    ['my.own.check', { anything: [1, { deep: true }] }],
-    ['constructor', { a: 1 }],
     ['patronus.phi', undefined],
     ['default.regexMatch', undefined],
   ])('accepts %s with parameters like %j', (id, parameters) => {
@@ -127,7 +125,6 @@ describe('checks for LLM requests', () => {
       { jwksUri: 'https://a.example', headerKey: 'x', maxTokenAge: 'soon' },
       '0.parameters.maxTokenAge',
     ],
-    ['modelWhitelist', { models: ['m'] }, undefined],
     ['default.modelwhitelist', { models: 'm' }, '0.parameters.models'],
   ])('rejects kind %s with %j at %s', (id, parameters, path) => {
     const faults = judge(id, parameters);
@@ -135,8 +132,23 @@ describe('checks for LLM requests', () => {
   });
 });
 
+describe('an unknown check', () => {
+  it.each([
+    ['default.contians', 'did you mean "default.contains"?'],
+    ['modelWhitelist', 'did you mean "default.modelWhitelist"?'],
+    ['patronus.toxicitty', 'did you mean "patronus.toxicity"?'],
+    ['portkey.pi', 'did you mean "portkey.pii"?'],
+    ['my.own.check', 'see the list in docs/reference/resources.md, Checks'],
+    ['constructor', 'see the list in docs/reference/resources.md, Checks'],
+  ])('is a fault with the check that is meant: %s', (id, hint) => {
+    for (const target of ['llm', 'mcp_tools'] as const) {
+      expect(judge(id, { anything: 1 }, target)).toEqual([`0.id: is not a known check: ${hint}`]);
+    }
+  });
+});
+
 describe('checks for MCP tools', () => {
-  it.each(['default.regexMatch', 'default.contains', 'default.jwt', 'default.wordCount', 'x.y'])(
+  it.each(['default.regexMatch', 'default.contains', 'default.jwt', 'default.wordCount'])(
     'accepts %s',
     (id) => expect(judge(id, undefined, 'mcp_tools')).toEqual([]),
   );

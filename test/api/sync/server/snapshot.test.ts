@@ -425,7 +425,7 @@ describe('the snapshot', () => {
   });
 
   it('is consistent: it contains no mapping without its guardrail and server', async () => {
-    const guardrail = { name: 'g', target: 'mcp_tools', checks: [{ id: 'x.y' }] };
+    const guardrail = { name: 'g', target: 'mcp_tools', checks: [{ id: 'default.notNull' }] };
     const churn = async (): Promise<void> => {
       for (let round = 0; round < 10; round += 1) {
         const { id } = await create('/v2/guardrails', guardrail);

@@ -52,7 +52,7 @@ describe('a config document', () => {
     { some_new_key: { deep: [1] }, override_params: { model: 'm' } },
     { custom_host: 'https://example.com/v1', forward_headers: ['Authorization', 'x-a'] },
     { input_guardrails: ['pg-a', { 'default.contains': { words: ['a'] }, deny: true }] },
-    { before_request_hooks: [{ id: 'h', type: 'guardrail', checks: [{ id: 'x.y' }] }] },
+    { before_request_hooks: [{ id: 'h', type: 'guardrail', checks: [{ id: 'patronus.phi' }] }] },
   ])('accepts %j', (document) => {
     expect(judge(document)).toEqual([]);
   });
@@ -99,6 +99,11 @@ describe('a config document', () => {
     [{ forward_headers: ['Metadata-Flavor'] }, 'forward_headers.0'],
     [{ input_guardrails: 'pg-a' }, 'input_guardrails'],
     [{ input_guardrails: [{ regexMatch: { rule: '(' } }] }, 'input_guardrails.0.regexMatch.rule'],
+    [{ input_guardrails: [{ contians: { words: ['a'] } }] }, 'input_guardrails.0.contians'],
+    [
+      { before_request_hooks: [{ checks: [{ id: 'default.contians' }] }] },
+      'before_request_hooks.0.checks.0.id',
+    ],
     [
       { after_request_hooks: [{ checks: [{ id: 'default.regexMatch', parameters: {} }] }] },
       'after_request_hooks.0.checks.0.parameters.rule',

@@ -35,6 +35,23 @@ describe('identities', () => {
     ]);
   });
 
+  it('reports an unknown check of a guardrail and of a config where it is written, with the check that is meant', async () => {
+    const checks = 'checks:\n- id: default.contains\n- id: default.contians\nactions: {deny: true}';
+    const inline = 'config:\n  input_guardrails:\n  - {contians: {words: [a]}, deny: true}';
+    const texts = {
+      'a.yaml': [support, manifest('Guardrail', 'g', checks, inSupport)].join('---\n'),
+      'c.yaml': manifest('Config', 'c', inline, inSupport),
+    };
+    expect(messagesOf(await readTexts(texts))).toEqual([
+      expect.stringMatching(
+        /^a\.yaml:\d+:\d+ spec\.checks\[1\]\.id is not a known check: did you mean "default\.contains"\?/,
+      ),
+      expect.stringMatching(
+        /^c\.yaml:\d+:\d+ spec\.config\.input_guardrails\[0\]\.contians is not a known check: did you mean "default\.contains"\?/,
+      ),
+    ]);
+  });
+
   it('keeps equal names in different workspaces and kinds apart', async () => {
     const sales = support.replace('support', 'sales');
     const texts = {

@@ -365,7 +365,8 @@ const beyondSchemas: readonly RegExp[] = [
   /^dangling-reference: /,
   // Which stores hold secrets, and which headers carry one.
   /^secret-missing: |^secret-literal: /,
-  // The parameters of a check depend on the check.
+  // Ids of checks are compared without regard to case, and parameters depend on the check.
+  /^wrong-value: spec\.checks\[\d+\]\.id is not a known check: /,
   /^wrong-value: spec\.checks\[\d+\]\.parameters\./,
   /^wrong-value: spec\.(checks|actions) is required for target llm$/,
   // Rules between two fields.

@@ -1,0 +1,55 @@
+/** Converts texts that JSON stores in another form: in base64, or as JSON with escaped letters. */
+import { isUtf8 } from 'node:buffer';
+
+export interface StoredText {
+  /** The string in the JSON document. */
+  readonly value: string;
+  readonly encoding: 'base64' | 'json';
+}
+
+/** Bytes that decide whether base64 contains a text. */
+const sampleBytes = 768;
+/** Maximum depth of JSON within strings of JSON. */
+const nestingMax = 8;
+const dataUrl = /^data:[^,]*,/;
+const controlCharacters = /[^\P{Cc}\t\n\r]/u;
+
+/** The text in base64, or null if the bytes are a picture or anything else but text. */
+export function textInBase64(value: string): string | null {
+  const bytes = value.replace(dataUrl, '');
+  // Four characters contain three bytes; one character of the sample may be cut in its middle.
+  const sample = Buffer.from(bytes.slice(0, (sampleBytes / 3) * 4), 'base64');
+  if (sample.length === 0 || controlCharacters.test(sample.toString('latin1'))) return null;
+  const whole = Buffer.from(bytes, 'base64');
+  return isUtf8(whole) ? whole.toString('utf8') : null;
+}
+
+/** JSON in a string without needless escapes, or null if it has none: `{"a":"\u0062"}` is `{"a":"b"}`. */
+export function plainJson(value: string): string | null {
+  if (!value.includes('\\') || !/^\s*[[{"]/.test(value)) return null;
+  const plain = withoutEscapes(value, 0);
+  return plain === value ? null : plain;
+}
+
+function withoutEscapes(text: string, depth: number): string {
+  if (depth === nestingMax || !text.includes('\\') || !/^\s*[[{"]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), (_, value: unknown) =>
+      typeof value === 'string' ? withoutEscapes(value, depth + 1) : value,
+    );
+  } catch {
+    return text;
+  }
+}
+
+/** The string that stores a text in place of another one. */
+export function encodeText({ value, encoding }: StoredText, text: string): string {
+  if (encoding === 'json') return text;
+  const [prefix = ''] = dataUrl.exec(value) ?? [];
+  return prefix + Buffer.from(text).toString('base64');
+}
+
+/** The text of a string that takes the place of a stored one. */
+export function decodeText({ encoding }: StoredText, value: string): string {
+  return (encoding === 'base64' ? textInBase64(value) : plainJson(value)) ?? value;
+}

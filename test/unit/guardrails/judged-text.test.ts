@@ -1,0 +1,255 @@
+/**
+ * Puts a forbidden text at every position of every format, and verifies that guardrails deny it unless
+ * the position is documented as no text.
+ */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { answersIn, type ResponseForm } from '../../../src/guardrails/answer-passages.ts';
+import { nonTextMembers } from '../../../src/guardrails/non-text-members.ts';
+import { type JsonObject, type Passage, replaceTexts } from '../../../src/guardrails/passages.ts';
+import { findRequestPassages, type RequestForm } from '../../../src/guardrails/request-passages.ts';
+import { decodeText } from '../../../src/guardrails/stored-text.ts';
+import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
+import { NestedTooDeeply } from '../../../src/guardrails/text-walk.ts';
+import { pieceEvents, requestBodies, responseBodies, wholeEvents } from './judged-bodies.ts';
+
+type Path = readonly (string | number)[];
+
+const sentence = 'a forbidden-word here';
+const word = 'forbidden-word';
+
+/** The members that the reference documents as no text. */
+const documentedRows = readFileSync('docs/reference/guardrails.md', 'utf8')
+  .split('## Members that are not judged')[1]!
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) => line.split('|').map((cell) => cell.trim()));
+const documentedNames = new Set(
+  documentedRows.flatMap(([, names = '']) =>
+    [...names.matchAll(/`([\w$]+)`/g)].map(([, name]) => name!),
+  ),
+);
+
+function isDocumented(path: Path): boolean {
+  const name = path.findLast((step) => typeof step === 'string') ?? '';
+  return documentedNames.has(name) || /_ids?$/.test(name);
+}
+
+function stringPaths(value: unknown, path: Path = []): Path[] {
+  if (typeof value === 'string') return [path];
+  if (typeof value !== 'object' || value === null) return [];
+  const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
+  return entries.flatMap(([step, below]) => stringPaths(below, [...path, step as string | number]));
+}
+
+function objectPaths(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
+  return [
+    path,
+    ...entries.flatMap(([step, below]) => objectPaths(below, [...path, step as string | number])),
+  ];
+}
+
+/** A copy with another value at the path, or with a further member or item there. */
+function changed(value: unknown, path: Path, change: (old: unknown) => unknown): JsonObject {
+  const [step, ...rest] = path;
+  if (step === undefined) return change(value) as JsonObject;
+  const copy = structuredClone(value) as Record<string | number, unknown>;
+  copy[step] = changed(copy[step], rest, change);
+  return copy as JsonObject;
+}
+
+/** Members, parts and items that no format has. */
+const inventions: readonly unknown[] = [
+  sentence,
+  [sentence],
+  { deep: { id: [{ type: word }] } },
+  [{ type: 'invented', content: [{ type: 'invented', foo: { bar: sentence } }] }],
+  `{"nested":"${[...word].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join('')}"}`,
+];
+
+function inventedBodies(body: JsonObject): { readonly at: string; readonly body: JsonObject }[] {
+  return objectPaths(body).flatMap((path) => [
+    ...inventions.map((invention, at) => ({
+      at: `${path.join('.')} with invention ${at}`,
+      body: changed(body, path, (old) =>
+        Array.isArray(old)
+          ? [...(old as unknown[]), invention]
+          : { ...(old as object), invented: invention },
+      ),
+    })),
+    {
+      at: `${path.join('.')} with a name`,
+      body: changed(body, path, (old) =>
+        Array.isArray(old) ? [{ [sentence]: 1 }, ...old] : { ...(old as object), [sentence]: 1 },
+      ),
+    },
+  ]);
+}
+
+const isFound = (passages: readonly Passage[]): boolean =>
+  passages.some(({ text }) => text.includes(word));
+const inRequest = (form: RequestForm, body: JsonObject) => findRequestPassages(form, body).passages;
+const inResponse = (form: ResponseForm, body: JsonObject) =>
+  answersIn(form, body).flatMap(({ path, passages }) =>
+    passages.map((one) => ({ ...one, path: [...path, ...one.path] })),
+  );
+
+/** Positions at which a text is not found, although it must be. */
+function unjudged(body: JsonObject, judge: (body: JsonObject) => readonly Passage[]): string[] {
+  const replaced = stringPaths(body).flatMap((path) => [
+    { at: path.join('.'), body: changed(body, path, () => sentence) },
+    ...(isDocumented(path) ? [] : [{ at: path.join('.'), body: changed(body, path, () => word) }]),
+  ]);
+  return [...replaced, ...inventedBodies(body)]
+    .filter((one) => !isFound(judge(one.body)))
+    .map(({ at }) => at);
+}
+
+/** Positions at which a replaced text stays in the document. */
+function unreplaced(body: JsonObject, judge: (body: JsonObject) => readonly Passage[]): string[] {
+  const all = stringPaths(body).map((path) => changed(body, path, () => sentence));
+  return [...all, ...inventedBodies(body).map((one) => one.body)].flatMap((one) => {
+    const passages = judge(one);
+    const texts = passages.map(({ text }) => text.replaceAll(word, 'x'));
+    const after = JSON.stringify(replaceTexts(one, passages, texts));
+    return after.includes(word) || isFound(judge(JSON.parse(after) as JsonObject)) ? [after] : [];
+  });
+}
+
+const requests = Object.entries(requestBodies) as [RequestForm, JsonObject][];
+const responses = Object.entries(responseBodies) as [ResponseForm, JsonObject][];
+
+it('documents every member that is not judged, with its form', () => {
+  for (const { about, names } of nonTextMembers) {
+    const row = documentedRows.find(([, listed = '']) => listed.includes(`\`${names[0]!}\``));
+    expect(row?.[2]).toBe(about);
+    expect([...row![1]!.split(';')[0]!.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(
+      names,
+    );
+  }
+});
+
+describe.each(requests)('a request of the format %s', (form, body) => {
+  it('is judged at every position, also in members and parts that nobody knows', () => {
+    expect(unjudged(body, (one) => inRequest(form, one))).toEqual([]);
+  });
+
+  it('is replaced wherever it is judged', () => {
+    expect(unreplaced(body, (one) => inRequest(form, one))).toEqual([]);
+  });
+
+  it('is judged by default except for earlier messages and system prompts', () => {
+    const byDefault = (one: JsonObject): readonly Passage[] => {
+      const { passages, lastCount } = findRequestPassages(form, one);
+      return lastCount === 0 ? [] : passages.slice(-lastCount);
+    };
+    const isEarlier = (at: string): boolean =>
+      /^(?:system|instructions|additional_instructions)\b/.test(at) ||
+      (form !== 'unknown' && /^(?:messages\.0|input\.[012])\b/.test(at));
+    expect(unjudged(body, byDefault).filter((at) => !isEarlier(at))).toEqual([]);
+  });
+});
+
+describe.each(responses)('a response of the format %s', (form, body) => {
+  // A list of stored objects has no texts of its own.
+  const isJudged = (at: string): boolean => form !== 'stored' || /^data\.\d/.test(at);
+
+  it('is judged at every position, also in members and parts that nobody knows', () => {
+    expect(unjudged(body, (one) => inResponse(form, one)).filter(isJudged)).toEqual([]);
+  });
+
+  it('is replaced wherever it is judged, and probabilities that repeat it are removed', () => {
+    const judged = form === 'stored' ? [] : unreplaced(body, (one) => inResponse(form, one));
+    expect(judged).toEqual([]);
+    const choices = [{ message: { content: word }, logprobs: { content: [{ token: word }] } }];
+    const passages = inResponse('chat_completions', { choices });
+    expect(JSON.stringify(replaceTexts({ choices }, passages, ['x']))).not.toContain(word);
+  });
+});
+
+describe.each(responses)('a stream of the format %s', (form) => {
+  const answerTo = (events: readonly object[]) =>
+    streamAnswer(
+      form,
+      Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')),
+    );
+  const judge = (events: readonly object[]) => inResponse(form, answerTo(events).json);
+
+  it('is judged after its pieces are joined, and replaced in each of them', () => {
+    const [first, second] = ['forbidden', '-word'];
+    for (const event of pieceEvents[form]) {
+      const paths = stringPaths(event).filter(
+        (path) => !isDocumented(path) || path.includes('deep'),
+      );
+      expect(paths).not.toEqual([]);
+      for (const path of paths) {
+        const events = [first, second].map((piece) => changed(event, path, () => piece));
+        const stream = answerTo(events);
+        const passages = inResponse(form, stream.json);
+        expect([form, path, isFound(passages)]).toEqual([form, path, true]);
+        const texts = passages.map(({ text }) => text.replaceAll(word, 'x'));
+        expect(stream.rewrite(texts).toString()).not.toMatch(/forbidden|-word/);
+      }
+    }
+  });
+
+  it('is judged at every position of every event', () => {
+    for (const event of [...pieceEvents[form], ...wholeEvents[form]] as JsonObject[]) {
+      // Objects of a caller and the event's own object are judged elsewhere.
+      const isJudged = (at: string): boolean => !/^(?:role|object|type)\b/.test(at);
+      expect(unjudged(event, (one) => judge([one])).filter(isJudged)).toEqual([]);
+    }
+  });
+});
+
+describe('the depth of a judged document', () => {
+  const nested = (depth: number): JsonObject => {
+    let value: unknown = sentence;
+    for (let at = 0; at < depth; at += 1) value = at % 2 === 0 ? [value] : { content: value };
+    return { messages: value };
+  };
+
+  it('is bounded: a deeper text is an error, not unseen', () => {
+    expect(isFound(inRequest('chat_completions', nested(90)))).toBe(true);
+    expect(() => inRequest('chat_completions', nested(110))).toThrow(NestedTooDeeply);
+    const event = `data: ${JSON.stringify({ choices: [{ delta: nested(110) }] })}\n\n`;
+    expect(streamAnswer('chat_completions', Buffer.from(event)).isKnown).toBe(false);
+  });
+});
+
+describe('a text in another form', () => {
+  it('is decoded where base64 contains a text, and encoded again when it is replaced', () => {
+    const data = Buffer.from(sentence).toString('base64');
+    for (const part of [
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data } },
+      { type: 'file', file: { filename: 'a.txt', file_data: `data:text/plain;base64,${data}` } },
+      { type: 'image_url', image_url: { url: `data:image/svg+xml;base64,${data}` } },
+    ]) {
+      const body = { messages: [{ role: 'user', content: [part] }] };
+      const passages = inRequest('messages', body);
+      expect(isFound(passages)).toBe(true);
+      const texts = passages.map(({ text }) => text.replaceAll(word, 'x'));
+      const after = JSON.stringify(replaceTexts(body, passages, texts));
+      expect(after).toContain(Buffer.from('a x here').toString('base64'));
+      expect(after).not.toContain(data);
+    }
+  });
+
+  it('is read in the reply of a webhook as in the document', () => {
+    const data = Buffer.from('a text').toString('base64');
+    const stored = { value: data, encoding: 'base64' } as const;
+    expect(decodeText(stored, Buffer.from('another').toString('base64'))).toBe('another');
+    const json = { value: '', encoding: 'json' } as const;
+    expect(decodeText(json, '{"a":"\\u0062"}')).toBe('{"a":"b"}');
+  });
+
+  it('keeps a document that no guardrail changes, byte for byte', () => {
+    const body = { arguments: '{"a" : "\\u0062"}', messages: [] };
+    const passages = inRequest('chat_completions', body);
+    expect(passages.map(({ text }) => text)).toEqual(['{"a":"b"}']);
+    const texts = passages.map(({ text }) => text);
+    expect(replaceTexts(body, passages, texts)).toEqual(body);
+  });
+});
