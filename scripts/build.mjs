@@ -19,7 +19,7 @@ const root = resolve(import.meta.dirname, '..');
  *   are loaded separately when configured.
  * - iconv-lite: character sets other than Unicode. No session uses one, and their non-ASCII
  *   characters double the memory of the file that contains them.
- * - @kubernetes/client-node: its transport, proxies and WebSockets, which src/kube replaces or does
+ * - @kubernetes/client-node: its transport and proxies, which src/kube replaces or does
  *   not use, and the libraries of the legacy logins that src/kube rejects.
  * - @modelcontextprotocol/sdk: the validator of tool results; gatewright calls no tools with it.
  * - undici: mocks, interceptors, caches, and browser interfaces.
@@ -45,16 +45,13 @@ const leftOut = {
     './binlog_dump.js',
   ],
   '@kubernetes': [
-    'form-data',
     'hpagent',
-    'isomorphic-ws',
     'jsonpath-plus',
     'openid-client',
     'rfc4648',
     'socks',
     'socks-proxy-agent',
     'undici',
-    'ws',
   ],
   '@modelcontextprotocol': ['../validation/ajv-provider.js'],
   'iconv-lite': ['./dbcs-data', './sbcs-data-generated'],
@@ -105,12 +102,33 @@ const putOff = {
 
 const libraryOf = (importer) => /\/node_modules\/([^/]+)\/[^\0]*$/.exec(importer ?? '')?.[1];
 
+/** Entries of `leftOut` and `putOff` that an import has matched: `mysql2 ./lib/pool.js`. */
+const matched = new Set();
+
+function isListed(list, id, importer) {
+  const library = libraryOf(importer);
+  if (list[library]?.includes(id) !== true) return false;
+  matched.add(`${library} ${id}`);
+  return true;
+}
+
+/** @throws Error that lists parts that no library imports any more, which would be bundled again */
+function requireMatches() {
+  const entries = [leftOut, putOff].flatMap((list) =>
+    Object.entries(list).flatMap(([library, ids]) => ids.map((id) => `${library} ${id}`)),
+  );
+  const moved = entries.filter((entry) => !matched.has(entry));
+  if (moved.length === 0) return;
+  throw new Error(
+    `scripts/build.mjs leaves out or puts off parts that no library imports: ${moved.join(', ')}. ` +
+      'Find where the library has moved them, or remove the entries.',
+  );
+}
+
 const withoutUnused = {
   name: 'without-unused',
-  resolveId: (id, importer) => {
-    const library = libraryOf(importer);
-    return leftOut[library]?.includes(id) ? `\0left-out:${library}:${id}` : null;
-  },
+  resolveId: (id, importer) =>
+    isListed(leftOut, id, importer) ? `\0left-out:${libraryOf(importer)}:${id}` : null,
   // umzug and undici instantiate or extend one of these; mysql2 reads the prototype of another.
   load: (id) => {
     if (!id.startsWith('\0left-out:')) return null;
@@ -124,7 +142,7 @@ const putOffPrefix = '\0put-off:';
 const withPutOff = {
   name: 'with-put-off',
   resolveId: async function (id, importer) {
-    if (putOff[libraryOf(importer)]?.includes(id) !== true) return null;
+    if (!isListed(putOff, id, importer)) return null;
     const resolved = await this.resolve(id, importer, { skipSelf: true });
     return putOffPrefix + resolved.id;
   },
@@ -288,6 +306,7 @@ for (const thread of [
   const entry = { [basename(thread)]: resolve(root, `src/${thread}.ts`) };
   threads.push(...(await build(entry, 'esm', { entryFileNames: '[name].js' })));
 }
+requireMatches();
 await chmod(resolve(out, 'main.js'), 0o755);
 const bytes = [...main, ...parts, ...threads].reduce(
   (sum, { code }) => sum + Buffer.byteLength(code ?? ''),

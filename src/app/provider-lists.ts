@@ -48,6 +48,7 @@ async function openLists(parts: ProviderListsParts) {
     unsealerOf,
     clock,
     trustedHosts,
+    mockUpstreamHost: inference.mockUpstreamHost,
     mayBeItself: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'jobs'),
     onSecretFailure: (err, reference) =>

@@ -78,6 +78,8 @@ export interface GatewayOptions
   /** Serves a request for the Admin API. */
   readonly passOn: InferenceServerOptions['passOn'];
   readonly configTargets: TargetLimits;
+  /** Host and port of the provider `mock-upstream`; null for the usual ones. */
+  readonly mockUpstreamHost: string | null;
   readonly blocksInlineConfigs: boolean;
   readonly runsGuardrails: boolean;
   /** Kinds of limits that are switched on. */
@@ -179,7 +181,8 @@ function lookupsOf(
   options: GatewayOptions,
   { generations, origins, issuerOrigins, searches, secrets }: LookupParts,
 ) {
-  const { database, trustedHosts, hashCredential, unsealerOf, isUnavailable } = options;
+  const { database, trustedHosts, mockUpstreamHost, hashCredential, unsealerOf, isUnavailable } =
+    options;
   const cache = <T>(entriesMax: number): SnapshotCache<T> =>
     new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
   const providers = new Providers({
@@ -199,7 +202,7 @@ function lookupsOf(
       limits: options.configTargets,
       blocksInline: options.blocksInlineConfigs,
     }),
-    targets: new Targets(trustedHosts, providers),
+    targets: new Targets({ trusted: trustedHosts, providers, mockUpstreamHost }),
     policies: new Policies(database, policies, options.limitsBy),
     prompts: new Prompts({ database, cache: cache<RenderablePrompt>(promptsMax) }),
     guardrails: new Guardrails({

@@ -12,11 +12,10 @@ import {
 } from '../../embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../embedded/home-lock.ts';
 import { createLog, type Log } from '../../log.ts';
-import { mockUpstreamHost } from '../../model/services/provider-addresses.ts';
 import type { MasterKeySettings } from '../../settings/groups/master-keys.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
-import { readTrustedHosts, type TrustedHosts } from '../../trusted-hosts.ts';
+import { readTrustedHosts } from '../../trusted-hosts.ts';
 import { describeDatabase, embeddedSettings } from '../database/database.ts';
 import {
   assertNoMasterKey,
@@ -28,8 +27,8 @@ import {
 import { startMockServer } from '../mock-upstream/mock-server.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { keepHeapSmall } from '../shared/heap.ts';
-import { chooseInferencePort, choosePorts } from './up-checks.ts';
 import { ensureCredentials } from './up-home.ts';
+import { choosePorts, type RequestedPorts } from './up-ports.ts';
 
 export interface StartOptions {
   readonly settings: Settings;
@@ -37,8 +36,7 @@ export interface StartOptions {
   readonly home: string;
   /** Overrides the settings; 0 selects free ports. */
   readonly port: number | undefined;
-  /** Whether metrics may use a free port when the default one is in use. */
-  readonly isMetricsPortFree: boolean;
+  readonly requestedPorts: RequestedPorts;
   /** Whether to run the mock upstream, which the manifests of the quickstart use. */
   readonly mocksUpstream: boolean;
   /** Do not use the network. */
@@ -70,8 +68,13 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   for (const warning of settings.warnings) progress(`warning: ${warning}`);
   const existing = settings.masterKeys ?? ownMasterKeys(options);
   const wanted = serverSettings(settings, options.port);
-  const server = await choosePorts(wanted, options.isMetricsPortFree, progress);
-  const inference = await chooseInferencePort({ ...settings, server }, progress);
+  const { server, inference } = await choosePorts({
+    home,
+    settings: { ...settings, server: wanted },
+    requested: options.requestedPorts,
+    mocksUpstream: options.mocksUpstream,
+    progress,
+  });
   const log = openLog(options, io, parts);
   const embedded = await startDatabase(options, io, parts);
   const database = embedded
@@ -81,8 +84,14 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   else await proveMasterKeys(database, existing);
   const migration = await migrateDatabase(database, log, progress, io.signal);
   const masterKeys = existing ?? (await ensureHomeKeys(home, database));
-  const trustedHosts = await trustMock(options, parts);
-  const running = { ...settings, database, masterKeys, server, inference, trustedHosts };
+  const mock = await startMock(options, inference.mockUpstreamHost, parts);
+  const running = {
+    ...settings,
+    database,
+    masterKeys,
+    server,
+    ...trustMock(settings, inference, mock),
+  };
   const app = parts.use(await createApp(running, { log }));
   const addresses = (await app.listen()) as UpAddresses;
   await ensureCredentials({
@@ -169,22 +178,32 @@ async function migrateDatabase(
   return report;
 }
 
-/** Starts the mock upstream unless it runs already, and adds its address to the trusted hosts. */
-async function trustMock(
-  { settings, mocksUpstream, progress }: StartOptions,
+/** Address of the mock upstream; null when none runs. Nothing else is ever called in its place. */
+async function startMock(
+  { mocksUpstream, progress }: StartOptions,
+  wanted: string | null,
   parts: AsyncDisposableStack,
-): Promise<TrustedHosts> {
-  const { trustedHosts } = settings;
-  if (!mocksUpstream) return trustedHosts;
-  const { hostname, port } = new URL(`http://${mockUpstreamHost}`);
-  try {
-    const mock = parts.use(await startMockServer(hostname, Number(port)));
-    progress(`a mock upstream, which echoes, answers on ${mock.url}`);
-  } catch {
-    progress(`port ${port} is taken: the one who has it answers as the mock upstream`);
-  }
-  const read = readTrustedHosts(mockUpstreamHost);
-  return 'hosts' in read ? [...trustedHosts, ...read.hosts] : trustedHosts;
+): Promise<string | null> {
+  if (!mocksUpstream || wanted === null) return null;
+  const { hostname, port } = new URL(`http://${wanted}`);
+  // The port 80 of a URL is not written out.
+  const mock = parts.use(await startMockServer(hostname, Number(port || 80)));
+  progress(`a mock upstream, which echoes, answers on ${mock.url}`);
+  return new URL(mock.url).host;
+}
+
+/** Makes the mock upstream a provider and a trusted host. */
+function trustMock(
+  { trustedHosts }: Settings,
+  inference: Settings['inference'],
+  mock: string | null,
+): Pick<Settings, 'inference' | 'trustedHosts'> {
+  const read = mock === null ? { hosts: [] } : readTrustedHosts(mock);
+  const hosts = 'hosts' in read ? read.hosts : [];
+  return {
+    inference: { ...inference, mockUpstreamHost: mock },
+    trustedHosts: [...trustedHosts, ...hosts],
+  };
 }
 
 /**

@@ -118,7 +118,7 @@ export const up: Command<Options> = {
   },
   run: async (options, io) => {
     requireOpenFiles();
-    const { settings, home, isMetricsPortFree } = readUpSettings(io.cwd, options);
+    const { settings, home, requestedPorts } = readUpSettings(io.cwd, options);
     const context = openContext({ settings, home, options, io });
     // Git sources are cloned into the home; folders are checked before anything is created.
     if (isGitLocation(context.location)) makeHome(home);
@@ -128,7 +128,7 @@ export const up: Command<Options> = {
         settings,
         home,
         port: options.port,
-        isMetricsPortFree,
+        requestedPorts,
         offline: options.offline,
         mocksUpstream: context.isQuickstart,
         logPath: options.output === 'json' ? null : logPathOf(home),

@@ -27,6 +27,8 @@ import { SignalReceiver } from '../transfer/signal-receiver.ts';
 export interface ProviderListsOptions extends ManagedSecretsOptions {
   readonly database: Pick<Database, 'readable'>;
   readonly unsealerOf: Keyring['unsealerOf'];
+  /** Host and port of the provider `mock-upstream`; null for the usual ones. */
+  readonly mockUpstreamHost?: string | null;
 }
 
 interface ListServices {
@@ -41,7 +43,7 @@ type ProviderJson = Readonly<Record<string, unknown>>;
 
 /** Independent of the gateway because jobs, which may run elsewhere, list objects. */
 export function openProviderLists(options: ProviderListsOptions): ProviderLists & AsyncDisposable {
-  const { database, unsealerOf, trustedHosts, clock } = options;
+  const { database, unsealerOf, trustedHosts, mockUpstreamHost = null, clock } = options;
   const { managers, secrets } = managedSecrets(options);
   const origins = new Origins(trustedHosts);
   const cache: ProvidersOptions['cache'] = {
@@ -49,7 +51,11 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
     get: async (_, load) => (await load())?.value,
   };
   const providers = new Providers({ database, unsealerOf, secrets, cache });
-  const means: ListServices = { targets: new Targets(trustedHosts, providers), origins, clock };
+  const means: ListServices = {
+    targets: new Targets({ trusted: trustedHosts, providers, mockUpstreamHost }),
+    origins,
+    clock,
+  };
   return {
     pages: (of, signal) => pagesOf(means, of, signal),
     has: async (of, signal) => (await objectAt(means, of, signal)) !== null,

@@ -84,14 +84,23 @@ interface Base {
 const silenceTimeoutMs = 600_000;
 const basesMax = 10_000;
 
+interface TargetsOptions {
+  readonly trusted: TrustedHosts;
+  readonly providers: Providers;
+  /** Host and port of the provider `mock-upstream`; null for the usual ones. */
+  readonly mockUpstreamHost: string | null;
+}
+
 export class Targets {
   readonly #trusted: TrustedHosts;
   readonly #providers: Providers;
+  readonly #mockUrl: string | null;
   readonly #bases = new Map<string, Base>();
 
-  constructor(trusted: TrustedHosts, providers: Providers) {
+  constructor({ trusted, providers, mockUpstreamHost }: TargetsOptions) {
     this.#trusted = trusted;
     this.#providers = providers;
+    this.#mockUrl = mockUpstreamHost === null ? null : `http://${mockUpstreamHost}/v1`;
   }
 
   /**
@@ -202,8 +211,10 @@ export class Targets {
   }
 
   #baseOf({ service, customHost, account }: Destination, usual: ProviderAddress): Base {
+    const isMock = service === 'mock-upstream';
+    const baseUrl = (isMock ? this.#mockUrl : null) ?? usual.baseUrl;
     const address =
-      customHost ?? (usual.dialect === 'azure-openai' ? azureBaseUrl(account) : usual.baseUrl);
+      customHost ?? (usual.dialect === 'azure-openai' ? azureBaseUrl(account) : baseUrl);
     if (address === null) {
       const message = `No address of ${service} is known; set custom_host`;
       throw new GatewayError('provider_missing', message, 'custom_host');

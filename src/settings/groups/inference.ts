@@ -5,6 +5,8 @@ import type { SettingName, SettingValues } from '../variables/variables.ts';
 import { type TraceSettings, traceSettings } from './traces.ts';
 
 export interface InferenceSettings {
+  /** Host and port of the provider `mock-upstream`, which only `up` sets; null for the usual ones. */
+  readonly mockUpstreamHost: string | null;
   /** 0 selects a free port; null when unset. */
   readonly port: number | null;
   readonly connectionsMax: number;
@@ -48,6 +50,7 @@ export function inferenceSettings(
   secretOf: ReturnType<typeof secretIn>,
 ): InferenceSettings {
   return {
+    mockUpstreamHost: null,
     port: values.GATEWRIGHT_INFERENCE_PORT ?? null,
     connectionsMax: values.GATEWRIGHT_INFERENCE_CONNECTIONS_MAX,
     bodyBytesMax: values.GATEWRIGHT_INFERENCE_BODY_MIB_MAX * mebibyte,

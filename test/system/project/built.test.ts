@@ -1,4 +1,5 @@
 /** Tests the package as published: bundle, migrations and manifest only. */
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chownSync,
   cpSync,
@@ -8,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,6 +35,46 @@ beforeAll(() => {
   }
 });
 afterAll(() => rmSync(directory, { recursive: true }));
+
+it('is packed with the bundle and everything that it reads, and needs no other package', async () => {
+  const packed = mkdtempSync(join(tmpdir(), 'gatewright-packed-'));
+  try {
+    execFileSync('npm', ['pack', '--pack-destination', packed], { cwd: root, stdio: 'pipe' });
+    const [archive] = readdirSync(packed);
+    execFileSync('tar', ['xzf', archive!], { cwd: packed });
+    const program = join(packed, 'package/dist/main.js');
+    for (const words of [['version'], ['validate', 'package/examples/1-quickstart'], ['images']]) {
+      const { exitCode, stderr } = await runCli(words, null, { program, cwd: packed });
+      expect([words, exitCode, stderr]).toEqual([words, 0, '']);
+    }
+    await using database = await createEmptyDatabase();
+    const migrated = await runCli(['migrate'], database.settings, { program });
+    expect([migrated.exitCode, migrated.stderr]).toEqual([0, '']);
+  } finally {
+    rmSync(packed, { recursive: true, force: true });
+  }
+});
+
+it('is not built when a library part that it leaves out has moved', () => {
+  const copy = mkdtempSync(join(root, '.cache/moved-'));
+  try {
+    for (const name of ['src', 'node_modules', 'migrations', 'package.json']) {
+      symlinkSync(join(root, name), join(copy, name));
+    }
+    mkdirSync(join(copy, 'scripts'));
+    const script = readFileSync(join(root, 'scripts/build.mjs'), 'utf8');
+    const moved = script.replace("'./lib/create_pool.js'", "'./lib/moved_pool.js'");
+    expect(moved).not.toBe(script);
+    writeFileSync(join(copy, 'scripts/build.mjs'), moved);
+    const built = spawnSync(process.execPath, [join(copy, 'scripts/build.mjs'), join(copy, 'out')]);
+    expect([built.status, built.stderr.toString()]).toEqual([
+      1,
+      expect.stringContaining('that no library imports: mysql2 ./lib/moved_pool.js. Find'),
+    ]);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+});
 
 it('migrates a database and runs its jobs with the built program', async () => {
   await using database = await createEmptyDatabase();
