@@ -54,6 +54,7 @@ type CollectionRow = promptCollections.StoredPromptCollection;
 const writer: ResourceWriter<CollectionRow> = {
   kind: 'PromptCollection',
   param: 'collectionId',
+  requireRight: requireWriter,
   lock: promptCollections.findByIdOrSlugForUpdate,
   write: promptCollections.update,
   admit: (_, row, action) => {
@@ -180,13 +181,13 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
-  const { body, caller } = request;
+  const { body } = request;
   const course = body.parent_collection_id === undefined ? writer : exclusiveWriter;
   await updateResource(deps, request, course, {
-    columns: async (tx, row) => {
-      await requireWriter(tx, caller, row);
-      return { name: body.name, parent_collection_id: await parentAfter(tx, row, body) };
-    },
+    columns: async (tx, row) => ({
+      name: body.name,
+      parent_collection_id: await parentAfter(tx, row, body),
+    }),
   });
   return {};
 }
@@ -212,7 +213,6 @@ async function parentAfter(
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
   return deleteResource(deps, request, writer, async (tx, row) => {
-    await requireWriter(tx, request.caller, row);
     const { organisation_id: organisationId, id } = row;
     const details = (await promptCollections.detailsOf(tx, organisationId, [id])).get(id)!;
     if (details.prompts + details.collections > 0) {

@@ -21,6 +21,7 @@ import {
   createResource,
   deleteResource,
   type ResourceWriter,
+  removeNamedRow,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
@@ -45,6 +46,7 @@ const ListQuery = WorkspaceQuery.extend({
 const writer: ResourceWriter<promptLabels.StoredPromptLabel> = {
   kind: 'PromptLabel',
   param: 'labelId',
+  requireRight: requireWriter,
   lock: (tx, organisationId, id) => promptLabels.findByIdForUpdate(tx, organisationId, idOr404(id)),
   write: (tx, organisationId, id, columns) =>
     requireUnique(promptLabels.update(tx, organisationId, id, columns), undefined, 'name'),
@@ -88,7 +90,11 @@ function promptLabelRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     on.remove({
       summary: 'Delete a label and remove it from all versions',
-      handle: (request) => remove(deps, request),
+      handle: (request) =>
+        deleteResource(deps, request, writer, async (tx, row) => {
+          await promptVersions.clearLabel(tx, row.organisation_id, row.id);
+          return removeNamedRow(promptLabels.deleteById)(tx, row);
+        }),
     }),
   ];
 }
@@ -133,19 +139,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { name, description, color_code } = request.body;
   await updateResource(deps, request, writer, {
-    columns: async (tx, row) => {
-      await requireWriter(tx, request.caller, row);
-      return { name, description, color_code };
-    },
+    columns: () => ({ name, description, color_code }),
   });
   return {};
-}
-
-async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, writer, async (tx, row) => {
-    await requireWriter(tx, request.caller, row);
-    await promptVersions.clearLabel(tx, row.organisation_id, row.id);
-    await promptLabels.deleteById(tx, row.organisation_id, row.id);
-    return { name: row.name };
-  });
 }

@@ -30,6 +30,7 @@ import {
   createResource,
   deleteResource,
   type ResourceWriter,
+  removeNamedRow,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
@@ -70,6 +71,7 @@ const Updated = z.object({
 const writer: ResourceWriter<promptPartials.StoredPromptPartial> = {
   kind: 'PromptPartial',
   param: 'partialId',
+  requireRight: requireWriter,
   lock: promptPartials.findByIdOrSlugForUpdate,
   write: promptPartials.update,
 };
@@ -113,7 +115,8 @@ function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     on.remove({
       summary: 'Delete a partial with its versions',
-      handle: (request) => remove(deps, request),
+      handle: (request) =>
+        deleteResource(deps, request, writer, removeNamedRow(promptPartials.deleteById)),
     }),
     route({
       mounts: everyMount,
@@ -213,7 +216,6 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   let plan: VersionPlan | null = null;
   const { id, slug } = await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
-      await requireWriter(tx, request.caller, row);
       plan = await planVersions<PartialContent>(tx, request, row, {
         next: (before) =>
           requireValidTemplate({
@@ -236,7 +238,6 @@ async function publish(deps: AdminDeps, request: BodyRequest<z.infer<typeof Publ
   const { version: number } = request.body;
   await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
-      await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, String(number));
       if (version === undefined) throw new ApiError('notFound', undefined, 'version');
       const { content, id: version_id } = version;
@@ -244,12 +245,4 @@ async function publish(deps: AdminDeps, request: BodyRequest<z.infer<typeof Publ
     },
   });
   return {};
-}
-
-async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, writer, async (tx, row) => {
-    await requireWriter(tx, request.caller, row);
-    await promptPartials.deleteById(tx, row.organisation_id, row.id);
-    return { name: row.name };
-  });
 }

@@ -21,7 +21,7 @@ import {
 } from '../request/frame-fields.ts';
 import { type ResourceWriter, updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
-import { findVisible, requireWriter } from './prompt-access.ts';
+import { findVisible } from './prompt-access.ts';
 import {
   PromptRecord,
   PromptVersionItem,
@@ -155,7 +155,6 @@ async function label(
   await updateResource(deps, request, writer, {
     columns: () => ({}),
     writeElsewhere: async (tx, row) => {
-      await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, params.versionId!);
       if (version === undefined) throw new ApiError('notFound', undefined, 'versionId');
       if (labelId === undefined || labelId === version.label_id) return [];
@@ -184,7 +183,6 @@ async function publish(
   const { version: number } = request.body;
   await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
-      await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, String(number));
       if (version === undefined) throw new ApiError('notFound', undefined, 'version');
       return {

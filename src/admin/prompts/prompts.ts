@@ -23,7 +23,6 @@ import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
   createFields,
-  type ItemRequest,
   type QueryRequest,
   updateFields,
   WorkspaceQuery,
@@ -34,6 +33,7 @@ import {
   createResource,
   deleteResource,
   type ResourceWriter,
+  removeNamedRow,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
@@ -81,6 +81,7 @@ const Updated = z.object({
 const writer: ResourceWriter<prompts.StoredPrompt> = {
   kind: 'Prompt',
   param: 'promptId',
+  requireRight: requireWriter,
   lock: prompts.findByIdOrSlugForUpdate,
   write: prompts.update,
 };
@@ -127,7 +128,8 @@ function promptRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     on.remove({
       summary: 'Delete a prompt with its versions',
-      handle: (request) => remove(deps, request),
+      handle: (request) =>
+        deleteResource(deps, request, writer, removeNamedRow(prompts.deleteById)),
     }),
     ...promptVersionRoutes(deps, writer),
     ...promptRenderRoutes(deps),
@@ -200,7 +202,6 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   let plan: VersionPlan | null = null;
   const { id, slug } = await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
-      await requireWriter(tx, request.caller, row);
       const { organisation_id, workspace_id } = row;
       const key = await providerSlug(tx, organisation_id, workspace_id, sent.virtual_key);
       plan = await planVersions<PromptContent>(tx, request, row, {
@@ -234,12 +235,4 @@ function hasVersionFields(sent: z.infer<typeof PromptUpdate>): boolean {
   const { string, parameters, model, functions, tools, tool_choice, is_raw_template } = sent;
   const fields = [string, parameters ?? undefined, model, functions, tools, tool_choice];
   return [...fields, sent.template_metadata, is_raw_template].some((value) => value !== undefined);
-}
-
-async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, writer, async (tx, row) => {
-    await requireWriter(tx, request.caller, row);
-    await prompts.deleteById(tx, row.organisation_id, row.id);
-    return { name: row.name };
-  });
 }

@@ -41,6 +41,8 @@ export interface ResourceWriter<Row extends StoredResource> {
   ) => Promise<void>;
   /** Refuses actions that the caller may not do with this row; runs before the version check. */
   readonly admit?: (caller: Principal, row: Row, action: 'update' | 'delete') => void;
+  /** Refuses callers whose role may not change the row; runs after the version check. */
+  readonly requireRight?: (tx: Db, caller: Principal, row: Row) => Promise<void>;
 }
 
 /** Describes what an update writes. */
@@ -110,7 +112,7 @@ export function baseColumns<W extends { readonly id: string } | null>(
 export async function updateResource<Row extends StoredResource>(
   deps: AdminDeps,
   request: BodyRequest<UpdateFields>,
-  { kind, param, lock, write, admit }: ResourceWriter<Row>,
+  { kind, param, lock, write, admit, requireRight }: ResourceWriter<Row>,
   { columns, stamp, triggers = [], follow, writeElsewhere }: ResourceUpdate<Row>,
 ): Promise<Row> {
   const { caller, params, body, now } = request;
@@ -120,6 +122,7 @@ export async function updateResource<Row extends StoredResource>(
     const row = await findIn(tx, caller, body.workspace_id, finding);
     admit?.(caller, row, 'update');
     requireVersion(request, row.version);
+    await requireRight?.(tx, caller, row);
     const changed = changedColumns(row, await columns(tx, row));
     const others = (await writeElsewhere?.(tx, row)) ?? [];
     const fields = [...Object.keys(changed), ...others, ...triggers];
@@ -148,7 +151,7 @@ export async function deleteResource<Row extends StoredResource>(
     Record<string, string>,
     { readonly workspace_id?: string | undefined } | undefined
   >,
-  { kind, param, lock, admit }: ResourceWriter<Row>,
+  { kind, param, lock, admit, requireRight }: ResourceWriter<Row>,
   remove: (tx: Db, row: Row) => Promise<Record<string, unknown>>,
 ): Promise<Record<string, never>> {
   const { caller, params, query } = request;
@@ -157,6 +160,7 @@ export async function deleteResource<Row extends StoredResource>(
     const row = await findIn(tx, caller, query?.workspace_id, finding);
     admit?.(caller, row, 'delete');
     requireVersion(request, row.version);
+    await requireRight?.(tx, caller, row);
     await recordChange(tx, deps, request, {
       action: 'delete',
       kind,
@@ -166,6 +170,16 @@ export async function deleteResource<Row extends StoredResource>(
     });
   });
   return {};
+}
+
+/** Deletes the row of a resource, for {@link deleteResource}; the audit row states its name. */
+export function removeNamedRow(
+  deleteById: (tx: Db, organisationId: string, id: string) => Promise<void>,
+) {
+  return async (tx: Db, row: StoredResource & { readonly name: string }) => {
+    await deleteById(tx, row.organisation_id, row.id);
+    return { name: row.name };
+  };
 }
 
 /** @throws ApiError `invalid` when the body sets another value for an immutable field */
