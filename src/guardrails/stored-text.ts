@@ -1,6 +1,4 @@
 /** Converts texts that JSON stores in another form: in base64, or as JSON with escaped letters. */
-import { isUtf8 } from 'node:buffer';
-
 export interface StoredText {
   /** The string in the JSON document. */
   readonly value: string;
@@ -12,16 +10,19 @@ const sampleBytes = 768;
 /** Maximum depth of JSON within strings of JSON. */
 const nestingMax = 8;
 const dataUrl = /^data:[^,]*,/;
-const controlCharacters = /[^\P{Cc}\t\n\r]/u;
+/** Invalid UTF-8, and control characters other than blanks. */
+const noText = /\uFFFD|[^\P{Cc}\t\n\r]/gu;
+const otherShareMax = 0.2;
 
 /** The text in base64, or null if the bytes are a picture or anything else but text. */
 export function textInBase64(value: string): string | null {
   const bytes = value.replace(dataUrl, '');
-  // Four characters contain three bytes; one character of the sample may be cut in its middle.
-  const sample = Buffer.from(bytes.slice(0, (sampleBytes / 3) * 4), 'base64');
-  if (sample.length === 0 || controlCharacters.test(sample.toString('latin1'))) return null;
-  const whole = Buffer.from(bytes, 'base64');
-  return isUtf8(whole) ? whole.toString('utf8') : null;
+  const sample = Buffer.from(bytes.slice(0, (sampleBytes / 3) * 4), 'base64').toString('utf8');
+  if (sample === '' || /^%PDF-\d/.test(sample)) return null;
+  // A few other bytes in a text must not hide it. Almost half of the bytes of a picture are no text.
+  const otherCount = sample.match(noText)?.length ?? 0;
+  if (otherCount > sample.length * otherShareMax) return null;
+  return Buffer.from(bytes, 'base64').toString('utf8');
 }
 
 /** JSON in a string without needless escapes, or null if it has none: `{"a":"\u0062"}` is `{"a":"b"}`. */

@@ -73,12 +73,15 @@ export function textsIn(
 }
 
 function visit(value: unknown, place: Place, found: Passage[]): void {
-  if (typeof value === 'string') visitString(value, place, found);
+  if (typeof value === 'string') visitString(value, place.path, place, found);
   if (typeof value !== 'object' || value === null) return;
   if (place.path.length > nestingMax) throw new NestedTooDeeply();
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) {
-      visit(item, { ...place, path: [...place.path, at] }, found);
+    for (let at = 0; at < value.length; at += 1) {
+      const item: unknown = value[at];
+      const path = [...place.path, at];
+      if (typeof item === 'string') visitString(item, path, place, found);
+      else if (typeof item === 'object') visit(item, { ...place, path }, found);
     }
     return;
   }
@@ -104,20 +107,19 @@ function visit(value: unknown, place: Place, found: Passage[]): void {
 
 function visitString(
   value: string,
-  { path, name, region, owner, isAside }: Place,
+  path: PassagePath,
+  { name, region, owner, isAside }: Omit<Place, 'path'>,
   found: Passage[],
 ): void {
-  const aside = isAside ? { isAside } : {};
   if (region === 'format' && isNonText(name, value, owner)) {
     const text = textInBase64Of(name, value);
-    if (text !== null) found.push({ path, text, ...aside, stored: { value, encoding: 'base64' } });
+    if (text !== null) found.push({ path, text, isAside, stored: { value, encoding: 'base64' } });
     return;
   }
   if (region === 'schema' && isSchemaWord(name, value)) return;
   const plain = plainJson(value);
-  const stored: { stored?: StoredText } =
-    plain === null ? {} : { stored: { value, encoding: 'json' } };
-  found.push({ path, text: plain ?? value, ...aside, ...stored });
+  const stored: StoredText | undefined = plain === null ? undefined : { value, encoding: 'json' };
+  found.push({ path, text: plain ?? value, isAside, stored });
 }
 
 /** Documents may be texts in base64, whatever type they declare. */

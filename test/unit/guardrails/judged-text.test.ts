@@ -237,6 +237,28 @@ describe('a text in another form', () => {
     }
   });
 
+  it.each([
+    ['in another script', Buffer.from(`これは ${word} です`)],
+    ['with a byte that is no text', Buffer.concat([Buffer.from([0xff, 0]), Buffer.from(sentence)])],
+  ])('is found in base64: %s', (_, bytes) => {
+    const source = { type: 'base64', media_type: 'text/plain', data: bytes.toString('base64') };
+    const messages = [{ role: 'user', content: [{ type: 'document', source }] }];
+    expect(isFound(inRequest('messages', { messages }))).toBe(true);
+  });
+
+  it.each([
+    [
+      'a picture',
+      Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex'),
+    ],
+    ['silence', Buffer.concat([Buffer.from('RIFF'), Buffer.alloc(400)])],
+    ['a PDF document', Buffer.from('%PDF-1.7\n1 0 obj')],
+  ])('is not searched in %s', (_, bytes) => {
+    const input_audio = { data: bytes.toString('base64'), format: 'wav' };
+    const messages = [{ role: 'user', content: [{ type: 'input_audio', input_audio }] }];
+    expect(inRequest('chat_completions', { messages })).toEqual([]);
+  });
+
   it('is read in the reply of a webhook as in the document', () => {
     const data = Buffer.from('a text').toString('base64');
     const stored = { value: data, encoding: 'base64' } as const;
