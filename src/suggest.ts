@@ -35,7 +35,10 @@ function limitFor(word: string): number {
 
 /** `did you mean "x"?`, or undefined when nothing is near. */
 export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
-  const found = nearest(word, candidates);
+  const known = [...candidates];
+  // Suggests `retry` for `retries`, too.
+  const found =
+    nearest(word, known) ?? (word.endsWith('s') ? nearest(word.slice(0, -1), known) : undefined);
   return found === undefined ? undefined : `did you mean "${found}"?`;
 }
 

@@ -4,7 +4,11 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/configs/config.ts';
-import { configFaults, guardrailReferences } from '../../model/configs/config-document.ts';
+import {
+  configFaults,
+  configWarnings,
+  guardrailReferences,
+} from '../../model/configs/config-document.ts';
 import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { prefixFaults } from '../../model/wire/fault.ts';
@@ -40,6 +44,7 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { findIn, requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { withVersionTag } from '../request/version.ts';
+import { withWarnings } from '../request/warnings.ts';
 import {
   ConfigListItem,
   ConfigRecord,
@@ -166,7 +171,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   // A new default config also changes the other configs.
   const hold = body.isDefault === 1 ? 'alone' : 'shared';
   const created = await createResource(deps, request, 'Config', insert, hold);
-  return receipt(created);
+  return withWarnings(receipt(created), documentWarnings(body.config));
 }
 
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
@@ -225,7 +230,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         await configs.updateOtherDefaults(tx, row, body.managed_by?.owner ?? null);
     },
   });
-  return receipt(updated);
+  return withWarnings(receipt(updated), documentWarnings(body.config ?? {}));
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
@@ -259,6 +264,10 @@ async function insertVersion(
 
 function documentFaults(deps: AdminDeps, document: ConfigDocument) {
   return prefixFaults(['config'], configFaults(document, deps.configTargets, deps.trustedHosts));
+}
+
+function documentWarnings(document: ConfigDocument) {
+  return prefixFaults(['config'], configWarnings(document));
 }
 
 /**

@@ -10,9 +10,10 @@ import {
   GuardrailTarget,
   GuardrailUpdate,
 } from '../../model/guardrails/guardrail.ts';
-import { guardrailFaults } from '../../model/guardrails/guardrail-checks.ts';
+import { guardrailFaults, guardrailWarnings } from '../../model/guardrails/guardrail-checks.ts';
 import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { ApiError } from '../../model/wire/errors.ts';
+import type { Fault } from '../../model/wire/fault.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
 import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
@@ -48,6 +49,7 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { withVersionTag } from '../request/version.ts';
+import { withWarnings } from '../request/warnings.ts';
 import { isDefaultGuardrail } from './guardrail-defaults.ts';
 import { guardrailMappingToRecord as toMappingRecord } from './guardrail-mapping-record.ts';
 import {
@@ -131,10 +133,7 @@ function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function create(
-  deps: AdminDeps,
-  request: BodyRequest<z.infer<typeof CreateBody>>,
-): Promise<z.infer<typeof CreateReceipt>> {
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
   const target = body.target ?? 'llm';
   rejectFaults(guardrailFaults(body, target, deps.trustedHosts));
@@ -159,14 +158,15 @@ async function create(
     return { row, changes: { name: row.name, target } };
   });
   const { id, slug, version_id } = created;
-  return {
+  const receipt = {
     id,
     slug,
     version_id,
-    object: 'guardrail',
+    object: 'guardrail' as const,
     created_at: formatTimestamp(now),
     created_by: caller.id,
   };
+  return withWarnings(receipt, guardrailWarnings(body));
 }
 
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
@@ -224,7 +224,15 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       await insertVersion(tx, request, { ...row, ...changed });
     },
   });
-  return { id, slug, version_id };
+  return withWarnings({ id, slug, version_id }, updateWarnings(body));
+}
+
+/** A check without id takes that of the stored check with its name, which is not looked up for warnings. */
+function updateWarnings({ checks = [], actions }: GuardrailUpdate): Fault[] {
+  return guardrailWarnings({
+    checks: checks.map((one) => ({ ...one, id: one.id ?? '' })),
+    actions,
+  });
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
@@ -262,8 +270,10 @@ function readChecks(row: guardrails.StoredGuardrail): GuardrailCheck[] {
   return JSON.parse(row.checks) as GuardrailCheck[];
 }
 
+/** Stored actions may have been saved by a version that accepted other fields. */
 function actionsOf(row: guardrails.StoredGuardrail, body: { actions?: unknown }): unknown {
-  return body.actions ?? readDocument(row.actions) ?? undefined;
+  if (body.actions !== undefined) return body.actions;
+  return row.actions === null ? undefined : 'stored';
 }
 
 /** Gives checks without id the id of the stored check with the same name. */

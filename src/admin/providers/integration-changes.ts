@@ -1,12 +1,17 @@
 /** Creates, updates and deletes integrations, each in one transaction with its audit rows. */
+
 import type { Sealer } from '../../auth/keyring.ts';
+import type { Reply } from '../../http/routes/route.ts';
 import type {
   DefaultProvider,
   IntegrationCreate,
   IntegrationUpdate,
 } from '../../model/providers/integration.ts';
 import { workspaceIntegrationFaults } from '../../model/providers/integration-access.ts';
-import { integrationFaults } from '../../model/providers/integration-faults.ts';
+import {
+  integrationFaults,
+  integrationWarnings,
+} from '../../model/providers/integration-faults.ts';
 import { findAiProvider } from '../../model/services/ai-providers.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -36,6 +41,7 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
+import { withWarnings } from '../request/warnings.ts';
 import { ensureProvider, providerSlugForm } from './default-provider.ts';
 import { integrationScopes } from './integration-access.ts';
 import {
@@ -60,11 +66,16 @@ export const integrationWriter: ResourceWriter<integrations.StoredIntegration> =
   admit: integrationScopes.require,
 };
 
+interface Ids {
+  readonly id: string;
+  readonly slug: string;
+}
+
 /** Returns the ids of the new integration. */
 export async function createIntegration(
   deps: AdminDeps,
   request: CreateRequest,
-): Promise<{ id: string; slug: string }> {
+): Promise<Ids | Reply<Ids>> {
   const { caller, body } = request;
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const row = newRow(deps, sealer, request);
@@ -92,7 +103,7 @@ export async function createIntegration(
     }
     return { row: placed, changes };
   });
-  return { id, slug };
+  return withWarnings({ id, slug }, integrationWarnings(body, row.ai_provider));
 }
 
 /** By default only for resources without a manifest: manifests declare providers themselves. */
@@ -140,17 +151,17 @@ export function newRow(
   };
 }
 
-/** Returns `{}`. Absent fields stay, null clears. */
+/** Returns warnings only. Absent fields stay, null clears. */
 export async function updateIntegration(
   deps: AdminDeps,
   request: UpdateRequest,
-): Promise<Record<string, never>> {
+): Promise<Record<string, never> | Reply<Record<string, never>>> {
   const { body, caller } = request;
-  rejectFaults(integrationFaults(body, deps.trustedHosts));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
-  await updateResource(deps, request, integrationWriter, {
+  const { ai_provider: service } = await updateResource(deps, request, integrationWriter, {
     columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
+      rejectFaults(integrationFaults(body, deps.trustedHosts, row.ai_provider));
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
       const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
@@ -164,7 +175,7 @@ export async function updateIntegration(
     },
     follow: (tx, row, changed) => updateAccessBudget(tx, { deps, author: request }, row, changed),
   });
-  return {};
+  return withWarnings({}, integrationWarnings(body, service));
 }
 
 /** Updates the budget of all workspaces to match the stored access settings. */

@@ -5,18 +5,19 @@ import { z } from 'zod';
 import { inferencePort } from '../../app/gateway.ts';
 import { createApp } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
-import { isHeld } from '../../embedded/home-lock.ts';
 import { inspectStateFile, writeStateFile } from '../../embedded/state-file.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { createLog } from '../../log.ts';
 import { tsgIdPattern } from '../../model/people/access-policy.ts';
-import { readSettings, type Settings } from '../../settings.ts';
+import { type DatabaseSettings, readSettings, type Settings } from '../../settings.ts';
 import {
   accountNamePattern,
   type BootstrappedAccount,
   bootstrapTenant,
   ensureAccount,
 } from '../../store/bootstrap.ts';
+import { openDatabase } from '../../store/connection/db.ts';
+import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import { ensureHomeKeys } from '../database/home-keys.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
@@ -98,10 +99,10 @@ export const bootstrap: Command<Options> = {
     const home = resolve(io.cwd, options.home ?? settings.home);
     if (options.file === undefined) assertNotCommitted(options, io.cwd);
     const database = await resolveDatabase(settings, home);
-    const beside = settings.database === null || isHeld(home) ? tenantOfUp(home) : null;
+    await requireMigrated(database);
+    const beside = await tenantOfUp(home, database, io);
     if (beside !== null) requireTenantChoice(beside, options, io);
     const to = addressesOf(options.url, beside, settings);
-    await requireMigrated(database);
     const masterKeys =
       settings.masterKeys ??
       (settings.database === null ? await ensureHomeKeys(home, database) : null);
@@ -158,10 +159,21 @@ function assertNotCommitted(options: Options, cwd: string): void {
   );
 }
 
-/** The credentials of `gatewright up` in this home; null if there are none. */
-function tenantOfUp(home: string): z.infer<typeof Credentials> | null {
+/**
+ * Returns the credentials of `gatewright up` in this home if they belong to this database; null otherwise.
+ * The settings may name another database than the one that `up` uses.
+ */
+async function tenantOfUp(
+  home: string,
+  settings: DatabaseSettings,
+  { stderr }: CommandIo,
+): Promise<z.infer<typeof Credentials> | null> {
   const found = inspectStateFile(credentialsPathOf(home), Credentials);
-  return found === null || found.isDamaged ? null : found.state;
+  if (found === null || found.isDamaged) return null;
+  const log = createLog({ level: 'error', destination: stderr });
+  await using database = openDatabase(settings, { log });
+  const account = await serviceAccounts.findByClientId(database.db, found.state.clientId);
+  return account === undefined ? null : found.state;
 }
 
 /** `up` already has a tenant; a new one would not see its resources. */

@@ -1,18 +1,17 @@
 /** Validates the document of a gateway config: its keys, their types and bounds, and its guardrails. */
-
-import { z } from 'zod';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { type CheckValidators, checkFaults } from '../guardrails/guardrail-checks.ts';
-import { inlineChecks } from '../guardrails/inline-guardrail.ts';
+import { InlineHook, inlineChecks, inlineFieldFaults } from '../guardrails/inline-guardrail.ts';
 import { guardrailFields } from '../manifests/kind-references.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
-import { headerListFaults, headerNamesMax } from '../services/forward-headers.ts';
+import { headerListFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
-import { providerNameForm, providerNamePattern } from '../services/provider-addresses.ts';
-import { described } from '../wire/described.ts';
 import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
 import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
+import { ineffectiveFields, unknownFieldFaults } from '../wire/unknown-fields.ts';
 import type { ConfigDocument } from './config.ts';
+import { Level } from './config-level.ts';
+import { queryFaults } from './query-faults.ts';
 
 /** Maximum numbers of targets; null means the built-in limit. */
 export interface TargetLimits {
@@ -25,124 +24,7 @@ export interface TargetLimits {
 const builtInLimits = { rootMax: 100, conditionalRootMax: 1000, nestedMax: 50 };
 /** The validation stops after this many faults. */
 const faultsMax = 50;
-const conditionsMax = 1000;
-const queryPartsMax = 1000;
 
-const statusCodes = z.array(z.int().min(100).max(599)).max(500);
-/** Also the text of a response header. */
-const ProviderName = z.string().regex(providerNamePattern, `must have ${providerNameForm}`);
-const record = z.record(z.string(), z.unknown());
-const guardrailList = z.array(z.union([z.string().min(1).max(255), record])).max(100);
-const hookList = z.array(record).max(100);
-
-const Strategy = z.looseObject({
-  mode: described(
-    z.enum(['single', 'loadbalance', 'fallback', 'conditional']),
-    'Selection of a target: a single one, by weight, the next on failure, or by conditions.',
-  ),
-  on_status_codes: described(
-    statusCodes.optional(),
-    'Response statuses of a provider that count as failures.',
-  ),
-  conditions: described(
-    z
-      .array(
-        z.looseObject({ query: record.meta({ description: 'Query that a request must match.' }) }),
-      )
-      .min(1)
-      .max(conditionsMax)
-      .optional(),
-    'Conditions, each with a query and, in then, the name of the target.',
-  ),
-  default: described(z.string().min(1).optional(), 'Target if no condition matches.'),
-});
-
-/** One level: the root or a target. Unknown keys are passed through to the gateway. */
-export const Level = z.looseObject({
-  strategy: described(
-    Strategy.optional(),
-    'How a target is selected; absent if this level is a provider itself.',
-  ),
-  targets: described(
-    z.array(record).optional(),
-    'Levels to select from, each a provider or a strategy of its own.',
-  ),
-  name: described(z.string().max(255).optional(), 'Name of the target, for conditions.'),
-  weight: described(z.number().min(0).optional(), 'Share of requests under loadbalance.'),
-  provider: described(ProviderName.optional(), 'Provider of the target.'),
-  virtual_key: described(ProviderName.optional(), 'Credential of the provider, by its slug.'),
-  custom_host: described(
-    z.string().min(1).optional(),
-    'Base URL to call instead of that of the provider.',
-  ),
-  passthrough: described(
-    z.boolean().optional(),
-    'Whether the request selects the provider, by a header or a prefix of its model.',
-  ),
-  override_params: described(record.optional(), 'Parameters that replace those of the request.'),
-  default_params: described(
-    record.optional(),
-    'Parameters that are added if the request lacks them.',
-  ),
-  drop_params: described(
-    z.array(z.string().min(1)).max(100).optional(),
-    'Parameters that are removed from requests.',
-  ),
-  retry: described(
-    z
-      .looseObject({
-        attempts: described(
-          z.int().min(0).max(5).optional(),
-          'Maximum number of retries of a failed request.',
-        ),
-        on_status_codes: described(
-          statusCodes.optional(),
-          'Response statuses of a provider that count as failures.',
-        ),
-      })
-      .optional(),
-    'Retries of failed requests, and which failures count.',
-  ),
-  cache: described(
-    z
-      .looseObject({
-        mode: described(
-          z.enum(['simple', 'semantic']),
-          'Whether cached requests must be identical (simple) or have the same meaning (semantic).',
-        ),
-        max_age: described(
-          z.int().min(0).max(7_776_000).optional(),
-          'How long a response is cached, in seconds.',
-        ),
-      })
-      .optional(),
-    'Whether responses are cached, and for how long.',
-  ),
-  on_status_codes: described(
-    statusCodes.optional(),
-    'Response statuses of a provider that count as failures.',
-  ),
-  request_timeout: described(z.int().min(1).optional(), 'Timeout of a request in milliseconds.'),
-  forward_headers: described(
-    z.array(z.string()).max(headerNamesMax).optional(),
-    'Headers of the caller that are forwarded to the provider.',
-  ),
-  strict_open_ai_compliance: described(
-    z.boolean().optional(),
-    'Whether responses contain only fields of the OpenAI API.',
-  ),
-  input_guardrails: described(
-    guardrailList.optional(),
-    'Guardrails on requests: guardrailRef, a slug, or an inline check.',
-  ),
-  output_guardrails: described(
-    guardrailList.optional(),
-    'Guardrails on responses: guardrailRef, a slug, or an inline check.',
-  ),
-  before_request_hooks: described(hookList.optional(), 'Checks before the request.'),
-  after_request_hooks: described(hookList.optional(), 'Checks after the request.'),
-});
-type Level = z.infer<typeof Level>;
 const hotLevel = new SelfCompilingSchema(Level);
 
 interface Visit {
@@ -170,9 +52,10 @@ export function configFaults(
     const tooMany = countFaults(visit, limits, nestedCounts);
     if (tooMany.length > 0) return [...faults, ...tooMany];
     const parsed = hotLevel.safeParse(visit.level);
-    const levelProblems = parsed.success
-      ? levelFaults(parsed.data, judges)
-      : faultsOfIssues(parsed.error.issues);
+    const levelProblems = [
+      ...unknownFieldFaults(Level, visit.level),
+      ...(parsed.success ? levelFaults(parsed.data, judges) : faultsOfIssues(parsed.error.issues)),
+    ];
     faults.push(...prefixFaults(visit.path, levelProblems.slice(0, faultsMax)));
     if (faults.length >= faultsMax) break;
     pending.push(...targetsOf(visit).reverse());
@@ -275,38 +158,6 @@ function strategyFaults({ strategy, targets = [] }: Level, patterns: PatternChec
   return faults;
 }
 
-const operators = new Set(
-  ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'nin', 'regex', 'and', 'or'].map((op) => `$${op}`),
-);
-
-/** Operators must be known, and patterns must be supported by the gateway. */
-function queryFaults(query: Record<string, unknown>, patterns: PatternChecker): Fault[] {
-  const faults: Fault[] = [];
-  const pending: { value: unknown; path: (string | number)[] }[] = [{ value: query, path: [] }];
-  let parts = 0;
-  for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
-    parts += 1;
-    if (parts > queryPartsMax) return [{ path: [], message: 'is too large' }];
-    const { value, path } = part;
-    if (Array.isArray(value)) {
-      value.forEach((item: unknown, at) => {
-        pending.push({ value: item, path: [...path, at] });
-      });
-    } else if (typeof value === 'object' && value !== null) {
-      for (const [key, item] of Object.entries(value)) {
-        const itemPath = [...path, key];
-        if (key.startsWith('$') && !operators.has(key)) {
-          faults.push({ path: itemPath, message: 'is not a known operator' });
-        } else if (key === '$regex') {
-          const fault = typeof item === 'string' ? patterns.regexFault(item) : 'must be a string';
-          if (fault !== null) faults.push({ path: itemPath, message: fault });
-        } else pending.push({ value: item, path: itemPath });
-      }
-    }
-  }
-  return faults;
-}
-
 /** Inline checks follow the same rules as checks of guardrails. */
 function inlineGuardrailFaults(level: Level, judges: CheckValidators): Fault[] {
   const inline = guardrailFields.flatMap((field) =>
@@ -315,26 +166,39 @@ function inlineGuardrailFaults(level: Level, judges: CheckValidators): Fault[] {
     ),
   );
   const hooks = hookFields.flatMap((field) =>
-    (level[field] ?? []).flatMap((hook, at) =>
-      prefixFaults([field, at, 'checks'], hookFaults(hook, judges)),
-    ),
+    (level[field] ?? []).flatMap((hook, at) => prefixFaults([field, at], hookFaults(hook, judges))),
   );
   return [...inline, ...hooks];
 }
 
 function shorthandFaults(item: Record<string, unknown>, judges: CheckValidators): Fault[] {
-  return inlineChecks(item).flatMap(({ key, id, parameters }) => {
+  if (Array.isArray(item.checks)) return hookFaults(item, judges);
+  const checks = inlineChecks(item).flatMap(({ key, id, parameters }) => {
     const faults = checkFaults([{ id, parameters }], 'llm', judges);
     // Drops the index and `parameters` from the path, which the inline form does not have.
     return faults.map(({ path, message }) => ({ path: [key, ...path.slice(2)], message }));
   });
+  return [...inlineFieldFaults(item), ...checks];
 }
 
-const HookChecks = z.array(z.looseObject({ id: z.string(), parameters: record.optional() }));
-
 function hookFaults(hook: Record<string, unknown>, judges: CheckValidators): Fault[] {
-  const checks = HookChecks.safeParse(hook.checks ?? []);
-  return checks.success
-    ? checkFaults(checks.data, 'llm', judges)
-    : faultsOfIssues(checks.error.issues);
+  const unknown = unknownFieldFaults(InlineHook, hook);
+  const parsed = InlineHook.safeParse(hook);
+  return [
+    ...unknown,
+    ...(parsed.success
+      ? prefixFaults(['checks'], checkFaults(parsed.data.checks ?? [], 'llm', judges))
+      : faultsOfIssues(parsed.error.issues)),
+  ];
+}
+
+/** Returns the fields of a document that are accepted without effect; paths start at it. */
+export function configWarnings(document: ConfigDocument): Fault[] {
+  const warnings: Fault[] = [];
+  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
+  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+    warnings.push(...prefixFaults(visit.path, ineffectiveFields(Level, visit.level)));
+    pending.push(...targetsOf(visit).reverse());
+  }
+  return warnings;
 }

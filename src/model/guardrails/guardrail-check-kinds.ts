@@ -1,12 +1,14 @@
 /** Catalogue of the built-in guardrail checks: names, parameters and whether they apply to MCP tool calls. */
 import { z } from 'zod';
+import { foreignCheckParameters } from '../services/foreign-fields.ts';
+import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 
 export interface CheckKind {
   /** Display name. */
   readonly name: string;
   /** Condition under which the check passes, or what the check does. */
   readonly about: string;
-  /** Required parameters and the types of known ones; unknown parameters are preserved. */
+  /** Types of the parameters; `unknownFieldFaults` finds parameters that it does not define. */
   readonly parameters: z.ZodType;
   /** Whether the check is deterministic and so allowed for tool calls (target `mcp_tools`). */
   readonly tools: boolean;
@@ -19,7 +21,14 @@ const count = z.int().min(0).optional();
 const schemaDocument = z.union([z.record(z.string(), z.unknown()), z.string()]);
 const timeoutMs = z.number().positive().max(60_000).optional();
 const headers = z.record(z.string(), z.string()).optional();
+const forwardHeaders = z.array(z.string()).optional();
 const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex']).optional();
+
+/** Parameters of one check, with those that every check has. */
+function parametersOf(shape: z.ZodRawShape): z.ZodType {
+  const common = { failOnError: z.boolean().optional(), executeOnProxy: z.boolean().optional() };
+  return acceptWithoutEffect(z.looseObject({ ...shape, ...common }), foreignCheckParameters);
+}
 
 /** HMAC and `none` are excluded: with them, the public key would be the signing key. */
 const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
@@ -27,8 +36,9 @@ const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
 );
 const algorithms = z.array(z.enum([...asymmetric, 'EdDSA', 'Ed25519'])).min(1);
 
-const jwtParameters = z.looseObject({
+const jwtParameters = parametersOf({
   jwksUri: z.string().min(1).optional(),
+  jwks: schemaDocument.optional(),
   introspectEndpoint: z.string().min(1).optional(),
   headerKey: z.string().min(1),
   cacheMaxAge: z.int().min(60).max(86_400).optional(),
@@ -38,35 +48,42 @@ const jwtParameters = z.looseObject({
     .regex(/^\d{1,6} ?(ms|s|sec|secs|m|min|mins|h|hr|hrs|d|day|days|w)$/, 'must be like 30m or 1d')
     .optional(),
   algorithms: algorithms.optional(),
+  requiredClaims: z.array(z.string()).optional(),
+  claimValues: z.record(z.string(), z.strictObject({ values: z.unknown(), matchType })).optional(),
 });
 
-const webhookParameters = z.looseObject({
+const webhookParameters = parametersOf({
   webhookURL: z.string().min(1),
   headers,
   timeout: timeoutMs,
-  failOnError: z.boolean().optional(),
-  forwardHeaders: z.array(z.string()).optional(),
+  forwardHeaders,
+});
+
+const modelRules = z.looseObject({
+  defaults: z.array(z.string()).optional(),
+  metadata: z.record(z.string(), z.record(z.string(), z.array(z.string()))).optional(),
 });
 
 function counting(what: string): z.ZodType {
-  return z.looseObject({ [`min${what}`]: count, [`max${what}`]: count, not });
+  return parametersOf({ [`min${what}`]: count, [`max${what}`]: count, not });
 }
 
 const tools = true;
-const any = z.looseObject({});
+/** Parameters of partners, which this gateway does not know. */
+const anyParameters = z.record(z.string(), z.unknown());
 
 /** By id, in the spelling of clients. */
 export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.regexMatch': {
     name: 'Regex match',
     about: 'The text matches a pattern.',
-    parameters: z.looseObject({ rule: z.string().min(1), not }),
+    parameters: parametersOf({ rule: z.string().min(1), not }),
     tools,
   },
   'default.regexReplace': {
     name: 'Regex replace',
     about: 'Matches of a pattern are replaced.',
-    parameters: z.looseObject({
+    parameters: parametersOf({
       rule: z.string().min(1),
       redactText: z.string().optional(),
       failOnDetection: z.boolean().optional(),
@@ -94,31 +111,31 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.contains': {
     name: 'Contains',
     about: 'The text contains any, all or none of the words.',
-    parameters: z.looseObject({ words: strings, operator: quantifier }),
+    parameters: parametersOf({ words: strings, operator: quantifier }),
     tools,
   },
   'default.jsonSchema': {
     name: 'JSON schema',
     about: 'JSON in the text is valid against a schema.',
-    parameters: z.looseObject({ schema: schemaDocument, not }),
+    parameters: parametersOf({ schema: schemaDocument, not }),
     tools,
   },
   'default.jsonKeys': {
     name: 'JSON keys',
     about: 'JSON in the text has any, all or none of the keys.',
-    parameters: z.looseObject({ keys: strings, operator: quantifier }),
+    parameters: parametersOf({ keys: strings, operator: quantifier }),
     tools,
   },
   'default.validUrls': {
     name: 'Valid URLs',
     about: 'Every URL in the text responds, or its host name resolves.',
-    parameters: z.looseObject({ onlyDNS: z.boolean().optional(), not }),
+    parameters: parametersOf({ onlyDNS: z.boolean().optional(), not }),
     tools: false,
   },
   'default.containsCode': {
     name: 'Contains code',
     about: 'The text contains code in a programming language.',
-    parameters: z.looseObject({ format: z.string().min(1), not }),
+    parameters: parametersOf({ format: z.string().min(1), not }),
     tools: false,
   },
   'default.webhook': {
@@ -130,71 +147,77 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.log': {
     name: 'Log',
     about: 'The request and the response are sent to a service of your own.',
-    parameters: z.looseObject({ logURL: z.string().min(1), headers, timeout: timeoutMs }),
+    parameters: parametersOf({
+      logURL: z.string().min(1),
+      headers,
+      timeout: timeoutMs,
+      forwardHeaders,
+    }),
     tools: false,
   },
   'default.endsWith': {
     name: 'Ends with',
     about: 'The text ends with a suffix.',
-    parameters: z.looseObject({ suffix: z.string().min(1), not }),
+    parameters: parametersOf({ suffix: z.string().min(1), not }),
     tools,
   },
   'default.alluppercase': {
     name: 'Upper case',
     about: 'The text has no lower-case letters.',
-    parameters: z.looseObject({ not }),
+    parameters: parametersOf({ not }),
     tools: false,
   },
   'default.alllowercase': {
     name: 'Lower case',
     about: 'The text has no upper-case letters.',
-    parameters: z.looseObject({ not }),
+    parameters: parametersOf({ not }),
     tools: false,
   },
   'default.isAllLowerCase': {
     name: 'Lower case',
     about: 'The text has no upper-case letters.',
-    parameters: z.looseObject({ not }),
+    parameters: parametersOf({ not }),
     tools: false,
   },
   'default.notNull': {
     name: 'Not null',
     about: 'The text is not empty.',
-    parameters: z.looseObject({ not }),
+    parameters: parametersOf({ not }),
     tools,
   },
   'default.modelWhitelist': {
     name: 'Model whitelist',
     about: 'The model is in the list.',
-    parameters: z.looseObject({ models: strings, not }),
+    parameters: parametersOf({ models: strings, not }),
     tools: false,
   },
   'default.modelRules': {
     name: 'Model rules',
     about: 'The metadata allow the model.',
-    parameters: z.looseObject({ rules: z.record(z.string(), z.unknown()), not }),
+    parameters: parametersOf({ rules: modelRules, not }),
     tools: false,
   },
   'default.requiredMetadataKeys': {
     name: 'Required metadata keys',
     about: 'The metadata have any, all or none of the keys.',
-    parameters: z.looseObject({ metadataKeys: strings, operator: quantifier }),
+    parameters: parametersOf({ metadataKeys: strings, operator: quantifier, not }),
     tools,
   },
   'default.requiredMetadataKeyValuePairs': {
     name: 'Required metadata pairs',
     about: 'The metadata have any, all or none of the pairs.',
-    parameters: z.looseObject({
+    parameters: parametersOf({
       metadataPairs: z.record(z.string(), z.unknown()),
       operator: quantifier,
       matchType,
+      not,
     }),
     tools,
   },
   'default.allowedRequestTypes': {
     name: 'Allowed request types',
     about: 'The request type is allowed.',
-    parameters: z.looseObject({
+    parameters: parametersOf({
       allowedTypes: z.array(z.string()).optional(),
       blockedTypes: z.array(z.string()).optional(),
     }),
@@ -209,45 +232,51 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.addPrefix': {
     name: 'Add prefix',
     about: 'A prefix is added to the user message.',
-    parameters: z.looseObject({ prefix: z.string() }),
+    parameters: parametersOf({
+      prefix: z.string(),
+      applyToRole: z.string().optional(),
+      addToExisting: z.boolean().optional(),
+      onlyIfEmpty: z.boolean().optional(),
+    }),
     tools: false,
   },
   'portkey.pii': {
     name: 'Personal data',
     about: 'The text contains no personal data.',
-    parameters: z.looseObject({ categories: strings, redact: z.boolean().optional() }),
+    parameters: parametersOf({ categories: strings, redact: z.boolean().optional() }),
     tools: false,
   },
   'portkey.moderateContent': {
     name: 'Moderate content',
     about: 'The text belongs to none of the categories.',
-    parameters: z.looseObject({ categories: strings }),
+    parameters: parametersOf({ categories: strings }),
     tools: false,
   },
   'portkey.language': {
     name: 'Language',
     about: 'The text is in one of the languages.',
-    parameters: z.looseObject({ language: z.union([z.string().min(1), strings]), not }),
+    parameters: parametersOf({ language: z.union([z.string().min(1), strings]), not }),
     tools: false,
   },
   'portkey.gibberish': {
     name: 'Gibberish',
     about: 'The text makes sense.',
-    parameters: z.looseObject({ not }),
+    parameters: parametersOf({ not }),
     tools: false,
   },
   'panw-prisma-airs.intercept': {
     name: 'Prisma AIRS',
     about: 'A security profile of Prisma AIRS decides.',
-    parameters: any,
+    parameters: anyParameters,
     tools: false,
   },
   'bedrock.guard': {
     name: 'Bedrock',
     about: 'A guardrail of Amazon Bedrock decides.',
-    parameters: z.looseObject({
+    parameters: parametersOf({
       guardrailId: z.string().min(1),
       guardrailVersion: z.string().min(1),
+      redact: z.boolean().optional(),
     }),
     tools: false,
   },

@@ -8,7 +8,8 @@ import { headerListFaults, headerMapFaults } from '../services/forward-headers.t
 import { outboundUrlFault } from '../services/outbound-url.ts';
 import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
 import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
-import type { GuardrailTarget } from './guardrail.ts';
+import { ineffectiveFields, unknownFieldFaults } from '../wire/unknown-fields.ts';
+import { GuardrailActions, type GuardrailTarget } from './guardrail.ts';
 import { type CheckKind, checkKinds } from './guardrail-check-kinds.ts';
 import { partnerChecks } from './partner-checks.ts';
 
@@ -30,7 +31,7 @@ interface Check {
 
 /**
  * Rules of a guardrail that its schema cannot express, for the server and for manifests. A guardrail for
- * models must have checks and `actions`. The value `'stored'` means that an update leaves the checks
+ * models must have checks and `actions`. The value `'stored'` means that an update leaves the field
  * unchanged.
  */
 export function guardrailFaults(
@@ -44,6 +45,10 @@ export function guardrailFaults(
   return [
     ...faultAt('checks', required(checks.length === 0)),
     ...faultAt('actions', required(actions === undefined)),
+    ...prefixFaults(
+      ['actions'],
+      actions === 'stored' ? [] : unknownFieldFaults(GuardrailActions, actions),
+    ),
     ...prefixFaults(
       ['checks'],
       checkFaults(sent, target, { trusted, patterns: new PatternChecker() }),
@@ -98,6 +103,25 @@ function unknownCheckMessage(id: string): string {
   return `is not a known check: ${hint}`;
 }
 
+/** Returns the fields of a guardrail that are accepted without effect; paths start at the body. */
+export function guardrailWarnings({
+  checks = [],
+  actions,
+}: {
+  readonly checks?: readonly Check[] | undefined;
+  readonly actions?: unknown;
+}): Fault[] {
+  const parameters = checks.flatMap(({ id, parameters }, at) => {
+    const kind = kinds.get(id.toLowerCase());
+    const fields = kind === undefined ? [] : ineffectiveFields(kind.parameters, parameters);
+    return prefixFaults(['checks', at, 'parameters'], fields);
+  });
+  return [
+    ...prefixFaults(['actions'], ineffectiveFields(GuardrailActions, actions)),
+    ...parameters,
+  ];
+}
+
 /** Schemas of the checks validated so far, by id in lower case. */
 const parameterSchemas = new Map<string, SelfCompilingSchema<z.ZodType>>();
 
@@ -110,9 +134,9 @@ function parameterFaults(
   const schema = parameterSchemas.get(id) ?? new SelfCompilingSchema(kind.parameters);
   parameterSchemas.set(id, schema);
   const parsed = schema.safeParse(parameters);
-  if (!parsed.success) {
-    return faultsOfIssues(parsed.error.issues);
-  }
+  const unknown = unknownFieldFaults(kind.parameters, parameters);
+  if (!parsed.success) return [...unknown, ...faultsOfIssues(parsed.error.issues)];
+  if (unknown.length > 0) return unknown;
   const rules = contentRules[id];
   return rules === undefined ? [] : rules(parameters, judges);
 }

@@ -1,7 +1,9 @@
 /** Defines the bodies that create and update guardrails. */
 import { z } from 'zod';
+import { foreignActionFields, foreignConsequenceFields } from '../services/foreign-fields.ts';
 import { described } from '../wire/described.ts';
 import { ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 
 /** Maximum checks of one guardrail. */
 const checksMax = 100;
@@ -32,22 +34,34 @@ const Feedback = z.looseObject({
 
 function consequence() {
   const feedback = described(Feedback.optional(), 'Feedback that is recorded for the request.');
-  return z.looseObject({ feedback }).optional();
+  return acceptWithoutEffect(z.looseObject({ feedback }), foreignConsequenceFields).optional();
 }
 
-/** Consequences of a verdict. Clients store keys of their own here, so unknown ones are preserved. */
-export const GuardrailActions = z.looseObject({
-  deny: described(z.boolean().optional(), 'Whether a request that fails the checks is rejected.'),
-  async: described(z.boolean().optional(), 'Whether the request continues while the checks run.'),
-  sequential: described(z.boolean().optional(), 'Whether the checks run one after the other.'),
-  on_unsupported: described(
-    z.enum(['deny', 'pass']).optional(),
-    'Whether a guardrail with deny rejects what its checks cannot judge.',
-    { default: 'deny' },
-  ),
-  on_success: described(consequence(), 'Consequences when all checks pass.'),
-  on_fail: described(consequence(), 'Consequences when a check fails.'),
-});
+/** Consequences of a verdict; guardrail-checks.ts refuses fields that are not defined here. */
+export const GuardrailActions = acceptWithoutEffect(
+  z.looseObject({
+    deny: described(z.boolean().optional(), 'Whether a request that fails the checks is rejected.'),
+    async: described(z.boolean().optional(), 'Whether the request continues while the checks run.'),
+    sequential: described(z.boolean().optional(), 'Whether the checks run one after the other.'),
+    on_unsupported: described(
+      z.enum(['deny', 'pass']).optional(),
+      'Whether a guardrail with deny rejects what its checks cannot judge.',
+      { default: 'deny' },
+    ),
+    fail_closed: described(
+      z.boolean().optional(),
+      'Whether a check that cannot run counts as failed.',
+    ),
+    scan_scope: described(
+      z.enum(['last_message', 'all_messages']).optional(),
+      'Whether the last message is judged, or all of them.',
+      { default: 'last_message' },
+    ),
+    on_success: described(consequence(), 'Consequences when all checks pass.'),
+    on_fail: described(consequence(), 'Consequences when a check fails.'),
+  }),
+  foreignActionFields,
+);
 export type GuardrailActions = z.infer<typeof GuardrailActions>;
 
 /**

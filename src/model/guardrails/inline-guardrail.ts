@@ -1,17 +1,45 @@
 /** Reads guardrails that are written inline in a config: `{"default.contains": {"words": [...]}, "deny": true}`. */
 
+import { z } from 'zod';
+import { foreignActionFields } from '../services/foreign-fields.ts';
+import type { Fault } from '../wire/fault.ts';
+import { acceptWithoutEffect, unknownFieldFaults } from '../wire/unknown-fields.ts';
+import { GuardrailActions } from './guardrail.ts';
+
+const naming = {
+  id: z.string().optional(),
+  name: z.string().optional(),
+  type: z.string().optional(),
+};
+
 /** Members that are not checks: consequences of the verdict and names. */
-const actionKeys = new Set([
-  'deny',
-  'async',
-  'sequential',
-  'on_success',
-  'on_fail',
-  'id',
-  'type',
-  'fail_closed',
-  'on_unsupported',
-  'scan_scope',
+const InlineActions = acceptWithoutEffect(
+  z.looseObject({ ...GuardrailActions.shape, ...naming }),
+  foreignActionFields,
+);
+
+/** A guardrail that lists its checks as a stored one does, such as a hook. */
+export const InlineHook = acceptWithoutEffect(
+  z.looseObject({
+    ...InlineActions.shape,
+    checks: z
+      .array(
+        z.looseObject({
+          id: z.string(),
+          name: z.string().optional(),
+          is_enabled: z.boolean().optional(),
+          parameters: z.record(z.string(), z.unknown()).optional(),
+        }),
+      )
+      .optional(),
+  }),
+  foreignActionFields,
+);
+
+const actionKeys: ReadonlySet<string> = new Set([
+  ...Object.keys(InlineActions.shape),
+  ...foreignActionFields,
+  'extensions',
 ]);
 
 interface InlineCheck {
@@ -20,6 +48,13 @@ interface InlineCheck {
   /** The id of the check; a key without a dot gets the prefix `default.`. */
   readonly id: string;
   readonly parameters: Record<string, unknown>;
+}
+
+/** Returns the members that are neither checks nor actions: checks are objects. */
+export function inlineFieldFaults(item: Readonly<Record<string, unknown>>): Fault[] {
+  const checks = new Set(inlineChecks(item).map(({ key }) => key));
+  const others = Object.entries(item).filter(([key]) => !checks.has(key));
+  return unknownFieldFaults(InlineActions, Object.fromEntries(others));
 }
 
 /** Returns the checks of an inline guardrail in their order. */

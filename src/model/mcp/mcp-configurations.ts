@@ -5,7 +5,8 @@ import { isSecretName } from '../secrets/secret-names.ts';
 import { headerMapFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
 import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
-import type { McpConfigurations } from './mcp-integration.ts';
+import { ineffectiveFields, unknownFieldsBeside } from '../wire/unknown-fields.ts';
+import { McpConfigurations } from './mcp-integration.ts';
 import { secretHeaderMaps } from './mcp-secret-fields.ts';
 
 const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
@@ -27,6 +28,11 @@ export function mcpIntegrationFaults(
   ];
 }
 
+/** Returns the fields of the configurations that are accepted without effect; paths start at the body. */
+export function mcpIntegrationWarnings(configurations: unknown): Fault[] {
+  return prefixFaults(['configurations'], ineffectiveFields(McpConfigurations, configurations));
+}
+
 /** Paths start at the configurations. No fault contains a value. */
 function configurationsFaults(configurations: McpConfigurations, trusted: TrustedHosts): Fault[] {
   const { oauth_token_endpoint: endpoint } = configurations;
@@ -38,14 +44,14 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
   );
   const known = new Set<string>([...secretHeaderMaps, ...passthroughMaps, 'oauth_client_secret']);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
-  return [
+  return unknownFieldsBeside(McpConfigurations, configurations, [
     ...headers,
     ...faultAt(
       'oauth_token_endpoint',
       typeof endpoint === 'string' ? outboundUrlFault(endpoint, trusted) : null,
     ),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),
-  ];
+  ]);
 }
 
 /** Recursion is safe: JSON bodies are at most 64 levels deep (http/input/json.ts). */

@@ -2,9 +2,11 @@
 import { z } from 'zod';
 import { GlobalWorkspaceAccess } from '../providers/integration-access.ts';
 import { SecretMappings } from '../secrets/secret-mapping.ts';
+import { foreignMcpFields } from '../services/foreign-fields.ts';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { OptionalSlug } from '../wire/slug.ts';
+import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 
 const capabilitiesMax = 1000;
 const workspacesMax = 1000;
@@ -14,22 +16,30 @@ const HeaderMap = z.record(z.string(), z.string());
 
 /**
  * How the gateway connects to the server. The values of `custom_headers` and `headers` and
- * `oauth_client_secret` are secrets: write-only, and returned as {@link secretMask}. Other keys are
- * passed through.
+ * `oauth_client_secret` are secrets: write-only, and returned as {@link secretMask}.
  */
-export const McpConfigurations = z.looseObject({
-  custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
-  headers: described(HeaderMap.optional(), 'Alias of custom_headers.'),
-  oauth_client_secret: described(
-    z.string().min(1).max(4096).optional(),
-    'Secret of the OAuth client named by oauth_client_id; never returned.',
-  ),
-  passthrough_header: described(
-    HeaderMap.optional(),
-    'Headers of the caller that are forwarded: name in the request to name at the server.',
-  ),
-  passthrough_headers: described(HeaderMap.optional(), 'Alias of passthrough_header.'),
-});
+export const McpConfigurations = acceptWithoutEffect(
+  z.looseObject({
+    custom_headers: described(
+      HeaderMap.optional(),
+      'Headers of every request; values are secrets.',
+    ),
+    headers: described(HeaderMap.optional(), 'Alias of custom_headers.'),
+    oauth_client_secret: described(
+      z.string().min(1).max(4096).optional(),
+      'Secret of the OAuth client named by oauth_client_id; never returned.',
+    ),
+    passthrough_header: described(
+      HeaderMap.optional(),
+      'Headers of the caller that are forwarded: name in the request to name at the server.',
+    ),
+    passthrough_headers: described(HeaderMap.optional(), 'Alias of passthrough_header.'),
+    oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
+    oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),
+    oauth_token_endpoint: described(z.string().optional(), 'Address that issues its tokens.'),
+  }),
+  foreignMcpFields,
+);
 export type McpConfigurations = z.infer<typeof McpConfigurations>;
 
 /** Replaces a secret value in every response. A client that sends it keeps the stored value. */

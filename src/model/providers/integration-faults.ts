@@ -6,8 +6,20 @@ import { aiProviders, findAiProvider } from '../services/ai-providers.ts';
 import { headerMapFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
 import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
+import {
+  ineffectiveFields,
+  unknownFieldFaults,
+  unknownFieldsBeside,
+} from '../wire/unknown-fields.ts';
 import { configurationSecrets } from './configuration-secrets.ts';
-import type { IntegrationConfigurations, IntegrationCreate, ModelSetting } from './integration.ts';
+import {
+  type IntegrationConfigurations,
+  type IntegrationCreate,
+  ModelConfigurations,
+  type ModelSetting,
+  PricingConfig,
+} from './integration.ts';
+import { configurationsOf } from './integration-configurations.ts';
 
 /** Members of configurations that contain a URL which the gateway calls. */
 const addresses = ['custom_host', 'oauth_token_endpoint'];
@@ -19,11 +31,25 @@ type IntegrationParts = Pick<
   'ai_provider_id' | 'configurations' | 'models'
 >;
 
-/** Returns the faults of an integration; paths start at the body. No fault contains a value. */
-export function integrationFaults(body: IntegrationParts, trusted: TrustedHosts): Fault[] {
+/**
+ * Returns the faults of an integration; paths start at the body. No fault contains a value.
+ *
+ * @param service of a stored integration; by default the one that the body names
+ */
+export function integrationFaults(
+  body: IntegrationParts,
+  trusted: TrustedHosts,
+  service = findAiProvider(body.ai_provider_id ?? '')?.slug,
+): Fault[] {
+  const { configurations } = body;
+  const others = configurationsFaults(configurations ?? {}, trusted);
+  const configurationFaults =
+    service === undefined
+      ? others
+      : unknownFieldsBeside(configurationsOf(service), configurations, others);
   return [
     ...faultAt('ai_provider_id', aiProviderFault(body.ai_provider_id)),
-    ...prefixFaults(['configurations'], configurationsFaults(body.configurations ?? {}, trusted)),
+    ...prefixFaults(['configurations'], configurationFaults),
     ...prefixFaults(['models'], modelsFaults(body.models ?? [], trusted)),
   ];
 }
@@ -31,11 +57,19 @@ export function integrationFaults(body: IntegrationParts, trusted: TrustedHosts)
 /** Returns the faults of a list of models: duplicates and invalid configurations. */
 export function modelsFaults(models: readonly ModelSetting[], trusted: TrustedHosts): Fault[] {
   const seen = new Set<string>();
-  return models.flatMap(({ slug, configurations }, at) => {
+  return models.flatMap(({ slug, configurations, pricing_config: pricing }, at) => {
     const repeated = seen.has(slug) ? [{ path: [at, 'slug'], message: 'is listed twice' }] : [];
     seen.add(slug);
-    const faults = configurationsFaults(configurations ?? {}, trusted);
-    return [...repeated, ...prefixFaults([at, 'configurations'], faults)];
+    const faults = unknownFieldsBeside(
+      ModelConfigurations,
+      configurations,
+      configurationsFaults(configurations ?? {}, trusted),
+    );
+    return [
+      ...repeated,
+      ...prefixFaults([at, 'configurations'], faults),
+      ...prefixFaults([at, 'pricing_config'], unknownFieldFaults(PricingConfig, pricing)),
+    ];
   });
 }
 
@@ -45,6 +79,18 @@ export function aiProviderFault(reference: string | undefined): string | null {
   const hint =
     didYouMean(reference, aiProviders.keys()) ?? 'see docs/reference/resources.md, Integrations';
   return `is not a known service; ${hint}`;
+}
+
+/** Returns the fields of an integration that are accepted without effect; paths start at the body. */
+export function integrationWarnings(
+  { configurations, models = [] }: IntegrationParts,
+  service: string,
+): Fault[] {
+  const prices = models.flatMap(({ pricing_config: pricing }, at) =>
+    prefixFaults(['models', at, 'pricing_config'], ineffectiveFields(PricingConfig, pricing)),
+  );
+  const fields = ineffectiveFields(configurationsOf(service), configurations);
+  return [...prefixFaults(['configurations'], fields), ...prices];
 }
 
 function configurationsFaults(

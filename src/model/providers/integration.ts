@@ -6,7 +6,13 @@ import {
   WorkspaceRateLimits,
 } from '../limits/workspace-limits.ts';
 import { SecretMappings } from '../secrets/secret-mapping.ts';
+import { commonAccountFields, dialectAccountFields } from '../services/account-fields.ts';
 import { Capabilities } from '../services/capabilities.ts';
+import {
+  foreignAccountFields,
+  foreignPricedUnits,
+  foreignPriceFields,
+} from '../services/foreign-fields.ts';
 import { described } from '../wire/described.ts';
 import {
   freeText,
@@ -17,6 +23,7 @@ import {
   WorkspaceReference,
 } from '../wire/resource-fields.ts';
 import { OptionalSlug, Slug } from '../wire/slug.ts';
+import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 import { DeclaredAccess, IntegrationAccess } from './integration-access.ts';
 
 export const modelsMax = 1000;
@@ -33,12 +40,16 @@ const connectionFields = {
   custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
 };
 
-/** How the gateway connects to the service. integration-faults.ts validates known keys; others are passed through. */
-export const IntegrationConfigurations = z.looseObject(connectionFields);
+/** How the gateway connects to the service. integration-configurations.ts defines the fields of each service. */
+export const IntegrationConfigurations = acceptWithoutEffect(z.looseObject(connectionFields), [
+  ...commonAccountFields,
+  ...Object.values(dialectAccountFields).flat(),
+  ...Object.values(foreignAccountFields).flat(),
+]);
 export type IntegrationConfigurations = z.infer<typeof IntegrationConfigurations>;
 
 /** Connection settings of one model, which override those of the integration. */
-const ModelConfigurations = z.looseObject({
+export const ModelConfigurations = z.looseObject({
   custom_host: described(
     z.string().max(2048).optional(),
     'Base URL of requests to this model, instead of that of the integration.',
@@ -58,22 +69,26 @@ const price = (description: string) =>
   ).optional();
 
 /** Prices of a model under this integration, instead of those of the price table. */
-export const PricingConfig = z.looseObject({
-  type: described(z.string().min(1).max(64).optional(), 'Pricing scheme.', {
-    examples: ['static'],
+export const PricingConfig = acceptWithoutEffect(
+  z.looseObject({
+    type: described(z.string().min(1).max(64).optional(), 'Pricing scheme.', {
+      examples: ['static'],
+    }),
+    pay_as_you_go: described(
+      acceptWithoutEffect(
+        z.looseObject({
+          request_token: price('Price of an input token.'),
+          response_token: price('Price of an output token.'),
+          cache_read_input_token: price('Price of an input token read from a cache.'),
+          cache_write_input_token: price('Price of an input token written to a cache.'),
+        }),
+        foreignPricedUnits,
+      ).optional(),
+      'Prices of tokens.',
+    ),
   }),
-  pay_as_you_go: described(
-    z
-      .looseObject({
-        request_token: price('Price of an input token.'),
-        response_token: price('Price of an output token.'),
-        cache_read_input_token: price('Price of an input token read from a cache.'),
-        cache_write_input_token: price('Price of an input token written to a cache.'),
-      })
-      .optional(),
-    'Prices of tokens.',
-  ),
-});
+  foreignPriceFields,
+);
 export type PricingConfig = z.infer<typeof PricingConfig>;
 
 /** Kinds of tokens that can have a price of their own. */

@@ -10,14 +10,17 @@ const faultCharactersMax = 300;
  * path: `Request Validation Error: rate_limits[0].unit: is not known; name: is required`.
  */
 export function validationError(...faults: readonly Fault[]): ApiError {
-  const lines = faults.slice(0, faultsListedMax).map(({ path, message }) => {
-    const text = path.length === 0 ? message : `${pathText(path)}: ${message}`;
-    return text.slice(0, faultCharactersMax);
-  });
+  const lines = faults.slice(0, faultsListedMax).map(faultText);
   const rest = faults.length - lines.length;
   if (rest > 0) lines.push(`and ${rest} more`);
   const param = pathText(faults[0]?.path ?? []).slice(0, faultCharactersMax);
   return new ApiError('invalid', `Request Validation Error: ${lines.join('; ')}`, param);
+}
+
+/** `rate_limits[0].unit: is not known`, shortened. */
+export function faultText({ path, message }: Fault): string {
+  const text = path.length === 0 ? message : `${pathText(path)}: ${message}`;
+  return text.slice(0, faultCharactersMax);
 }
 
 /** @throws ApiError `invalid` when there are any. */

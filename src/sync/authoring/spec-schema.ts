@@ -1,8 +1,9 @@
 /** Converts the schema of a kind's body to a JSON Schema of its spec in manifest spelling. */
 import { z } from 'zod';
-import { Level } from '../../model/configs/config-document.ts';
+import { Level } from '../../model/configs/config-level.ts';
 import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
+import { extensionsField, namesWithoutEffect } from '../../model/wire/unknown-fields.ts';
 import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
 import { isScalar, type JsonSchema, orNull, orVariable, takesNull } from './json-schema.ts';
 import { keyDependencies, keyFields, referenceName, secretValue } from './manifest-values.ts';
@@ -35,11 +36,32 @@ function jsonSchemaOf(schema: z.ZodType): JsonSchema {
     io: 'input',
     target: 'draft-7',
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
+      const names = namesWithoutEffect(zodSchema);
+      if (names !== null) Object.assign(jsonSchema, closedTo(jsonSchema as JsonSchema, names));
       const { enum: words } = jsonSchema;
       if (words?.every(Number.isInteger)) jsonSchema.type = 'integer';
     },
   }) as JsonSchema;
+}
+
+/** Validation refuses unknown fields of these objects (model/wire/unknown-fields.ts). */
+function closedTo({ properties }: JsonSchema, names: readonly string[]): JsonSchema {
+  const description = 'Accepted for other gateways; has no effect here.';
+  const others = names.map((name) => [name, { description, doNotSuggest: true }] as const);
+  const extensions = {
+    type: 'object',
+    description: 'Anything else; not read.',
+    doNotSuggest: true,
+  };
+  return {
+    properties: {
+      ...Object.fromEntries(others),
+      [extensionsField]: extensions,
+      ...(properties as Record<string, JsonSchema>),
+    },
+    additionalProperties: false,
+  };
 }
 
 class SpecSchema {

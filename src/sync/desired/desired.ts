@@ -119,7 +119,8 @@ export async function readSource(files: SourceFiles, sources: SecretSources): Pr
     references[at]!.push(...reader.resolve(declaration));
   }
   const externals = inOrder(reader.externals);
-  const { leftAlone, source, faults, warnings, waiting } = reader;
+  const { leftAlone, source, faults, waiting } = reader;
+  const warnings = reader.warnings.toSorted(byPlace);
   const found = { externals, source, leftAlone, faults, warnings };
   return { set: { resources: inOrder(resources), ...found }, waiting };
 }
@@ -144,7 +145,7 @@ export async function checkSource(
     isEmpty: declarations.length + reader.externals.length === 0,
     workspaces: new Set(declarations.map(({ identity }) => owningWorkspace(identity))),
     leftAlone: reader.leftAlone,
-    warnings: reader.warnings,
+    warnings: reader.warnings.toSorted(byPlace),
   };
 }
 
@@ -152,8 +153,7 @@ type OnSpec = (declaration: Declaration, manifest: Manifest, canonical: Canonica
 
 class Reader {
   readonly externals: ExternalResource[] = [];
-  /** Warnings about the source as a whole, by position. */
-  warnings: readonly SourceNote[] = [];
+  readonly warnings: SourceNote[] = [];
   readonly #files: SourceFiles;
   readonly #environment: VariableLookup;
   readonly #judge: SpecJudge;
@@ -196,7 +196,7 @@ class Reader {
     }
     // The target of a patch may be in an unreadable file.
     if (!this.#incomplete) {
-      this.warnings = context.layers.unreached();
+      this.warnings.push(...context.layers.unreached());
       for (const fault of context.layers.unmatched()) this.#log.reportOf(fault, reachOfLayers);
     }
     refuseSharedValues(this.#declarations, (fault, claimants) => {
@@ -279,7 +279,10 @@ class Reader {
     this.#log.about(within, false);
     const canonical = this.#judge.canonical(kind, manifest, this.#log.report);
     if (!isNew || canonical === undefined) return;
-    this.#judge.content(identity, manifest, canonical, this.#log.report);
+    this.#judge.content(identity, manifest, canonical, {
+      report: this.#log.report,
+      warn: (note) => this.warnings.push(note),
+    });
     const declaration = declarationOf(identity, manifest, canonical);
     this.#declarations.push(declaration);
     onSpec?.(declaration, manifest, canonical);

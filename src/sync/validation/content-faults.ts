@@ -1,25 +1,32 @@
 /** Checks the free-form parts of a spec as the server does: documents, checks, URLs, headers. */
 
 import type { ConfigDocument } from '../../model/configs/config.ts';
-import { configFaults } from '../../model/configs/config-document.ts';
+import { configFaults, configWarnings } from '../../model/configs/config-document.ts';
 import type { GuardrailCreate } from '../../model/guardrails/guardrail.ts';
-import { guardrailFaults } from '../../model/guardrails/guardrail-checks.ts';
+import { guardrailFaults, guardrailWarnings } from '../../model/guardrails/guardrail-checks.ts';
 import {
   defaultBodyLimits,
   documentBodyLimits,
   documentSizeFault,
 } from '../../model/json/body-limits.ts';
-import { mcpIntegrationFaults } from '../../model/mcp/mcp-configurations.ts';
+import {
+  mcpIntegrationFaults,
+  mcpIntegrationWarnings,
+} from '../../model/mcp/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp/mcp-integration.ts';
 import type { PromptCreate } from '../../model/prompts/prompt.ts';
 import { templateFaults } from '../../model/prompts/prompt-rendering.ts';
 import type { IntegrationCreate } from '../../model/providers/integration.ts';
 import { workspaceIntegrationFaults } from '../../model/providers/integration-access.ts';
-import { integrationFaults } from '../../model/providers/integration-faults.ts';
+import {
+  integrationFaults,
+  integrationWarnings,
+} from '../../model/providers/integration-faults.ts';
 import {
   type SecretReferenceCreate,
   secretReferenceSpecFaults,
 } from '../../model/secrets/secret-reference.ts';
+import { findAiProvider } from '../../model/services/ai-providers.ts';
 import { type Fault, prefixFaults } from '../../model/wire/fault.ts';
 import {
   type DeploymentCreate,
@@ -49,14 +56,42 @@ type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'position
 
 /** Returns faults of one resource that its schema cannot detect, without secret values. */
 export function contentFaults(resource: Content): SourceFault[] {
-  return faultsOf(resource).map(({ path, message }) => {
-    const segments = path.map(String);
-    return {
-      position: resource.positionOf(pointerOf(segments)),
-      code: 'wrong-value',
-      message: `${formatPath(['spec', ...segments])} ${message}`,
-    };
-  });
+  return faultsOf(resource).map((fault) => noteOf(resource, 'wrong-value', fault));
+}
+
+/** Returns the fields of one resource that the server accepts without effect. */
+export function contentWarnings(resource: Content): SourceFault[] {
+  return warningsOf(resource).map((fault) => ({
+    ...noteOf(resource, 'without-effect', fault),
+    fix: 'remove it, or put it into extensions',
+  }));
+}
+
+function noteOf(resource: Content, code: string, { path, message }: Fault): SourceFault {
+  const segments = path.map(String);
+  return {
+    position: resource.positionOf(pointerOf(segments)),
+    code,
+    message: `${formatPath(['spec', ...segments])} ${message}`,
+  };
+}
+
+function warningsOf({ identity, spec }: Content): Fault[] {
+  switch (identity.kind) {
+    case 'Config':
+      return prefixFaults(['config'], configWarnings((spec.config ?? {}) as ConfigDocument));
+    case 'Guardrail':
+      return guardrailWarnings(spec as unknown as GuardrailCreate);
+    case 'McpIntegration':
+      return mcpIntegrationWarnings(spec.configurations);
+    case 'Integration': {
+      const integration = spec as unknown as IntegrationCreate;
+      const service = findAiProvider(integration.ai_provider_id)?.slug;
+      return service === undefined ? [] : integrationWarnings(integration, service);
+    }
+    default:
+      return [];
+  }
 }
 
 /** The spec has been validated by the schema of its kind, which the type assertions rely on. */

@@ -10,7 +10,7 @@ import { segmentsOf } from '../resources/spec-paths.ts';
 import type { SourceFault, SourceFile } from '../source/source-files.ts';
 import { DocumentPlace } from '../yaml/source-place.ts';
 import { type Canonical, canonicalise } from './canonical.ts';
-import type { contentFaults } from './content-faults.ts';
+import type { contentFaults, contentWarnings } from './content-faults.ts';
 import { noCanonical } from './declaration.ts';
 import { ReadValues, type SecretSources } from './secrets.ts';
 import { writtenPath } from './spec-faults.ts';
@@ -32,7 +32,9 @@ type Report = (fault: SourceFault) => void;
 export class SpecJudge {
   readonly #values: ReadValues;
   readonly #schemas = new Map<KindName, SelfCompilingSchema<z.ZodObject>>();
-  #contentFaults: typeof contentFaults | undefined;
+  #judges:
+    | { contentFaults: typeof contentFaults; contentWarnings: typeof contentWarnings }
+    | undefined;
 
   constructor(sources: SecretSources, files: readonly SourceFile[]) {
     this.#values = new ReadValues(sources, files);
@@ -53,7 +55,7 @@ export class SpecJudge {
     if (!this.#schemas.has(kind)) {
       this.#schemas.set(kind, await loadCompilingSpecSchema(kind));
       if (freeForm.has(kind)) {
-        this.#contentFaults ??= (await import('./content-faults.ts')).contentFaults;
+        this.#judges ??= await import('./content-faults.ts');
       }
     }
     if (holdsSecrets(kind, absent)) await this.#values.query({ spec, place });
@@ -67,17 +69,20 @@ export class SpecJudge {
     return canonicalise(kind, schema, manifest, this.#values, report);
   }
 
-  /** Reports what the server would refuse in the free-form parts of a canonical spec. */
+  /**
+   * Reports what the server would refuse in the free-form parts of a canonical spec to `report`, and what
+   * it would accept without effect to `warn`.
+   */
   content(
     identity: Identity,
     manifest: Manifest,
     { spec, secrets }: Canonical,
-    report: Report,
+    { report, warn }: { readonly report: Report; readonly warn: Report },
   ): void {
-    if (this.#contentFaults === undefined || !freeForm.has(identity.kind) || manifest.absent)
-      return;
-    const positionOf = positionsAsRead(manifest);
-    this.#contentFaults({ identity, spec, secrets, positionOf }).forEach(report);
+    if (this.#judges === undefined || !freeForm.has(identity.kind) || manifest.absent) return;
+    const content = { identity, spec, secrets, positionOf: positionsAsRead(manifest) };
+    this.#judges.contentFaults(content).forEach(report);
+    this.#judges.contentWarnings(content).forEach(warn);
   }
 }
 

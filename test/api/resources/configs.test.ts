@@ -63,7 +63,7 @@ describe('status 200', () => {
   });
 
   it('returns the content as JSON text exactly as it was sent, on every plane', async () => {
-    const odd = { ...config, my_key: { Ünïcode: '→', nested: [1.5, null, true] } };
+    const odd = { ...config, extensions: { Ünïcode: '→', nested: [1.5, null, true] } };
     const { id, slug } = await make({ config: odd });
     for (const plane of ['/v1', '/v2', '/admin/v2']) {
       const { body } = await server.request('GET', `${plane}/configs/${slug}`);
@@ -98,10 +98,13 @@ describe('status 200', () => {
 
   it('lists versions that are too large to be read together, each with its own content', async () => {
     const text = (at: number): string => `${at} ${'"é" '.repeat(90_000)}`;
-    const { slug } = await make({ config: { note: text(0) } });
-    for (const at of [1, 2, 3, 4, 5]) await put(slug, { config: { note: text(at) } });
+    const { slug } = await make({ config: { extensions: { note: text(0) } } });
+    for (const at of [1, 2, 3, 4, 5])
+      await put(slug, { config: { extensions: { note: text(at) } } });
     const { body } = await server.request('GET', `${path}/${slug}/versions?page_size=5`);
-    const notes = body.data.map((one: { config: string }) => JSON.parse(one.config).note);
+    const notes = body.data.map(
+      (one: { config: string }) => JSON.parse(one.config).extensions.note,
+    );
     expect(notes.map((note: string) => [note[0], note === text(Number(note[0]))])).toEqual(
       ['5', '4', '3', '2', '1'].map((at) => [at, true]),
     );

@@ -187,6 +187,29 @@ describe('gatewright bootstrap', () => {
     expect(await inDirectory(...meant!.split(' '))).toMatchObject({ exitCode: 0 });
   });
 
+  it('takes the tenant of a local home for its own only if this database has it', async () => {
+    const home = join(directory, 'home');
+    mkdirSync(home, { mode: 0o700 });
+    await inDirectory('--file', 'first.json', '--tsg-id', '1234567890');
+    const path = join(home, 'credentials.json');
+    const own = readFileSync(join(directory, 'first.json'), 'utf8');
+    const elsewhere = own
+      .replaceAll('1234567890', '5555555555')
+      .replaceAll('127.0.0.1', '10.9.9.9');
+    writeFileSync(path, elsewhere, { mode: 0o600 });
+    const made = await inDirectory('--home', home, '--file', '-', '--name', 'ci');
+    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(made.stdout).not.toMatch(/5555555555|10\.9\.9\.9/);
+    writeFileSync(path, own, { mode: 0o600 });
+    const refused = await inDirectory('--home', home, '--file', '-', '--name', 'ci');
+    expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
+    const [, words] = /same tenant: +\S*gatewright bootstrap (.*)/.exec(refused.stderr) ?? [];
+    const another = await inDirectory(...words!.split(' '));
+    expect(JSON.parse(another.stdout)).toMatchObject({ tsgId: '1234567890' });
+    const tenants = await test.database.db.selectFrom('organisations').select('tsg_id').execute();
+    expect(tenants).toHaveLength(2);
+  });
+
   it('never overwrites a file, and creates no account without delivering its credentials', async () => {
     writeFileSync(join(directory, 'credentials.json'), 'precious');
     const result = await inDirectory();

@@ -49,7 +49,7 @@ describe('a config document', () => {
     },
     { strategy: { mode: 'fallback', on_status_codes: [429, 246] }, targets: [{}, { weight: 0 }] },
     conditional,
-    { some_new_key: { deep: [1] }, override_params: { model: 'm' } },
+    { extensions: { some_new_key: { deep: [1] } }, override_params: { model: 'm' } },
     { custom_host: 'https://example.com/v1', forward_headers: ['Authorization', 'x-a'] },
     { input_guardrails: ['pg-a', { 'default.contains': { words: ['a'] }, deny: true }] },
     { before_request_hooks: [{ id: 'h', type: 'guardrail', checks: [{ id: 'patronus.phi' }] }] },

@@ -118,7 +118,7 @@ const specs: Record<KindName, Document> = {
         Authorization: { valueFrom: { env: 'T', prefix: 'Bearer ' } },
       },
       passthrough_headers: { 'x-a': 'x-b' },
-      other: 1,
+      extensions: { other: 1 },
     },
     secretMappings: [
       { targetField: 'f', secretReferenceRef: 'v', secretKey: 'k', valueFormat: 'json' },
@@ -368,6 +368,8 @@ const beyondSchemas: readonly RegExp[] = [
   // Ids of checks are compared without regard to case, and parameters depend on the check.
   /^wrong-value: spec\.checks\[\d+\]\.id is not a known check: /,
   /^wrong-value: spec\.checks\[\d+\]\.parameters\./,
+  // The members of an inline guardrail are its checks and its actions.
+  /^wrong-value: spec\.config\.[\w[\].]*(input|output)_guardrails\[\d+\]\./,
   /^wrong-value: spec\.(checks|actions) is required for target llm$/,
   // Rules between two fields.
   /must not exceed credit_limit$|requires periodic_reset or periodic_reset_days$/,

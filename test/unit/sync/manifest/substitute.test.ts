@@ -105,7 +105,7 @@ describe('types', () => {
 });
 
 describe('disabled substitution', () => {
-  const config = 'config: {prompt: "${MISSING}"}';
+  const config = 'config: {name: "${MISSING}"}';
 
   it.each([
     ['by the name of the file', 'a.raw.yaml', ''],
@@ -116,11 +116,11 @@ describe('disabled substitution', () => {
       's.yaml': support,
     };
     const [found] = resourcesOf(await readTexts(texts));
-    expect(found?.spec.config).toEqual({ prompt: '${MISSING}' });
+    expect(found?.spec.config).toEqual({ name: '${MISSING}' });
   });
 
   it('reports an unset variable otherwise', async () => {
     const texts = { 'a.yaml': manifest('Config', 'c', config, inSupport), 's.yaml': support };
-    expect(placesOf(await readTexts(texts))).toEqual(['a.yaml:5:20 variable-unset']);
+    expect(placesOf(await readTexts(texts))).toEqual(['a.yaml:5:18 variable-unset']);
   });
 });

@@ -77,7 +77,7 @@ describe('a workspace with a fault in the source', () => {
     'a variable that is not set': manifest(
       'Config',
       'a',
-      'config: {x: "${UNSET}"}',
+      'config: {name: "${UNSET}"}',
       ', workspace: sales',
     ),
     'a reference that leads nowhere': manifest(

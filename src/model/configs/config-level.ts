@@ -1,0 +1,198 @@
+/** Defines the fields of one level of a routing document: the root or a target. */
+import { z } from 'zod';
+import { foreignAccountFields, foreignLevelFields } from '../services/foreign-fields.ts';
+import { headerNamesMax } from '../services/forward-headers.ts';
+import { providerNameForm, providerNamePattern } from '../services/provider-addresses.ts';
+import { described } from '../wire/described.ts';
+import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
+
+const conditionsMax = 1000;
+
+const statusCodes = z.array(z.int().min(100).max(599)).max(500);
+/** Also the text of a response header. */
+const ProviderName = z.string().regex(providerNamePattern, `must have ${providerNameForm}`);
+const record = z.record(z.string(), z.unknown());
+const guardrailList = z.array(z.union([z.string().min(1).max(255), record])).max(100);
+const hookList = z.array(record).max(100);
+
+/** A new schema for each place, because each has a description of its own. */
+function breaker() {
+  const count = () => z.number().min(0).optional();
+  return z
+    .looseObject({
+      failure_threshold: described(count(), 'Failures in a row after which a target is skipped.'),
+      failure_threshold_percentage: described(
+        count(),
+        'Percentage of failures after which a target is skipped.',
+      ),
+      minimum_requests: described(count(), 'Requests before the percentage counts.'),
+      cooldown_interval: described(count(), 'How long a target is skipped, in milliseconds.'),
+      failure_status_codes: described(
+        statusCodes.clone().optional(),
+        'Response statuses that count as failures; by default those above 500.',
+      ),
+    })
+    .optional();
+}
+
+const Strategy = z.looseObject({
+  mode: described(
+    z.enum(['single', 'loadbalance', 'fallback', 'conditional']),
+    'Selection of a target: a single one, by weight, the next on failure, or by conditions.',
+  ),
+  on_status_codes: described(
+    statusCodes.optional(),
+    'Response statuses of a provider that count as failures.',
+  ),
+  conditions: described(
+    z
+      .array(
+        z.looseObject({
+          query: described(record.clone(), 'Query that a request must match.'),
+          // biome-ignore lint/suspicious/noThenProperty: the format calls it so
+          then: described(z.string(), 'Name of the target of requests that match.'),
+        }),
+      )
+      .min(1)
+      .max(conditionsMax)
+      .optional(),
+    'Conditions, each with a query and, in then, the name of the target.',
+  ),
+  default: described(z.string().min(1).optional(), 'Target if no condition matches.'),
+  sticky: described(
+    z
+      .looseObject({
+        enabled: described(z.boolean().optional(), 'Whether equal requests take the same target.'),
+        hash_fields: described(
+          z.array(z.string().min(1)).max(32).optional(),
+          'Values that must be equal: names of metadata, or params.user and the like.',
+        ),
+        ttl: described(z.number().min(0).optional(), 'How long they take it, in seconds.'),
+      })
+      .optional(),
+    'Whether loadbalance keeps equal requests on one target.',
+  ),
+  cb_config: described(breaker(), 'Alias of cb_config beside strategy.'),
+});
+
+const word = () => z.string().min(1).max(1024).optional();
+
+/** Account fields of a target without a provider of the workspace. */
+const accountShape = {
+  openai_organization: described(word(), 'Organisation of the account at OpenAI.'),
+  openai_project: described(word(), 'Project of the account at OpenAI.'),
+  anthropic_beta: described(word(), 'Betas of Anthropic that requests use.'),
+  anthropic_version: described(word(), 'API version of Anthropic.'),
+  azure_resource_name: described(word(), 'Name of the Azure resource.'),
+  azure_deployment_id: described(word(), 'Name of the Azure deployment.'),
+  azure_api_version: described(word(), 'API version of Azure.'),
+  resource_name: described(word(), 'Alias of azure_resource_name.'),
+  deployment_id: described(word(), 'Alias of azure_deployment_id.'),
+  api_version: described(word(), 'Alias of azure_api_version.'),
+};
+
+/** One level: the root or a target. config-document.ts refuses fields that are not defined here. */
+const levelShape = {
+  strategy: described(
+    Strategy.optional(),
+    'How a target is selected; absent if this level is a provider itself.',
+  ),
+  targets: described(
+    z.array(record).optional(),
+    'Levels to select from, each a provider or a strategy of its own.',
+  ),
+  name: described(z.string().max(255).optional(), 'Name of the target, for conditions.'),
+  weight: described(z.number().min(0).optional(), 'Share of requests under loadbalance.'),
+  provider: described(ProviderName.optional(), 'Provider of the target.'),
+  virtual_key: described(ProviderName.optional(), 'Credential of the provider, by its slug.'),
+  api_key: described(
+    z.string().optional(),
+    'Credential of a service that is named directly; a provider has its own.',
+  ),
+  custom_host: described(
+    z.string().min(1).optional(),
+    'Base URL to call instead of that of the provider.',
+  ),
+  passthrough: described(
+    z.boolean().optional(),
+    'Whether the request selects the provider, by a header or a prefix of its model.',
+  ),
+  override_params: described(record.optional(), 'Parameters that replace those of the request.'),
+  default_params: described(
+    record.optional(),
+    'Parameters that are added if the request lacks them.',
+  ),
+  drop_params: described(
+    z.array(z.string().min(1)).max(100).optional(),
+    'Parameters that are removed from requests.',
+  ),
+  retry: described(
+    z
+      .looseObject({
+        attempts: described(
+          z.int().min(0).max(5).optional(),
+          'Maximum number of retries of a failed request.',
+        ),
+        on_status_codes: described(
+          statusCodes.optional(),
+          'Response statuses of a provider that count as failures.',
+        ),
+        use_retry_after_headers: described(
+          z.boolean().optional(),
+          'Whether the Retry-After header of the provider sets the delay.',
+        ),
+        use_retry_after_header: described(
+          z.boolean().optional(),
+          'Alias of use_retry_after_headers.',
+        ),
+      })
+      .optional(),
+    'Retries of failed requests, and which failures count.',
+  ),
+  cache: described(
+    z
+      .looseObject({
+        mode: described(
+          z.enum(['simple', 'semantic']),
+          'Whether cached requests must be identical (simple) or have the same meaning (semantic).',
+        ),
+        max_age: described(
+          z.int().min(0).max(7_776_000).optional(),
+          'How long a response is cached, in seconds.',
+        ),
+      })
+      .optional(),
+    'Whether responses are cached, and for how long.',
+  ),
+  on_status_codes: described(
+    statusCodes.optional(),
+    'Response statuses of a provider that count as failures.',
+  ),
+  request_timeout: described(z.int().min(1).optional(), 'Timeout of a request in milliseconds.'),
+  forward_headers: described(
+    z.array(z.string()).max(headerNamesMax).optional(),
+    'Headers of the caller that are forwarded to the provider.',
+  ),
+  strict_open_ai_compliance: described(
+    z.boolean().optional(),
+    'Whether responses contain only fields of the OpenAI API.',
+  ),
+  input_guardrails: described(
+    guardrailList.optional(),
+    'Guardrails on requests: guardrailRef, a slug, or an inline check.',
+  ),
+  output_guardrails: described(
+    guardrailList.optional(),
+    'Guardrails on responses: guardrailRef, a slug, or an inline check.',
+  ),
+  before_request_hooks: described(hookList.optional(), 'Checks before the request.'),
+  after_request_hooks: described(hookList.optional(), 'Checks after the request.'),
+  cb_config: described(breaker(), 'When a failing target is skipped for a while.'),
+  ...accountShape,
+};
+
+export const Level = acceptWithoutEffect(
+  z.looseObject(levelShape),
+  new Set([...foreignLevelFields, ...Object.values(foreignAccountFields).flat()]),
+);
+export type Level = z.infer<typeof Level>;

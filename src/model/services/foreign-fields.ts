@@ -1,0 +1,154 @@
+/**
+ * Lists the fields that documents written for gateways with the same format contain, but that have no
+ * effect here. They are accepted with a warning (docs/reference/resources.md, Fields without effect).
+ */
+
+/** Account fields by the service that they belong to. */
+export const foreignAccountFields: Readonly<Record<string, readonly string[]>> = {
+  'azure-openai': [
+    'azure_ad_token',
+    'azure_auth_mode',
+    'azure_endpoint_name',
+    'azure_entra_client_id',
+    'azure_entra_client_secret',
+    'azure_entra_tenant_id',
+    'azure_managed_client_id',
+    'azure_model_name',
+    'azure_workload_client_id',
+  ],
+  'azure-ai': [
+    'azure_ad_token',
+    'azure_api_version',
+    'azure_auth_mode',
+    'azure_deployment_name',
+    'azure_endpoint_name',
+    'azure_entra_client_id',
+    'azure_entra_client_secret',
+    'azure_entra_tenant_id',
+    'azure_foundry_url',
+    'azure_managed_client_id',
+    'azure_workload_client_id',
+  ],
+  bedrock: [
+    'aws_access_key_id',
+    'aws_auth_type',
+    'aws_bedrock_model',
+    'aws_external_id',
+    'aws_region',
+    'aws_role_arn',
+    'aws_s3_bucket',
+    'aws_s3_object_key',
+    'aws_secret_access_key',
+    'aws_server_side_encryption',
+    'aws_server_side_encryption_kms_key_id',
+    'aws_session_token',
+  ],
+  sagemaker: [
+    'amzn_sagemaker_custom_attributes',
+    'amzn_sagemaker_enable_explanations',
+    'amzn_sagemaker_inference_component',
+    'amzn_sagemaker_inference_id',
+    'amzn_sagemaker_model_name',
+    'amzn_sagemaker_session_id',
+    'amzn_sagemaker_target_container_hostname',
+    'amzn_sagemaker_target_model',
+    'amzn_sagemaker_target_variant',
+    'aws_access_key_id',
+    'aws_auth_type',
+    'aws_external_id',
+    'aws_region',
+    'aws_role_arn',
+    'aws_secret_access_key',
+    'aws_session_token',
+  ],
+  'vertex-ai': [
+    'vertex_auth_type',
+    'vertex_model_name',
+    'vertex_project_id',
+    'vertex_region',
+    'vertex_service_account_json',
+    'vertex_storage_bucket_name',
+  ],
+  cortex: ['snowflake_account'],
+  databricks: ['databricks_workspace'],
+  'fireworks-ai': ['fireworks_account_id'],
+  huggingface: ['huggingface_base_url'],
+  'mistral-ai': ['mistral_fim_completion'],
+  openai: ['openai_beta'],
+  oracle: [
+    'oracle_api_version',
+    'oracle_compartment_id',
+    'oracle_fingerprint',
+    'oracle_key_passphrase',
+    'oracle_private_key',
+    'oracle_region',
+    'oracle_serving_mode',
+    'oracle_tenancy',
+    'oracle_user',
+  ],
+  'stability-ai': ['stability_client_id', 'stability_client_user_id', 'stability_client_version'],
+  'workers-ai': ['workers_ai_account_id'],
+};
+
+/** Fields of one level of a routing document, besides account fields. */
+export const foreignLevelFields: readonly string[] = [
+  'cache_force_refresh',
+  'default_input_guardrails',
+  'default_output_guardrails',
+  'deployments',
+  'description',
+  'fetch_integrated_models',
+  'id',
+  'input_mutators',
+  'metadata',
+  'output_mutators',
+  'prompt_id',
+  'trace_id',
+];
+
+/** Fields of the actions of a guardrail. */
+export const foreignActionFields: readonly string[] = [
+  'message',
+  'onFail',
+  'onSuccess',
+  'on_fail_action',
+];
+
+/** Fields of `on_success` and `on_fail`, which some clients send in place of `feedback`. */
+export const foreignConsequenceFields: readonly string[] = ['metadata', 'value', 'weight'];
+
+/** Parameters of guardrail checks, of any check. */
+export const foreignCheckParameters: readonly string[] = ['credentials', 'timeout'];
+
+/** Fields of a model's price. */
+export const foreignPriceFields: readonly string[] = ['calculate', 'currency', 'finetune_config'];
+
+/** Prices of units that this gateway does not count apart. */
+export const foreignPricedUnits: readonly string[] = [
+  'additional_units',
+  'batch_config',
+  'cache_read_audio_input_token',
+  'cache_read_image_input_token',
+  'cache_read_text_input_token',
+  'cache_write_image_input_token',
+  'cache_write_text_input_token',
+  'image',
+  'prediction_accepted_token',
+  'prediction_rejected_token',
+  'reasoning_token',
+  'request_audio_token',
+  'request_image_token',
+  'request_text_token',
+  'response_audio_token',
+  'response_image_token',
+  'response_text_token',
+];
+
+/** Fields of the configurations of an MCP integration. */
+export const foreignMcpFields: readonly string[] = [
+  'external_auth_config',
+  'forward_headers',
+  'jwt_validation',
+  'oauth_metadata',
+  'user_identity_forwarding',
+];
