@@ -11,6 +11,7 @@ import { createStaticDocument } from '../responses/static-document.ts';
 import { type MountedRoute, mountRoutes } from '../routes/registry.ts';
 import { type CredentialKind, type LeaseHeader, type Route, route } from '../routes/route.ts';
 import { errorKindsOf, isIdempotent } from '../routes/route-errors.ts';
+import { tagDescriptions, tagOf } from './tags.ts';
 
 /** Version of the API, not of this software. */
 const interfaceVersion = '2.0.0';
@@ -64,8 +65,10 @@ async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<Jso
       title: 'gatewright Admin API',
       version: interfaceVersion,
       description: 'Control plane of an AI gateway: manages the resources that the gateway uses.',
+      license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
+    tags: tagDescriptions,
     paths,
     components: {
       securitySchemes: {
@@ -102,8 +105,10 @@ function operation(
   const acceptsEmpty = closed?.safeParse({}).success ?? true;
   const optional = acceptsEmpty && closed?.meta()?.minProperties === undefined;
   const name = operationId(route.method, path);
+  const tag = tagOf(path);
   return {
     operationId: name,
+    ...(tag === null ? {} : { tags: [tag] }),
     summary: route.summary,
     security,
     ...(typeof route.scope === 'string' ? { 'x-required-scope': route.scope } : {}),

@@ -11,6 +11,7 @@ type Json = Record<string, unknown>;
 interface Operation extends Json {
   operationId: string;
   summary: string;
+  tags?: string[];
   security: Json[];
   parameters: { name: string; in: string; required: boolean; schema: Json }[];
   requestBody?: { content: Record<string, { schema: Json }> };
@@ -56,6 +57,17 @@ describe('the OpenAPI document', () => {
         expect(response.description).toEqual(expect.any(String));
       }
     }
+  });
+
+  it('groups every operation under one described tag, and uses every tag', () => {
+    const described = (document.tags as { name: string; description: string }[]).map(
+      ({ name, description }) => [name, description === ''] as const,
+    );
+    const untagged = operations().filter(({ operation }) => operation.tags?.length !== 1);
+    expect(untagged.map(({ path }) => path)).toEqual([]);
+    const inUse = new Set(operations().flatMap(({ operation }) => operation.tags ?? []));
+    expect(described).toEqual(described.map(([name]) => [name, false]));
+    expect([...inUse].toSorted()).toEqual(described.map(([name]) => name).toSorted());
   });
 
   it('gives every integer its bounds', () => {
