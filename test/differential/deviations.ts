@@ -68,6 +68,11 @@ const ofConditions: Deviation[] = [
     cases: ['conditional: a value that is null'],
   },
   {
+    why: 'A query that names no value of a request is a fault of the config: theirs lets it match nothing',
+    parts: refusedByOne,
+    cases: ['conditional: a key of one part', 'conditional: a key of nothing that there is'],
+  },
+  {
     why: 'A pattern that cannot be run is a fault of the config: theirs lets it match nothing',
     parts: refusedByOne,
     cases: ['conditional: a pattern that is none'],
