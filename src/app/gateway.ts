@@ -1,4 +1,5 @@
 /** Creates the gateway from the settings, database, clock, metrics and log of the process. */
+import { totalmem } from 'node:os';
 import type { Keyring } from '../auth/keyring.ts';
 import type { RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';
@@ -75,6 +76,7 @@ export function createAppGateway(parts: GatewayParts): Gateway {
       onKeysFailure: (err, url) =>
         log.warn({ err, url }, 'the signing keys of tokens could not be fetched'),
     },
+    bodiesBytesMax: inference.bodiesBytesMax ?? memoryBytes() / 4,
     graceMs: inference.graceSeconds * 1000,
     mayBeItself: inference.signsInAsItself,
     runsGuardrails: settings.features.guardrails,
@@ -93,6 +95,12 @@ export function createAppGateway(parts: GatewayParts): Gateway {
       await Promise.all([requestLog.close(closeMs), spanExport?.close(closeMs)]);
     },
   };
+}
+
+/** Memory that the process may use: that of its container, or of the machine. */
+function memoryBytes(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
 type Observers = Pick<

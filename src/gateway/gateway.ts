@@ -1,4 +1,5 @@
 /** Assembles the parts of the gateway, and disposes of them in order. */
+
 import type { Keyring } from '../auth/keyring.ts';
 import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
@@ -42,12 +43,14 @@ import { type ManagedSecretsOptions, managedSecrets } from './targets/managed-se
 import { Providers } from './targets/providers.ts';
 import { Configs, type GatewayConfig } from './targets/resolve-config.ts';
 import { Targets } from './targets/resolve-target.ts';
+import { BodyMemory } from './transfer/body-memory.ts';
 
 export interface GatewayOptions
   extends ManagedSecretsOptions,
     Pick<
       GatewayServices,
       | 'bodyBytesMax'
+      | 'jsonBounds'
       | 'enforcesLimits'
       | 'isUnavailable'
       | 'record'
@@ -55,6 +58,8 @@ export interface GatewayOptions
       | 'onFault'
       | 'onRefused'
     > {
+  /** Bound of the bytes of all request bodies in memory. */
+  readonly bodiesBytesMax: number;
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
   /** Storage of file contents. */
   readonly blobs: StoredBlobs;
@@ -133,6 +138,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     origins,
     breakers: new Breakers(),
     bodyBytesMax: options.bodyBytesMax,
+    bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
+    jsonBounds: options.jsonBounds,
     fileBytesMax: options.fileBytesMax,
     enforcesLimits: options.enforcesLimits,
     limitsBy: options.limitsBy,

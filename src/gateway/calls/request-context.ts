@@ -1,8 +1,10 @@
 /** Defines what is available while a request is served: the services of the gateway, how the request arrived, and what was resolved for it. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ConfigNode } from '../../model/configs/config-tree.ts';
+import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { CallerSources } from '../callers/authenticate.ts';
 import type { Exchange, ReadHeader } from '../callers/exchange.ts';
@@ -13,6 +15,7 @@ import type { SpanExport } from '../logs/span-export.ts';
 import type { LimitSwitches, Policies } from '../metering/limits.ts';
 import type { Configs, GatewayConfig } from '../targets/resolve-config.ts';
 import type { Targets } from '../targets/resolve-target.ts';
+import type { BodyMemory } from '../transfer/body-memory.ts';
 import type { Caller } from '../transfer/caller.ts';
 import type { GatewayErrorForm } from '../transfer/gateway-error.ts';
 import type { Breakers } from './breaker.ts';
@@ -33,6 +36,9 @@ export interface GatewayServices extends CallerSources {
   /** Prefixes of the gateway's headers in lower case: its own first, then the aliases. */
   readonly headerPrefixes: readonly string[];
   readonly bodyBytesMax: number;
+  /** Bounds all bodies that are in memory at a time. */
+  readonly bodyMemory: BodyMemory;
+  readonly jsonBounds: JsonBounds;
   /** Bound of one uploaded file, which may exceed `bodyBytesMax`. */
   readonly fileBytesMax: number;
   /** False: limits count usage but reject nothing. */

@@ -19,6 +19,7 @@ import { beginTrace } from '../logs/request-trace.ts';
 import type { OwnedObjects } from '../objects/owned-objects.ts';
 import { modelRequestObjectsOf } from '../references/model-request-objects.ts';
 import { isAccountPath, type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
+import type { BodyHold } from '../transfer/body-memory.ts';
 import { Caller } from '../transfer/caller.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { isJsonType, type Params, parseParams, readBody } from '../transfer/read-body.ts';
@@ -38,6 +39,7 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
   const now = pipeline.now();
   const trace = spanExport && beginTrace(request, arrival.beganMs, spanExport.sampler);
   const draft = new RecordDraft(arrival, now, trace, true);
+  let hold: BodyHold | null = null;
   try {
     // Authenticate.
     const credentials = credentialsOf(request, header);
@@ -54,10 +56,12 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
     const owned = prompt === null ? ownedPathOf(request.method, arrival.path) : null;
     const isUpload = owned !== null && sendsFile(owned, request);
     await waitForTurn();
-    const read = isUpload ? null : readBody(request, pipeline.bodyBytesMax);
+    hold = pipeline.bodyMemory.hold(key.id);
+    const read = isUpload ? null : readBody(request, pipeline.bodyBytesMax, hold);
     const body = read instanceof Promise ? await read.finally(waitForTurn) : read;
     const isJson = body !== null && isJsonType(request.headers['content-type']);
-    const params = isJson ? parseParams(body) : noParams;
+    const parsing = isJson ? parseParams(body, pipeline.jsonBounds) : noParams;
+    const params = parsing instanceof Promise ? await parsing : parsing;
     const rendered = prompt === null ? null : await pipeline.prompts.fill(key, prompt, params);
     pipeline.keys.noteUse(key, now);
     if (prompt?.action === 'render') sendRendered(arrival, rendered!);
@@ -85,6 +89,7 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
     await nextMicrotask;
     fail(pipeline, arrival, draft, thrown);
   }
+  hold?.release();
   draft.markResponded();
 
   // Log.

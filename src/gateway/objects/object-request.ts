@@ -46,8 +46,10 @@ export async function withBody(context: RequestContext): Promise<RequestContext>
   const { unreadUpload } = exchange;
   if (unreadUpload === undefined) return context;
   const bytesMax = services.fileBytesMax + formBytesMax;
+  const hold = services.bodyMemory.hold(exchange.key.id);
+  context.arrival.response.once('close', () => hold.release());
   const complete: Exchange = isShort(unreadUpload)
-    ? { ...exchange, unreadUpload: undefined, body: await readBody(unreadUpload, bytesMax) }
+    ? { ...exchange, unreadUpload: undefined, body: await readBody(unreadUpload, bytesMax, hold) }
     : {
         ...exchange,
         unreadUpload: undefined,

@@ -2,9 +2,12 @@
 
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
 import { countMembers, parseWithExactKeys } from '../../model/json/json-object.ts';
+import { type JsonBounds, JsonScan, opensMoreThan } from '../../model/json/json-scan.ts';
 import { memberNames, parseLazily } from '../../model/json/lazy-object.ts';
+import type { BodyHold } from './body-memory.ts';
 import { GatewayError } from './gateway-error.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
 
@@ -17,6 +20,7 @@ import { hasTinyChunks } from './tiny-chunks.ts';
 export function readBody(
   request: IncomingMessage,
   bytesMax: number,
+  hold: BodyHold,
 ): Buffer | Promise<Buffer> | null {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   if (coding === undefined && (length === undefined || length === '0')) return null;
@@ -24,13 +28,16 @@ export function readBody(
   if (request.destroyed) throw callerGone();
   // The last byte may be buffered before `complete` is set.
   const hasArrived = request.complete || request.readableLength === Number(length);
-  return hasArrived ? readBuffered(request, bytesMax) : readStream(request, bytesMax);
+  if (hasArrived) return readBuffered(request, bytesMax, hold);
+  const isLong = length !== undefined && Number(length) > wholeBytesMin;
+  return isLong ? readInto(request, Number(length), hold) : readStream(request, bytesMax, hold);
 }
 
 /** Reading the buffered bytes is much cheaper than listening to stream events. */
-function readBuffered(request: IncomingMessage, bytesMax: number): Buffer {
+function readBuffered(request: IncomingMessage, bytesMax: number, hold: BodyHold): Buffer {
   const body: Buffer = request.read() ?? Buffer.alloc(0);
   if (body.length > bytesMax) throw tooLarge(bytesMax);
+  hold.add(body.length);
   // Consumes the end event, without which the connection would not parse its next request.
   detach(
     'ending a request body',
@@ -41,7 +48,46 @@ function readBuffered(request: IncomingMessage, bytesMax: number): Buffer {
 
 const resolved = Promise.resolve();
 
-function readStream(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+/** Bodies from this length on are read into one piece of memory. */
+const wholeBytesMin = 64 * 1024;
+
+/**
+ * Reads a body of known length without a second copy; all of it counts from its first byte on. Memory that nobody fills is returned at once: collecting
+ * garbage may take an idle process an hour.
+ */
+function readInto(request: IncomingMessage, length: number, hold: BodyHold): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  let body: Buffer<ArrayBuffer> | null = null;
+  let bytes = 0;
+  const abandon = (error: unknown): void => {
+    request.pause();
+    body?.buffer.transfer(0);
+    body = null;
+    hold.release();
+    reject(error);
+  };
+  const begin = (): Buffer<ArrayBuffer> | null => {
+    try {
+      hold.add(length);
+      return Buffer.from(new ArrayBuffer(length));
+    } catch (thrown) {
+      abandon(thrown);
+      return null;
+    }
+  };
+  request.on('data', (chunk: Buffer) => {
+    if (bytes === 0) body = begin();
+    if (body !== null) bytes += chunk.copy(body, bytes);
+  });
+  request.on('end', () => resolve(body!));
+  request.on('error', reject);
+  request.on('close', () => {
+    if (!request.complete) abandon(callerGone());
+  });
+  return promise;
+}
+
+function readStream(request: IncomingMessage, bytesMax: number, hold: BodyHold): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   let first: Buffer | null = null;
   let more: Buffer[] | null = null;
@@ -49,9 +95,11 @@ function readStream(request: IncomingMessage, bytesMax: number): Promise<Buffer>
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     const isFragmented = more !== null && hasTinyChunks(more.length, bytes);
-    if (bytes > bytesMax || isFragmented) {
+    const isRefused = bytes > bytesMax || isFragmented;
+    const fault = isRefused ? null : faultOf(() => hold.add(chunk.length));
+    if (isRefused || fault !== null) {
       request.pause();
-      reject(isFragmented ? fragmented() : tooLarge(bytesMax));
+      reject(fault ?? (isFragmented ? fragmented() : tooLarge(bytesMax)));
     } else if (first === null) first = chunk;
     else {
       more ??= [first];
@@ -66,6 +114,15 @@ function readStream(request: IncomingMessage, bytesMax: number): Promise<Buffer>
     if (!request.complete) reject(callerGone());
   });
   return promise;
+}
+
+function faultOf(work: () => void): unknown {
+  try {
+    work();
+    return null;
+  } catch (thrown) {
+    return thrown;
+  }
 }
 
 function callerGone(): Error {
@@ -93,35 +150,77 @@ const membersMax = 1_000;
 /** Smaller bodies are cheaper to parse completely. */
 const outlinedBytesMin = 8 * 1024;
 
+/** Larger bodies are measured before they are parsed, with turns of the event loop in between. */
+const measuredBytesMin = 64 * 1024;
+
 /**
- * Parses a JSON object. Rejects duplicate top-level members, because a provider could read another model or limit
- * than the gateway.
+ * Parses a JSON object within `bounds`; a large one asynchronously. Rejects duplicate top-level members, because a
+ * provider could read another model or limit than the gateway.
  *
  * @throws GatewayError for a body that is not an unambiguous JSON object
  */
-export function parseParams(body: Buffer): Params {
-  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8');
+export function parseParams(body: Buffer, bounds: JsonBounds): Params | Promise<Params> {
+  requireUtf8(body);
+  if (body.length > measuredBytesMin) return parseInTurns(body, bounds);
+  if (opensMoreThan(body, bounds.depthMax)) requireBounds(new JsonScan(body, bounds).step());
   const isOutlined = body.length > outlinedBytesMin && !isAscii(body);
   const outlined = isOutlined ? parseLazily(body, membersMax) : null;
-  const params = outlined ?? wholeObject(body.toString('utf8'));
+  return withPlainNames(outlined ?? wholeObject(body.toString('utf8')));
+}
+
+/** Each step takes less than 50 ms for the largest body. */
+async function parseInTurns(body: Buffer, bounds: JsonBounds): Promise<Params> {
+  const scan = new JsonScan(body, bounds);
+  for (;;) {
+    requireBounds(scan.step());
+    if (scan.isDone) break;
+    await nextTurn();
+  }
+  requireFewMembers(scan.members);
+  await nextTurn();
+  const text = body.toString('utf8');
+  await nextTurn();
+  const value = requireObject(parsed(text));
+  if (Object.keys(value).length < scan.members) throw duplicateMember();
+  await nextTurn();
+  return withPlainNames(value);
+}
+
+function requireUtf8(body: Buffer): void {
+  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8');
+}
+
+function requireBounds(fault: string | null): void {
+  if (fault !== null) throw new GatewayError('invalid_json', `The JSON body ${fault}`);
+}
+
+function withPlainNames(params: Params): Params {
   for (const name of memberNames(params)) if (!commonNames.has(name)) refuseCaseVariant(name);
   return params;
 }
 
 function wholeObject(text: string): Params {
-  const value = parsed(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new GatewayError('invalid_json', 'The body must be a JSON object');
-  }
+  const value = requireObject(parsed(text));
   const members = countMembers(text);
-  if (members > membersMax) {
-    const message = `The JSON body has ${members} members; at most ${membersMax} are accepted`;
-    throw new GatewayError('invalid_json', message);
-  }
-  if (Object.keys(value).length < members) {
-    throw new GatewayError('invalid_json', 'The JSON body contains a duplicate member');
-  }
+  requireFewMembers(members);
+  if (Object.keys(value).length < members) throw duplicateMember();
+  return value;
+}
+
+function requireObject(value: unknown): Params {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isObject) throw new GatewayError('invalid_json', 'The body must be a JSON object');
   return value as Params;
+}
+
+function requireFewMembers(members: number): void {
+  if (members <= membersMax) return;
+  const message = `The JSON body has ${members} members; at most ${membersMax} are accepted`;
+  throw new GatewayError('invalid_json', message);
+}
+
+function duplicateMember(): GatewayError {
+  return new GatewayError('invalid_json', 'The JSON body contains a duplicate member');
 }
 
 /** Members that the gateway evaluates. */

@@ -11,6 +11,9 @@ export interface InferenceSettings {
   readonly port: number | null;
   readonly connectionsMax: number;
   readonly bodyBytesMax: number;
+  /** Bound of all bodies in memory; null for a quarter of the memory that the process may use. */
+  readonly bodiesBytesMax: number | null;
+  readonly jsonBounds: { readonly valuesMax: number; readonly depthMax: number };
   /** How long cached data stays valid while the database is unreachable. */
   readonly graceSeconds: number;
   /** False: limits are counted but reject no request. */
@@ -54,6 +57,11 @@ export function inferenceSettings(
     port: values.GATEWRIGHT_INFERENCE_PORT ?? null,
     connectionsMax: values.GATEWRIGHT_INFERENCE_CONNECTIONS_MAX,
     bodyBytesMax: values.GATEWRIGHT_INFERENCE_BODY_MIB_MAX * mebibyte,
+    bodiesBytesMax: bytesOf(values.GATEWRIGHT_INFERENCE_BODIES_MIB_MAX),
+    jsonBounds: {
+      valuesMax: values.GATEWRIGHT_INFERENCE_JSON_VALUES_MAX,
+      depthMax: values.GATEWRIGHT_INFERENCE_JSON_DEPTH_MAX,
+    },
     graceSeconds: values.GATEWRIGHT_INFERENCE_GRACE_SECONDS,
     enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
@@ -68,6 +76,10 @@ export function inferenceSettings(
       totalsDays: values.METRICS_RETENTION_ENFORCE ? values.METRICS_RETENTION_DISPLAY : null,
     },
   };
+}
+
+function bytesOf(mebibytes: number | undefined): number | null {
+  return mebibytes === undefined ? null : mebibytes * mebibyte;
 }
 
 function tokenSettings(values: SettingValues): TokenSettings | null {

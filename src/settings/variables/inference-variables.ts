@@ -31,6 +31,23 @@ export const inferenceVariables = {
     '32',
     'Maximum size of a request body in MiB.',
   ),
+  GATEWRIGHT_INFERENCE_BODIES_MIB_MAX: optional(
+    'Inference',
+    forms.integer(1, 1_048_576, '256'),
+    'Maximum size of all request bodies in memory in MiB; one key may use half. Further ones receive 503. When unset: a quarter of the memory of the container, or of the machine.',
+  ),
+  GATEWRIGHT_INFERENCE_JSON_VALUES_MAX: defaulted(
+    'Inference',
+    forms.integer(10_000, 10_000_000, '400000'),
+    '200000',
+    'Maximum number of values in a JSON body, at any depth.',
+  ),
+  GATEWRIGHT_INFERENCE_JSON_DEPTH_MAX: defaulted(
+    'Inference',
+    forms.integer(10, 1000, '200'),
+    '100',
+    'Maximum nesting of a JSON body.',
+  ),
   GATEWRIGHT_INFERENCE_GRACE_SECONDS: defaulted(
     'Inference',
     forms.integer(0, 86_400, '300'),

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BodyMemory } from '../../../src/gateway/transfer/body-memory.ts';
 import { parseParams, readBody } from '../../../src/gateway/transfer/read-body.ts';
 
 const bytesMax = 200;
@@ -26,7 +27,7 @@ const server = createServer(async (request, response) => {
 });
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
-  const body = await readBody(request, bytesMax);
+  const body = await readBody(request, bytesMax, new BodyMemory(bytesMax, bytesMax).hold('a'));
   return body === null ? 'none' : `${body.length} ${body.toString('latin1')}`;
 }
 
@@ -35,6 +36,12 @@ afterAll(() => server.close());
 
 function head(...lines: readonly string[]): string {
   return ['POST / HTTP/1.1', 'host: a', ...lines, '', ''].join('\r\n');
+}
+
+const bounds = { valuesMax: 200_000, depthMax: 100 };
+
+async function paramsOf(text: string) {
+  return parseParams(Buffer.from(text), bounds);
 }
 
 const last = `GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`;
@@ -123,16 +130,49 @@ test.each([
   ['{"a":1,"\\\\":1}', '{"a":1,"\\u006e":128}', ['a', 'n']],
   ['{"b":1,"x_\\\\u0":1}', '{"b":1,"x_\\u0041y\\u005f":128}', ['b', 'x_Ay_']],
   ['{"c":1}', '{"c":1,"\\\\u0061":1,"\\\\\\u0061":2}', ['c', '\\u0061', '\\a']],
-])('decodes member names correctly after the body %s', (before, text, names) => {
+])('decodes member names correctly after the body %s', async (before, text, names) => {
   const pad = 'x'.repeat(10_000);
-  parseParams(Buffer.from(before));
-  expect(Object.keys(parseParams(Buffer.from(text)))).toEqual(names);
-  const nested = Buffer.from(`{"in":${text},"pad":"${pad}","ü":1}`);
-  expect(Object.keys(parseParams(nested).in as object)).toEqual(names);
-  const outlined = Buffer.from(`{"in":${text},"pad":"ü${pad}"}`);
-  expect(Object.keys(parseParams(outlined).in as object)).toEqual(names);
+  await paramsOf(before);
+  expect(Object.keys(await paramsOf(text))).toEqual(names);
+  const nested = await paramsOf(`{"in":${text},"pad":"${pad}","ü":1}`);
+  expect(Object.keys(nested.in as object)).toEqual(names);
+  const outlined = await paramsOf(`{"in":${text},"pad":"ü${pad}"}`);
+  expect(Object.keys(outlined.in as object)).toEqual(names);
 });
 
-test('rejects an escape outside a string', () => {
-  expect(() => parseParams(Buffer.from('{"a":\\u0031}'))).toThrow('not valid JSON');
+test('rejects an escape outside a string', async () => {
+  await expect(paramsOf('{"a":\\u0031}')).rejects.toThrow('not valid JSON');
+});
+
+/** More than is parsed in one step. */
+const pad = `"pad":"${'x'.repeat(100_000)}"`;
+
+test.each([
+  ['{}', 'a small body'],
+  [`{${pad}}`, 'a large body'],
+])('reads the members around %j', async (text) => {
+  const whole = text.replace('}', `${text === '{}' ? '' : ','}"é":["\\u0041",{"a":1}]}`);
+  expect(await paramsOf(whole)).toEqual(JSON.parse(whole));
+});
+
+test.each([
+  ['two members with one key', `{"a":1,${pad},"a":2}`, 'duplicate member'],
+  ['two spellings of a key', `{"a":1,${pad},"\\u0061":2}`, 'duplicate member'],
+  [
+    'too many members',
+    `{${pad},${Array.from({ length: 1000 }, (_, at) => `"${at}":0`).join(',')}}`,
+    '1001 members',
+  ],
+  ['a list', `[${'0,'.repeat(50_000)}0]`, 'must be a JSON object'],
+  ['another case of a name', `{"MODEL":1,${pad}}`, 'model must be in lower case'],
+  ['no end', `{${pad}`, 'not valid JSON'],
+  ['too many values', `{"a":[${'{},'.repeat(200_000)}{}]}`, 'more than 200000 values'],
+  [
+    'too much nesting in a small body',
+    `${'{"a":'.repeat(101)}1${'}'.repeat(101)}`,
+    'deeper than 100 levels',
+  ],
+  ['too much nesting in a large body', `{${pad},"a":${'['.repeat(5e6)}`, 'deeper than 100 levels'],
+])('rejects a body with %s', async (_, text, message) => {
+  await expect(paramsOf(text)).rejects.toThrow(message);
 });

@@ -1,0 +1,67 @@
+/** Bounds the bytes of all request bodies that the process holds in memory, and the share of each key. */
+import { GatewayError } from './gateway-error.ts';
+
+/** The bodies of one key may take this part of the total. */
+const keyShare = 1 / 2;
+
+export class BodyMemory {
+  readonly #bytesMax: number;
+  readonly #keyBytesMax: number;
+  readonly #byKey = new Map<string, number>();
+  #bytes = 0;
+
+  /** One body of `bodyBytesMax` always fits into an empty share. */
+  constructor(bytesMax: number, bodyBytesMax: number) {
+    this.#bytesMax = Math.max(bytesMax, bodyBytesMax);
+    this.#keyBytesMax = Math.max(Math.floor(this.#bytesMax * keyShare), bodyBytesMax);
+  }
+
+  /** Bytes of all bodies that are held now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Begins to count the body of a request of this key. */
+  hold(keyId: string): BodyHold {
+    return new BodyHold((bytes) => this.#take(keyId, bytes));
+  }
+
+  /** A negative number releases. Throws before it counts anything. */
+  #take(keyId: string, bytes: number): void {
+    const ofKey = (this.#byKey.get(keyId) ?? 0) + bytes;
+    if (bytes > 0 && ofKey > this.#keyBytesMax) throw exhausted('this API key');
+    if (bytes > 0 && this.#bytes + bytes > this.#bytesMax) throw exhausted('all callers');
+    this.#bytes += bytes;
+    if (ofKey === 0) this.#byKey.delete(keyId);
+    else this.#byKey.set(keyId, ofKey);
+  }
+}
+
+/** Counts the bytes of one body from the first one that arrives until it is released. */
+export class BodyHold {
+  readonly #take: (bytes: number) => void;
+  #bytes = 0;
+  #isReleased = false;
+
+  constructor(take: (bytes: number) => void) {
+    this.#take = take;
+  }
+
+  /** @throws GatewayError 503 when the bodies in memory leave no room */
+  add(bytes: number): void {
+    if (this.#isReleased) return;
+    this.#take(bytes);
+    this.#bytes += bytes;
+  }
+
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    if (this.#bytes > 0) this.#take(-this.#bytes);
+  }
+}
+
+function exhausted(whose: string): GatewayError {
+  const message = `The request bodies of ${whose} take all the memory that they may take; try again`;
+  return new GatewayError('unavailable', message);
+}
