@@ -44,6 +44,15 @@ export function readTrustedHosts(text: string): TrustedHostsReading {
   return { hosts };
 }
 
+/** Whether the list covers host and port of the address. */
+export function coversAddress(hosts: TrustedHosts, { hostname, port, protocol }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
+  const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+  return hosts.some(
+    (entry) => entry.covers(host) && (entry.port === null || entry.port === number),
+  );
+}
+
 /**
  * Returns why an address whose response proves an identity, such as published keys, is refused, or null.
  * Anybody on the path could replace what plain HTTP transfers, except to a trusted host.
@@ -51,12 +60,8 @@ export function readTrustedHosts(text: string): TrustedHostsReading {
 export function plainHttpFault(text: string, trusted: TrustedHosts): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.protocol !== 'http:') return null;
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
-  const port = url.port === '' ? 80 : Number(url.port);
-  const isTrusted = trusted.some(
-    (entry) => entry.covers(host) && (entry.port === null || entry.port === port),
-  );
-  return isTrusted ? null : 'must begin with https://, or TRUSTED_CUSTOM_HOSTS must list its host';
+  if (coversAddress(trusted, url)) return null;
+  return 'must begin with https://, or TRUSTED_CUSTOM_HOSTS must list its host';
 }
 
 const hostName =

@@ -99,7 +99,12 @@ async function callerOf(
     const message = 'send either an API key or a token, not both';
     throw validationError({ path: ['authorization'], message });
   }
-  if (gatewayKey !== null && accepts.includes('api-key')) return byApiKey(deps, gatewayKey, now);
+  if (gatewayKey !== null) {
+    // Some clients send every credential in the header of keys. A key has no dots, a token has two.
+    const isToken = accepts.includes('access-token') && gatewayKey.split('.').length === 3;
+    if (isToken) return byToken(deps, gatewayKey, now);
+    if (accepts.includes('api-key')) return byApiKey(deps, gatewayKey, now);
+  }
   const [scheme, value] = splitAuthorization(authorization);
   if (scheme === 'bearer' && accepts.includes('bearer-key') && isWellFormedApiKey(value)) {
     return byApiKey(deps, value, now);

@@ -1,5 +1,6 @@
 /** Resolves which fields of an integration take values from secret managers, and where those values are. */
 import { createHash } from 'node:crypto';
+import { allowedHostsOf, parseAllowedHosts } from '../model/secrets/allowed-hosts.ts';
 import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import { readMappings } from '../model/secrets/secret-mapping.ts';
 import { readDocument } from '../model/wire/json-record.ts';
@@ -7,6 +8,7 @@ import { Secret } from '../secret.ts';
 import { SecretUnreadable } from '../secret-managers/managed-secret.ts';
 import type { SecretLocation } from '../secret-managers/secret-managers.ts';
 import type { SecretReferenceWithWorkspaces } from '../store/resources/secret-references.ts';
+import { coversAddress, type TrustedHosts } from '../trusted-hosts.ts';
 import type { Unsealer } from './keyring.ts';
 import { authSecretLocations } from './reference-secrets.ts';
 import { openSecrets } from './secret-values.ts';
@@ -21,6 +23,11 @@ export interface MappedField {
   readonly place: SecretLocation;
   readonly slug: string;
   readonly isAllowed: boolean;
+  /**
+   * Hosts to which the value may be sent beside the service's own address; null for a reference that is
+   * older than such lists: the addresses that used it stay valid.
+   */
+  readonly hosts: TrustedHosts | null;
 }
 
 /**
@@ -38,6 +45,7 @@ export function resolveMappedFields(
     ({ target_field: target, reference_id: id, secret_key: own, value_format: format }) => {
       const row = byId.get(id);
       if (row === undefined) return [];
+      const hosts = allowedHostsOf(row);
       return [
         {
           target: pathOf(target),
@@ -49,6 +57,7 @@ export function resolveMappedFields(
             row.allow_all_workspaces !== 0 ||
             workspaceId === null ||
             row.workspaceIds.includes(workspaceId),
+          hosts: hosts === null ? null : parseAllowedHosts(hosts),
         },
       ];
     },
@@ -72,6 +81,15 @@ function placeOf(row: SecretReferenceWithWorkspaces, unsealer: Unsealer): Secret
     path,
     auth: new Secret(opened, `secret reference ${id}`),
   };
+}
+
+/** The first field whose value may not be sent to the address; undefined when all may. */
+export function findBarredField(
+  fields: readonly MappedField[],
+  address: string,
+): MappedField | undefined {
+  const url = new URL(address);
+  return fields.find(({ hosts }) => hosts !== null && !coversAddress(hosts, url));
 }
 
 /** `key`, `configurations.custom_headers.X-Key`, or just the name of a configuration. */

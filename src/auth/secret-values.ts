@@ -51,6 +51,24 @@ export function sealSecrets<D extends Document>(
   return { document, faults };
 }
 
+/**
+ * Paths of stored secrets that an update keeps: by the mask, or all of them by not sending the document.
+ * A document that is sent replaces the stored one.
+ */
+export function retainedSecretPaths(
+  places: SecretLocations,
+  stored: Document | null,
+  sent: Document | null | undefined,
+): string[][] {
+  if (stored === null || sent === null) return [];
+  const paths: string[][] = [];
+  mapSecrets(places, sent ?? stored, (value, segments) => {
+    if (sent === undefined || value === secretMask) paths.push([...segments]);
+    return value;
+  });
+  return paths;
+}
+
 /** For responses; the mask has the same length for every value. */
 export function maskSecrets<D extends Document>(places: SecretLocations, stored: D): D {
   return mapSecrets(places, stored, () => secretMask);

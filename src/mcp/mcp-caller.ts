@@ -1,6 +1,11 @@
 /** Queries the servers of stored MCP integrations with their headers, including values from secret managers. */
 import type { Keyring } from '../auth/keyring.ts';
-import { headerText, type MappedField, resolveMappedFields } from '../auth/mapped-fields.ts';
+import {
+  findBarredField,
+  headerText,
+  type MappedField,
+  resolveMappedFields,
+} from '../auth/mapped-fields.ts';
 import { headerSecretLocations } from '../auth/mcp-secrets.ts';
 import { openSecrets } from '../auth/secret-values.ts';
 import type { Clock } from '../clock.ts';
@@ -129,6 +134,11 @@ export class McpCaller implements AsyncDisposable {
     const rows = await secretReferences.listByIds(db, organisationId, [...new Set(referenceIds)]);
     const placed = await secretReferences.withWorkspaces(db, organisationId, rows);
     const fields = resolveMappedFields(integration.secret_mappings, placed, unsealer, workspaceId);
+    const barred = findBarredField(fields, integration.url);
+    if (barred !== undefined) {
+      const reason = `the secret ${barred.slug} may not be sent to this host; see its allowed_hosts`;
+      throw new McpUnreachableError(reason, null);
+    }
     const mapped = await Promise.all(fields.map((field) => this.#mappedHeader(field)));
     Object.assign(headers, Object.fromEntries(mapped.filter((one) => one !== null)));
     if (accessToken !== null) headers.authorization ??= `Bearer ${accessToken}`;

@@ -1,5 +1,7 @@
 /** Validates the secret mappings of an integration and resolves their references. */
 
+import type { SecretAddress } from '../../model/providers/integration-addresses.ts';
+import { allowedHostsOf, parseAllowedHosts } from '../../model/secrets/allowed-hosts.ts';
 import {
   mappingFaults,
   type SecretMapping,
@@ -9,6 +11,7 @@ import { prefixFaults } from '../../model/wire/fault.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as secretReferences from '../../store/resources/secret-references.ts';
+import { coversAddress } from '../../trusted-hosts.ts';
 
 /** Organisation and workspace of the integration. */
 interface IntegrationLocation {
@@ -49,6 +52,36 @@ export async function resolveSecretMappings(
     ...mapping,
     reference_id: idOf(mapping.secret_reference_id)!,
   }));
+}
+
+/**
+ * Refuses an address to which the value of a mapped reference may not be sent. A reference that is older than
+ * lists of hosts gets no further address.
+ *
+ * @throws ApiError `invalid` with the path of the address
+ */
+export async function requireAllowedHosts(
+  tx: Db,
+  organisationId: string,
+  mappings: readonly StoredSecretMapping[],
+  addresses: readonly SecretAddress[],
+): Promise<void> {
+  if (mappings.length === 0 || addresses.length === 0) return;
+  const ids = [...new Set(mappings.map(({ reference_id: id }) => id))];
+  const rows = await secretReferences.listByReferencesForShare(tx, organisationId, ids);
+  for (const row of rows) {
+    const hosts = parseAllowedHosts(allowedHostsOf(row) ?? []);
+    rejectFaults(
+      addresses
+        .filter(({ address }) => !coversAddress(hosts, new URL(address)))
+        .map(({ path, address }) => ({
+          path: [...path],
+          message:
+            `is on ${new URL(address).host}, to which the secret reference ${row.slug} may not be sent; ` +
+            'add the host to its allowed_hosts',
+        })),
+    );
+  }
 }
 
 function isAllowedIn(

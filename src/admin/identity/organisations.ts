@@ -42,7 +42,7 @@ export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/organisations/self',
       scope: 'organisation_settings.update',
       versioned: true,
-      summary: 'Rename the organisation of the caller',
+      summary: 'Change the name of the organisation of the caller, or the lifetime of its keys',
       body: OrganisationUpdate.meta(updateBodyMeta),
       response: z.object({ success, data: z.object({ id: z.uuid() }) }),
       handle: (request) => update(deps, request),
@@ -85,7 +85,7 @@ async function find(
   return row;
 }
 
-/** Setting the current name again is no change. */
+/** Setting the current values again is no change. */
 async function update(deps: AdminDeps, request: BodyRequest<OrganisationUpdate>) {
   const { body, caller, now } = request;
   requireOwn(request);
@@ -95,15 +95,18 @@ async function update(deps: AdminDeps, request: BodyRequest<OrganisationUpdate>)
     const row = await organisations.findByIdForUpdate(tx, id);
     if (row === undefined) throw new ApiError('notFound');
     requireVersion(request, row.version);
-    const { name = row.name } = body;
-    if (name === row.name) return;
-    await organisations.update(tx, id, { name, last_updated_at: now });
+    const { name = row.name, api_key_max_ttl_days = row.api_key_max_ttl_days } = body;
+    const columns = { name, api_key_max_ttl_days };
+    const names = Object.keys(columns) as (keyof typeof columns)[];
+    const fields = names.filter((field) => columns[field] !== row[field]);
+    if (fields.length === 0) return;
+    await organisations.update(tx, id, { ...columns, last_updated_at: now });
     await auditChange(tx, deps, request, {
       action: 'update',
       kind: 'Organisation',
       resourceId: id,
       workspaceId: null,
-      changes: { fields: ['name'] },
+      changes: { fields },
     });
   });
   return { success: true as const, data: { id } };

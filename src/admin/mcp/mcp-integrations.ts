@@ -9,6 +9,7 @@ import type { Route } from '../../http/routes/route.ts';
 import { mcpIntegrationFaults } from '../../model/mcp/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp/mcp-integration.ts';
 import { workspaceIntegrationFaults } from '../../model/providers/integration-access.ts';
+import { readMappings } from '../../model/secrets/secret-mapping.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { prefixFaults } from '../../model/wire/fault.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -26,7 +27,7 @@ import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
 import * as mcpServers from '../../store/mcp/mcp-servers.ts';
 import type { RowCondition } from '../../store/rows/resource-table.ts';
 import { resolveWorkspaceGrants } from '../access/granted-workspaces.ts';
-import { resolveSecretMappings } from '../access/secret-mappings.ts';
+import { requireAllowedHosts, resolveSecretMappings } from '../access/secret-mappings.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -171,6 +172,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     mcpScopes.require(caller, placeless, 'create');
     if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
     const mappings = await resolveSecretMappings(tx, placeless, body.secret_mappings);
+    const address = { path: ['url'], address: body.url };
+    await requireAllowedHosts(tx, caller.organisationId, mappings ?? [], [address]);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
       mcpIntegrations.insert(tx, named),
@@ -229,6 +232,12 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       }
       const configurations = sealed(sealer, row.id, body.configurations, stored);
       const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
+      const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
+      if (isOther || (secret_mappings ?? null) !== row.secret_mappings) {
+        const used = readMappings(secret_mappings ?? null);
+        const address = { path: ['url'], address: body.url ?? row.url };
+        await requireAllowedHosts(tx, row.organisation_id, used, [address]);
+      }
       return {
         name: body.name,
         description:
@@ -237,7 +246,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         auth_type: body.auth_type,
         transport: body.transport,
         configurations: rewriteDocument(row.configurations, configurations),
-        secret_mappings: rewriteDocument(row.secret_mappings, mappings),
+        secret_mappings,
         global_workspace_access: rewriteDocument(
           row.global_workspace_access,
           body.global_workspace_access,

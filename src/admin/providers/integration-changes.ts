@@ -51,6 +51,7 @@ import {
   writeIntegrationGrants,
 } from './integration-grants.ts';
 import { readIntegrationConfigurations, readModels } from './integration-record.ts';
+import { requireMeantAddresses } from './integration-secrets.ts';
 import { keyColumns, sealedConfigurations, sealedModels } from './integration-values.ts';
 
 type CreateRequest = BodyRequest<IntegrationCreate & DefaultProvider & CreateFields>;
@@ -86,6 +87,7 @@ export async function createIntegration(
     const { workspaces } = body;
     if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
     integrationScopes.require(caller, unnamed, 'create');
+    await requireMeantAddresses(tx, null, unnamed, body);
     const placed = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (named) =>
       integrations.insert(tx, named),
     );
@@ -165,7 +167,9 @@ export async function updateIntegration(
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
       const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
-      return { ...columnsOf(sealer, body, row), secret_mappings };
+      const columns = { ...columnsOf(sealer, body, row), secret_mappings };
+      await requireMeantAddresses(tx, row, { ...row, ...definedOf(columns) }, body);
+      return columns;
     },
     writeElsewhere: async (tx, row) => {
       if (body.workspaces === undefined) return [];
@@ -188,6 +192,12 @@ export async function updateAccessBudget(
   if (after === undefined) return;
   const stored = { before: row.global_workspace_access, after };
   await changeAccessBudget(tx, { ...by, integration: row }, stored);
+}
+
+/** Without the columns that stay. */
+function definedOf<T extends object>(columns: T): T {
+  const defined = Object.entries(columns).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(defined) as T;
 }
 
 function columnsOf(

@@ -27,11 +27,12 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { updateResource } from '../request/resource-change.ts';
+import { type ResourceUpdate, updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
 import { integrationWriter } from './integration-changes.ts';
 import { readModels } from './integration-record.ts';
+import { requireMeantAddresses } from './integration-secrets.ts';
 import { sealedModels } from './integration-values.ts';
 
 const path = '/integrations/:integrationId/models';
@@ -160,17 +161,16 @@ async function merge(deps: AdminDeps, request: PutRequest): Promise<Record<strin
   const sent = models.map(plainSetting);
   rejectFaults(prefixFaults(['models'], modelsFaults(sent, deps.trustedHosts)));
   const sealer = await deps.keyring.sealerOf(request.caller.organisationId);
-  await updateModels(deps, request, request.body, (row) => {
+  await updateModels(deps, request, request.body, async (tx, row) => {
     const stored = readModels(row);
     const sealed = sealedModels(sealer, row.id, sent, stored);
     const bySlug = new Map([...stored, ...sealed].map((model) => [model.slug, model]));
     if (bySlug.size > modelsMax) {
       throw validationError({ path: ['models'], message: `would be more than ${modelsMax}` });
     }
-    return {
-      models: rewriteDocument(row.models, [...bySlug.values()]),
-      allow_all_models: all === undefined ? undefined : Number(all),
-    };
+    const merged = rewriteDocument(row.models, [...bySlug.values()]) ?? null;
+    await requireMeantAddresses(tx, row, { ...row, models: merged }, {});
+    return { models: merged, allow_all_models: all === undefined ? undefined : Number(all) };
   });
   return {};
 }
@@ -180,12 +180,10 @@ async function updateModels(
   deps: AdminDeps,
   request: AdminRequest,
   about: Pick<UpdateFields, 'workspace_id'>,
-  columns: (row: integrations.StoredIntegration) => Partial<integrations.StoredIntegration>,
+  columns: ResourceUpdate<integrations.StoredIntegration>['columns'],
 ): Promise<void> {
   const updateRequest = { ...request, query: undefined, body: about };
-  await updateResource(deps, updateRequest, integrationWriter, {
-    columns: (_, row) => columns(row),
-  });
+  await updateResource(deps, updateRequest, integrationWriter, { columns });
 }
 
 /** Clients may also send headers outside the configurations. */
@@ -209,7 +207,7 @@ async function forget(
   const slugs = [...(query.slugs ?? []), ...(body.models ?? [])];
   if (slugs.length === 0) throw validationError({ path: ['models'], message: 'is required' });
   const about = { workspace_id: query.workspace_id, models: slugs };
-  await updateModels(deps, request, about, (row) => {
+  await updateModels(deps, request, about, (_, row) => {
     const catalogue = catalogueOf(row);
     const fixed = slugs.filter((slug) => catalogue.includes(slug));
     if (fixed.length > 0) {

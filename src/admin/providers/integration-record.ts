@@ -212,7 +212,7 @@ function budgetSpec(limits: WorkspaceGrant['usage_limits']): object | null {
 
 /** The stored configurations with sealed secrets. */
 export function readIntegrationConfigurations(
-  row: StoredIntegration,
+  row: Pick<StoredIntegration, 'configurations'>,
 ): IntegrationConfigurations | null {
   return readDocument<IntegrationConfigurations>(row.configurations);
 }

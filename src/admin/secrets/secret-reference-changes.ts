@@ -79,7 +79,8 @@ export async function createSecretReference(
     auth_config: JSON.stringify(sealed(sealer, id, config, null)),
     secret_path: body.secret_path,
     secret_key: body.secret_key ?? null,
-    allow_all_workspaces: Number(accessAfter(body, open).isOpen),
+    allow_all_workspaces: Number(accessAfter(body, closed).isOpen),
+    allowed_hosts: JSON.stringify(body.allowed_hosts ?? []),
     tags: writeDocument(body.tags),
     created_by: caller.id,
     version: 1,
@@ -116,6 +117,7 @@ export async function updateSecretReference(
       secret_path: body.secret_path,
       secret_key: body.secret_key,
       allow_all_workspaces: Number(accessAfter(body, accessOf(row)).isOpen),
+      allowed_hosts: rewriteDocument(row.allowed_hosts, hostsAfter(body.allowed_hosts)),
       tags: rewriteDocument(row.tags, body.tags),
     }),
     writeElsewhere: async (tx, row) => {
@@ -185,12 +187,18 @@ interface Access {
 }
 
 const open: Access = { isOpen: true, named: [] };
+const closed: Access = { isOpen: false, named: [] };
+
+/** Null empties the list, undefined keeps it. */
+function hostsAfter(sent: readonly string[] | null | undefined): string[] | undefined {
+  return sent === undefined ? undefined : [...(sent ?? [])];
+}
 
 function accessOf({ allow_all_workspaces, workspaceIds }: SecretReferenceResource): Access {
   return { isOpen: allow_all_workspaces !== 0, named: workspaceIds };
 }
 
-/** A list denies all other workspaces; clearing the list allows all, unless the request says otherwise. */
+/** A list denies all other workspaces. Without a list no workspace may use it, unless all may. */
 function accessAfter(
   {
     allow_all_workspaces: isOpen,
@@ -200,9 +208,8 @@ function accessAfter(
 ): Access {
   if (named !== undefined && named !== null) return { isOpen: false, named };
   if (isOpen === true) return open;
-  if (named === null) return { isOpen: isOpen ?? true, named: [] };
-  if (isOpen === false) return { isOpen: false, named: before.named };
-  return isOpen === null && before.named.length === 0 ? open : before;
+  if (named === null) return closed;
+  return isOpen === undefined ? before : { isOpen: false, named: before.named };
 }
 
 /**

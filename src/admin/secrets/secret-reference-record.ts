@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { authSecretLocations } from '../../auth/reference-secrets.ts';
 import { fingerprintSecrets } from '../../auth/secret-values.ts';
 import { secretMask } from '../../model/mcp/mcp-integration.ts';
+import { allowedHostsOf } from '../../model/secrets/allowed-hosts.ts';
 import { authSecrets, maskedPrefix } from '../../model/secrets/secret-fields.ts';
 import { type AuthConfig, ManagerType } from '../../model/secrets/secret-manager.ts';
 import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
@@ -37,8 +38,10 @@ export const secretReferenceToItem = item.toRecord;
 /** Response of get. */
 export const SecretReferenceRecord = SecretReferenceItem.extend({
   secret_path: z.string(),
-  /** Absent when every workspace may use it, because clients with strict schemas do not know the field. */
+  /** Absent when all or no workspaces may use it, because clients with strict schemas do not know the field. */
   allowed_workspaces: z.array(z.uuid()).optional(),
+  /** Absent when empty, for the same reason. */
+  allowed_hosts: z.array(z.string()).optional(),
   auth_config: z.record(z.string(), z.string()),
 });
 
@@ -49,10 +52,12 @@ export function secretReferenceToRecord(
   const fields = Object.entries(readAuth(row)).map(([name, value]) =>
     authSecrets.includes(name) ? [`${maskedPrefix}${name}`, secretMask] : [name, String(value)],
   );
+  const hosts = allowedHostsOf(row) ?? [];
   return {
     ...secretReferenceToItem(row),
     secret_path: row.secret_path,
-    ...(row.allow_all_workspaces === 0 && { allowed_workspaces: [...row.workspaceIds] }),
+    ...(row.workspaceIds.length > 0 && { allowed_workspaces: [...row.workspaceIds] }),
+    ...(hosts.length > 0 && { allowed_hosts: [...hosts] }),
     auth_config: Object.fromEntries(fields),
   };
 }
@@ -79,6 +84,7 @@ export function secretReferenceToSpec(
     description: row.description,
     allow_all_workspaces: row.allow_all_workspaces !== 0,
     allowed_workspaces: row.workspaceIds.length === 0 ? null : row.workspaceIds,
+    allowed_hosts: (allowedHostsOf(row) ?? []).length === 0 ? null : allowedHostsOf(row),
     tags: readDocument(row.tags),
   });
 }

@@ -14,13 +14,14 @@ import type { Owner } from '../../objects/owner.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import { allDialects } from '../../upstream/dialects/all-dialects.ts';
-import { azureBaseUrl, azureDeployment } from '../../upstream/dialects/azure-openai.ts';
+import { azureDeployment } from '../../upstream/dialects/azure-openai.ts';
 import type { Dialect } from '../../upstream/dialects/dialect.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
 import { markedBody } from '../references/object-mark.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
+import { addressIn, requireAllowedAddress } from './allowed-address.ts';
 import {
   type GatewayModel,
   type GatewayProvider,
@@ -168,6 +169,7 @@ export class Targets {
     const account = deployedAccount(provider.account, deployment);
     const answering = deployment?.azure_model_slug ?? pricedModel(service, account, model);
     const destination = destinationOf(provider, setting, account, exchange);
+    requireAllowedAddress(provider, destination, addressOf(provider.service));
     const called = this.#callTo(destination, settings, exchange, sent);
     const pricing = {
       service,
@@ -210,11 +212,11 @@ export class Targets {
     return { call, endpoint, params, translator };
   }
 
-  #baseOf({ service, customHost, account }: Destination, usual: ProviderAddress): Base {
-    const isMock = service === 'mock-upstream';
-    const baseUrl = (isMock ? this.#mockUrl : null) ?? usual.baseUrl;
-    const address =
-      customHost ?? (usual.dialect === 'azure-openai' ? azureBaseUrl(account) : baseUrl);
+  #baseOf(destination: Destination, usual: ProviderAddress): Base {
+    const { service } = destination;
+    const isMock = service === 'mock-upstream' && this.#mockUrl !== null;
+    const own = isMock ? { ...usual, baseUrl: this.#mockUrl } : usual;
+    const address = addressIn(destination, own);
     if (address === null) {
       const message = `No address of ${service} is known; set custom_host`;
       throw new GatewayError('provider_missing', message, 'custom_host');

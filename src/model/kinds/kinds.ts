@@ -174,7 +174,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     opaque: ['tags'],
     immutable: ['slug', 'manager_type'],
     merged: ['auth_config'],
-    sets: ['allowed_workspaces'],
+    sets: ['allowed_workspaces', 'allowed_hosts'],
     ...collection('/admin/v2/secret-references'),
     makeSpecSchema: async () =>
       (await import('../secrets/secret-reference.ts')).makeSecretReferenceSpec(),
@@ -261,6 +261,8 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       'models.*.configurations.custom_headers.*',
     ],
     opaque: ['configurations', 'tags', 'models.*.configurations'],
+    // A new address needs the secrets again.
+    secretsGoWith: ['configurations', 'models'],
     immutable: ['slug', 'ai_provider_id', 'workspace_id'],
     sets: ['workspaces'],
     ...collection('/admin/v2/integrations'),

@@ -4,6 +4,7 @@ import { described } from '../wire/described.ts';
 import { type Fault, prefixFaults } from '../wire/fault.ts';
 import { freeText, ResourceName, Tags } from '../wire/resource-fields.ts';
 import { OptionalSlug } from '../wire/slug.ts';
+import { AllowedHosts } from './allowed-hosts.ts';
 import { AuthConfig, authFaults, ManagerType, mergeAuthConfig } from './secret-manager.ts';
 
 const workspacesMax = 1000;
@@ -20,12 +21,13 @@ const fields = {
   allow_all_workspaces: described(
     z.boolean().nullable().optional(),
     'Whether every workspace may use the value; false if allowed_workspaces is set.',
-    { default: true },
+    { default: false },
   ),
   allowed_workspaces: described(
     z.array(z.string().min(1).max(255)).min(1).max(workspacesMax).nullable().optional(),
     'Workspaces that may use the value, by UUID or slug.',
   ),
+  allowed_hosts: AllowedHosts,
   tags: Tags,
 };
 

@@ -1,9 +1,15 @@
-/** Defines the records of an organisation in responses, and the body that renames it. */
+/** Defines the records of an organisation in responses, and the body that changes it. */
 import { z } from 'zod';
 import { ResponseTimestamp } from '../wire/timestamp.ts';
 
+const daysMax = 36_500;
+
 /** Body of PUT /organisations/self; an absent field is unchanged. */
-export const OrganisationUpdate = z.object({ name: z.string().trim().min(1).max(255).optional() });
+export const OrganisationUpdate = z.object({
+  name: z.string().trim().min(1).max(255).optional(),
+  /** Maximum lifetime of its API keys; null removes it. Existing keys keep their expiry. */
+  api_key_max_ttl_days: z.int().min(1).max(daysMax).nullable().optional(),
+});
 export type OrganisationUpdate = z.infer<typeof OrganisationUpdate>;
 
 const sharedFields = {

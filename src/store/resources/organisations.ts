@@ -38,7 +38,7 @@ export const findByTsgId = table.findBy('tsg_id');
 export async function update(
   tx: Db,
   id: string,
-  columns: Pick<StoredOrganisation, 'name' | 'last_updated_at'>,
+  columns: Pick<StoredOrganisation, 'name' | 'api_key_max_ttl_days' | 'last_updated_at'>,
 ): Promise<void> {
   await table.update(tx, { id }, columns);
 }

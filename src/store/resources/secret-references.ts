@@ -23,6 +23,8 @@ interface SecretReferenceRow extends VersionColumns {
   secret_key: string | null;
   /** 0 restricts it to the workspaces of secret_reference_workspaces. */
   allow_all_workspaces: number;
+  /** JSON list; null in rows of builds that did not know it. */
+  allowed_hosts: string | null;
   tags: string | null;
   created_by: string;
 }

@@ -57,8 +57,9 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
   SecretReference: {
     ...texts,
     secret_key: 'the whole secret',
-    allow_all_workspaces: 'true',
-    allowed_workspaces: 'every workspace',
+    allow_all_workspaces: 'false',
+    allowed_workspaces: 'no workspace',
+    allowed_hosts: 'the own addresses of services',
     tags: 'none',
     slug: 'generated from the name',
   },

@@ -146,11 +146,10 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     },
   },
   SecretReference: {
-    values: { allow_all_workspaces: noLonger(false) },
-    fields: {
-      // No list allows every workspace.
-      allowed_workspaces: (from, to) =>
-        listOf(from).length > 0 && (listOf(to).length === 0 || !holdsAll(listOf(from), listOf(to))),
+    values: {
+      allow_all_workspaces: (_, to) => to === true,
+      'allowed_workspaces.*': gives,
+      'allowed_hosts.*': gives,
     },
   },
   McpIntegration: {

@@ -52,7 +52,8 @@ it('hides the organisation from other tenants and from credentials bound to one 
 });
 
 it('returns 400 with the position of an invalid value', async () => {
-  for (const body of [{ name: ' ' }, { name: 'x'.repeat(256) }, { name: 1 }, {}]) {
+  const lifetimes = [0, -1, 36_501, 1.5, '30'].map((days) => ({ api_key_max_ttl_days: days }));
+  for (const body of [{ name: ' ' }, { name: 'x'.repeat(256) }, { name: 1 }, ...lifetimes, {}]) {
     expect((await server.request('PUT', '/admin/v2/organisations/self', { body })).status).toBe(
       400,
     );

@@ -263,6 +263,7 @@ const cases: Record<string, () => Case> = {
       name: 's',
       manager_type: 'aws_sm',
       secret_path: 'a/b',
+      allow_all_workspaces: true,
       tags: { env: 'prod' },
       auth_config: {
         aws_auth_type: 'accessKey',

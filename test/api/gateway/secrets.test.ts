@@ -74,6 +74,8 @@ async function make(
       vault_addr: vault.url,
       vault_token: 'hvs.root-canary',
     },
+    allow_all_workspaces: true,
+    allowed_hosts: ['127.0.0.1'],
     ...more,
   });
   const integration = await post('/v1/integrations', {

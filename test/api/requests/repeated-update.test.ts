@@ -74,6 +74,8 @@ function makeReference(more: Record<string, unknown> = {}): Promise<string> {
       aws_region: 'eu-central-1',
       aws_secret_access_key: 'first',
     },
+    allow_all_workspaces: true,
+    allowed_hosts: ['other.example.com'],
     ...more,
   });
 }

@@ -482,14 +482,17 @@ describe('400', () => {
 
   it('limits the lifetime of keys to the shorter maximum of organisation and workspace', async () => {
     const { id } = await makeWorkspace('Short-lived');
-    const limit = (table: 'organisations' | 'workspaces', days: number | null, row: string) =>
-      server.database.db
-        .updateTable(table)
-        .set({ api_key_max_ttl_days: days })
-        .where('id', '=', row)
-        .execute();
-    await limit('workspaces', 10, id);
-    await limit('organisations', 30, server.organisationId);
+    const limitAll = async (days: number | null) => {
+      const body = { api_key_max_ttl_days: days };
+      const changed = await server.request('PUT', '/admin/v2/organisations/self', { body });
+      expect(changed.status).toBe(200);
+      const { data } = (await server.request('GET', '/v1/organisations/self')).body;
+      expect(data.api_key_max_ttl_days).toBe(days);
+    };
+    const settings = { settings: { api_key_max_ttl_days: 10 } };
+    await server.request('PUT', `/v2/workspaces/${id}`, { body: settings });
+    const older = (await post({})).body.id;
+    await limitAll(30);
     const inDays = (days: number): string =>
       new Date(server.clock.now() + days * dayMs).toISOString();
     const place = { workspace_id: id };
@@ -500,8 +503,12 @@ describe('400', () => {
       await post({ expires_at: inDays(30) }),
       await post({ expires_at: inDays(31) }),
     ];
-    await limit('organisations', null, server.organisationId);
+    const change = (expires_at: string | null) =>
+      server.request('PUT', `/v1/api-keys/${older}`, { body: { expires_at } });
+    const changes = [await change(null), await change(inDays(31)), await change(inDays(30))];
+    await limitAll(null);
     expect(answers.map(({ status }) => status)).toEqual([200, 400, 400, 200, 400]);
+    expect(changes.map(({ status }) => status)).toEqual([200, 400, 200]);
   });
 
   it('rejects server-set fields on v2, and an update without fields', async () => {

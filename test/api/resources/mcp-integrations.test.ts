@@ -93,6 +93,7 @@ describe('status 200', () => {
         manager_type: 'aws_sm',
         secret_path: 'crm',
         auth_config: { aws_auth_type: 'serviceRole' },
+        allowed_hosts: ['new.example.com'],
       },
     });
     const mapping = { target_field: 'url', secret_reference_id: 'ref', secret_key: 'k' };

@@ -67,7 +67,7 @@ describe('a secret reference', () => {
           },
           secret_path: 'secret/data/openai',
           secret_key: null,
-          allow_all_workspaces: true,
+          allow_all_workspaces: false,
           tags: { env: 'prod' },
           status: 'ACTIVE',
           created_by: expect.any(String),
@@ -152,10 +152,10 @@ describe('a secret reference', () => {
     await put(id, { allow_all_workspaces: true });
     expect(await access()).toEqual([true, undefined]);
     await put(id, { allow_all_workspaces: false });
-    expect(await access()).toEqual([false, []]);
+    expect(await access()).toEqual([false, undefined]);
     await put(id, { allowed_workspaces: [workspace.id], name: 'x' });
     await put(id, { allowed_workspaces: null });
-    expect(await access()).toEqual([true, undefined]);
+    expect(await access()).toEqual([false, undefined]);
   });
 
   it('is not opened to other workspaces when its only workspace is deleted', async () => {
@@ -163,7 +163,8 @@ describe('a secret reference', () => {
     const { id } = await make({ allowed_workspaces: [gone.id] });
     const answer = await server.request('DELETE', `/v2/workspaces/${gone.id}`, { body: {} });
     expect(answer.status).toBe(200);
-    expect(await read(id)).toMatchObject({ allow_all_workspaces: false, allowed_workspaces: [] });
+    const { allow_all_workspaces, allowed_workspaces } = await read(id);
+    expect([allow_all_workspaces, allowed_workspaces]).toEqual([false, undefined]);
   });
 
   it('is listed by manager, tags and part of the name, without path and credentials', async () => {
@@ -238,7 +239,10 @@ describe('a secret mapping', () => {
   });
 
   it('returns what was sent, and keeps its reference from deletion until it is cleared', async () => {
-    const { id, slug } = await make();
+    const { id, slug } = await make({
+      allow_all_workspaces: true,
+      allowed_hosts: ['crm.example.com'],
+    });
     const first = await post('/v1/integrations', { ...account, ...mapped(slug) });
     const second = await post('/v1/mcp-integrations', {
       name: 'CRM',

@@ -12,11 +12,11 @@ export interface AdminTool extends AsyncDisposable {
   use(name: string, given?: Record<string, unknown>): Promise<ReturnType<typeof JSON.parse>>;
 }
 
-/** Starts it with only an API key and the v1 URL. */
-export async function startAdminTool(url: string, apiKey: string): Promise<AdminTool> {
+/** Starts it with one credential, which it sends as an API key, and the v1 URL. */
+export async function startAdminTool(url: string, credential: string): Promise<AdminTool> {
   const program = fileURLToPath(import.meta.resolve('portkey-admin-mcp'));
   const env = {
-    PORTKEY_API_KEY: apiKey,
+    PORTKEY_API_KEY: credential,
     PORTKEY_BASE_URL: `${url}/v1`,
     PORTKEY_ALLOW_PRIVATE_BASE_URL: 'true',
     PORTKEY_ALLOW_INSECURE_HTTP: 'true',

@@ -422,9 +422,15 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       'every workspace',
       { allow_all_workspaces: false, allowed_workspaces: ['a'] },
       { allow_all_workspaces: true },
-      ['/allow_all_workspaces', '/allowed_workspaces'],
+      ['/allow_all_workspaces'],
     ],
-    ['some workspaces', {}, { allowed_workspaces: ['a'] }, []],
+    ['a first workspace', {}, { allowed_workspaces: ['a'] }, ['/allowed_workspaces']],
+    [
+      'a host more',
+      { allowed_hosts: ['a.example'] },
+      { allowed_hosts: ['a.example', 'b.example'] },
+      ['/allowed_hosts/1'],
+    ],
   ],
   McpIntegration: [
     ['no credentials', { auth_type: 'headers' }, { auth_type: 'none' }, ['/auth_type']],
