@@ -64,7 +64,13 @@ const ListQuery = WorkspaceQuery.extend({
     .min(1)
     .meta({ pattern: '^[0-9a-fA-F-]{36}(,[0-9a-fA-F-]{36}){0,99}$' })
     .optional(),
-});
+  type: ApiKeyType.optional(),
+  sub_type: ApiKeySubType.optional(),
+  user_id: z.uuid().toLowerCase().optional(),
+  /** Part of the name. */
+  name: z.string().min(1).max(255).optional(),
+  status: ApiKeyRecord.shape.status.optional(),
+}).strict();
 
 export const apiKeyResource: Resource = {
   kind: 'ApiKey',
@@ -228,14 +234,22 @@ async function list(
 ) {
   const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
-  const types = ApiKeyType.options.flatMap((type) =>
-    subTypes
-      .filter((subType) => grantsScope(caller.scopes, apiKeyScope(type, subType, 'list')))
-      .map((subType) => `${type}-${subType}` as const),
-  );
+  const { organisationId } = caller;
   const isOwnOnly = caller.person?.actsForOthers === false;
-  const userId = isOwnOnly ? caller.person!.userId : undefined;
-  const filter = { workspaceId: workspace?.id, ids: parseIds(query.ids), types, userId };
+  const ownId = isOwnOnly ? caller.person!.userId : query.user_id;
+  const isForeign = query.user_id !== undefined && query.user_id !== ownId;
+  const filter = {
+    workspaceId: workspace?.id,
+    ids: parseIds(query.ids),
+    types: isForeign ? [] : listedTypes(caller, query, subTypes),
+    userId: ownId,
+    name: query.name,
+    state: query.status && {
+      status: query.status,
+      now,
+      exhaustedIds: await usageBudgets.listExhaustedIds(db, organisationId, 'api_key', now),
+    },
+  };
   const page = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
   const { rows, ids, total } = page;
   const budgets = await usageBudgets.listStates(db, caller.organisationId, 'api_key', ids, now);
@@ -243,6 +257,22 @@ async function list(
     mapItems(rows, (row) => apiKeyToRecord(row, budgets.get(row.id), now)),
     total,
   );
+}
+
+/** Types that the caller asks for and may list. */
+function listedTypes(
+  { scopes }: Principal,
+  query: z.infer<typeof ListQuery>,
+  subTypes: readonly ApiKeySubType[],
+): z.infer<typeof ApiKeyRecord>['type'][] {
+  return ApiKeyType.options
+    .filter((type) => query.type === undefined || query.type === type)
+    .flatMap((type) =>
+      subTypes
+        .filter((subType) => query.sub_type === undefined || query.sub_type === subType)
+        .filter((subType) => grantsScope(scopes, apiKeyScope(type, subType, 'list')))
+        .map((subType) => `${type}-${subType}` as const),
+    );
 }
 
 function parseIds(text: string | undefined): string[] | undefined {

@@ -8,6 +8,7 @@ import {
   createInnerBodyReader,
   parseFields,
   readLenient,
+  readQueryFields,
 } from '../input/input.ts';
 import { versionTagPattern } from '../responses/entity-tag.ts';
 import type { MountedRoute } from '../routes/registry.ts';
@@ -78,7 +79,7 @@ export function createEndpoint<Caller>(
   const readQuery = (search: string): unknown =>
     route.query === undefined
       ? undefined
-      : readLenient(route.query, parseFields(new URLSearchParams(search)));
+      : readQueryFields(route.query, parseFields(new URLSearchParams(search)));
   return {
     mounted,
     serve: async (request, state, rawParams, readBytes) => {

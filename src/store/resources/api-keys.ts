@@ -5,7 +5,7 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
-import { resourceTable } from '../rows/resource-table.ts';
+import { contains, resourceTable } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { VersionColumns } from '../rows/version-columns.ts';
@@ -275,6 +275,28 @@ export interface ApiKeyFilter {
   /** Only keys of this user. */
   readonly userId?: string | undefined;
   readonly types?: readonly ApiKeyRow['type'][] | undefined;
+  /** Part of the name. */
+  readonly name?: string | undefined;
+  readonly state?: ApiKeyStateFilter | undefined;
+}
+
+/** Only keys in this state at `now`. */
+interface ApiKeyStateFilter {
+  readonly status: 'active' | 'exhausted' | 'expired';
+  readonly now: number;
+  /** Ids of the keys whose budget is exhausted. */
+  readonly exhaustedIds: readonly string[];
+}
+
+function isInState({ status, now, exhaustedIds }: ApiKeyStateFilter) {
+  const isExpired = sql<boolean>`(status = 'expired' or coalesce(expires_at <= ${now}, false))`;
+  if (status === 'expired') return isExpired;
+  const isExhausted =
+    exhaustedIds.length === 0
+      ? sql<boolean>`false`
+      : sql<boolean>`id in (${sql.join(exhaustedIds)})`;
+  const isOther = status === 'exhausted' ? isExhausted : sql<boolean>`not ${isExhausted}`;
+  return sql<boolean>`(not ${isExpired} and ${isOther})`;
 }
 
 export function list(
@@ -283,13 +305,17 @@ export function list(
   filter: ApiKeyFilter,
   page: Page,
 ): Promise<SlicedPage<StoredApiKey>> {
-  const query = table.rows.matching(db, {
-    organisation_id: organisationId,
-    workspace_id: filter.workspaceId,
-    user_id: filter.userId,
-    id: filter.ids,
-    type: filter.types,
-  });
+  const { name, state } = filter;
+  const query = table.rows
+    .matching(db, {
+      organisation_id: organisationId,
+      workspace_id: filter.workspaceId,
+      user_id: filter.userId,
+      id: filter.ids,
+      type: filter.types,
+    })
+    .$if(name !== undefined, (all) => all.where(contains(sql.ref('name'), name!)))
+    .$if(state !== undefined, (all) => all.where(isInState(state!)));
   return listPageInSlices({ db, stamp: stampOf('api_keys', organisationId) }, query, page, [
     'metadata',
     'scopes',

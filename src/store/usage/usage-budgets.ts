@@ -107,6 +107,28 @@ export async function listStates(
   );
 }
 
+/** Ids of the subjects of a kind whose budget is exhausted at `now`. */
+export async function listExhaustedIds(
+  db: Db,
+  organisationId: string,
+  kind: BudgetSubject['kind'],
+  now: number,
+): Promise<string[]> {
+  const where = { organisation_id: organisationId, subject_kind: kind };
+  const budgets = await table.list(db, where, { columns: ['subject_id'] });
+  const ids = budgets.map(({ subject_id: id }) => id);
+  const exhausted: string[] = [];
+  for (let at = 0; at < ids.length; at += statesMax) {
+    const some = ids.slice(at, at + statesMax);
+    const states = await listStates(db, organisationId, kind, some, now);
+    exhausted.push(...some.filter((id) => states.get(id)?.isExhausted));
+  }
+  return exhausted;
+}
+
+/** Budgets that are read with one statement. */
+const statesMax = 1_000;
+
 /** As {@link listStates}, for one budget with several counters, by value key. */
 export async function listStatesByValue(
   db: Db,

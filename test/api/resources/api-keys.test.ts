@@ -394,6 +394,49 @@ describe('list and delete with 200', () => {
     expect(chosen.body.total).toBe(2);
   });
 
+  it('filters the list, and rejects a parameter that it does not know', async () => {
+    const { id: place } = await makeWorkspace('Filtered');
+    const user_id = '7e1c9bd2-0000-4000-8000-000000000001';
+    const of = { workspace_id: place };
+    const service = await make({ ...of, name: 'Plain 100%' }, 'workspace/service');
+    const user = await make({ ...of, name: 'of a person', user_id }, 'workspace/user');
+    const expires_at = new Date(server.clock.now() + 1_000).toISOString();
+    const old = await make({ ...of, name: 'old', expires_at }, 'workspace/service');
+    const limited = await make(
+      { ...of, name: 'limited', usage_limits: { credit_limit: 1 } },
+      'workspace/service',
+    );
+    await spend(limited, 1_000_000);
+    server.clock.advance(2_000);
+    const idsOf = async (query: string) => {
+      const { body } = await server.request('GET', `/v1/api-keys?workspace_id=${place}&${query}`);
+      const ids = body.data.map((row: { id: string }) => row.id);
+      expect(body.total).toBe(ids.length);
+      return ids.toSorted();
+    };
+    const every = [service, user, old, limited];
+    const expected: Record<string, string[]> = {
+      'type=workspace': every,
+      'type=organisation': [],
+      'sub_type=user': [user],
+      'sub_type=service': [service, old, limited],
+      [`user_id=${user_id}`]: [user],
+      'name=0%25': [service],
+      'name=PERSON': [user],
+      'status=expired': [old],
+      'status=exhausted': [limited],
+      'status=active': [service, user],
+      'status=active&sub_type=user': [user],
+    };
+    for (const [query, ids] of Object.entries(expected)) {
+      expect([query, ...(await idsOf(query))]).toEqual([query, ...ids.toSorted()]);
+    }
+    for (const query of ['status=gone', 'subtype=user']) {
+      const { status, body } = await server.request('GET', `/v1/api-keys?${query}`);
+      expect([status, body.error?.param]).toEqual([400, query.split('=')[0]]);
+    }
+  });
+
   it('splits the list by sub-type on v2', async () => {
     const { id: place } = await makeWorkspace('Split');
     const user_id = '7e1c9bd2-0000-4000-8000-000000000000';
