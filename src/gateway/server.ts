@@ -7,12 +7,14 @@ import { detach, reportUnexpected } from '../detached.ts';
 import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
 import { mayLoseFollowingBytes, refuseAmbiguity } from '../http/input/ambiguity.ts';
 import { endAbruptly } from '../http/responses/response-head.ts';
+import type { CanonicalTarget } from '../model/endpoints/canonical-target.ts';
 import { prepareId, takePreparedId } from '../model/wire/ids.ts';
 import { monotonicMs } from '../monotonic.ts';
 import { isAdminRequest, setKeyHeader } from './callers/admin-requests.ts';
 import { aliasFault, ownHeaders } from './callers/exchange.ts';
 import { sendError } from './calls/error-response.ts';
 import type { Arrival } from './calls/request-context.ts';
+import { canonicalArrival } from './inference/canonical-arrival.ts';
 import { type Pipeline, serveRequest } from './inference/pipeline.ts';
 import { parsePromptPath } from './inference/prompts.ts';
 import { plainModelTarget } from './references/model-path.ts';
@@ -112,13 +114,13 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
   return {
     listen: (host, port) => listen(server, host, port),
     takePrompt: (request, response) => {
-      const path = pathOf(request.url!);
-      if (parsePromptPath(request.method, path)?.action !== 'completions') return null;
+      const { target, fault } = readTarget(request);
+      if (parsePromptPath(request.method, target.path)?.action !== 'completions') return null;
       state.inFlight += 1;
       response.on('close', onClose);
       const { pipeline } = options;
-      const refusal = aliasFault(request, pipeline.headerPrefixes);
-      respond(pipeline, arrivalOf(pipeline, request, response), refusal);
+      const refusal = fault ?? aliasFault(request, pipeline.headerPrefixes);
+      respond(pipeline, arrivalOf(pipeline, request, response, target), refusal);
       return '/v1/prompts/:promptId/completions';
     },
     drain: () => {
@@ -161,13 +163,14 @@ function dispatch(
     passOn(request, response);
     return;
   }
-  const arrival = arrivalOf(pipeline, request, response);
+  const { target, fault } = readTarget(request);
+  const arrival = arrivalOf(pipeline, request, response, target);
   if (refusal !== null) {
     // The rest of the connection cannot be trusted.
     response.shouldKeepAlive = false;
     onRefusedBytes(refusal);
   }
-  respond(pipeline, arrival, refusal);
+  respond(pipeline, arrival, refusal ?? fault);
 }
 
 function respond(pipeline: Pipeline, arrival: Arrival, refusal: GatewayError | null): void {
@@ -205,10 +208,18 @@ function ambiguityOf(request: IncomingMessage): ReturnType<typeof refuseAmbiguit
   return refuseAmbiguity({ rawHeaders, httpVersion, url });
 }
 
-/** Returns the path below `/v1`, without the query. */
-function pathOf(url: string): string {
-  const question = url.indexOf('?');
-  return url.slice('/v1'.length, question < 0 ? undefined : question);
+/** The canonical target; with a fault a target that is only reported. */
+function readTarget(request: IncomingMessage): {
+  readonly target: CanonicalTarget;
+  readonly fault: GatewayError | null;
+} {
+  try {
+    return { target: canonicalArrival(request), fault: null };
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    const [path = ''] = (request.url ?? '').slice('/v1'.length).split('?', 1);
+    return { target: { path, query: '' }, fault: thrown };
+  }
 }
 
 /** A trace id sent by the caller is used, as in the Admin API, so that both sides can find the request. */
@@ -218,20 +229,18 @@ function arrivalOf(
   pipeline: Pipeline,
   request: IncomingMessage,
   response: ServerResponse,
+  { path, query }: CanonicalTarget,
 ): Arrival {
   const { headerPrefixes } = pipeline;
   const header = ownHeaders(request, headerPrefixes);
   const sentId = header('trace-id');
-  const url = request.url ?? '';
-  const path = pathOf(url);
-  const question = url.indexOf('?');
   return {
     id: sentId !== null && traceIdPattern.test(sentId) ? sentId : takePreparedId(),
     request,
     response,
     header,
     path,
-    query: question < 0 ? '' : url.slice(question),
+    query,
     errorForm: errorFormOf(request.method, path),
     headerPrefix: prefixOf(request, headerPrefixes),
     beganMs: monotonicMs(),

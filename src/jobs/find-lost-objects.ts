@@ -1,11 +1,12 @@
 /** Finds objects that a provider created although its response was lost, and records their owners. */
+
+import type { ObjectKind } from '../model/endpoints/object-kind.ts';
 import {
   outcomeDelayMaxMs,
   type ProviderListKey,
   type ProviderLists,
 } from '../objects/listed-objects.ts';
 import { checkAfterMs } from '../objects/object-lifetimes.ts';
-import type { ObjectKind } from '../objects/object-request.ts';
 import * as ownedObjects from '../store/objects/owned-objects.ts';
 import * as pendingObjects from '../store/objects/pending-objects.ts';
 import type { Job, JobContext } from './runner/job.ts';

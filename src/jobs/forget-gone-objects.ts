@@ -1,7 +1,8 @@
 /** Deletes the ownership records of objects that no longer exist at their providers. */
+
+import type { ObjectKind } from '../model/endpoints/object-kind.ts';
 import type { ProviderLists } from '../objects/listed-objects.ts';
 import { checkAfterMs, transientKinds, uncheckedRetentionMs } from '../objects/object-lifetimes.ts';
-import type { ObjectKind } from '../objects/object-request.ts';
 import * as ownedObjects from '../store/objects/owned-objects.ts';
 import type { Job, JobContext } from './runner/job.ts';
 import { noResponse, ProviderRound, queriesMax } from './runner/provider-round.ts';

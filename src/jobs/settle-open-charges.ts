@@ -1,7 +1,7 @@
 /** Settles background charges: queries providers for the usage of responses and runs that no caller fetches. */
 import { openForMs, settleCharge } from '../ledger/open-charge.ts';
+import type { ObjectKind } from '../model/endpoints/object-kind.ts';
 import type { ProviderLists } from '../objects/listed-objects.ts';
-import type { ObjectKind } from '../objects/object-request.ts';
 import { findReportedUsage, type ReportedObjectUsage } from '../objects/reported-usage.ts';
 import * as openCharges from '../store/logs/open-charges.ts';
 import type { Job, JobContext } from './runner/job.ts';

@@ -1,5 +1,5 @@
 /** Interface to the object lists of providers, used by jobs that find lost objects. */
-import type { ObjectKind } from './object-request.ts';
+import type { ObjectKind } from '../model/endpoints/object-kind.ts';
 
 /** Maximum delay between the request for an object and its result: longer than calls take, retries included. */
 export const outcomeDelayMaxMs = 3_600_000;

@@ -1,5 +1,5 @@
 /** Defines when stored references to provider objects are checked, and which objects expire on their own. */
-import type { ObjectKind } from './object-request.ts';
+import type { ObjectKind } from '../model/endpoints/object-kind.ts';
 
 const msPerDay = 86_400_000;
 

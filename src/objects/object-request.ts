@@ -1,30 +1,8 @@
 /** Interface between the gateway and the families of objects that it stores: requests, responses and errors. */
 
+import type { ObjectKind } from '../model/endpoints/object-kind.ts';
 import type { ModelCaller, ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
-
-/** Kinds of objects, by the first segment of their paths; `items`, `audio` and `messages` occur only below others. */
-export type ObjectKind =
-  | 'items'
-  | 'containers'
-  | 'responses'
-  | 'conversations'
-  | 'vector_stores'
-  | 'files'
-  | 'uploads'
-  | 'batches'
-  | 'assistants'
-  | 'threads'
-  | 'chat_completions'
-  | 'message_batches'
-  | 'fine_tuning_jobs'
-  | 'models'
-  | 'evals'
-  | 'skills'
-  | 'videos'
-  | 'video_characters'
-  | 'audio'
-  | 'messages';
 
 export interface ObjectRequest {
   readonly owner: Owner;

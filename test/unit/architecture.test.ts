@@ -312,6 +312,7 @@ const mayImport: Record<string, readonly string[]> = {
     wire: [],
     patterns: ['json', 'wire'],
     services: ['wire'],
+    endpoints: ['services'],
     manifests: ['wire'],
     limits: ['wire'],
     people: ['wire', 'limits'],
@@ -320,10 +321,10 @@ const mayImport: Record<string, readonly string[]> = {
     secrets: ['wire', 'services'],
     guardrails: ['wire', 'patterns', 'services'],
     configs: ['wire', 'patterns', 'services', 'manifests', 'guardrails'],
-    providers: ['wire', 'services', 'limits', 'secrets'],
+    providers: ['json', 'wire', 'services', 'limits', 'secrets'],
     mcp: ['wire', 'services', 'secrets', 'providers'],
     pricing: ['json', 'providers'],
-    logs: ['wire', 'services', 'limits', 'pricing'],
+    logs: ['wire', 'services', 'endpoints', 'limits', 'pricing'],
     workspaces: ['wire', 'services', 'limits', 'people', 'logs'],
     // The table of kinds loads the spec schema of each kind when it is first used.
     kinds: [

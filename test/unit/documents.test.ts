@@ -6,16 +6,17 @@ import { commands } from '../../src/commands/all-commands.ts';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { gatewayErrors } from '../../src/gateway/transfer/gateway-error.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
+import { allEndpoints, endpointNames, endpointOf } from '../../src/model/endpoints/catalogue.ts';
 import { checkFaults } from '../../src/model/guardrails/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds/kinds.ts';
 import { PatternChecker } from '../../src/model/patterns/pattern-checker.ts';
 import { allScopes } from '../../src/model/people/scopes.ts';
-import { allEndpoints, endpointOf } from '../../src/model/services/endpoint.ts';
 import { providerAddresses } from '../../src/model/services/provider-addresses.ts';
 import { errorTable } from '../../src/model/wire/errors.ts';
 import { databaseTlsModes } from '../../src/settings/variables/forms.ts';
 import { describeSetting, settingNames } from '../../src/settings/variables/variables.ts';
 import { readSettings } from '../../src/settings.ts';
+import { endpointRow } from '../support/interface/endpoint-row.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -245,6 +246,13 @@ describe('the Admin API documents', () => {
   });
 });
 
+describe('docs/reference/endpoints.md', () => {
+  it('describes every endpoint of the catalogue', () => {
+    const rows = rowsOf(sectionOf('docs/reference/endpoints.md', 'Columns'));
+    expect(rows).toEqual(allEndpoints.map(endpointRow));
+  });
+});
+
 describe('docs/reference/inference.md', () => {
   it('lists every error of the gateway with its status and type', () => {
     const listed = rowsOf(sectionOf('docs/reference/inference.md', 'Errors')).map(
@@ -262,7 +270,7 @@ describe('docs/reference/inference.md', () => {
     const listed = rowsOf(sectionOf('docs/reference/inference.md', 'Address')).map(
       ([name, paths]) => [namesIn(name!)[0], namesIn(paths!).map(endpointOf)],
     );
-    expect(listed).toEqual(allEndpoints.map((name) => [name, name === 'other' ? [] : [name]]));
+    expect(listed).toEqual(endpointNames.map((name) => [name, name === 'other' ? [] : [name]]));
   });
 
   it('names every provider', () => {

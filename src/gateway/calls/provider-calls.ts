@@ -17,6 +17,7 @@ import { attempt, type CallOutcome } from './attempt.ts';
 import { CallAccount } from './call-account.ts';
 import type { ChargedCalls } from './charged-calls.ts';
 import { cachedOutcome, hasNoUsage, type TargetOutcome } from './outcome.ts';
+import { requireServed } from './raw-paths.ts';
 import {
   type CachedResponse,
   type CacheStatus,
@@ -89,6 +90,7 @@ export class ProviderCalls {
     const config = this.#config;
     const policies = this.#policies;
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
+    requireServed(exchange, leaf, target, limits);
     const use = cacheUseOf(leaf.settings, target, exchange);
     const cached = responses.find(use, exchange.now);
     if (cached !== null) return this.#useCached(target, limits, cached);

@@ -1,5 +1,5 @@
 /** Collects what the log entry of a request needs while the request is served. */
-import { endpointOf } from '../../model/services/endpoint.ts';
+import { endpointOf } from '../../model/endpoints/catalogue.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 import type { Exchange } from '../callers/exchange.ts';

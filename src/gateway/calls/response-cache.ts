@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { TargetSettings } from '../../model/configs/config-tree.ts';
+import { endpointOf } from '../../model/endpoints/catalogue.ts';
 import { locateMembers } from '../../model/json/json-object.ts';
-import { endpointOf } from '../../model/services/endpoint.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';

@@ -25,6 +25,7 @@ import {
   type LiveOutcome,
   type TargetOutcome,
 } from './outcome.ts';
+import { requireJudgeable } from './raw-paths.ts';
 import type { CallContext } from './request-context.ts';
 import { isFailure, type ReadResponse, readWholeResponse } from './whole-response.ts';
 
@@ -52,7 +53,9 @@ export function guardTarget(
 ): Promise<TargetOutcome> {
   const { services, exchange } = context;
   const guardrails = services.guardrails.of(exchange.key, leaf.settings.guardrails);
-  return guardrails === null ? getOutcome(exchange) : guard(context, leaf, guardrails, getOutcome);
+  if (guardrails === null) return getOutcome(exchange);
+  requireJudgeable(exchange);
+  return guard(context, leaf, guardrails, getOutcome);
 }
 
 async function guard(

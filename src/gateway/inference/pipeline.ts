@@ -18,14 +18,15 @@ import { callTargets } from '../calls/walk-config.ts';
 import { beginTrace } from '../logs/request-trace.ts';
 import type { OwnedObjects } from '../objects/owned-objects.ts';
 import { modelRequestObjectsOf } from '../references/model-request-objects.ts';
-import { isAccountPath, type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
+import { type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
 import type { BodyHold } from '../transfer/body-memory.ts';
 import { Caller } from '../transfer/caller.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { isJsonType, type Params, parseParams, readBody } from '../transfer/read-body.ts';
+import { readBody } from '../transfer/read-body.ts';
 import { waitForTurn } from '../transfer/turn-batches.ts';
 import { type Prompts, parsePromptPath, type RenderedPrompt } from './prompts.ts';
 import { sendRendered } from './rendered-prompt.ts';
+import { readMembers } from './request-members.ts';
 
 export interface Pipeline extends GatewayServices {
   readonly prompts: Prompts;
@@ -59,9 +60,8 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
     hold = pipeline.bodyMemory.hold(key.id);
     const read = isUpload ? null : readBody(request, pipeline.bodyBytesMax, hold);
     const body = read instanceof Promise ? await read.finally(waitForTurn) : read;
-    const isJson = body !== null && isJsonType(request.headers['content-type']);
-    const parsing = isJson ? parseParams(body, pipeline.jsonBounds) : noParams;
-    const params = parsing instanceof Promise ? await parsing : parsing;
+    const reading = readMembers(request, arrival.path, body, pipeline.jsonBounds);
+    const { isJson, params } = reading instanceof Promise ? await reading : reading;
     const rendered = prompt === null ? null : await pipeline.prompts.fill(key, prompt, params);
     pipeline.keys.noteUse(key, now);
     if (prompt?.action === 'render') sendRendered(arrival, rendered!);
@@ -125,13 +125,10 @@ function serveObjects(
   owned: OwnedPath | null,
 ): Promise<void> | null {
   if (owned !== null) return objects.serve(context, owned);
-  const { request, path } = context.exchange;
-  if (isAccountPath(request.method, path)) return objects.serveAccountRequest(context);
   const named = modelRequestObjectsOf(context.exchange);
   return named === null ? null : objects.serveModelRequest(context, named);
 }
 
-const noParams: Params = {};
 const nextMicrotask = Promise.resolve();
 
 /** `sent` is what the caller sent, or what a prompt made of it. */

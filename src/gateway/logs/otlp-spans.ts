@@ -1,5 +1,5 @@
 /** Encodes spans as OTLP JSON. Attributes are names and counts, never contents of requests. */
-import { endpointRoute } from '../../model/services/endpoint.ts';
+import { endpointRoute } from '../../model/endpoints/catalogue.ts';
 import type { CallSpan, TracedRequest } from './request-trace.ts';
 
 /** The service that sends the spans. */

@@ -8,6 +8,7 @@ import {
   PriceUnknown,
   type UsageBound,
 } from '../../ledger/limit.ts';
+import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { effectivePrice } from '../../model/pricing/effective-price.ts';
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
 import type { Price, TokenUsage } from '../../model/pricing/pricing.ts';
@@ -15,15 +16,12 @@ import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
+import { boundOf, meteringOf, outputClamps, unboundedParam } from './bound.ts';
 import { limitMessage } from './limit-message.ts';
-import { meteredEndpointOf, unmetered } from './metered-endpoint.ts';
 
 /** An admitted call and what it was granted. */
 export interface Admission {
   readonly target: ResolvedTarget;
-  /** See {@link meteredEndpointOf}. */
-  readonly metering: string;
   readonly bound: UsageBound;
   /** Granted output tokens. */
   readonly outputTokens: number;
@@ -57,19 +55,19 @@ function admitAt(
   listPrice: Price | null,
   { account, target, limits, exchange }: AdmissionRequest,
 ): Admission | Promise<Admission> {
-  const { params, pricing } = target;
-  const metering = meteredEndpointOf(target.endpoint, exchange);
-  const isMeteredCall = isMetered(metering);
+  const { params, pricing, metering } = target;
+  const isMeteredCall = meteringOf(metering) !== null;
   const price = effectivePrice(pricing, listPrice);
   const bytes = target.call.body?.length ?? 0;
   const bound = boundOf(metering, params, bytes, price, pricing.model);
   const counted =
-    metering === unmetered ? limits.filter(({ type }) => type === 'requests') : limits;
+    metering === 'nothing' ? limits.filter(({ type }) => type === 'requests') : limits;
   const isCounted = counted.some(({ type }) => type !== 'requests');
   if (isCounted && isMeteredCall) requireBound(metering, params);
   const isHard = counted.some((limit) => limit.isHard);
+  if (metering === 'unbounded') requireNoHardLimit(counted);
   const admitted = ({ outputTokens }: Grant): Admission => {
-    const plain = { target, metering, bound, outputTokens, isCounted, removesUsage: false };
+    const plain = { target, bound, outputTokens, isCounted, removesUsage: false };
     return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
   };
   const refuse = (thrown: unknown): never => {
@@ -84,8 +82,16 @@ function admitAt(
   return grant instanceof Promise ? grant.then(admitted, refuse) : admitted(grant);
 }
 
+/** Rejects a request whose usage could exceed a limit of tokens or cost by any amount. */
+function requireNoHardLimit(limits: readonly Limit[]): void {
+  const limit = limits.find(({ type, isHard }) => isHard && type !== 'requests');
+  if (limit === undefined) return;
+  const message = `${capital(limit.label)} limits ${limit.type}, and the usage of this endpoint cannot be bounded; use a key without such a limit`;
+  throw new GatewayError('usage_unbounded', message);
+}
+
 /** Rejects values that a provider might accept as a number although they are none here. */
-function requireBound(endpoint: string, params: ResolvedTarget['params']): void {
+function requireBound(endpoint: MeteringName, params: ResolvedTarget['params']): void {
   const name = unboundedParam(endpoint, params);
   if (name === null) return;
   throw new GatewayError('invalid_request', `${name} must be a whole number`, name);
@@ -116,8 +122,8 @@ function capital(text: string): string {
 
 /** Changes the body as the limits need it: bounds the output under hard limits, and requests the usage event. */
 function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): Admission {
-  const { target, metering, outputTokens } = admission;
-  const { endpoint, params } = target;
+  const { target, outputTokens } = admission;
+  const { endpoint, params, metering } = target;
   const { body } = target.call;
   if (body === null || !isJson) return admission;
   const changes = new Map<string, unknown>();
@@ -144,8 +150,8 @@ function needsUsageEvent(endpoint: string, params: ResolvedTarget['params']): bo
 
 /** Usage of a call without a response: everything granted under a limit, else the likely input. */
 export function lostUsage(admission: Admission): TokenUsage {
-  const { bound, isCounted, metering } = admission;
-  if (metering === unmetered) return noTokens;
+  const { bound, isCounted, target } = admission;
+  if (target.metering === 'nothing') return noTokens;
   const inputTokens = bound.likelyInputTokens;
   return isCounted
     ? grantedUsage(admission)

@@ -1,94 +1,130 @@
 /** Bounds what a request can use before it is sent, and clamps its output to what was granted. */
 import type { UsageBound } from '../../ledger/limit.ts';
+import { type Metering, type MeteringName, meterings } from '../../model/endpoints/metering.ts';
 import type { Price } from '../../model/pricing/pricing.ts';
 import { openAiModelServices } from '../../model/services/provider-addresses.ts';
 import { type InputBound, inputBound, openTokensMax } from './input-bound.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** Names of the parameters that determine the usage of an endpoint. */
-interface EndpointMetering {
-  /** Parameters that limit the output; empty for endpoints without output tokens. */
-  readonly maxNames: readonly string[];
-  /** Parameters that multiply the output. */
-  readonly countNames: readonly string[];
-}
-
-const meteredEndpoints: Readonly<Record<string, EndpointMetering>> = {
-  chat_completions: { maxNames: ['max_tokens', 'max_completion_tokens'], countNames: ['n'] },
-  completions: { maxNames: ['max_tokens'], countNames: ['n', 'best_of'] },
-  messages: { maxNames: ['max_tokens'], countNames: [] },
-  responses: { maxNames: ['max_output_tokens'], countNames: [] },
-  embeddings: { maxNames: [], countNames: [] },
-  runs: { maxNames: ['max_completion_tokens'], countNames: [] },
-  compact: { maxNames: [], countNames: [] },
-};
-
 /** Assumed output when the request sets no limit. */
 const outputTokensUsual = 16_384;
 /** Smallest useful output. */
 const outputTokensMin = 16;
 
-/** Whether requests to this endpoint use tokens. `endpoint` as `meteredEndpointOf` returns it. */
-export function isMetered(endpoint: string): boolean {
-  return Object.hasOwn(meteredEndpoints, endpoint);
+/** Output tokens of one byte of a text that is spoken slowly. */
+const speechTokensPerByte = 8;
+const speechTokensMin = 1_024;
+
+/** Returns how the usage of a request is bounded; null when it has none, or none that can be bounded. */
+export function meteringOf(name: MeteringName): Metering | null {
+  return name === 'nothing' || name === 'unbounded' ? null : meterings[name];
 }
 
-export function hasOutput(endpoint: string): boolean {
-  return (meteredEndpoints[endpoint]?.maxNames.length ?? 0) > 0;
+export function hasOutput(name: MeteringName): boolean {
+  return (meteringOf(name)?.output ?? 'none') !== 'none';
 }
 
 /** `bodyBytes` is the size of the request as it is sent to the provider. */
 export function boundOf(
-  endpoint: string,
+  name: MeteringName,
   params: Params,
   bodyBytes: number,
   price: Price | null,
   model: string | null,
 ): UsageBound {
-  const metering = meteredEndpoints[endpoint];
-  const estimate = inputBound(params, bodyBytes, model);
-  const input = endpoint === 'runs' ? inputOfRun(params, estimate) : estimate;
-  if (metering === undefined || metering.maxNames.length === 0) {
+  const metering = meteringOf(name);
+  const scanned = name === 'async_chats' ? ((params.request ?? {}) as Params) : params;
+  const input = boundOfInput(name, params, inputBound(scanned, bodyBytes, model));
+  if (metering === null || metering.output === 'none') {
     return { ...input, outputTokens: 0, outputTokensMin: 0, price };
   }
-  const requested = requestedOutput(metering, params) ?? outputTokensUsual;
-  const outputTokens = requested * copiesOf(metering, params);
-  const least = Math.min(outputTokens, outputTokensMin * copiesOf(metering, params));
-  return { ...input, outputTokens, outputTokensMin: least, price };
+  const copies = copiesOf(metering, params);
+  const outputTokens = outputOfCopy(metering, params) * copies;
+  // Only a limit in the request can be lowered to what is left.
+  const least = metering.output === 'members' ? outputTokensMin * copies : outputTokens;
+  return { ...input, outputTokens, outputTokensMin: Math.min(outputTokens, least), price };
 }
 
+function boundOfInput(name: MeteringName, params: Params, estimate: InputBound): InputBound {
+  if (name === 'runs') return inputOfRun(params, estimate);
+  const metering = meteringOf(name);
+  const inputTokens = metering?.inputTokens ?? null;
+  if (inputTokens !== null) {
+    const likelyInputTokens = Math.min(inputTokens, estimate.likelyInputTokens);
+    return { inputTokens, likelyInputTokens };
+  }
+  if (metering?.readsStored !== true) return estimate;
+  return { ...estimate, inputTokens: estimate.inputTokens + openTokensMax };
+}
+
+function outputOfCopy(metering: Metering, params: Params): number {
+  const { output } = metering;
+  if (typeof output === 'number') return output;
+  if (output === 'speech') {
+    const { input } = params;
+    const bytes = typeof input === 'string' ? Buffer.byteLength(input) : 0;
+    return speechTokensMin + bytes * speechTokensPerByte;
+  }
+  return requestedOutput(metering, params) ?? outputTokensUsual;
+}
+
+/** A member of the body and its new value. */
+type BodyChange = readonly [name: string, value: unknown];
+
 /**
- * Returns the parameters that keep the output within what was granted, if the request exceeds it. All limits in
- * the request are clamped, because it is unknown which one a provider uses; otherwise the one that `service`
- * supports is added.
+ * Returns the changes that keep the output within what was granted, if the request exceeds it. All limits in the
+ * request are clamped, because it is unknown which one a provider uses; otherwise the one that `service` supports is
+ * added. An object with a limit is always rewritten, so that every reader finds the same number in it.
  */
 export function outputClamps(
-  endpoint: string,
+  name: MeteringName,
   params: Params,
   grantedTokens: number,
   service: string,
-): readonly (readonly [name: string, value: number])[] {
-  const metering = meteredEndpoints[endpoint];
-  if (metering === undefined || metering.maxNames.length === 0) return [];
+): readonly BodyChange[] {
+  const metering = meteringOf(name);
+  if (metering === null || metering.output !== 'members') return [];
   const { maxNames } = metering;
   const each = Math.floor(grantedTokens / copiesOf(metering, params));
-  const present = maxNames.filter((name) => typeof params[name] === 'number');
+  const present = maxNames.filter((one) => typeof memberAt(params, one) === 'number');
   if (present.length === 0) {
     const isNew = maxNames.length > 1 && openAiModelServices.has(service);
-    return [[maxNames[isNew ? 1 : 0]!, each]];
+    return [changeAt(params, maxNames[isNew ? 1 : 0]!, each)];
   }
   const isWithin = (tokens: number): boolean => tokens >= 0 && tokens <= each;
-  return present.filter((name) => !isWithin(params[name] as number)).map((name) => [name, each]);
+  return present.flatMap((one) => {
+    const requested = memberAt(params, one) as number;
+    if (isWithin(requested)) return one.includes('.') ? [changeAt(params, one, requested)] : [];
+    return [changeAt(params, one, each)];
+  });
+}
+
+/** Reads `a.b`; undefined when it is absent, and NaN when another reader could find a value. */
+function memberAt(params: Params, path: string): unknown {
+  const [outer, inner] = path.split('.') as [string, string?];
+  const value = params[outer] ?? undefined;
+  if (inner === undefined || value === undefined) return value;
+  if (typeof value !== 'object' || Array.isArray(value)) return Number.NaN;
+  const isMisspelled = Object.keys(value).some(
+    (name) => name !== inner && name.toUpperCase().toLowerCase() === inner,
+  );
+  return isMisspelled ? Number.NaN : ((value as Params)[inner] ?? undefined);
+}
+
+function changeAt(params: Params, path: string, value: number): BodyChange {
+  const [outer, inner] = path.split('.') as [string, string?];
+  if (inner === undefined) return [outer, value];
+  return [outer, { ...(params[outer] as Params | null | undefined), [inner]: value }];
 }
 
 /** Returns a parameter that makes the usage unbounded, because it is not a whole number; null for none. */
-export function unboundedParam(endpoint: string, params: Params): string | null {
-  const { maxNames = none, countNames = none } = meteredEndpoints[endpoint] ?? {};
-  for (const names of [maxNames, countNames, endpoint === 'runs' ? namesOfRun : none]) {
-    for (const name of names) {
-      const value = params[name] ?? null;
-      if (value !== null && !Number.isSafeInteger(value)) return name;
+export function unboundedParam(name: MeteringName, params: Params): string | null {
+  const { maxNames = none, countNames = none } = meteringOf(name) ?? {};
+  for (const names of [maxNames, countNames, name === 'runs' ? namesOfRun : none]) {
+    for (const one of names) {
+      const value = memberAt(params, one);
+      if (value !== undefined && !Number.isSafeInteger(value)) return one;
     }
   }
   return null;
@@ -108,10 +144,10 @@ function inputOfRun({ max_prompt_tokens: most }: Params, estimate: InputBound): 
 }
 
 /** Returns the largest requested output; null when none is set, or when it may mean any number. */
-function requestedOutput({ maxNames }: EndpointMetering, params: Params): number | null {
+function requestedOutput({ maxNames }: Metering, params: Params): number | null {
   let most: number | null = null;
   for (const name of maxNames) {
-    const value = params[name];
+    const value = memberAt(params, name);
     if (!Number.isSafeInteger(value)) continue;
     if ((value as number) <= 0) return null;
     most = Math.max(most ?? 0, value as number);
@@ -119,10 +155,10 @@ function requestedOutput({ maxNames }: EndpointMetering, params: Params): number
   return most;
 }
 
-function copiesOf({ countNames }: EndpointMetering, params: Params): number {
+function copiesOf({ countNames }: Metering, params: Params): number {
   let most = 1;
   for (const name of countNames) {
-    const value = params[name];
+    const value = memberAt(params, name);
     if (Number.isSafeInteger(value)) most = Math.max(most, value as number);
   }
   return most * promptsOf(params);

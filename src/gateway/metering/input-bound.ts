@@ -35,7 +35,7 @@ const depthMax = 8;
 /** `bodyBytes` is the size of the request as it is sent to the provider. */
 export function inputBound(params: Params, bodyBytes: number, model: string | null): InputBound {
   const nonText: NonTextInput = { pictures: 0, pictureBytes: 0, isOpen: hasOpenInput(params) };
-  for (const name of lists) scanParts(peekMember(params, name), nonText, 0);
+  for (const name of lists) scanParts(listIn(params, name), nonText, 0);
   const { pictures, pictureBytes, isOpen } = nonText;
   const textBytes = bodyBytes - pictureBytes;
   const each = model?.includes(manyTokens.names) ? manyTokens.pictureTokensMax : pictureTokensMax;
@@ -53,7 +53,7 @@ export function inputBound(params: Params, bodyBytes: number, model: string | nu
 }
 
 /** Members that contain the conversation, in all formats. */
-const lists = ['messages', 'input'];
+const lists = ['messages', 'input', 'inputs'];
 /** Parameters that add input which is not in the request. */
 const openNames = [
   'previous_response_id',
@@ -62,6 +62,13 @@ const openNames = [
   'mcp_servers',
   'web_search_options',
 ];
+
+/** A single message or part counts like a list of one. */
+function listIn(params: Params, name: string): unknown {
+  const value = peekMember(params, name);
+  const isOne = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isOne ? [value] : value;
+}
 
 function hasOpenInput(params: Params): boolean {
   const { prompt, tools, thread } = params;

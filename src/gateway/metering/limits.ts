@@ -7,7 +7,7 @@ import {
   type PolicyTerms,
   type RequestFacts,
 } from '../../ledger/request-limits.ts';
-import { endpointOf } from '../../model/services/endpoint.ts';
+import { endpointOf } from '../../model/endpoints/catalogue.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as gatewayReads from '../../store/reads/gateway-reads.ts';
 import type { StoredRateLimitPolicy } from '../../store/resources/rate-limit-policies.ts';

@@ -15,8 +15,7 @@ import type { ProviderHeaders } from '../../upstream/call.ts';
 import { decompressBody } from '../transfer/content-encoding.ts';
 import type { RelayEnd } from '../transfer/relay.ts';
 import { type Admission, grantedUsage, noTokens } from './admit.ts';
-import { hasOutput, isMetered } from './bound.ts';
-import { unmetered } from './metered-endpoint.ts';
+import { hasOutput, meteringOf } from './bound.ts';
 import { UsageStream } from './usage-stream.ts';
 
 /** The usage of one call. */
@@ -97,9 +96,9 @@ export class Meter {
   }
 
   #usage(isRead: boolean): { readonly tokens: TokenUsage; readonly isEstimated: boolean } {
-    const { metering } = this.#admission;
+    const { metering } = this.#admission.target;
     // The usage in the response belongs to another request.
-    if (metering === unmetered) return { tokens: noTokens, isEstimated: false };
+    if (metering === 'nothing') return { tokens: noTokens, isEstimated: false };
     const reported = completeUsage(this.#reported, hasOutput(metering));
     if (reported !== null && isRead) return { tokens: reported, isEstimated: false };
     // Errors and redirects use nothing.
@@ -119,8 +118,8 @@ export class Meter {
 
   /** Under a limit everything granted, so that missing usage reports cannot exceed it. */
   #mostOrLikely(): Pick<TokenUsage, 'inputTokens' | 'outputTokens'> {
-    const { bound, outputTokens, isCounted, metering } = this.#admission;
-    if (isCounted && isMetered(metering)) return grantedUsage(this.#admission);
+    const { bound, outputTokens, isCounted, target } = this.#admission;
+    if (isCounted && meteringOf(target.metering) !== null) return grantedUsage(this.#admission);
     return {
       inputTokens: bound.likelyInputTokens,
       outputTokens: Math.min(outputTokens, this.#likelyOutput()),

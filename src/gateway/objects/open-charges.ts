@@ -7,7 +7,6 @@ import type { Database } from '../../store/connection/db.ts';
 import * as openCharges from '../../store/logs/open-charges.ts';
 import type { TargetOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
-import { meteredEndpointOf } from '../metering/metered-endpoint.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
 import { eventDataReader, parsedJson } from '../transfer/event-data.ts';
@@ -53,7 +52,7 @@ async function watchOf(
   const { target } = outcome;
   const { method } = context.exchange.request;
   if (target.translator !== null) return null;
-  const metering = meteredEndpointOf(target.endpoint, context.exchange);
+  const { metering } = target;
   if (metering === 'runs' || metering === 'responses') {
     return mayStayOpen(context, outcome) ? openingWatch(context, owned, target, options) : null;
   }

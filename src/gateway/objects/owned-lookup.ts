@@ -1,6 +1,7 @@
 /** Finds which objects belong to the caller, and which target has one of them. */
 import type { ConfigLeaf, ConfigNode } from '../../model/configs/config-tree.ts';
-import type { ObjectFamily, ObjectKind } from '../../objects/object-request.ts';
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
+import type { ObjectFamily } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
@@ -8,8 +9,12 @@ import * as ownedObjects from '../../store/objects/owned-objects.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import { formReferences } from '../references/form-references.ts';
-import { type Reference, referencesOf } from '../references/owned-references.ts';
-import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
+import {
+  type Reference,
+  type ReferenceForm,
+  referencesOf,
+} from '../references/owned-references.ts';
+import { providerOf } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 export interface OwnedObjectsOptions {
@@ -47,12 +52,12 @@ export class OwnedLookup {
    *
    * @throws GatewayError for a body in which another reader could find other objects
    */
-  async foreignReference(exchange: Exchange, requested: ObjectKind): Promise<Reference | null> {
+  async foreignReference(exchange: Exchange, form: ReferenceForm): Promise<Reference | null> {
     const { params, newResponse } = exchange;
     const isContinued = ({ param }: Reference): boolean =>
       newResponse?.isContinued === true && param === 'previous_response_id';
-    const inForm = await formReferences(exchange, requested);
-    const references = [...referencesOf(params, requested), ...inForm];
+    const inForm = await formReferences(exchange, form);
+    const references = [...referencesOf(params, form), ...inForm];
     return this.firstUnknown(references.filter((one) => !isContinued(one)));
   }
 
@@ -80,15 +85,6 @@ export class OwnedLookup {
 
 export function ownerOf({ organisationId, workspace, id }: Exchange['key']): Owner {
   return { organisationId, workspaceId: workspace?.id ?? '', apiKeyId: id };
-}
-
-/** Whether the call uses the caller's own account at the provider, which the gateway does not manage. */
-export function isCallerAccount(
-  { workspaceProvider }: ResolvedTarget,
-  leaf: ConfigLeaf,
-  { credential }: Exchange,
-): boolean {
-  return workspaceProvider === null && leaf.settings.apiKey === null && credential !== null;
 }
 
 /** Returns the same error for an object of another caller, so that its existence stays hidden. */

@@ -18,6 +18,7 @@ import {
   hasAmbiguousMembers,
   type Reference,
 } from '../references/owned-references.ts';
+import { isCallerAccount } from '../targets/caller-account.ts';
 import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { deliverOwned } from './deliver-owned.ts';
@@ -27,13 +28,7 @@ import { isResponseCreation, newResponse } from './new-response.ts';
 import { objectRecorder } from './object-recorder.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
 import { listOwned } from './owned-list.ts';
-import {
-  isCallerAccount,
-  leafTo,
-  notFound,
-  OwnedLookup,
-  type OwnedObjectsOptions,
-} from './owned-lookup.ts';
+import { leafTo, notFound, OwnedLookup, type OwnedObjectsOptions } from './owned-lookup.ts';
 import { createAt, type PendingObject } from './pending-object.ts';
 import { localJson, sendObject } from './send-object.ts';
 
@@ -50,7 +45,7 @@ export class OwnedObjects {
    * @throws GatewayError when the object does not exist, or belongs to somebody else
    */
   async serve(context: RequestContext, owned: OwnedPath): Promise<void> {
-    const exchange = { ...context.exchange, path: owned.path };
+    const { exchange } = context;
     requireUnambiguous(exchange);
     try {
       const { responses } = this.#options;
@@ -99,22 +94,6 @@ export class OwnedObjects {
     const recorder = objectRecorder(context, extractor, { db, owner, target, pending: null });
     return deliverRecorded(context, outcome, recorder, null);
   }
-
-  /**
-   * Serves a request about the account at the provider as a whole.
-   *
-   * @throws GatewayError unless the account is the caller's own
-   */
-  async serveAccountRequest(context: RequestContext): Promise<void> {
-    const { exchange, calls } = context;
-    const outcome = await callTargets(context, async (_, leaf) => {
-      const target = await calls.targetOf(leaf, exchange);
-      if (isCallerAccount(target, leaf, exchange)) return callTarget(context, leaf);
-      const message = `${exchange.path} concerns the whole account at the provider, which callers share`;
-      throw new GatewayError('not_found', message);
-    });
-    await deliver(context, outcome);
-  }
 }
 
 class OwnedRequest {
@@ -153,14 +132,14 @@ class OwnedRequest {
     }
     refuseAccountData(this.#owned, this.#context.exchange);
     requireForwardedBounds(this.#owned, this.#context.exchange);
-    const foreign = await this.#lookup.foreignReference(this.#context.exchange, kind);
+    const foreign = await this.#lookup.foreignReference(this.#context.exchange, this.#owned);
     if (foreign !== null) throw notFound(foreign);
     return this.#finish(await this.#callLeaf(await leafTo(this.#context, row)), row);
   }
 
   /** Creates or lists objects. A continuation is created at the provider of the object it continues. */
   async #runWithoutId(): Promise<void> {
-    const foreign = await this.#lookup.foreignReference(this.#context.exchange, this.#owned.kind);
+    const foreign = await this.#lookup.foreignReference(this.#context.exchange, this.#owned);
     const { params, newResponse } = this.#context.exchange;
     const prior = params.previous_response_id;
     const isElsewhere = typeof prior === 'string' && newResponse?.isContinued !== true;

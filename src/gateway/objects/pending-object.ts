@@ -1,7 +1,8 @@
 /** Tracks the creation of an object at a provider from before it is sent until its outcome is known. */
+
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { outcomeDelayMaxMs } from '../../objects/listed-objects.ts';
-import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as pendingObjects from '../../store/objects/pending-objects.ts';

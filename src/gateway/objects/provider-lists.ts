@@ -14,7 +14,7 @@ import { Call } from '../../upstream/call.ts';
 import { Origins } from '../../upstream/origins.ts';
 import { errorOf } from '../calls/attempt.ts';
 import { readMark } from '../references/object-mark.ts';
-import { listPathOf } from '../references/owned-kinds.ts';
+import { listPathOf } from '../references/owned-path.ts';
 import { type ManagedSecretsOptions, managedSecrets } from '../targets/managed-secrets.ts';
 import { Providers, type ProvidersOptions } from '../targets/providers.ts';
 import { type ResolvedTarget, Targets } from '../targets/resolve-target.ts';

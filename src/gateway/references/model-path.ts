@@ -6,7 +6,7 @@ const modelPath = /^\/v1\/models\/[^/?]+(?=\?|$)/;
 
 /**
  * Decodes the slashes of the id, as a provider may do, so that the path is checked in that form; null for any
- * other request. Everybody may read models, and neither form leads to objects of callers (owned-kinds.ts).
+ * other request. Everybody may read models, and neither form leads to objects of callers (model/endpoints).
  */
 export function plainModelTarget({
   method,

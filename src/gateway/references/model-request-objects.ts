@@ -1,7 +1,7 @@
 /** Finds the objects that a model request names, and selects how new objects are extracted from its response. */
-import { endpointOf } from '../../model/services/endpoint.ts';
+import { endpointAt } from '../../model/endpoints/catalogue.ts';
 import type { Exchange } from '../callers/exchange.ts';
-import { isPlain } from './owned-path.ts';
+import { nestedField } from './form-references.ts';
 import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
 import {
   extractFromChat,
@@ -26,33 +26,41 @@ export function modelRequestObjectsOf({
   params,
   isJson,
 }: ModelRequest): ModelRequestObjects | null {
-  if (!isJson) return null;
-  const endpoint = endpointOf(path);
-  const extractor = modelExtractorOf(endpoint, params);
-  const references = isPlain(request.method, path)
-    ? referencesInModelRequest(endpoint, params)
-    : referencesOf(params, null).filter(isNamedAnywhere);
+  const endpoint = endpointAt(request.method, path);
+  if (endpoint === null) return null;
+  const { name, references: names } = endpoint;
+  const extractor = modelExtractorOf(name, params);
+  const references =
+    names.length === 0 ? [] : isJson ? referencesIn(name, names, params) : inForm(names, params);
   return extractor === null && references.length === 0 ? null : { references, extractor };
 }
 
-function referencesInModelRequest(endpoint: string, params: Params): readonly Reference[] {
-  const { container, thread, diagnostics } = params;
-  const isOfChat = endpoint === 'chat_completions';
-  const inMessages = hasPartsIn(params)
-    ? referencesOf({ messages: params.messages }, isOfChat ? 'chat_completions' : null).filter(
-        isNamedInMessages,
-      )
+function referencesIn(endpoint: string, names: readonly string[], params: Params): Reference[] {
+  if (endpoint !== 'messages' && endpoint !== 'chat_completions') {
+    return referencesOf(params, { kind: null, references: names });
+  }
+  const inMessages = { kind: null, references: names.filter(isNamedInMessages) };
+  const references = hasPartsIn(params)
+    ? referencesOf({ messages: params.messages }, inMessages)
     : [];
+  const { container, thread, diagnostics } = params;
   const isBare = container === undefined && thread === undefined && diagnostics === undefined;
-  if (isOfChat || isBare) return inMessages;
-  return [...inMessages, ...referencesOf({ container, thread, diagnostics }, null)];
+  if (endpoint === 'chat_completions' || isBare) return references;
+  const form = { kind: null, references: names };
+  return [...references, ...referencesOf({ container, thread, diagnostics }, form)];
+}
+
+function inForm(names: readonly string[], params: Params): Reference[] {
+  const form = { kind: null, references: names };
+  return Object.entries(params).flatMap(([name, value]) =>
+    [value].flat().flatMap((text) => referencesOf(nestedField(name, String(text)), form)),
+  );
 }
 
 /** Other words in messages may be arbitrary text. */
-const isNamedInMessages = ({ kind }: Reference): boolean => kind === 'files' || kind === 'audio';
-/** Kinds that are recognised at unknown paths. */
-const isNamedAnywhere = ({ kind }: Reference): boolean =>
-  kind === 'files' || kind === 'vector_stores';
+function isNamedInMessages(name: string): boolean {
+  return name.startsWith('file') || name === 'audio';
+}
 
 function modelExtractorOf(endpoint: string, params: Params): ObjectExtractor | null {
   if (endpoint === 'messages') return messageExtractorOf(params);

@@ -1,7 +1,7 @@
 /** Adds and removes the mark by which a created object is found at its provider when the response is lost. */
 import { createHash, randomBytes } from 'node:crypto';
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
-import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 
 /** Name of the mark in the metadata of an object. */

@@ -1,8 +1,13 @@
-/** Recognises the paths of objects that callers own: the kind, and the id. */
+/** Reads from the path of a request which objects of callers it concerns: the kind, and the id. */
 import type { IncomingMessage } from 'node:http';
+import {
+  allEndpoints,
+  endpointAt,
+  isPlaceholder,
+  wordsOf,
+} from '../../model/endpoints/catalogue.ts';
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import type { Capability } from '../../model/services/capabilities.ts';
-import type { ObjectKind } from '../../objects/object-request.ts';
-import { accountSegment, kindAtSegment } from './owned-kinds.ts';
 
 export interface OwnedPath {
   readonly kind: ObjectKind;
@@ -14,61 +19,23 @@ export interface OwnedPath {
   readonly rest: readonly string[];
   /** Whether a POST creates another object of the kind. */
   readonly isMaker: boolean;
-  /** The normalised path. */
-  readonly path: string;
+  /** Members that name objects in requests to this endpoint, in lower case. */
+  readonly references: readonly string[];
 }
 
-/** The paths of most requests, which are recognised with one look-up. */
-const plain = new Set([
-  '/chat/completions',
-  '/completions',
-  '/embeddings',
-  '/messages',
-  '/messages/count_tokens',
-  '/moderations',
-  '/images/generations',
-  '/audio/speech',
-]);
-
-export function isPlain(method: string | undefined, path: string): boolean {
-  return method === 'POST' ? plain.has(path) : path === '/models';
-}
-
-/**
- * `path` is below `/v1`. A provider may have a path prefix and may ignore case and percent-encoding, so every path
- * that it could read as such an object is recognised.
- */
+/** `path` is canonical. Null for an endpoint without objects of callers, and for one that is not in the catalogue. */
 export function ownedPathOf(method: string | undefined, path: string): OwnedPath | null {
-  if (isPlain(method, path)) return null;
-  const segments = segmentsOf(path);
-  const lowerCase = segments.map((segment) => segment.toLowerCase());
-  const end = accountSegment(lowerCase);
-  for (const at of segments.keys()) {
-    if (at === end) return null;
-    const match = kindAtSegment(lowerCase, at);
-    if (match === null) continue;
-    const { kind, capability, words, makers, has } = match;
-    const behind = at + match.path.length;
-    const named = segments[behind];
-    const isWord = named !== undefined && words.includes(lowerCase[behind]!);
-    const id = named === undefined || isWord ? null : named;
-    if (!has(method, id !== null)) return null;
-    const rest = isWord
-      ? [lowerCase[behind]!, ...segments.slice(behind + 1)]
-      : segments.slice(behind + 1);
-    const isMaker = rest.length === 0 ? id === null : makers.includes(rest.join('/').toLowerCase());
-    const before = [...segments.slice(0, at), ...match.path];
-    const written = [...before, ...(id === null ? [] : [id]), ...rest];
-    const whole = `/${written.map(encodeURIComponent).join('/')}`;
-    return { kind, capability, id, rest, isMaker, path: whole };
-  }
-  return null;
-}
-
-/** Whether a path without owned objects concerns the account at the provider as a whole. */
-export function isAccountPath(method: string | undefined, path: string): boolean {
-  if (isPlain(method, path)) return false;
-  return accountSegment(segmentsOf(path).map((segment) => segment.toLowerCase())) >= 0;
+  const endpoint = endpointAt(method, path);
+  if (endpoint === null || endpoint.owned === null) return null;
+  const { kind, capability, base, makers } = endpoint.owned;
+  const at = wordsOf(base).length;
+  const words = wordsOf(endpoint.path);
+  const segments = wordsOf(path).map(decodeURIComponent);
+  const hasId = isPlaceholder(words[at] ?? '');
+  const id = hasId ? segments[at]! : null;
+  const rest = segments.slice(hasId ? at + 1 : at);
+  const isMaker = rest.length === 0 ? !hasId : makers.includes(rest.join('/'));
+  return { kind, capability, id, rest, isMaker, references: endpoint.references };
 }
 
 /** Whether the body is a form with a file, which may exceed the bound of bodies. */
@@ -82,14 +49,13 @@ export function sendsFile(
   return /^multipart\/form-data/i.test(headers['content-type'] ?? '');
 }
 
-function segmentsOf(path: string): string[] {
-  return path
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map(decoded);
-}
+const listPaths = new Map(
+  allEndpoints
+    .flatMap(({ owned }) => (owned === null ? [] : [[owned.kind, owned.base] as const]))
+    .toReversed(),
+);
 
-/** Cannot throw, because the listener has validated the encoding. */
-function decoded(segment: string): string {
-  return segment.includes('%') ? decodeURIComponent(segment) : segment;
+/** Returns the path that lists the objects of a kind. */
+export function listPathOf(kind: ObjectKind): string {
+  return listPaths.get(kind)!;
 }

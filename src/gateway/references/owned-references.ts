@@ -1,7 +1,8 @@
 /** Finds where requests name objects that callers own. */
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { hasDuplicateKeys } from '../../model/json/json-object.ts';
 import { peekMember } from '../../model/json/lazy-object.ts';
-import type { ObjectKind } from '../../objects/object-request.ts';
+import { foldedName } from '../../model/json/member-name.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
 export interface Reference {
@@ -11,14 +12,8 @@ export interface Reference {
   readonly param: string | null;
 }
 
-/** Members that name objects only in requests for certain kinds. */
-const kindsByOwnMember: Partial<Record<ObjectKind, Readonly<Record<string, ObjectKind>>>> = {
-  videos: { video: 'videos' },
-  fine_tuning_jobs: { training_file: 'files', validation_file: 'files' },
-  chat_completions: { audio: 'audio' },
-};
-
-const kindsByMember = new Map<string, ObjectKind>([
+/** Kinds of objects by the member that names one, in lower case; the catalogue lists which an endpoint has. */
+const kindsByMember: ReadonlyMap<string, ObjectKind> = new Map<string, ObjectKind>([
   ['previous_response_id', 'responses'],
   ['comparison_response_id', 'responses'],
   ['previous_message_id', 'messages'],
@@ -30,51 +25,91 @@ const kindsByMember = new Map<string, ObjectKind>([
   ['file_id', 'files'],
   ['file_ids', 'files'],
   ['input_file_id', 'files'],
+  ['training_file', 'files'],
+  ['validation_file', 'files'],
   ['assistant_id', 'assistants'],
-  ['thread_id', 'threads'],
   ['skill_id', 'skills'],
   ['skill_ids', 'skills'],
+  ['video', 'videos'],
+  ['characters', 'video_characters'],
+  ['audio', 'audio'],
+]);
+
+/** Members whose content the caller chooses freely, so nothing in them names an object. */
+const freeMembers: ReadonlySet<string> = new Set([
+  'metadata',
+  'client_metadata',
+  'arguments',
+  'parameters',
+  'input_schema',
+  'output_schema',
+  'schema',
+  'json_schema',
+  'attributes',
+  'headers',
 ]);
 
 /** Bound of nesting; no valid request is nested deeper. */
 const depthMax = 32;
 
-/**
- * Returns every object that a body names at any depth, except under `metadata`. `requested` is the kind of the
- * requested object; null for none.
- */
+/** The endpoint of a request: the kind that its path concerns, and the members that name objects there. */
+export interface ReferenceForm {
+  /** Null for none. */
+  readonly kind: ObjectKind | null;
+  readonly references: readonly string[];
+}
+
+/** Whether a member of this name may name an object at some endpoint. */
+export function isReferenceMember(name: string): boolean {
+  return kindsByMember.has(foldedName(name));
+}
+
+/** Returns every object that a body names at any depth, in the members in which the endpoint may name one. */
 export function referencesOf(
   params: Readonly<Record<string, unknown>>,
-  requested: ObjectKind | null,
+  { kind: requested, references: names }: ReferenceForm,
 ): Reference[] {
   const references: Reference[] = [];
-  const ownMembers = (requested === null ? null : kindsByOwnMember[requested]) ?? {};
-  const look = (value: unknown, depth: number, isItem: boolean): void => {
+  const hasItemIds = itemKinds.has(requested);
+  const look = (value: unknown, depth: number, isItem: boolean, isNamedFreely: boolean): void => {
     if (typeof value !== 'object' || value === null || depth > depthMax) return;
     if (Array.isArray(value)) {
-      for (const item of value) look(item, depth + 1, isItem);
+      for (const item of value) look(item, depth + 1, isItem, false);
       return;
     }
-    for (const id of itemsNamedBy(value, isItem))
-      references.push({ kind: 'items', id, param: 'input' });
+    if (hasItemIds) {
+      for (const id of itemsNamedBy(value, isItem))
+        references.push({ kind: 'items', id, param: 'input' });
+    }
     if (requested === 'evals') {
       for (const id of filesNamedBy(value)) references.push({ kind: 'files', id, param: 'id' });
     }
     for (const [param, member] of Object.entries(value)) {
-      const name = folded(param);
-      const own = Object.hasOwn(ownMembers, name) ? ownMembers[name] : undefined;
-      const kind = own ?? kindsByMember.get(name);
+      const name = foldedName(param);
+      const kind = names.includes(name) && !isNamedFreely ? kindsByMember.get(name) : undefined;
       if (kind !== undefined) {
         for (const id of idsOf(member)) {
           if (!isPublic(kind, id, member)) references.push({ kind, id, param: name });
         }
       }
+      if (freeMembers.has(param) || isToolInput(value, param)) continue;
       const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
-      if (name !== 'metadata') look(member, depth + 1, hasItems);
+      look(member, depth + 1, hasItems, param === 'variables');
     }
   };
-  look(params, 0, false);
+  look(params, 0, false, false);
   return references;
+}
+
+/** Kinds whose requests may refer to items of responses. */
+const itemKinds: ReadonlySet<ObjectKind | null> = new Set<ObjectKind | null>([
+  'responses',
+  'conversations',
+]);
+
+/** Whether the member contains what a model passed to a tool of the caller. */
+function isToolInput(value: object, name: string): boolean {
+  return name === 'input' && (value as { readonly type?: unknown }).type === 'tool_use';
 }
 
 /** Whether an id names no owned object: public skills of a provider (`pptx`), and audio data. */
@@ -86,7 +121,7 @@ function isPublic(kind: ObjectKind, id: string, member: unknown): boolean {
 /** Files as the data source of an evaluation: `{ type: 'file_id', id }`. */
 function filesNamedBy(value: object): string[] {
   const { id: ids = [], type: types = [] } = membersByName(value);
-  const isFile = types.some((type) => typeof type === 'string' && folded(type) === 'file_id');
+  const isFile = types.some((type) => typeof type === 'string' && foldedName(type) === 'file_id');
   return isFile ? ids.filter((id): id is string => typeof id === 'string') : [];
 }
 
@@ -97,7 +132,8 @@ const accountDataTypes = new Set(['stored_completions', 'responses', 'logs']);
 export function accountDataTypeIn(value: unknown, depth = 0): string | null {
   if (typeof value !== 'object' || value === null || depth > depthMax) return null;
   for (const [name, member] of Object.entries(value)) {
-    const type = folded(name) === 'type' && typeof member === 'string' ? folded(member) : null;
+    const type =
+      foldedName(name) === 'type' && typeof member === 'string' ? foldedName(member) : null;
     if (type !== null && accountDataTypes.has(type)) return type;
     const within = accountDataTypeIn(member, depth + 1);
     if (within !== null) return within;
@@ -105,14 +141,9 @@ export function accountDataTypeIn(value: unknown, depth = 0): string | null {
   return null;
 }
 
-/** Folds case, as lenient providers do. */
-function folded(name: string): string {
-  return /^[a-z\d_]*$/.test(name) ? name : name.toUpperCase().toLowerCase();
-}
-
 /** Items that are referenced by id, completely or for their encrypted reasoning. */
 function itemsNamedBy(value: object, isItem: boolean): string[] {
-  const isNamed = Object.keys(value).some((name) => name.length === 2 && folded(name) === 'id');
+  const isNamed = Object.keys(value).some((name) => name.length === 2 && foldedName(name) === 'id');
   if (!isNamed) return [];
   const { id: ids = [], type: types = [], ...rest } = membersByName(value);
   const isBare = isItem && types.every((type) => type === null) && Object.keys(rest).length === 0;
@@ -126,8 +157,8 @@ function itemsNamedBy(value: object, isItem: boolean): string[] {
 function membersByName(value: object): Record<string, unknown[]> {
   const members: Record<string, unknown[]> = Object.create(null);
   for (const [name, member] of Object.entries(value)) {
-    members[folded(name)] ??= [];
-    members[folded(name)]!.push(member);
+    members[foldedName(name)] ??= [];
+    members[foldedName(name)]!.push(member);
   }
   return members;
 }
@@ -161,5 +192,6 @@ const beyondAscii = /[^\0-\x7f]/;
 function idsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(idsOf);
-  return idsOf((value as { readonly id?: unknown } | null)?.id ?? []);
+  if (typeof value !== 'object' || value === null) return [];
+  return (membersByName(value).id ?? []).flatMap(idsOf);
 }

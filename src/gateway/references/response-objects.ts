@@ -1,5 +1,5 @@
 /** Extracts from responses the objects that belong to the caller from then on. */
-import type { ObjectKind } from '../../objects/object-request.ts';
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { carriesMark } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
 
@@ -39,6 +39,7 @@ export function mayReturnObjects(owned: OwnedPath, method: string | undefined): 
   const { kind, id, rest, isMaker } = owned;
   if (Object.hasOwn(extractByKind, kind)) return true;
   if (mayReturnItems(owned)) return method !== 'DELETE' && rest[0] !== 'input_tokens';
+  if (mayBeginConversation(owned, method)) return true;
   if (id !== null && rest.length === 0 && carriesMark(kind)) return method !== 'DELETE';
   return method === 'POST' && (isMaker || (id === null && kind === 'threads'));
 }
@@ -53,6 +54,8 @@ export function extractObjects(
   const pairs: Pairs = [];
   if (method === 'POST' && isMaker) pairs.push([kind, members.id]);
   if (kind === 'threads' && id === null) pairs.push(['threads', members.thread_id]);
+  // Mistral answers with the id of the conversation that it has begun or branched off.
+  if (kind === 'conversations') pairs.push(['conversations', members.conversation_id]);
   pairs.push(...(extractByKind[kind]?.(members) ?? []));
   if (mayReturnItems(owned))
     pairs.push(...extractFromItems([members.output, members.data].flatMap(listOf)));
@@ -76,6 +79,11 @@ const extractByKind: Partial<Record<ObjectKind, (members: JsonMembers) => Pairs>
       ],
     ),
 };
+
+/** Whether the request calls a model of Mistral, which answers with the id of the conversation. */
+function mayBeginConversation({ kind, rest }: OwnedPath, method: string | undefined): boolean {
+  return kind === 'conversations' && method === 'POST' && rest[0] !== 'items';
+}
 
 function mayReturnItems({ kind, rest }: OwnedPath): boolean {
   return kind === 'responses' || (kind === 'conversations' && rest[0] === 'items');

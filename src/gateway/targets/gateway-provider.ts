@@ -44,6 +44,8 @@ export interface GatewayProvider extends ProviderAccount {
   /** Model settings by slug. */
   readonly models: ReadonlyMap<string, GatewayModel>;
   readonly adjustments: PricingAdjustments | null;
+  /** Paths that may be called although they are not in the catalogue of endpoints. */
+  readonly rawPaths: readonly string[];
   /** Determines whether the provider or the gateway stores objects of callers. */
   readonly capabilities: Capabilities | null;
   /** Budgets and rate limits of the provider, and of its workspace in the integration. */
@@ -101,6 +103,8 @@ export function readProvider(
       models.map((model) => [model.slug, readModel(unsealer, id, model, adjustments)]),
     ),
     adjustments,
+    // Other workspaces may use an integration of the organisation.
+    rawPaths: integration.workspace_id === null ? [] : (stored.raw_paths ?? []),
     capabilities: readDocument<Capabilities>(integration.capabilities),
   };
 }
@@ -144,27 +148,4 @@ export function requireUsable({ slug, isGranted, endsAtMs }: GatewayProvider, no
   if (isGranted) return;
   const message = `The workspace of the provider @${slug} may not use its integration`;
   throw new GatewayError('provider_not_allowed', message, 'provider');
-}
-
-/**
- * Returns the settings of the requested model; undefined for none. When some models are forbidden, a request
- * without a model could use any of them, so only reads are permitted.
- *
- * @throws GatewayError for a forbidden model
- */
-export function requireModel(
-  provider: GatewayProvider,
-  model: string | null,
-  isRead: boolean,
-): GatewayModel | undefined {
-  const { slug, models, allowsAllModels, allowsAnyModel } = provider;
-  const setting = model === null ? undefined : models.get(model);
-  const isAllowed =
-    model === null ? isRead || allowsAnyModel : (setting?.isEnabled ?? allowsAllModels);
-  if (isAllowed) return setting;
-  const message =
-    model === null
-      ? `The provider @${slug} allows only some models, and the request names none`
-      : `The provider @${slug} does not let this model be used`;
-  throw new GatewayError('model_not_allowed', message, 'model');
 }

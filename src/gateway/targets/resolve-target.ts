@@ -2,6 +2,7 @@
 import type { Dispatcher } from 'undici';
 import type { ConfigLeaf, TargetSettings } from '../../model/configs/config-tree.ts';
 import { paramChanges } from '../../model/configs/params.ts';
+import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { PriceTerms } from '../../model/pricing/effective-price.ts';
 import { type AzureDeployment, azureDeploymentOf } from '../../model/services/azure-deployments.ts';
 import { type Capabilities, resolveStorage } from '../../model/services/capabilities.ts';
@@ -22,12 +23,8 @@ import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
 import { addressIn, requireAllowedAddress } from './allowed-address.ts';
-import {
-  type GatewayModel,
-  type GatewayProvider,
-  requireModel,
-  requireUsable,
-} from './gateway-provider.ts';
+import { type GatewayModel, type GatewayProvider, requireUsable } from './gateway-provider.ts';
+import { requireModel } from './model-permission.ts';
 import { type NamedProvider, namedProvider } from './named-provider.ts';
 import { type Providers, unknownProvider } from './providers.ts';
 import type { GatewayConfig } from './resolve-config.ts';
@@ -45,6 +42,8 @@ export interface ResolvedTarget {
   readonly call: CallRequest;
   /** Name of the endpoint at the provider. */
   readonly endpoint: string;
+  /** How the usage of the call is bounded. */
+  readonly metering: MeteringName;
   /** Members of the body as sent; empty when it is not JSON. */
   readonly params: Params;
   /** Translates the response to the format of the caller; null when the formats are the same. */
@@ -52,7 +51,10 @@ export interface ResolvedTarget {
   readonly path: string;
 }
 
-type CalledTarget = Pick<ResolvedTarget, 'call' | 'endpoint' | 'params' | 'translator'>;
+type CalledTarget = Pick<
+  ResolvedTarget,
+  'call' | 'endpoint' | 'metering' | 'params' | 'translator'
+>;
 
 interface TargetPricing extends PriceTerms {
   /** For example `openai`. */
@@ -164,7 +166,7 @@ export class Targets {
     }
     const sent = requestBodyOf(settings, exchange, named.model);
     const { model } = sent;
-    const setting = requireModel(provider, model, isRead(exchange));
+    const setting = requireModel(provider, exchange, sent);
     const deployment = azureDeploymentOf(provider.deployments, model);
     const account = deployedAccount(provider.account, deployment);
     const answering = deployment?.azure_model_slug ?? pricedModel(service, account, model);
@@ -196,7 +198,7 @@ export class Targets {
     const translated = translateRequest(exchange, { service, dialect: name, hasResponses }, sent);
     const path = dialect.pathOf(translated.path, account, sent.model);
     const headers = headersFor(dialect, destination, settings, exchange);
-    const { endpoint, params, translator } = translated;
+    const { endpoint, metering, params, translator } = translated;
     const mark = exchange.trackedCreation?.mark ?? null;
     const isMarked = mark !== null && exchange.isJson && translated.body !== null;
     const body = isMarked ? markedBody(translated.body, mark) : translated.body;
@@ -209,7 +211,7 @@ export class Targets {
       streamed: exchange.streamedBody,
       silenceTimeoutMs,
     };
-    return { call, endpoint, params, translator };
+    return { call, endpoint, metering, params, translator };
   }
 
   #baseOf(destination: Destination, usual: ProviderAddress): Base {
@@ -303,14 +305,10 @@ function targetOf(
     path: about.path,
     call: called.call,
     endpoint: called.endpoint,
+    metering: called.metering,
     params: called.params,
     translator: called.translator,
   };
-}
-
-/** Whether the request is read-only and calls no model. */
-function isRead({ request }: TargetRequest): boolean {
-  return request.method === 'GET' || request.method === 'HEAD';
 }
 
 /** Returns the received bytes unless the config changes parameters. */
@@ -350,6 +348,8 @@ function headersFor(
       if (typeof value === 'string' && !value.includes(key)) headers[name] = value;
     }
   }
+  // The body was read as JSON, so no other type may be claimed for it.
+  if (exchange.isJson) headers['content-type'] = 'application/json';
   const bytes = exchange.streamedBody?.bytes ?? null;
   if (bytes !== null) headers['content-length'] = String(bytes);
   Object.assign(headers, dialect.accountHeaders(account));

@@ -1,6 +1,7 @@
 /** Translates a request to the provider's format, and its response to the caller's format. */
 
-import { endpointOf } from '../../model/services/endpoint.ts';
+import { endpointOf, meteringAt } from '../../model/endpoints/catalogue.ts';
+import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Call, ProviderHeaders } from '../../upstream/call.ts';
@@ -34,6 +35,7 @@ interface ProviderRequest {
   /** Path below the base address, with the query. */
   readonly path: string;
   readonly endpoint: string;
+  readonly metering: MeteringName;
   readonly body: Buffer | null;
   readonly params: Params;
   readonly translator: Translator | null;
@@ -63,7 +65,8 @@ export function translateRequest(
     );
   }
   if (translation === null) {
-    return { path: path + query, endpoint, body, params, translator: null };
+    const metering = meteringAt(request.method, path, params);
+    return { path: path + query, endpoint, metering, body, params, translator: null };
   }
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
@@ -73,6 +76,7 @@ export function translateRequest(
   return {
     path: translation.path,
     endpoint: endpointOf(translation.path),
+    metering: meteringAt('POST', translation.path, translated.params),
     ...translated,
     translator: new Translator(translation, {
       now: exchange.now,

@@ -4,9 +4,11 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
+import { meteredMembers } from '../../model/endpoints/metering.ts';
 import { countMembers, parseWithExactKeys } from '../../model/json/json-object.ts';
 import { type JsonBounds, JsonScan, opensMoreThan } from '../../model/json/json-scan.ts';
 import { memberNames, parseLazily } from '../../model/json/lazy-object.ts';
+import { foldedName } from '../../model/json/member-name.ts';
 import type { BodyHold } from './body-memory.ts';
 import { GatewayError } from './gateway-error.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
@@ -224,18 +226,22 @@ function duplicateMember(): GatewayError {
 }
 
 /** Members that the gateway evaluates. */
-const evaluated = new Set([
+const evaluated: ReadonlySet<string> = new Set([
+  ...meteredMembers,
   'model',
+  'models',
+  'agent_id',
+  'inputs',
   'stream',
   'stream_options',
-  'max_tokens',
-  'max_completion_tokens',
-  'max_output_tokens',
-  'n',
-  'best_of',
   'prompt',
   'user',
 ]);
+
+/** Whether a provider that ignores case could read a member of this name as one that the gateway evaluates. */
+export function isEvaluatedMember(name: string): boolean {
+  return evaluated.has(foldedName(name));
+}
 
 /** Common names, which need no further check. */
 const commonNames = new Set([
@@ -258,8 +264,8 @@ const commonNames = new Set([
 /** Rejects names such as `MODEL`, which a case-insensitive provider would read as `model`. */
 function refuseCaseVariant(name: string): void {
   if (/^[a-z\d_]*$/.test(name)) return;
-  const folded = name.toUpperCase().toLowerCase();
-  if (!evaluated.has(folded)) return;
+  if (!isEvaluatedMember(name)) return;
+  const folded = foldedName(name);
   throw new GatewayError('invalid_json', `${folded} must be in lower case`, folded);
 }
 

@@ -1,8 +1,8 @@
 /** Defines log entries that callers report for requests made elsewhere, and converts them to rows. */
 import { z } from 'zod';
+import { endpointOf } from '../endpoints/catalogue.ts';
 import { addReportedUsage, completeUsage, newReportedUsage } from '../pricing/reported-usage.ts';
 import { findAiProvider } from '../services/ai-providers.ts';
-import { endpointOf } from '../services/endpoint.ts';
 import { WorkspaceReference } from '../wire/resource-fields.ts';
 import { TraceId } from './feedback.ts';
 

@@ -40,8 +40,22 @@ const connectionFields = {
   custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
 };
 
+const rawPathsMax = 100;
+
+const integrationFields = {
+  ...connectionFields,
+  raw_paths: described(
+    z
+      .array(z.string().min(2).max(2048).regex(/^\//, 'must begin with a slash'))
+      .max(rawPathsMax)
+      .optional(),
+    'Paths below /v1 that callers without limits, guardrails and model rules may use although the gateway does not know them; only for an integration of one workspace.',
+    { examples: [['/workflows/run']] },
+  ),
+};
+
 /** How the gateway connects to the service. integration-configurations.ts defines the fields of each service. */
-export const IntegrationConfigurations = acceptWithoutEffect(z.looseObject(connectionFields), [
+export const IntegrationConfigurations = acceptWithoutEffect(z.looseObject(integrationFields), [
   ...commonAccountFields,
   ...Object.values(dialectAccountFields).flat(),
   ...Object.values(foreignAccountFields).flat(),

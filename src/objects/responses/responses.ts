@@ -1,4 +1,6 @@
 /** Handles the responses that the gateway stores: read, continue, cancel and delete. */
+
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as responses from '../../store/objects/responses.ts';
 import { listOwnIds } from '../../store/rows/owned-rows.ts';
@@ -6,7 +8,6 @@ import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.
 import {
   ObjectError,
   type ObjectFamily,
-  type ObjectKind,
   type ObjectRequest,
   type ObjectResponse,
 } from '../object-request.ts';

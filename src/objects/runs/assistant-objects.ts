@@ -1,11 +1,12 @@
 /** Routes requests about assistants and threads to their handlers. */
+
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as threads from '../../store/objects/threads.ts';
 import { listOwnIds } from '../../store/rows/owned-rows.ts';
 import {
   ObjectError,
   type ObjectFamily,
-  type ObjectKind,
   type ObjectRequest,
   type ObjectResponse,
 } from '../object-request.ts';

@@ -1,5 +1,6 @@
 /** Handles the files that the gateway stores: upload, read, list and delete. */
 import { BlobUnavailable } from '../../blobs/blob-store.ts';
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { FileFields, filePurposes } from '../../model/objects/stored-file.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as files from '../../store/objects/files.ts';
@@ -11,7 +12,6 @@ import {
   ByteStream,
   ObjectError,
   type ObjectFamily,
-  type ObjectKind,
   type ObjectRequest,
   type ObjectResponse,
 } from '../object-request.ts';

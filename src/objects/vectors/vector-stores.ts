@@ -1,4 +1,6 @@
 /** Handles the vector stores that the gateway stores: create, read, update, delete and search. */
+
+import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { VectorStoreCreate, VectorStoreUpdate } from '../../model/objects/vector-store.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as storeFiles from '../../store/objects/vector-store-files.ts';
@@ -10,7 +12,6 @@ import { readParams } from '../object-params.ts';
 import {
   ObjectError,
   type ObjectFamily,
-  type ObjectKind,
   type ObjectRequest,
   type ObjectResponse,
 } from '../object-request.ts';

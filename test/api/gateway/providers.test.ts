@@ -296,7 +296,7 @@ describe('a rejected provider', () => {
       const unnamed = { path: '/batches', params: { model: undefined } };
       expect(await outcome(slug, unnamed)).toBe(403);
       const inText = { ...named(slug).headers, 'content-type': 'text/plain' };
-      expect((await ask({ headers: inText, params: { model: 'on' } })).status).toBe(403);
+      expect((await ask({ headers: inText, params: { model: 'on' } })).status).toBe(400);
       expect(await outcome(slug, { path: '/models', method: 'GET' })).toBe(200);
     }
     const set = withConfig({ provider: `@${closed.slug}`, override_params: { model: 'any' } });

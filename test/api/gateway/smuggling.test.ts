@@ -215,6 +215,7 @@ describe('an ambiguous request', () => {
       expect(head.split('\r\n').slice(1).map(nameOf).toSorted()).toEqual([
         'connection',
         'content-length',
+        'content-type',
         'host',
       ]);
       expect(head).not.toContain(key);

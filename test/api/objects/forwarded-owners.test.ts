@@ -5,7 +5,8 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { isAccountPath, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { endpointAt } from '../../../src/model/endpoints/catalogue.ts';
 import { type ClientRequest, clientRequests } from '../../support/interface/client-requests.ts';
 import {
   type AnthropicTenant,
@@ -67,14 +68,14 @@ describe('every request of a client', () => {
         const body = method === 'POST' ? {} : undefined;
         const owned = ownedPathOf(method, path);
         if (owned === null) {
-          if (!isAccountPath(method, path)) continue;
+          if (endpointAt(method, path) !== null) continue;
           expect([path, await shared.ask(ours, method, path, body)]).toMatchObject([
             path,
             notFound,
           ]);
           refused += 1;
         } else if (owned.id !== null) {
-          const id = ids.get(owned.kind) ?? (await idOf(owned.kind, owned.path));
+          const id = ids.get(owned.kind) ?? (await idOf(owned.kind, path));
           ids.set(owned.kind, id);
           const before = upstream.reached.length;
           const [foreign, unknown] = await Promise.all(
@@ -96,7 +97,7 @@ describe('every request of a client', () => {
 /** Returns the id of another tenant's object; models and characters result from jobs and videos. */
 async function idOf(kind: string, path: string): Promise<string> {
   if (kind === 'models') return (await fineTuned(theirs)).model;
-  const collection = path.slice(0, path.indexOf('/%7B'));
+  const collection = path.slice(0, path.indexOf('/{'));
   const body = { model: 'm', store: true, messages: [], input: 'x' };
   return (await shared.ask(theirs, 'POST', collection, body)).body.id;
 }

@@ -4,10 +4,11 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ObjectKind } from '../../../src/model/endpoints/object-kind.ts';
 import type { RunStatus } from '../../../src/model/objects/run-states.ts';
 import { newId } from '../../../src/model/wire/ids.ts';
 import type { ModelResponse } from '../../../src/objects/model-calls.ts';
-import type { ObjectKind, ObjectRequest } from '../../../src/objects/object-request.ts';
+import type { ObjectRequest } from '../../../src/objects/object-request.ts';
 import { AssistantObjects } from '../../../src/objects/runs/assistant-objects.ts';
 import { RunDriverPool } from '../../../src/objects/runs/run-driver-pool.ts';
 import type { StoreSearch, TextMatch } from '../../../src/objects/store-search.ts';

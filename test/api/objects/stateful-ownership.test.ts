@@ -102,8 +102,6 @@ describe('an object that a workspace stores at a provider', () => {
         ['POST', `/vector_stores/${id}/files`, { file_id: 'f' }],
         ['GET', `/VECTOR_STORES/${id}/`],
         ['GET', `/v%65ctor_stores/${id}`],
-        ['GET', `/v1/vector_stores/${id}`],
-        ['GET', `/openai/v1/vector_stores/${id}`],
         ['POST', '/responses', { model: 'm', input: 'x', tools: [{ vector_store_ids: [id] }] }],
         ['GET', `/vector_stores?after=${id}`],
       );
@@ -130,6 +128,11 @@ describe('an object that a workspace stores at a provider', () => {
         404,
         'not_found',
       ]);
+    }
+    const elsewhere = ['/v1', '/openai/v1'].map((prefix) => `${prefix}/vector_stores/${store.id}`);
+    for (const path of elsewhere) {
+      const answer = await ask(theirs, 'GET', path);
+      expect([path, answer.body.error.code]).toEqual([path, 'endpoint_unknown']);
     }
     const escaped = JSON.stringify(chatOf({ file: { file_id: file.id } })).replace('_', '\\u005f');
     const chats = `${inference.server.inferenceUrl}/v1/chat/completions`;

@@ -5,7 +5,9 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { isAccountPath, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { canonicalTarget } from '../../../src/model/endpoints/canonical-target.ts';
+import { endpointAt } from '../../../src/model/endpoints/catalogue.ts';
 import { clientRequests } from '../../support/interface/client-requests.ts';
 
 /** Requests that neither create a stored object nor name one in their path. */
@@ -30,6 +32,10 @@ const storedByNobody = new Map([
   ['GET /models/{model}', 'tells of a model'],
   ['GET /models/{modelID}', 'tells of a model'],
 ]);
+
+/** Paths about the account as a whole, which are not in the catalogue (docs/reference/stored-objects.md). */
+const ofWholeAccount =
+  /^\/(?:organizations?|projects|webhook_\w+|safety|realtime|live|chatkit|audio\/voice\w*|agents|environments|sessions|deployments|deployment_runs|vaults|memory_stores|dreams|tunnels|user_profiles)(?:\/|$)/;
 
 /** Methods that send nothing, or only what other methods send. */
 const helpers = [
@@ -77,15 +83,27 @@ const byClient = await Promise.all(
 );
 
 describe.each(byClient)('all requests of the %s client', (_, requests) => {
-  it('maps each request to an owned object, to the account or to a documented exception', () => {
+  it('lists each request in the catalogue, except those about the whole account', () => {
     expect(requests.length).toBeGreaterThan(150);
-    const unknown = requests.filter(({ name, method, path }) => {
+    const surprising = requests.filter(({ name, method, path }) => {
       if (path === null) return !isHelper(name);
-      const behind = path.replace(/^\/v1/, '');
-      if (storedByNobody.has(`${method} ${behind}`)) return ownedPathOf(method, behind) !== null;
-      return ownedPathOf(method, behind) === null && !isAccountPath(method, behind);
+      const below = path.replace(/^\/v1/, '');
+      const isListed = endpointAt(method, below) !== null;
+      return isListed === ofWholeAccount.test(below);
     });
-    expect(unknown).toEqual([]);
+    expect(surprising).toEqual([]);
+  });
+
+  it('maps each listed request to an owned object or to a documented exception', () => {
+    const unowned = requests.filter(({ method, path }) => {
+      const below = path?.replace(/^\/v1/, '') ?? '';
+      const isListed = endpointAt(method, below) !== null;
+      return (
+        isListed &&
+        (ownedPathOf(method, below) === null) !== storedByNobody.has(`${method} ${below}`)
+      );
+    });
+    expect(unowned).toEqual([]);
   });
 
   it('finds the id of the owned object in each path, and never mistakes a path word for it', () => {
@@ -97,12 +115,14 @@ describe.each(byClient)('all requests of the %s client', (_, requests) => {
   });
 });
 
-describe('a path of a model with an encoded slash in its id', () => {
-  it('matches no owned path, encoded or not', () => {
+describe('a path of a model with a slash in its id', () => {
+  it('leads to no owned object, encoded or not, and keeps its spelling', () => {
     for (const id of ['org/name', 'files/file-1', 'responses/resp_1', 'organization/users']) {
       for (const written of [id, encodeURIComponent(id)]) {
         const path = `/models/${written}`;
-        expect([ownedPathOf('GET', path), isAccountPath('GET', path)]).toEqual([null, false]);
+        expect(canonicalTarget('GET', path, '')).toEqual({ path, query: '' });
+        expect(endpointAt('GET', path)?.path).toBe('/models/{model+}');
+        expect(ownedPathOf('GET', path)).toBeNull();
       }
     }
   });

@@ -1,10 +1,11 @@
 /** Checks that no request can use more than its computed bound, whatever parameters it has. */
 import { describe, expect, it } from 'vitest';
 import { boundOf, outputClamps, unboundedParam } from '../../../src/gateway/metering/bound.ts';
-import { endpointOf } from '../../../src/model/services/endpoint.ts';
+import { endpointOf } from '../../../src/model/endpoints/catalogue.ts';
+import type { MeteringName } from '../../../src/model/endpoints/metering.ts';
 
 const chat = 'chat_completions';
-const outputOf = (params: object, endpoint = chat): number =>
+const outputOf = (params: object, endpoint: MeteringName = chat): number =>
   boundOf(endpoint, params as Record<string, unknown>, 100, null, null).outputTokens;
 
 describe('the most that a request can use', () => {
@@ -31,6 +32,36 @@ describe('the most that a request can use', () => {
   ])('bounds a completion with %j at %d tokens', (params, tokens) => {
     expect(outputOf(params, 'completions')).toBe(tokens);
   });
+});
+
+describe('the most that a request of another endpoint can use', () => {
+  it.each([
+    ['conversations', { completion_args: { max_tokens: 50 } }, 50],
+    ['conversations', {}, 16_384],
+    ['async_chats', { request: { max_tokens: 50, n: 2 } }, 100],
+    ['anthropic_completions', { max_tokens_to_sample: 50 }, 50],
+    ['images', { n: 3 }, 3 * 8_192],
+    ['speech', { input: 'hällo' }, 1_024 + 6 * 8],
+    ['transcriptions', {}, 8_192],
+    ['input', { max_tokens: 50 }, 0],
+  ] as const)('bounds %s with %j at %d tokens', (metering, params, tokens) => {
+    expect(outputOf(params, metering)).toBe(tokens);
+  });
+
+  it('rewrites an object with a limit, so that every reader finds the same number', () => {
+    const params = { completion_args: { max_tokens: 40, temperature: 1 } };
+    const clamps = (granted: number) =>
+      outputClamps('conversations', params, granted, 'mistral-ai');
+    expect(clamps(40)).toEqual([['completion_args', { max_tokens: 40, temperature: 1 }]]);
+    expect(clamps(30)).toEqual([['completion_args', { max_tokens: 30, temperature: 1 }]]);
+  });
+
+  it.each([{ completion_args: 'x' }, { completion_args: { MAX_TOKENS: 1 } }])(
+    'rejects %j, in which a provider could read another number',
+    (params) => {
+      expect(unboundedParam('conversations', params)).toBe('completion_args.max_tokens');
+    },
+  );
 });
 
 describe('a request that was granted 40 tokens', () => {

@@ -1,0 +1,44 @@
+/** Reads the members of a body, as JSON or as a form, and refuses bodies that could not be checked. */
+import type { IncomingMessage } from 'node:http';
+import { endpointAt } from '../../model/endpoints/catalogue.ts';
+import type { JsonBounds } from '../../model/json/json-scan.ts';
+import { readFormParams } from '../transfer/form-fields.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { isJsonType, type Params, parseParams } from '../transfer/read-body.ts';
+
+export interface RequestMembers {
+  readonly isJson: boolean;
+  /** Empty for a body without members. */
+  readonly params: Params;
+}
+
+const noParams: Params = {};
+const noMembers: RequestMembers = { isJson: false, params: noParams };
+
+/**
+ * Synchronous for small JSON bodies. `path` is canonical; a path that is not in the catalogue may have any body.
+ *
+ * @throws GatewayError for a body that the endpoint does not accept
+ */
+export function readMembers(
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  path: string,
+  body: Buffer | null,
+  bounds: JsonBounds,
+): RequestMembers | Promise<RequestMembers> {
+  if (body === null) return noMembers;
+  const type = headers['content-type'];
+  if (isJsonType(type)) {
+    const parsing = parseParams(body, bounds);
+    return parsing instanceof Promise
+      ? parsing.then((params) => ({ isJson: true, params }))
+      : { isJson: true, params: parsing };
+  }
+  const endpoint = endpointAt(method, path);
+  if (endpoint === null || body.length === 0) return noMembers;
+  if (endpoint.body === 'form') {
+    return readFormParams(body, type).then((params) => ({ isJson: false, params }));
+  }
+  const message = `The body of ${method} /v1${endpoint.path} must be JSON with the content type application/json`;
+  throw new GatewayError('invalid_json', message, 'content-type');
+}

@@ -1,0 +1,82 @@
+/** Reads the text fields of a multipart form, and rejects forms that another reader could read differently. */
+import { Busboy } from '@fastify/busboy';
+import { meteredMembers } from '../../model/endpoints/metering.ts';
+import { GatewayError } from './gateway-error.ts';
+import { isEvaluatedMember } from './read-body.ts';
+
+const limits = { fields: 200, files: 600, parts: 800, fieldNameSize: 200, fieldSize: 64 * 1024 };
+
+/** Permits only the `boundary` parameter, because two parameters are ambiguous; boundaries have at most 70 characters (RFC 2046). */
+const formType = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;,"]{1,70})\s*$/i;
+
+/**
+ * Returns the fields in order.
+ *
+ * @throws GatewayError for a body that is not a valid form, or whose content type is another one
+ */
+export async function readFormFields(
+  body: Buffer,
+  contentType: string | undefined,
+): Promise<readonly (readonly [name: string, value: string])[]> {
+  if (contentType === undefined || !formType.test(contentType)) {
+    const message = 'The body must be JSON or multipart/form-data with one boundary';
+    throw new GatewayError('invalid_request', message, 'content-type');
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<[string, string][]>();
+  const fields: [string, string][] = [];
+  const refuse = (): void =>
+    reject(
+      new GatewayError('invalid_request', 'The body is not a valid form or has too many parts'),
+    );
+  const form = new Busboy({ headers: { 'content-type': contentType }, limits });
+  form.on('field', (name, value, isNameCut, isValueCut) => {
+    if (isNameCut || isValueCut) refuse();
+    else fields.push([name, value]);
+  });
+  form.on('file', (name, stream) => {
+    stream.on('error', refuse).resume();
+    if (isNamedLikeField(name)) refuse();
+  });
+  for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit', 'error'] as const) {
+    form.on(event, refuse);
+  }
+  form.on('finish', () => resolve(fields));
+  form.end(body);
+  return promise;
+}
+
+/** Whether a file part has the name of an id or of an evaluated field, which some readers treat as a field. */
+function isNamedLikeField(name: string): boolean {
+  return /ids?\]?$/i.test(name) || isEvaluatedMember(name);
+}
+
+/**
+ * Returns the fields as members, those of the gateway's interest as numbers where they are whole numbers.
+ *
+ * @throws GatewayError for a form that repeats a field the gateway evaluates
+ */
+export async function readFormParams(
+  body: Buffer,
+  contentType: string | undefined,
+): Promise<Readonly<Record<string, unknown>>> {
+  const params: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of await readFormFields(body, contentType)) {
+    if (Object.hasOwn(params, name)) {
+      if (isEvaluatedMember(name)) {
+        throw new GatewayError('invalid_request', `The form repeats the field ${name}`, name);
+      }
+      params[name] = [params[name], value].flat();
+    } else if (isEvaluatedMember(name)) params[name] = evaluatedField(name, value);
+    else params[name] = value;
+  }
+  return params;
+}
+
+/** @throws GatewayError for a name in other letters, which a provider could read as the usual one */
+function evaluatedField(name: string, value: string): unknown {
+  if (name !== name.toLowerCase()) {
+    throw new GatewayError('invalid_request', `${name} must be in lower case`, name.toLowerCase());
+  }
+  if (name === 'stream') return value === 'true';
+  return meteredMembers.has(name) && /^\d{1,15}$/.test(value) ? Number(value) : value;
+}

@@ -1,0 +1,130 @@
+/** Finds the endpoint of a request in the closed list of all endpoints, and what its path names. */
+import type { ListedEndpoint } from './endpoint.ts';
+import type { MeteringName } from './metering.ts';
+import { modelEndpoints } from './model-endpoints.ts';
+import { storedEndpoints } from './stored-endpoints.ts';
+
+export const allEndpoints: readonly ListedEndpoint[] = [...modelEndpoints, ...storedEndpoints];
+
+/** An endpoint with the words of its path; placeholders begin with a brace. */
+interface Template {
+  readonly endpoint: ListedEndpoint;
+  readonly words: readonly string[];
+  /** Whether the last word stands for all remaining segments. */
+  readonly isOpen: boolean;
+}
+
+type Method = string | undefined;
+
+const templates: readonly Template[] = allEndpoints
+  .map((endpoint) => {
+    const words = wordsOf(endpoint.path);
+    return { endpoint, words, isOpen: words.at(-1)!.endsWith('+}') };
+  })
+  // Words take precedence over placeholders.
+  .toSorted((one, other) => placeholders(one) - placeholders(other));
+
+function placeholders({ words }: Template): number {
+  return words.filter(isPlaceholder).length;
+}
+
+export function isPlaceholder(word: string): boolean {
+  return word.startsWith('{');
+}
+
+export function wordsOf(path: string): string[] {
+  return path.split('/').slice(1);
+}
+
+/** Endpoints without placeholders, by path for each method: most requests need one look-up. */
+const fixed: Readonly<Record<string, ReadonlyMap<string, ListedEndpoint>>> = Object.fromEntries(
+  ['GET', 'POST', 'DELETE'].map((method) => [
+    method,
+    new Map(
+      allEndpoints
+        .filter((one) => one.method === method && !one.path.includes('{'))
+        .map((one) => [one.path, one]),
+    ),
+  ]),
+);
+const byFirstWord = Map.groupBy(templates, ({ words }) => words[0]!);
+
+/** Null for a request that is not in the catalogue; `path` in its canonical form. */
+export function endpointAt(method: Method, path: string): ListedEndpoint | null {
+  return (
+    fixed[listedMethod(method)]?.get(path) ?? templateOf(method, wordsOf(path))?.endpoint ?? null
+  );
+}
+
+/** HEAD is served like GET. */
+function listedMethod(method: Method): string {
+  return method === 'HEAD' ? 'GET' : (method ?? '');
+}
+
+/** Finds the template of segments, whose words may have other letter cases. */
+export function templateOf(method: Method, segments: readonly string[]): Template | null {
+  const listed = listedMethod(method);
+  const some = byFirstWord.get((segments[0] ?? '').toLowerCase()) ?? [];
+  return (
+    some.find(({ endpoint, words, isOpen }) => {
+      if (endpoint.method !== listed) return false;
+      if (isOpen ? segments.length < words.length : segments.length !== words.length) return false;
+      return words.every((word, at) => isPlaceholder(word) || word === segments[at]!.toLowerCase());
+    }) ?? null
+  );
+}
+
+/** Returns the model that a canonical path names, decoded; null for none. */
+export function modelInPath({ path: template }: ListedEndpoint, path: string): string | null {
+  if (!template.includes('{model')) return null;
+  const at = wordsOf(template).findIndex((word) => word.startsWith('{model'));
+  const segments = wordsOf(path);
+  const named = template.endsWith('+}') ? segments.slice(at) : segments.slice(at, at + 1);
+  return decodeURIComponent(named.join('/'));
+}
+
+/** Returns how a request is metered; a request that is not in the catalogue is `unbounded` if it may call a model. */
+export function meteringAt(
+  method: Method,
+  path: string,
+  params: Readonly<Record<string, unknown>>,
+): MeteringName {
+  const endpoint = endpointAt(method, path);
+  if (endpoint === null) return method === 'POST' ? 'unbounded' : 'nothing';
+  const { metering, modelMember } = endpoint;
+  if (modelMember === null) return metering;
+  return (params[modelMember] ?? null) === null ? 'nothing' : metering;
+}
+
+const names = new Map(
+  allEndpoints.filter(({ name }) => name !== 'other').map(({ path, name }) => [path, name]),
+);
+const paths = new Map([...names].map(([path, name]) => [name, path]));
+
+/** Names of endpoints in logs, metrics and policies. */
+export const endpointNames: readonly string[] = [...new Set(names.values()), 'other'];
+
+/** `/v1/chat/completions`; `/v1/*` for an endpoint without a name, whose path may contain ids of a caller. */
+export function endpointRoute(name: string): string {
+  const path = paths.get(name);
+  return path === undefined ? '/v1/*' : `/v1${path}`;
+}
+
+/** Maps a path below `/v1` to one of a few names, which bounds the number of metric labels. */
+export function endpointOf(path: string): string {
+  return names.get(path) ?? names.get(lenientPath(path)) ?? 'other';
+}
+
+/** Paths that others report may be spelled in any way. */
+function lenientPath(path: string): string {
+  const decoded = path.includes('%') ? decodedPath(path) : path;
+  return decoded.replace(/\/+$/, '').toLowerCase();
+}
+
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,168 @@
+/** Lists the endpoints at which providers call models, and those that read public facts, by format. */
+import { type EndpointFacts, endpoint, type ListedEndpoint } from './endpoint.ts';
+
+const fileReferences = ['file_id', 'file_ids'];
+
+const chat: EndpointFacts = {
+  metering: 'chat_completions',
+  requestTexts: 'chat_completions',
+  responseTexts: 'chat_completions',
+  references: [...fileReferences, 'audio'],
+};
+const completions: EndpointFacts = {
+  metering: 'completions',
+  requestTexts: 'completions',
+  responseTexts: 'completions',
+};
+const embeddings: EndpointFacts = { metering: 'input', requestTexts: 'embeddings' };
+/** Rankings and classifications: all texts come from the caller, and none is written. */
+const texts: EndpointFacts = {
+  metering: 'input',
+  requestTexts: 'unknown',
+  responseTexts: 'unknown',
+};
+const pictures: EndpointFacts = {
+  metering: 'images',
+  requestTexts: 'unknown',
+  responseTexts: 'unknown',
+  references: fileReferences,
+};
+const speech: EndpointFacts = { metering: 'speech', requestTexts: 'unknown' };
+const transcription: EndpointFacts = {
+  metering: 'transcriptions',
+  body: 'form',
+  requestTexts: 'unknown',
+  responseTexts: 'unknown',
+  references: fileReferences,
+};
+
+/** OpenAI's format, which most providers accept. */
+const openAi: readonly ListedEndpoint[] = [
+  endpoint('POST /chat/completions', { ...chat, name: 'chat_completions' }),
+  endpoint('POST /completions', { ...completions, name: 'completions' }),
+  endpoint('POST /embeddings', { ...embeddings, name: 'embeddings' }),
+  endpoint('POST /moderations', { ...texts, name: 'moderations' }),
+  endpoint('POST /images/generations', { ...pictures, name: 'image_generations' }),
+  endpoint('POST /images/edits', { ...pictures, body: 'form' }),
+  endpoint('POST /images/variations', { ...pictures, body: 'form' }),
+  endpoint('POST /audio/speech', { ...speech, name: 'audio_speech' }),
+  endpoint('POST /audio/transcriptions', { ...transcription, name: 'audio_transcriptions' }),
+  endpoint('POST /audio/translations', transcription),
+  endpoint('POST /decisions', {
+    metering: 'unbounded',
+    requestTexts: 'unknown',
+    responseTexts: 'unknown',
+  }),
+  endpoint('POST /content_provenance_checks', { body: 'form', references: fileReferences }),
+  endpoint('POST /fine_tuning/alpha/graders/run', {
+    metering: 'unbounded',
+    requestTexts: 'unknown',
+    responseTexts: 'unknown',
+    references: fileReferences,
+  }),
+  endpoint('POST /fine_tuning/alpha/graders/validate', { requestTexts: 'unknown' }),
+  endpoint('GET /models', { name: 'models' }),
+  endpoint('GET /models/{model+}'),
+  endpoint('POST /engines/{model}/completions', completions),
+  endpoint('POST /engines/{model}/embeddings', embeddings),
+];
+
+/** Azure, where the deployment in the path selects the model. */
+const azure: readonly ListedEndpoint[] = [
+  '/deployments/{model}',
+  '/openai/deployments/{model}',
+].flatMap((base) => [
+  endpoint(`POST ${base}/chat/completions`, chat),
+  endpoint(`POST ${base}/completions`, completions),
+  endpoint(`POST ${base}/embeddings`, embeddings),
+  endpoint(`POST ${base}/images/generations`, pictures),
+  endpoint(`POST ${base}/images/edits`, { ...pictures, body: 'form' }),
+  endpoint(`POST ${base}/audio/speech`, speech),
+  endpoint(`POST ${base}/audio/transcriptions`, transcription),
+  endpoint(`POST ${base}/audio/translations`, transcription),
+]);
+
+const messageReferences = [
+  ...fileReferences,
+  'container',
+  'container_id',
+  'skill_id',
+  'skill_ids',
+  'previous_message_id',
+];
+
+const anthropic: readonly ListedEndpoint[] = [
+  endpoint('POST /messages', {
+    name: 'messages',
+    metering: 'messages',
+    requestTexts: 'messages',
+    responseTexts: 'messages',
+    references: messageReferences,
+  }),
+  endpoint('POST /messages/count_tokens', {
+    name: 'count_tokens',
+    requestTexts: 'messages',
+    references: messageReferences,
+  }),
+  endpoint('POST /complete', {
+    metering: 'anthropic_completions',
+    requestTexts: 'completions',
+    responseTexts: 'unknown',
+  }),
+];
+
+const mistral: readonly ListedEndpoint[] = [
+  endpoint('POST /fim/completions', {
+    metering: 'completions',
+    requestTexts: 'unknown',
+    responseTexts: 'chat_completions',
+  }),
+  endpoint('POST /agents/completions', { ...chat, metering: 'agent_completions' }),
+  endpoint('POST /chat/moderations', texts),
+  endpoint('POST /classifications', texts),
+  endpoint('POST /chat/classifications', texts),
+  endpoint('POST /ocr', {
+    metering: 'unbounded',
+    requestTexts: 'unknown',
+    responseTexts: 'unknown',
+    references: fileReferences,
+  }),
+];
+
+/** Rankings and embeddings of Cohere, Voyage, Jina, Together, vLLM and others, and chats of Cohere. */
+const rankings: readonly ListedEndpoint[] = [
+  endpoint('POST /rerank', texts),
+  endpoint('POST /score', texts),
+  endpoint('POST /pooling', texts),
+  endpoint('POST /classify', texts),
+  endpoint('POST /embed', texts),
+  endpoint('POST /contextualizedembeddings', texts),
+  endpoint('POST /multimodalembeddings', { ...texts, metering: 'unbounded' }),
+  endpoint('POST /tokenize', { requestTexts: 'unknown' }),
+  endpoint('POST /tokenize-text', { requestTexts: 'unknown' }),
+  endpoint('POST /detokenize'),
+  endpoint('POST /chat', {
+    metering: 'completions',
+    requestTexts: 'unknown',
+    responseTexts: 'unknown',
+  }),
+];
+
+/** Model lists of xAI, which name prices and abilities, and the search of Perplexity. */
+const others: readonly ListedEndpoint[] = [
+  ...['/language-models', '/embedding-models', '/image-generation-models'].flatMap((base) => [
+    endpoint(`GET ${base}`),
+    endpoint(`GET ${base}/{model}`),
+  ]),
+  endpoint('GET /providers'),
+  endpoint('POST /search', texts),
+];
+
+export const modelEndpoints: readonly ListedEndpoint[] = [
+  ...openAi,
+  ...azure,
+  ...anthropic,
+  ...mistral,
+  ...rankings,
+  ...others,
+];

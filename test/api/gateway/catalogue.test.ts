@@ -1,0 +1,371 @@
+/**
+ * Verifies for every endpoint of the catalogue, in every spelling, that nothing reaches a provider
+ * past limits, guardrails, model rules and ownership.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { allEndpoints, endpointAt } from '../../../src/model/endpoints/catalogue.ts';
+import type { ListedEndpoint } from '../../../src/model/endpoints/endpoint.ts';
+import { meterings } from '../../../src/model/endpoints/metering.ts';
+import { spellings } from '../../support/interface/spellings.ts';
+import { exchange } from '../../support/network/exchange.ts';
+import {
+  type SharedAccount,
+  startSharedAccount,
+  type Tenant,
+} from '../../support/upstream/shared-account.ts';
+import { chatAnswer, sendJson, type TestUpstream } from '../../support/upstream/upstream.ts';
+
+const limitTokens = 20_000;
+const hugeOutput = 1_000_000;
+const forbidden = 'gpt-4o';
+
+let shared: SharedAccount;
+let upstream: TestUpstream;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  shared = await startSharedAccount();
+  ({ upstream } = shared.inference);
+  tenant = await shared.tenant('usual');
+});
+
+beforeEach(() => {
+  upstream.reached.length = 0;
+  upstream.script = (_, response) => sendJson(response, chatAnswer);
+});
+
+afterAll(() => shared[Symbol.asyncDispose]());
+
+/** A path of the endpoint, with ids and a model that the tests choose. */
+function pathOf({ path }: ListedEndpoint, { id = 'obj_foreign', model = 'm' } = {}): string {
+  return path.replace(/\{model\+?\}/, model).replaceAll(/\{\w+\}/g, id);
+}
+
+const modelEndpoints = allEndpoints.filter(({ metering }) => metering !== 'nothing');
+/** Requests to a thread or conversation of nobody are 404 before their usage is bounded. */
+const unowned = modelEndpoints.filter(({ path, owned }) => owned === null || !path.includes('{'));
+const listed = (endpoints: readonly ListedEndpoint[]): [string, ListedEndpoint][] =>
+  endpoints.map((one) => [`${one.method} ${one.path}`, one]);
+
+/** A body with every member that asks for output, and with a text wherever formats have one. */
+function bodyWith(text: string, model: unknown = 'm'): Record<string, unknown> {
+  const messages = [{ role: 'user', content: text }];
+  const output = { max_tokens: hugeOutput, max_completion_tokens: hugeOutput };
+  return {
+    model,
+    messages,
+    prompt: text,
+    input: text,
+    inputs: text,
+    ...output,
+    max_output_tokens: hugeOutput,
+    max_tokens_to_sample: hugeOutput,
+    completion_args: { max_tokens: hugeOutput },
+    request: { model, messages, max_tokens: hugeOutput },
+  };
+}
+
+/** Sends the body in every spelling of the path. */
+async function sendAll(
+  path: string,
+  body: unknown,
+  key: string,
+  headers: Record<string, string> = {},
+  method = 'POST',
+): Promise<void> {
+  const url = `${shared.inference.server.inferenceUrl}/v1`;
+  const bearer = { authorization: `Bearer ${key}`, ...headers };
+  for (const spell of Object.values(spellings)) {
+    const answer = await exchange(method, url + spell(path), body, bearer);
+    expect([spell(path), answer.status < 500]).toEqual([spell(path), true]);
+  }
+}
+
+/** The path below `/v1` of a request in the journal. */
+const belowV1 = (url: string): string => new URL(url, 'http://any').pathname.slice('/v1'.length);
+
+describe('a key with a limit of tokens', () => {
+  it.each(listed(unowned))('never lets %s exceed it', async (_, endpoint) => {
+    const usage_limits = { type: 'tokens', credit_limit: limitTokens };
+    const { key } = await shared.inference.addKey({
+      workspace_id: tenant.workspaceId,
+      usage_limits,
+    });
+    const config = { 'x-gateway-config': JSON.stringify({ provider: tenant.provider }) };
+    await sendAll(pathOf(endpoint), bodyWith('x'), key, config);
+    const { metering } = endpoint;
+    const isUsable = metering !== 'unbounded' && !meterings[metering as 'runs'].readsStored;
+    // Messages are translated, and not with members of other formats.
+    const isTranslated = metering === 'messages';
+    const isTooLarge = metering === 'transcriptions' || metering === 'runs' || isTranslated;
+    if (isUsable && !isTooLarge) expect(upstream.reached).not.toEqual([]);
+    for (const { method, url, body } of upstream.reached) {
+      const reached = endpointAt(method, belowV1(url));
+      expect([url, reached?.path]).toEqual([url, endpoint.path]);
+      expect(reached?.metering).not.toBe('unbounded');
+      const { maxNames } = meterings[reached!.metering as keyof typeof meterings];
+      const sent = JSON.parse(body.toString());
+      for (const name of maxNames as readonly string[]) {
+        const [outer, inner] = name.split('.') as [string, string?];
+        const value = inner === undefined ? sent[outer] : sent[outer][inner];
+        expect([name, value < limitTokens]).toEqual([name, true]);
+      }
+    }
+  });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/octet-stream'])(
+    'cannot send a chat as %s',
+    async (type) => {
+      const { key } = await shared.inference.addKey();
+      const answer = await shared.ask({ key }, 'POST', '/chat/completions', JSON.stringify({}), {
+        'content-type': type,
+        'x-gateway-config': JSON.stringify({
+          provider: 'mock-upstream',
+          custom_host: upstream.url,
+        }),
+      });
+      expect(answer).toMatchObject({ status: 400, body: { error: { param: 'content-type' } } });
+      expect(upstream.reached).toEqual([]);
+    },
+  );
+
+  it('rejects an output limit that hides in another letter case or type', async () => {
+    const limited = await shared.tenant('nested', {
+      usage_limits: { type: 'tokens', credit_limit: 3_000_000 },
+    });
+    const bodies = [
+      { inputs: 'x', model: 'm', completion_args: { MAX_TOKENS: hugeOutput } },
+      { inputs: 'x', model: 'm', completion_args: 'x' },
+      { inputs: 'x', model: 'm', Completion_Args: {} },
+      { Inputs: 'x', model: 'm' },
+    ];
+    for (const body of bodies) {
+      expect(await shared.ask(limited, 'POST', '/conversations', body)).toMatchObject({
+        status: 400,
+      });
+    }
+    expect(upstream.reached).toEqual([]);
+    const twice =
+      '{"inputs":"x","model":"m","completion_args":{"max_tokens":9000000,"max_tokens":7}}';
+    await shared.ask(limited, 'POST', '/conversations', twice, {
+      'content-type': 'application/json',
+    });
+    const [sent] = upstream.reached.map(({ body }) => body.toString());
+    expect(sent ?? '').not.toContain('9000000');
+  });
+});
+
+describe('a caller with a guardrail', () => {
+  const guardrail = { 'default.contains': { words: ['canary'], operator: 'none' }, deny: true };
+  const judged = allEndpoints.filter(
+    ({ method, path, requestTexts }) =>
+      method === 'POST' &&
+      requestTexts !== null &&
+      requestTexts !== 'stored' &&
+      !path.includes('{id}'),
+  );
+
+  it.each(listed(judged))('never sends a forbidden text to %s', async (_, endpoint) => {
+    const config = JSON.stringify({ provider: tenant.provider, input_guardrails: [guardrail] });
+    await sendAll(pathOf(endpoint), bodyWith('a canary'), tenant.key, {
+      'x-gateway-config': config,
+    });
+    expect(upstream.reached).toEqual([]);
+  });
+
+  it('cannot use an endpoint that is not in the catalogue', async () => {
+    const config = JSON.stringify({
+      provider: 'openai',
+      custom_host: upstream.url,
+      input_guardrails: [guardrail],
+    });
+    const answer = await shared.ask(
+      tenant,
+      'POST',
+      '/clips',
+      {},
+      {
+        'x-gateway-config': config,
+        'x-gateway-api-key': tenant.key,
+        authorization: 'Bearer sk-own',
+      },
+    );
+    expect(answer).toMatchObject({ status: 404, body: { error: { code: 'endpoint_unknown' } } });
+    expect(upstream.reached).toEqual([]);
+  });
+});
+
+describe('a provider that forbids a model', () => {
+  const spelledModels = [
+    forbidden,
+    forbidden.toUpperCase(),
+    `models/${forbidden}`,
+    `openai/${forbidden}`,
+    `${forbidden}-2024-08-06`,
+    `${forbidden}:free`,
+    ` ${forbidden}`,
+  ];
+  let restricted: { key: string; config: Record<string, string> };
+  beforeAll(async () => {
+    const post = async (path: string, body: object) =>
+      (await shared.inference.server.request('POST', path, { body })).body;
+    const { id: workspace_id } = await post('/v2/workspaces', { name: 'restricted' });
+    const integration = await post('/v1/integrations', {
+      name: 'restricted',
+      ai_provider_id: 'openai',
+      key: 'sk',
+      configurations: { custom_host: upstream.url },
+      models: [{ slug: forbidden, enabled: false }],
+    });
+    const { slug } = await post('/v1/providers', {
+      name: 'restricted',
+      integration_id: integration.id,
+      workspace_id,
+    });
+    const { key } = await shared.inference.addKey({ workspace_id });
+    restricted = { key, config: { 'x-gateway-config': JSON.stringify({ provider: `@${slug}` }) } };
+  });
+
+  it.each(listed(unowned))('never lets %s use it', async (_, endpoint) => {
+    for (const model of spelledModels) {
+      const { key, config } = restricted;
+      const url = `${shared.inference.server.inferenceUrl}/v1`;
+      const headers = { authorization: `Bearer ${key}`, ...config };
+      const bodies: object[] = [
+        bodyWith('x', model),
+        { ...bodyWith('x', 'other'), models: ['other', model] },
+        { ...bodyWith('x', 'other'), Models: [model] },
+        { ...bodyWith('x', 'other'), agent_id: 'ag:1' },
+        { ...bodyWith('x', 'other'), tools: [{ type: 'image_generation', Model: model }] },
+        { ...bodyWith('x', 'other'), requests: [{ params: { model } }] },
+      ];
+      for (const body of bodies) {
+        await exchange('POST', url + pathOf(endpoint), body, headers);
+      }
+      if (endpoint.path.includes('{model}')) {
+        const path = pathOf(endpoint, { model: encodeURIComponent(model.trim()) });
+        await exchange('POST', url + path, bodyWith('x', 'other'), headers);
+      }
+    }
+    expect(upstream.reached.map(({ url, body }) => [url, body.toString()])).toEqual([]);
+  });
+
+  it.each(['gpt-4o-mini', 'gpt-4.1', 'mistral/gpt-5', 'claude-3-5-haiku-20241022'])(
+    'lets %s be used',
+    async (model) => {
+      const { key, config } = restricted;
+      const answer = await shared.ask(
+        { key },
+        'POST',
+        '/chat/completions',
+        { model, messages: [] },
+        config,
+      );
+      expect(answer.status).toBe(200);
+    },
+  );
+});
+
+describe('a workspace that shares its account', () => {
+  const owned = allEndpoints.filter((one) => one.owned !== null && one.path.includes('{id}'));
+
+  it.each(listed(owned))('never reaches an object of others by %s', async (_, endpoint) => {
+    const body = endpoint.method === 'POST' ? {} : undefined;
+    await sendAll(pathOf(endpoint), body, tenant.key, {}, endpoint.method);
+    expect(upstream.reached).toEqual([]);
+  });
+
+  const naming = allEndpoints.filter(
+    ({ method, references, path }) =>
+      method === 'POST' && references.length > 0 && !path.includes('{id}'),
+  );
+  it.each(listed(naming))('never names an object of others in %s', async (_, endpoint) => {
+    for (const name of endpoint.references) {
+      // Audio that a caller sends is no object; `audio` in a message with an id is.
+      if (name === 'audio') continue;
+      // Names without this prefix may be public skills of the provider.
+      const id = name.startsWith('skill') ? 'skill_foreign' : 'file-foreign';
+      const members = [name, name.toUpperCase(), name[0]!.toUpperCase() + name.slice(1)];
+      for (const member of members) {
+        for (const value of [id, { id }, { ID: id }]) {
+          const part = { type: 'file', [member]: value };
+          const body = {
+            model: 'm',
+            [member]: value,
+            messages: [{ role: 'user', content: [part] }],
+          };
+          await shared.ask(tenant, 'POST', pathOf(endpoint), body);
+        }
+      }
+    }
+    const passed = upstream.reached.filter(({ body }) =>
+      isNamedAsObject(endpoint, body.toString()),
+    );
+    expect(passed.map(({ url, body }) => [url, body.toString()])).toEqual([]);
+  });
+
+  /** Chats and messages name files in parts, and containers at the top. */
+  function isNamedAsObject(endpoint: ListedEndpoint, body: string): boolean {
+    if (endpoint.name !== 'messages' && endpoint.name !== 'count_tokens') return true;
+    const isTop = /"(?:skill_ids?|previous_message_id|container_id)"/i;
+    return !isTop.test(body);
+  }
+
+  it.each(['/clips', '/agents', '/organization/users', '/x/files/file-1', '/realtime/sessions'])(
+    'gets 404 for %s, which is not in the catalogue',
+    async (path) => {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        const answer = await shared.ask(tenant, method, path, method === 'POST' ? {} : undefined);
+        expect(answer).toMatchObject({
+          status: 404,
+          body: { error: { code: 'endpoint_unknown' } },
+        });
+      }
+      expect(upstream.reached).toEqual([]);
+    },
+  );
+
+  it('may use any name in members that the caller chooses freely', async () => {
+    const free = { thread_id: 'x', file_id: 'y', conversation: 'z' };
+    const tool = { type: 'function', name: 'f', parameters: { properties: { file_id: {} } } };
+    const bodies = [
+      { client_metadata: free },
+      { metadata: free },
+      { tools: [tool] },
+      { thread_id: 'x' },
+    ];
+    for (const more of bodies) {
+      const body = { model: 'm', input: 'x', ...more };
+      expect(await shared.ask(tenant, 'POST', '/responses', body)).toMatchObject({ status: 200 });
+    }
+  });
+});
+
+describe('an integration of one workspace', () => {
+  it('may name paths that are not in the catalogue, for callers without anything to check', async () => {
+    const post = async (path: string, body: object) =>
+      (await shared.inference.server.request('POST', path, { body })).body;
+    const { id: workspace_id } = await post('/v2/workspaces', { name: 'raw' });
+    const integration = await post('/v1/integrations', {
+      name: 'raw',
+      ai_provider_id: 'openai',
+      key: 'sk',
+      workspace_id,
+      configurations: { custom_host: upstream.url, raw_paths: ['/workflows/run'] },
+    });
+    const { slug } = await post('/v1/providers', {
+      name: 'raw',
+      integration_id: integration.id,
+      workspace_id,
+    });
+    const { key } = await shared.inference.addKey({ workspace_id });
+    const config = { 'x-gateway-config': JSON.stringify({ provider: `@${slug}` }) };
+    const ask = (by: string, path: string) => shared.ask({ key: by }, 'POST', path, {}, config);
+    expect(await ask(key, '/workflows/run')).toMatchObject({ status: 200 });
+    expect(await ask(key, '/workflows/stop')).toMatchObject({ status: 404 });
+    const usage_limits = { type: 'tokens', credit_limit: limitTokens };
+    const limited = await shared.inference.addKey({ workspace_id, usage_limits });
+    expect(await ask(limited.key, '/workflows/run')).toMatchObject({ status: 404 });
+    expect(upstream.reached.map(({ url }) => url)).toEqual(['/v1/workflows/run']);
+  });
+});

@@ -1,0 +1,33 @@
+/** Describes an endpoint of the catalogue as docs/reference/endpoints.md does. */
+import type { ListedEndpoint } from '../../../src/model/endpoints/endpoint.ts';
+import { type Metering, meterings } from '../../../src/model/endpoints/metering.ts';
+
+/** The cells of its row: method and path, usage, judged texts, members that name objects. */
+export function endpointRow(endpoint: ListedEndpoint): string[] {
+  const { method, path, requestTexts, responseTexts, references } = endpoint;
+  const named = method === 'POST' ? references : [];
+  const judged = [requestTexts && 'request', responseTexts && 'response'].filter(Boolean);
+  return [code(`${method} ${path}`), usageOf(endpoint), judged.join(', '), codes(named)];
+}
+
+function usageOf({ metering, modelMember }: ListedEndpoint): string {
+  if (metering === 'nothing') return 'none';
+  if (metering === 'unbounded') return 'unbounded';
+  const condition = modelMember === null ? '' : ` with ${code(modelMember)}`;
+  return boundOf(meterings[metering]) + condition;
+}
+
+function boundOf({ maxNames, countNames, output }: Metering): string {
+  const times = countNames.length === 0 ? '' : ` × ${codes(countNames)}`;
+  if (output === 'none') return 'input';
+  if (output === 'speech') return 'length of `input`';
+  return (typeof output === 'number' ? `${output} tokens` : codes(maxNames)) + times;
+}
+
+function codes(names: readonly string[]): string {
+  return names.map(code).join(', ');
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
