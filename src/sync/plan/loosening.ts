@@ -96,7 +96,7 @@ function servedRules(list: string): Rules {
 const rules: Readonly<Record<KindName, KindRules>> = {
   Workspace: {
     values: {
-      ...budgetRules('usage_limits.*.'),
+      ...budgetRules('usage_limits.'),
       ...rateLimitRules,
       'defaults.allow_config_override': noLonger(false),
       'settings.user_api_key_auto_create': turnsOn,
@@ -198,10 +198,11 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'capabilities.*': noLonger('off'),
       ...workspaceRules,
       'workspaces.*.rate_limits.*.value': ceiling,
-      ...budgetRules('workspaces.*.usage_limits.*.'),
+      ...budgetRules('workspaces.*.usage_limits.'),
       'global_workspace_access.rate_limits.*.value': ceiling,
-      ...budgetRules('global_workspace_access.usage_limits.*.'),
+      ...budgetRules('global_workspace_access.usage_limits.'),
       'configurations.custom_host': unknown,
+      'configurations.raw_paths.*': gives,
       workspace_id: guards,
     },
   },

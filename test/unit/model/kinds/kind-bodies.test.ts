@@ -14,6 +14,7 @@ import { everyRoute } from '../../../support/interface/every-route.ts';
 const unsaid: Readonly<Partial<Record<KindName, Readonly<Record<string, string>>>>> = {
   Workspace: {
     'users.**': 'people are no configuration',
+    'usage_limits.*.**': 'is the list of the API; manifests have a map in all kinds',
     'defaults.input_guardrails': 'WorkspaceGuardrails say it, since guardrails come after',
     'defaults.output_guardrails': 'WorkspaceGuardrails say it',
     'defaults.user_api_key_config': 'names a config of the workspace, which comes after it',
@@ -27,6 +28,8 @@ const unsaid: Readonly<Partial<Record<KindName, Readonly<Record<string, string>>
   },
   UsageLimitPolicy: { reset_usage_for_value: 'is an order and no state' },
   Integration: {
+    'global_workspace_access.usage_limits.*.**': 'is the list of the API',
+    'workspaces.*.usage_limits.*.**': 'is the list of the API',
     create_default_provider: 'a Provider is declared as such',
     default_provider_slug: 'a Provider is declared as such',
   },

@@ -125,12 +125,12 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['a rate limit added', {}, { rate_limits: rate(2) }, []],
     [
       'a budget raised that starts anew sooner',
-      { usage_limits: [{ credit_limit: 5, periodic_reset: 'monthly' }] },
-      { usage_limits: [{ credit_limit: 6, periodic_reset: 'weekly' }] },
-      ['/usage_limits/0/credit_limit', '/usage_limits/0/periodic_reset'],
+      { usage_limits: { credit_limit: 5, periodic_reset: 'monthly' } },
+      { usage_limits: { credit_limit: 6, periodic_reset: 'weekly' } },
+      ['/usage_limits/credit_limit', '/usage_limits/periodic_reset'],
     ],
     ['a text', { description: 'a' }, { description: 'b' }, []],
-    ...budgets('/usage_limits/0', (budget) => ({ usage_limits: [budget] })),
+    ...budgets('/usage_limits', (budget) => ({ usage_limits: budget })),
     ...sights,
     [
       'keys for new members',
@@ -618,8 +618,8 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/global_workspace_access/enabled'],
     ],
     ['a workspace let in', {}, { workspaces: [{ id: 'w', enabled: true }] }, ['/workspaces']],
-    ...budgets('/global_workspace_access/usage_limits/0', (budget) => ({
-      global_workspace_access: { enabled: true, usage_limits: [budget] },
+    ...budgets('/global_workspace_access/usage_limits', (budget) => ({
+      global_workspace_access: { enabled: true, usage_limits: budget },
     })),
     [
       'no limit of every workspace any more',
@@ -636,14 +636,14 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       'a workspace that may use more',
       {
         workspaces: [
-          { id: 'w', enabled: true, rate_limits: rate(1), usage_limits: [{ credit_limit: 1 }] },
+          { id: 'w', enabled: true, rate_limits: rate(1), usage_limits: { credit_limit: 1 } },
         ],
       },
       { workspaces: [{ id: 'w', enabled: true, rate_limits: rate(2) }] },
       ['/workspaces/0/rate_limits/0/value', '/workspaces/0/usage_limits'],
     ],
-    ...budgets('/workspaces/0/usage_limits/0', (budget) => ({
-      workspaces: [{ id: 'w', usage_limits: [budget] }],
+    ...budgets('/workspaces/0/usage_limits', (budget) => ({
+      workspaces: [{ id: 'w', usage_limits: budget }],
     })),
     ['out of its workspace', { workspace_id: 'w' }, {}, ['/workspace_id']],
     [
@@ -694,6 +694,12 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/workspaces/0/rate_limits/0'],
     ],
     ['a workspace kept out', {}, { workspaces: [{ id: 'w', enabled: false }] }, []],
+    [
+      'a path outside the list of endpoints allowed',
+      { configurations: { raw_paths: ['/a'] } },
+      { configurations: { raw_paths: ['/a', '/b'] } },
+      ['/configurations/raw_paths/1'],
+    ],
     [
       'another address',
       { configurations: { custom_host: 'https://a.example.com' } },
@@ -810,7 +816,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     'description',
     'icon',
     'defaults.metadata.*',
-    'usage_limits.*.alert_threshold',
+    'usage_limits.alert_threshold',
     ...fixed.map((name) => `security_settings.${name}`),
   ],
   Guardrail: [
@@ -873,8 +879,8 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     'models.*.base_model_slug',
     'models.*.configurations.custom_headers.*',
     'models.*.configurations.*',
-    'workspaces.*.usage_limits.*.alert_threshold',
-    'global_workspace_access.usage_limits.*.alert_threshold',
+    'workspaces.*.usage_limits.alert_threshold',
+    'global_workspace_access.usage_limits.alert_threshold',
   ],
   Provider: [
     'name',
