@@ -38,6 +38,7 @@ import {
   type InferenceServer,
   type InferenceServerOptions,
 } from './server.ts';
+import { ClientTokens } from './targets/client-tokens.ts';
 import type { GatewayProvider } from './targets/gateway-provider.ts';
 import { type ManagedSecretsOptions, managedSecrets } from './targets/managed-secrets.ts';
 import { Providers } from './targets/providers.ts';
@@ -198,6 +199,8 @@ function lookupsOf(
     cache: cache<GatewayProvider>(providersMax),
     secrets,
   });
+  const outbound = new Outbound(origins, trustedHosts);
+  const clientTokens = new ClientTokens({ outbound, clock: options.clock });
   const policies = cache<readonly PolicyTerms[]>(organisationsMax);
   return {
     keys: new GatewayKeys({ database, hashCredential, cache: cache<GatewayKey>(keysMax) }),
@@ -209,14 +212,19 @@ function lookupsOf(
       limits: options.configTargets,
       blocksInline: options.blocksInlineConfigs,
     }),
-    targets: new Targets({ trusted: trustedHosts, providers, mockUpstreamHost }),
+    targets: new Targets({
+      trusted: trustedHosts,
+      providers,
+      tokens: clientTokens,
+      mockUpstreamHost,
+    }),
     policies: new Policies(database, policies, options.limitsBy),
     prompts: new Prompts({ database, cache: cache<RenderablePrompt>(promptsMax) }),
     guardrails: new Guardrails({
       database,
       cache: cache<CachedGuardrail>(guardrailsMax),
       isEnabled: options.runsGuardrails,
-      tools: { searches, outbound: new Outbound(origins, trustedHosts) },
+      tools: { searches, outbound },
     }),
   };
 }

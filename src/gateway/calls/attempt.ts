@@ -4,6 +4,8 @@ import { Call, CallCut, type Sink } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
+import { withToken } from '../targets/authorized-call.ts';
+import type { TokenSource } from '../targets/client-tokens.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -96,7 +98,40 @@ const discardingSink: Sink = {
   fail: () => undefined,
 };
 
-async function callOnce(
+function callOnce(
+  target: ResolvedTarget,
+  options: AttemptOptions,
+  retries: number,
+): Promise<CallOutcome> {
+  const { tokens } = target;
+  return tokens === null
+    ? send(target, options, retries)
+    : sendWithToken(target, tokens, options, retries);
+}
+
+/** Sends a refused request once more with another token; the provider has not carried it out. */
+async function sendWithToken(
+  target: ResolvedTarget,
+  tokens: TokenSource,
+  options: AttemptOptions,
+  retries: number,
+): Promise<CallOutcome> {
+  try {
+    const token = await tokens.token(null);
+    const outcome = await send(withToken(target, token), options, retries);
+    if (outcome.kind !== 'live' || outcome.status !== 401) return outcome;
+    if (options.caller.isGone || isBodyConsumed(outcome)) return outcome;
+    discardResponse(outcome);
+    const other = await tokens.token(token);
+    return await send(withToken(target, other), options, retries);
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    const { cacheStatus } = options;
+    return failedAttempt({ target, cacheStatus, retries, isSent: false, error: thrown });
+  }
+}
+
+async function send(
   target: ResolvedTarget,
   options: AttemptOptions,
   retries: number,
@@ -127,21 +162,17 @@ async function callOnce(
   } catch (thrown) {
     stopClock();
     const error = errorOf(thrown, target);
-    return {
-      kind: 'failed',
-      target,
-      cacheStatus,
-      status: error.status,
-      retries,
-      isSent: call.isSent,
-      hasLostTries: false,
-      verdict: null,
-      error,
-      metered: null,
-    };
+    return failedAttempt({ target, cacheStatus, retries, isSent: call.isSent, error });
   } finally {
     if (lingering !== null) clearTimeout(lingering);
   }
+}
+
+function failedAttempt(
+  failure: Pick<FailedOutcome, 'target' | 'cacheStatus' | 'retries' | 'isSent' | 'error'>,
+): FailedOutcome {
+  const { status } = failure.error;
+  return { ...failure, kind: 'failed', status, hasLostTries: false, verdict: null, metered: null };
 }
 
 function begin(target: ResolvedTarget, origins: Origins, trace: RequestTrace | null): Call {

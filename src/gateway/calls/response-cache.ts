@@ -124,7 +124,7 @@ const ignoredHeaders = new Set(['traceparent', 'tracestate', 'idempotency-key'])
  * if no provider could tell them apart.
  */
 function cacheKeyOf(
-  { provider, call }: ResolvedTarget,
+  { provider, tokens, call }: ResolvedTarget,
   { key, path: requestPath }: Exchange,
   namespace: string,
 ): string {
@@ -133,6 +133,7 @@ function cacheKeyOf(
     hash.update(`${Buffer.byteLength(part)}:`).update(part);
   };
   const { origin, path, headers, body } = call;
+  if (tokens) add(tokens.mark);
   for (const part of [key.organisationId, key.workspace?.id ?? '', namespace, provider]) add(part);
   // The requested path counts too, because the path at the provider may be a translation of it.
   for (const part of [origin, path, requestPath]) add(part);

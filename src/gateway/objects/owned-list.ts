@@ -15,6 +15,7 @@ import type { RequestContext } from '../calls/request-context.ts';
 import { unmarked } from '../references/object-mark.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { extractObjects } from '../references/response-objects.ts';
+import { authorizedCall } from '../targets/authorized-call.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { readWhole } from '../transfer/gather.ts';
@@ -131,7 +132,10 @@ async function itemOf(
   for (const name of [...own.keys()]) if (isListParam(name)) own.delete(name);
   const query = own.size === 0 ? '' : `?${own}`;
   const item = `${path}/${encodeURIComponent(row.object_id)}${query}`;
-  const call = new Call(services.origins.at(target.call.origin), { ...target.call, path: item });
+  const call = new Call(services.origins.at(target.call.origin), {
+    ...(await authorizedCall(target)),
+    path: item,
+  });
   await call.responseStarted.catch((thrown: unknown) => {
     throw errorOf(thrown, target);
   });

@@ -12,9 +12,12 @@ import { Secret } from '../../secret.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { Call } from '../../upstream/call.ts';
 import { Origins } from '../../upstream/origins.ts';
+import { Outbound } from '../../upstream/outbound.ts';
 import { errorOf } from '../calls/attempt.ts';
 import { readMark } from '../references/object-mark.ts';
 import { listPathOf } from '../references/owned-path.ts';
+import { authorizedCall } from '../targets/authorized-call.ts';
+import { ClientTokens } from '../targets/client-tokens.ts';
 import { type ManagedSecretsOptions, managedSecrets } from '../targets/managed-secrets.ts';
 import { Providers, type ProvidersOptions } from '../targets/providers.ts';
 import { type ResolvedTarget, Targets } from '../targets/resolve-target.ts';
@@ -51,8 +54,9 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
     get: async (_, load) => (await load())?.value,
   };
   const providers = new Providers({ database, unsealerOf, secrets, cache });
+  const tokens = new ClientTokens({ outbound: new Outbound(origins, trustedHosts), clock });
   const means: ListServices = {
-    targets: new Targets({ trusted: trustedHosts, providers, mockUpstreamHost }),
+    targets: new Targets({ trusted: trustedHosts, providers, tokens, mockUpstreamHost }),
     origins,
     clock,
   };
@@ -143,7 +147,7 @@ async function answerOf(
   target: ResolvedTarget,
   signal: AbortSignal,
 ): Promise<ListResponse> {
-  const call = new Call(origins.at(target.call.origin), target.call);
+  const call = new Call(origins.at(target.call.origin), await authorizedCall(target));
   const caller = new Caller(new SignalReceiver(signal));
   caller.onLeave(() => call.cut(new GatewayError('request_timeout', 'The list took too long')));
   await call.responseStarted.catch((thrown: unknown) => {

@@ -21,22 +21,45 @@ export function addressIn(
 }
 
 /**
- * A value of a secret manager is sent to the service's own address, or to a host that its reference lists.
+ * A value of a secret manager is sent to the service's own address, or to a host that its reference lists. The
+ * address that issues tokens is not the service's own.
  *
  * @throws GatewayError `custom_host_refused`
  */
 export function requireAllowedAddress(
-  { slug, mapped }: Pick<GatewayProvider, 'slug' | 'mapped'>,
+  provider: Pick<GatewayProvider, 'slug' | 'mapped' | 'login'>,
   destination: AddressParts,
   usual: ProviderAddress,
 ): void {
-  if (mapped === null) return;
+  if (provider.mapped === null) return;
   const address = addressIn(destination, usual);
-  if (address === null || address === usual.baseUrl || !URL.canParse(address)) return;
+  if (address !== null && address !== usual.baseUrl) {
+    requireListedHost(provider, address, 'custom_host');
+  }
+  if (provider.login === null) return;
+  requireListedHost(provider, provider.login.reveal().endpoint, 'oauth_token_endpoint');
+}
+
+function requireListedHost(
+  { slug, mapped }: Pick<GatewayProvider, 'slug' | 'mapped'>,
+  address: string,
+  param: string,
+): void {
+  if (mapped === null || !URL.canParse(address)) return;
   const barred = findBarredField(mapped.reveal().fields, address);
   if (barred === undefined) return;
   const message =
     `The secret ${barred.slug} of the provider @${slug} may not be sent to ` +
     `${new URL(address).host}; add the host to allowed_hosts of the secret reference`;
+  throw new GatewayError('custom_host_refused', message, param);
+}
+
+/** @throws GatewayError `custom_host_refused` */
+export function requireNoCustomHost(
+  { customHost }: Pick<AddressParts, 'customHost'>,
+  { slug }: Pick<GatewayProvider, 'slug'>,
+): void {
+  if (customHost === null) return;
+  const message = `The integration sets the address of the provider @${slug}; omit the custom host`;
   throw new GatewayError('custom_host_refused', message, 'custom_host');
 }

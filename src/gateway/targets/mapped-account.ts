@@ -14,6 +14,7 @@ import {
   SecretUnreadable,
   textOf,
 } from '../../secret-managers/managed-secret.ts';
+import { type ClientLogin, clientLoginOf } from './client-login.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -27,6 +28,8 @@ export interface ProviderAccount {
   readonly customHost: string | null;
   /** Header names in lower case, as they are sent. */
   readonly headers: Secret<Headers>;
+  /** Obtains tokens that replace the credential; null for none. */
+  readonly login: Secret<ClientLogin> | null;
 }
 
 /** An account with decrypted secrets, before mapped values are inserted. */
@@ -42,7 +45,7 @@ export function buildAccount(
   { key, configurations }: OpenedAccount,
   origin: string,
 ): ProviderAccount {
-  // No dialect uses the secret fields yet.
+  // No dialect uses the secret fields.
   const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
   const headers = Object.entries(configurations.custom_headers ?? {});
   return {
@@ -54,6 +57,7 @@ export function buildAccount(
       Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
       origin,
     ),
+    login: clientLoginOf(configurations, origin),
   };
 }
 

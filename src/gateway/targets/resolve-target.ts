@@ -4,7 +4,7 @@ import type { ConfigLeaf, TargetSettings } from '../../model/configs/config-tree
 import { paramChanges } from '../../model/configs/params.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { PriceTerms } from '../../model/pricing/effective-price.ts';
-import { type AzureDeployment, azureDeploymentOf } from '../../model/services/azure-deployments.ts';
+import { azureDeploymentOf } from '../../model/services/azure-deployments.ts';
 import { type Capabilities, resolveStorage } from '../../model/services/capabilities.ts';
 import { outboundUrlFault } from '../../model/services/outbound-url.ts';
 import {
@@ -15,14 +15,15 @@ import type { Owner } from '../../objects/owner.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import { allDialects } from '../../upstream/dialects/all-dialects.ts';
-import { azureDeployment } from '../../upstream/dialects/azure-openai.ts';
 import type { Dialect } from '../../upstream/dialects/dialect.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
 import { markedBody } from '../references/object-mark.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
-import { addressIn, requireAllowedAddress } from './allowed-address.ts';
+import { addressIn, requireAllowedAddress, requireNoCustomHost } from './allowed-address.ts';
+import { deployedAccount, pricedModel } from './azure-account.ts';
+import type { ClientTokens, TokenSource } from './client-tokens.ts';
 import { type GatewayModel, type GatewayProvider, requireUsable } from './gateway-provider.ts';
 import { requireModel } from './model-permission.ts';
 import { type NamedProvider, namedProvider } from './named-provider.ts';
@@ -39,7 +40,10 @@ export interface ResolvedTarget {
   /** Model name sent to the provider; null when the request names none. */
   readonly model: string | null;
   readonly pricing: TargetPricing;
+  /** Without the token of `tokens`. */
   readonly call: CallRequest;
+  /** Source of the token that each call is sent with; null when the credential is in `call`. */
+  readonly tokens: TokenSource | null;
   /** Name of the endpoint at the provider. */
   readonly endpoint: string;
   /** How the usage of the call is bounded. */
@@ -90,6 +94,7 @@ const basesMax = 10_000;
 interface TargetsOptions {
   readonly trusted: TrustedHosts;
   readonly providers: Providers;
+  readonly tokens: Pick<ClientTokens, 'sourceOf'>;
   /** Host and port of the provider `mock-upstream`; null for the usual ones. */
   readonly mockUpstreamHost: string | null;
 }
@@ -97,12 +102,14 @@ interface TargetsOptions {
 export class Targets {
   readonly #trusted: TrustedHosts;
   readonly #providers: Providers;
+  readonly #tokens: TargetsOptions['tokens'];
   readonly #mockUrl: string | null;
   readonly #bases = new Map<string, Base>();
 
-  constructor({ trusted, providers, mockUpstreamHost }: TargetsOptions) {
+  constructor({ trusted, providers, tokens, mockUpstreamHost }: TargetsOptions) {
     this.#trusted = trusted;
     this.#providers = providers;
+    this.#tokens = tokens;
     this.#mockUrl = mockUpstreamHost === null ? null : `http://${mockUpstreamHost}/v1`;
   }
 
@@ -147,7 +154,8 @@ export class Targets {
     const called = this.#callTo(destination, settings, exchange, body);
     const pricedAs = pricedModel(service, account, model);
     const pricing = { service, config: null, adjustments: null, model: pricedAs };
-    return targetOf({ provider: service, workspaceProvider: null, model, path, pricing }, called);
+    const about = { provider: service, workspaceProvider: null, model, path, pricing };
+    return targetOf(about, called, null);
   }
 
   /** Everything sent with the credential comes from the integration; the caller chooses only the model. */
@@ -160,10 +168,7 @@ export class Targets {
     const { settings, path } = leaf;
     const { service } = provider;
     requireUsable(provider, exchange.now);
-    if (settings.customHost !== null) {
-      const message = `The integration sets the address of the provider @${provider.slug}; omit the custom host`;
-      throw new GatewayError('custom_host_refused', message, 'custom_host');
-    }
+    requireNoCustomHost(settings, provider);
     const sent = requestBodyOf(settings, exchange, named.model);
     const { model } = sent;
     const setting = requireModel(provider, exchange, sent);
@@ -180,7 +185,9 @@ export class Targets {
       model: setting?.baseModel ?? answering,
     };
     const name = `@${provider.slug}`;
-    return targetOf({ provider: name, workspaceProvider: provider, model, path, pricing }, called);
+    const tokens = provider.login && this.#tokens.sourceOf(provider.integrationId, provider.login);
+    const about = { provider: name, workspaceProvider: provider, model, path, pricing };
+    return targetOf(about, called, tokens);
   }
 
   #callTo(
@@ -286,7 +293,7 @@ function destinationOf(
     service: provider.service,
     customHost: model?.customHost ?? provider.customHost,
     account,
-    credential: provider.credential?.reveal() ?? credential,
+    credential: provider.login === null ? (provider.credential?.reveal() ?? credential) : null,
     capabilities: provider.capabilities,
     headers: model === undefined ? headers : { ...headers, ...model.headers.reveal() },
   };
@@ -294,12 +301,14 @@ function destinationOf(
 
 /** Lists the properties because a spread costs several times as much. */
 function targetOf(
-  about: Omit<ResolvedTarget, keyof CalledTarget>,
+  about: Omit<ResolvedTarget, keyof CalledTarget | 'tokens'>,
   called: CalledTarget,
+  tokens: TokenSource | null,
 ): ResolvedTarget {
   return {
     provider: about.provider,
     workspaceProvider: about.workspaceProvider,
+    tokens,
     model: about.model,
     pricing: about.pricing,
     path: about.path,
@@ -364,27 +373,4 @@ function forwardedNames(
   const names = forwardHeaders?.map((name) => name.toLowerCase()) ?? [];
   // Events of a compressed stream could not be metered, judged or recorded.
   return params.stream === true ? names.filter((name) => name !== 'accept-encoding') : names;
-}
-
-/** Applies the settings of an Azure deployment to the account. */
-function deployedAccount(
-  account: TargetSettings['account'],
-  deployment: AzureDeployment | undefined,
-): TargetSettings['account'] {
-  if (deployment === undefined) return account;
-  const { azure_deployment_name: azure_deployment_id, azure_api_version } = deployment;
-  return {
-    ...account,
-    azure_deployment_id,
-    ...(azure_api_version === undefined ? {} : { azure_api_version }),
-  };
-}
-
-/** An Azure deployment ignores the model in the request, so the price depends on the deployment. */
-function pricedModel(
-  service: string,
-  account: TargetSettings['account'],
-  model: string | null,
-): string | null {
-  return service === 'azure-openai' ? (azureDeployment(account) ?? model) : model;
 }

@@ -46,6 +46,7 @@ export const gatewayErrors = {
   answer_unreadable: { status: 502, type: 'api_error' },
   upstream_unreachable: { status: 502, type: 'api_error' },
   secret_unavailable: { status: 502, type: 'api_error' },
+  token_unavailable: { status: 502, type: 'api_error' },
   internal_error: { status: 500, type: 'api_error' },
   unavailable: { status: 503, type: 'overloaded_error' },
 } as const;

@@ -1,0 +1,93 @@
+/** Requests one access token with OAuth client credentials, over connections that reach no forbidden address. */
+import type { Outbound, OutboundResponse } from '../../upstream/outbound.ts';
+import type { ClientLogin } from './client-login.ts';
+
+/** `fault` contains no secret. */
+type GrantedToken = { readonly token: string; readonly lifeMs: number | null } | { fault: string };
+
+const timeoutMs = 10_000;
+/** Statuses whose responses have no body. */
+const emptyStatuses = [204, 205, 304];
+
+export async function requestToken(
+  login: ClientLogin,
+  outbound: Pick<Outbound, 'request'>,
+): Promise<GrantedToken> {
+  const { endpoint, clientId, clientSecret, scope } = login;
+  const missing = missingFields(login);
+  if (missing.length > 0) return { fault: `its configurations have no ${missing.join(', ')}` };
+  if (!URL.canParse(endpoint)) return { fault: 'oauth_token_endpoint is not a URL' };
+  const client = await import('openid-client');
+  const { origin: issuer, protocol } = new URL(endpoint);
+  const proof = client.ClientSecretBasic(clientSecret);
+  const server = { issuer, token_endpoint: endpoint };
+  const config = new client.Configuration(server, clientId, {}, proof);
+  // Plain HTTP is refused by the address guard except to trusted hosts.
+  if (protocol === 'http:') client.allowInsecureRequests(config);
+  const exchange = exchangeOver(outbound);
+  config[client.customFetch] = exchange.fetch;
+  try {
+    const granted = await client.clientCredentialsGrant(config, scope === '' ? {} : { scope });
+    const { access_token: token, expires_in: seconds } = granted;
+    if (!/^[\x21-\x7e]+$/.test(token)) return { fault: 'its token cannot be sent as a header' };
+    return { token, lifeMs: seconds === undefined ? null : seconds * 1000 };
+  } catch (error) {
+    return { fault: exchange.fault ?? refusalOf(error, exchange.status) };
+  }
+}
+
+function missingFields({ endpoint, clientId, clientSecret }: ClientLogin): string[] {
+  const required = {
+    oauth_token_endpoint: endpoint,
+    oauth_client_id: clientId,
+    oauth_client_secret: clientSecret,
+  };
+  return Object.entries(required).flatMap(([name, value]) => (value === '' ? [name] : []));
+}
+
+interface FetchOptions {
+  readonly headers: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/** A `fetch` that records the status, and the fault of an exchange without a response. */
+function exchangeOver(outbound: Pick<Outbound, 'request'>) {
+  const exchange = {
+    status: 0,
+    fault: null as string | null,
+    fetch: async (url: string, { headers, body }: FetchOptions): Promise<Response> => {
+      try {
+        const answer = await outbound.request({
+          url,
+          method: 'POST',
+          headers: Object.fromEntries(new Headers(headers)),
+          body: Buffer.from(String(body ?? '')),
+          timeoutMs,
+        });
+        exchange.status = answer.status;
+        return toFetched(answer);
+      } catch (error) {
+        exchange.fault = (error as Error).message;
+        throw error;
+      }
+    },
+  };
+  return exchange;
+}
+
+function toFetched({ status, headers, body }: OutboundResponse): Response {
+  const sent = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) sent.set(name, String(value));
+  }
+  const content = emptyStatuses.includes(status) ? null : new Uint8Array(body);
+  return new Response(content, { status, headers: sent });
+}
+
+/** Quotes only the registered form of an error code. */
+function refusalOf(error: unknown, status: number): string {
+  const { error: code } = error as { readonly error?: unknown };
+  const isCode = typeof code === 'string' && /^[a-z_]{1,64}$/.test(code);
+  if (isCode) return `it refuses the client (${status} ${code})`;
+  return status === 200 ? 'its response contains no bearer token' : `it responds with ${status}`;
+}
