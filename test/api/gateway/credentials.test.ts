@@ -174,7 +174,10 @@ async function faultOf(
     'is refused': () => {
       if (isOfAdminApi(route)) return status === 401 && alike({});
       const isUnknown = code === 'invalid_api_key';
-      return status === 401 && isCode() && (!isUnknown || alike({ 'x-api-key': unknown }));
+      // The headers of the response have the prefix of the request.
+      const isOlder = 'x-portkey-api-key' in visible.headers;
+      const other = isOlder ? { 'x-portkey-api-key': unknown } : { 'x-api-key': unknown };
+      return status === 401 && isCode() && (!isUnknown || alike(other));
     },
   }[verdict];
   return (await fits()) ? null : `${verdict} ${code}: ${status} ${body}`;

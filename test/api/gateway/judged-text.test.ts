@@ -55,7 +55,6 @@ describe('a text in a request', () => {
     ['the input of a tool', '/messages', user([{ type: 'tool_use', input: { id: word } }])],
     ['prompt beside messages', '/chat/completions', { prompt: word }],
     ['inputs', '/chat/completions', { inputs: [{ role: 'user', content: word }] }],
-    ['inputs of an unknown endpoint', '/any/completions', { inputs: word }],
     ['the description of a tool', '/chat/completions', tool({ description: word })],
     [
       'the schema of a tool',
@@ -130,7 +129,7 @@ describe('a text in a request', () => {
     for (let depth = 0; depth < 110; depth += 1) content = [content];
     const refused = await inference.chat(key, { config, params: user(content) });
     expect(refused).toMatchObject({ status: 400, body: { error: { code: 'invalid_json' } } });
-    expect(refused.body.error.message).toContain('more than 100 levels');
+    expect(refused.body.error.message).toContain('nested deeper than 100');
     expect((await inference.chat(key, { params: user('x') })).status).toBe(200);
   });
 
@@ -171,7 +170,6 @@ describe('a text in a response', () => {
     ['the input of a tool', '/messages', { content: [{ type: 'tool_use', input: { id: word } }] }],
     ['a summary', '/responses', { output: [{ type: 'reasoning', summary: [{ text: word }] }] }],
     ['a call', '/responses', { output: [{ type: 'function_call', arguments: `{"a":"${word}"}` }] }],
-    ['an unknown endpoint', '/any/completions', { choices: [{ any: word }] }],
   ])('is judged: %s', async (_, path, body) => {
     inference.upstream.script = (_, response) => sendJson(response, body);
     const answer = await inference.chat(key, {

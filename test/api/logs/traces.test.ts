@@ -357,7 +357,7 @@ describe('the spans of a request', () => {
       response.setHeader('x-answer', 'canary-answer-header');
       sendJson(response, { ...chatAnswer, id: 'canary-answer' });
     };
-    const path = '/v1/clips/canary-path?after=canary-query';
+    const path = '/v1/images/generations?after=canary-query';
     const headers = {
       traceparent: `00-${trace}-${callerSpan}-01`,
       tracestate: 'vendor=canary-state',
@@ -371,7 +371,7 @@ describe('the spans of a request', () => {
     await exchange(
       'POST',
       server.inferenceUrl + path,
-      { input: 'canary-body' },
+      { model: 'm', prompt: 'canary-body' },
       {
         ...headers,
         authorization: `Bearer ${key}`,

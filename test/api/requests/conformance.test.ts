@@ -154,8 +154,10 @@ it('returns 404 for an unknown object, wherever it is named', async () => {
   const named = (one: Operation) => telling(404)(one) && isItem(one);
   expect(await strangers(404, named, (right) => right, nowhere)).toEqual([]);
   const workspace_id = randomUUID();
-  const elsewhere = ({ body, ...right }: RequestParts): RequestParts => {
-    const query = `?workspace_id=${workspace_id}&organisation_id=${workspace_id}`;
+  const elsewhere = ({ body, ...right }: RequestParts, { queries }: Operation): RequestParts => {
+    // Some lists refuse parameters that they do not describe.
+    const names = ['workspace_id', 'organisation_id'].filter((name) => name in queries);
+    const query = `?${names.map((name) => `${name}=${workspace_id}`).join('&')}`;
     if (body === undefined) return { ...right, query };
     // Objects of the organisation alone belong to no workspace.
     const above = ['secret_path', 'workspaces', 'deployment_config'];

@@ -111,6 +111,8 @@ describe('a request to an MCP server', () => {
       name: 'crm',
       manager_type: 'hashicorp_vault',
       secret_path: 'secret/crm',
+      allow_all_workspaces: true,
+      allowed_hosts: ['127.0.0.1'],
       auth_config: { vault_auth_type: 'token', vault_addr: vault.url, vault_token: 'hvs.root' },
     });
     const id = await make({

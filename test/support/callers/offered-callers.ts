@@ -184,7 +184,7 @@ export const waysToShow: Readonly<
   'as a bearer behind two blanks': (value) => headersOf({ authorization: `Bearer  ${value}` }),
   'as a name for Basic': (value) => headersOf({ authorization: `Basic ${base64(`${value}:`)}` }),
   'as it is': (value) => headersOf({ authorization: value }),
-  'as an alias that is off': (value) => headersOf({ 'x-portkey-api-key': value }),
+  'as its older name': (value) => headersOf({ 'x-portkey-api-key': value }),
   'as a cookie': (value) => headersOf({ cookie: `api_key=${value}` }),
   'for a proxy': (value) => headersOf({ 'proxy-authorization': `Bearer ${value}` }),
   'in the query': (value) => ({ headers: {}, query: `?api_key=${encodeURIComponent(value)}` }),
@@ -202,5 +202,6 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
  */
 export function presentedValue({ headers }: PresentedCredential): string | null {
   const bearer = /^bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
-  return headers['x-gateway-api-key'] ?? bearer ?? headers['x-api-key'] ?? null;
+  const key = headers['x-gateway-api-key'] ?? headers['x-portkey-api-key'];
+  return key ?? bearer ?? headers['x-api-key'] ?? null;
 }

@@ -220,8 +220,8 @@ describe('exported files', () => {
     isRecordedHere: true,
     declared: null,
     source: null,
-    spec: { config: { text } },
-    base: { config: { text } },
+    spec: { config: { extensions: { text } } },
+    base: { config: { extensions: { text } } },
     title: name,
   });
   const options = { owner: 'o', kinds: [], scope: null, unmanaged: false };
@@ -332,12 +332,12 @@ describe('the export of arbitrary server states', () => {
         const place = { workspace_id: w };
         await make('/v2/configs', {
           name: own,
-          config: { note: text, [key]: { deep: [word, text] } },
+          config: { extensions: { note: text, [key]: { deep: [word, text] } } },
           ...place,
         });
         await make('/v2/configs', {
           name: `c${run}`,
-          config: { note: text, [`k${key}`]: word },
+          config: { extensions: { note: text, [`k${key}`]: word } },
           ...place,
         });
         await make('/v1/api-keys/workspace/service', {
