@@ -1,5 +1,6 @@
 /** Calls one target, retries it as the config permits, and stops at the request timeout. */
 import type { RetryRule } from '../../model/configs/config-tree.ts';
+import type { Secret } from '../../secret.ts';
 import { Call, CallCut, type Sink } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
@@ -117,17 +118,33 @@ async function sendWithToken(
   retries: number,
 ): Promise<CallOutcome> {
   try {
-    const token = await tokens.token(null);
+    const token = await tokenInTime(tokens.token(null), target, options);
     const outcome = await send(withToken(target, token), options, retries);
     if (outcome.kind !== 'live' || outcome.status !== 401) return outcome;
     if (options.caller.isGone || isBodyConsumed(outcome)) return outcome;
     discardResponse(outcome);
-    const other = await tokens.token(token);
+    const other = await tokenInTime(tokens.token(token), target, options);
     return await send(withToken(target, other), options, retries);
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     const { cacheStatus } = options;
     return failedAttempt({ target, cacheStatus, retries, isSent: false, error: thrown });
+  }
+}
+
+/** @throws GatewayError when there is no token within the request timeout */
+async function tokenInTime(
+  token: Secret | Promise<Secret>,
+  target: CalledProvider,
+  { timeoutMs }: AttemptOptions,
+): Promise<Secret> {
+  if (timeoutMs === null || !(token instanceof Promise)) return token;
+  const { promise: timeout, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(timeoutError(target, timeoutMs)), timeoutMs);
+  try {
+    return await Promise.race([token, timeout]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -279,6 +279,31 @@ describe('a token that cannot be obtained', () => {
   });
 });
 
+describe('an endpoint that does not respond', () => {
+  it('ends the request at its timeout', async () => {
+    const { slug } = await providerWith({});
+    issuer.script = () => undefined;
+    const config = { provider: `@${slug}`, request_timeout: 50 };
+    const { status, body } = await chat({ 'x-gateway-config': JSON.stringify(config) });
+    expect([status, body.error.code]).toEqual([408, 'request_timeout']);
+    expect(inference.upstream.reached).toEqual([]);
+  });
+});
+
+describe('a stored client secret', () => {
+  it('must be sent again when its endpoint changes to another origin', async () => {
+    const { integration } = await providerWith({});
+    const configurations = loginFields({
+      oauth_token_endpoint: `${inference.nowhere}/token`,
+      oauth_client_secret: '********',
+    });
+    const path = `/v1/integrations/${integration.id}`;
+    const body = { key: 'sk-new', configurations };
+    const { status, body: answer } = await inference.server.request('PUT', path, { body });
+    expect([status, answer.error.param]).toEqual([400, 'configurations.oauth_client_secret']);
+  });
+});
+
 describe('a client secret of a secret manager', () => {
   it('is sent to a listed endpoint, and no longer when the host is taken from the list', async () => {
     const reference = await post('/v2/secret-references', {
