@@ -176,7 +176,7 @@ async function faultOf(
       const isUnknown = code === 'invalid_api_key';
       // The headers of the response have the prefix of the request.
       const isOlder = 'x-portkey-api-key' in visible.headers;
-      const other = isOlder ? { 'x-portkey-api-key': unknown } : { 'x-api-key': unknown };
+      const other = { [isOlder ? 'x-portkey-api-key' : 'x-api-key']: unknown };
       return status === 401 && isCode() && (!isUnknown || alike(other));
     },
   }[verdict];
