@@ -163,7 +163,7 @@ const ofRequests: Deviation[] = [
   {
     why: 'Cookies and addresses of the caller are not for providers, whatever path is called',
     parts: sent,
-    cases: ['headers: what is not named stays behind, at a path that nobody knows'],
+    cases: ['headers: what is not named stays behind, at a path that is only forwarded'],
   },
   {
     why: 'The credential of a config counts before one that is forwarded: who wrote the config says who pays',
@@ -286,6 +286,7 @@ const ofRefusals: Deviation[] = [
       'refusal: a config that is no JSON',
       'refusal: no config and no provider',
       'refusal: a config of nothing',
+      'refusal: a body in a form',
       'refusal: custom host *',
       'refusal: a custom host with a password',
     ],
@@ -306,9 +307,9 @@ const ofRefusals: Deviation[] = [
     cases: ['refusal: a provider that nobody knows'],
   },
   {
-    why: 'What is wrong with a body in no or another form than JSON, the provider says',
+    why: 'What is wrong with an empty body, the provider says',
     parts: refusedByOne,
-    cases: ['refusal: an empty body', 'refusal: a body in a form'],
+    cases: ['refusal: an empty body'],
   },
   {
     why: 'A list is no request: theirs sends another one in its place',

@@ -65,6 +65,7 @@ function encodedSegment(segment: string): string {
 
 function canonicalQuery(query: string): string {
   if (/^\?[\w.=&-]*$/.test(query)) return query;
-  const rebuilt = new URLSearchParams(query).toString();
+  // A blank as `+` is read as a plus sign by some servers.
+  const rebuilt = new URLSearchParams(query).toString().replaceAll('+', '%20');
   return rebuilt === '' ? '' : `?${rebuilt}`;
 }

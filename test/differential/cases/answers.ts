@@ -244,7 +244,9 @@ const streams: Case[] = [
     path: '/v1/responses',
     body: { model: 'm', input: 'x', stream: true },
   }),
-  streamed('of a path that nobody knows', ['data: 1\n\n', 'data: 2\n\n'], { path: '/v1/x/y' }),
+  streamed('of a path that is only forwarded', ['data: 1\n\n', 'data: 2\n\n'], {
+    path: '/v1/moderations',
+  }),
 ];
 
 const answered = (name: string, answer: Answer, more: Partial<Case> = {}): Case => ({

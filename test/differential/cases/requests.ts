@@ -56,8 +56,16 @@ const byPath: readonly {
     more: { path: '/v1/audio/speech', body: { model: 'm', input: 'hi', voice: 'alloy' } },
     answer: { headers: { 'content-type': 'audio/mpeg' }, body: 'sound' },
   },
-  { name: 'a path that nobody knows', more: { path: '/v1/x/y', body: { a: 1 } }, answer: {} },
-  { name: 'a query', more: { path: '/v1/x?limit=2&after=a%20b', method: 'GET' }, answer: list },
+  {
+    name: 'a path that is only forwarded',
+    more: { path: '/v1/moderations', body: { input: 'a' } },
+    answer: {},
+  },
+  {
+    name: 'a query',
+    more: { path: '/v1/models/m?limit=2&after=a%20b', method: 'GET' },
+    answer: list,
+  },
 ];
 
 const endpoints: Case[] = byPath.flatMap(({ name, more, answer }) => [
@@ -168,7 +176,7 @@ const params: Case[] = [
   {
     name: 'params: override of another path',
     config: override({ model: 'other' }),
-    path: '/v1/x/y',
+    path: '/v1/moderations',
     body: { a: 1 },
   },
   {
@@ -301,9 +309,9 @@ const headers: Case[] = [
     headers: { cookie: 'a=b', 'x-forwarded-for': '10.0.0.1', referer: 'x', 'x-one': '1', via: 'p' },
   },
   {
-    name: 'headers: what is not named stays behind, at a path that nobody knows',
+    name: 'headers: what is not named stays behind, at a path that is only forwarded',
     config: target('a'),
-    path: '/v1/x/y',
+    path: '/v1/moderations',
     headers: { cookie: 'a=b', 'x-forwarded-for': '10.0.0.1', referer: 'x', 'x-one': '1', via: 'p' },
   },
   {
