@@ -207,7 +207,6 @@ function lookupsOf(
     tokens: tokensOf(options, issuerOrigins, cache(workspacesMax)),
     configs: new Configs({
       database,
-      unsealerOf,
       cache: cache<GatewayConfig | null>(configsMax),
       trusted: trustedHosts,
       limits: options.configTargets,

@@ -1,11 +1,9 @@
 /** Converts configs to API records, list items and the body that would create them again. */
 import { z } from 'zod';
-import { fingerprintConfigKeys, maskConfigKeys } from '../../auth/config-secrets.ts';
 import { ConfigStatus } from '../../model/configs/config.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredConfig, StoredConfigVersion } from '../../store/resources/configs.ts';
 import { constant, numericFlag, record, timestamp } from '../request/record.ts';
-import type { SpecSecrets } from '../request/resource.ts';
 
 /** List items have no content, which may be a megabyte. */
 const item = record<Omit<StoredConfig, 'config' | 'version' | 'version_id'>>()({
@@ -27,7 +25,7 @@ export const ConfigListItem = item.schema;
 export const configListColumns = item.columns;
 export const configToListItem = item.toRecord;
 
-/** Response of get. `config` is JSON text; its keys are masked. */
+/** Response of get. `config` is JSON text. */
 export const ConfigRecord = ConfigListItem.extend({
   config: z.string(),
   format: z.literal('json'),
@@ -43,7 +41,7 @@ export const ConfigVersionRecord = ConfigRecord.extend({
 export function configToRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
   return {
     ...configToListItem(row),
-    config: maskedText(row.config),
+    config: row.config,
     format: 'json',
     type: 'ORG_CONFIG',
     version_id: row.version_id,
@@ -58,25 +56,18 @@ export function configToVersionRecord(
   return {
     ...configToRecord(row),
     name: version.name,
-    config: maskedText(version.config),
+    config: version.config,
     version_id: version.id,
     version_created_at: formatTimestamp(version.created_at),
     version_owner_id: version.created_by,
   };
 }
 
-function maskedText(config: string): string {
-  return JSON.stringify(maskConfigKeys(JSON.parse(config)));
-}
-
-/** The body that would create this config, with fingerprints of keys; sync compares it with its manifests. */
-export function configToSpec(
-  row: StoredConfig,
-  { unsealer, fingerprintKey }: SpecSecrets,
-): Record<string, unknown> {
+/** The body that would create this config; sync compares it with its manifests. */
+export function configToSpec(row: StoredConfig): Record<string, unknown> {
   return {
     name: row.name,
-    config: fingerprintConfigKeys(unsealer, fingerprintKey, row.id, JSON.parse(row.config)),
+    config: JSON.parse(row.config),
     isDefault: row.is_default === 0 ? 0 : 1,
     ...(row.workspace_id === null ? {} : { workspace_id: row.workspace_id }),
   };

@@ -1,8 +1,6 @@
 /** HTTP routes for gateway configs (docs/reference/resources.md, Configs). */
 
 import { z } from 'zod';
-import { sealConfigKeys } from '../../auth/config-secrets.ts';
-import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/configs/config.ts';
@@ -15,7 +13,7 @@ import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { prefixFaults } from '../../model/wire/fault.ts';
 import { newId } from '../../model/wire/ids.ts';
-import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
+import { rewriteDocument } from '../../model/wire/json-record.ts';
 import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -117,7 +115,7 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => list(deps, request),
     }),
     on.get({
-      summary: 'Get a config with its content as JSON text; keys are masked',
+      summary: 'Get a config with its content as JSON text',
       query: WorkspaceQuery,
       response: ConfigRecord,
       handle: (request) => get(deps, request),
@@ -133,7 +131,7 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => listVersions(deps, request),
     }),
     on.update({
-      summary: 'Update a config; fields that are not sent stay, a masked key keeps its value',
+      summary: 'Update a config; fields that are not sent stay',
       body: UpdateBody,
       bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'slug'],
@@ -150,15 +148,11 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body } = request;
   rejectFaults(documentFaults(deps, body.config));
-  const id = newId();
-  const sealer = await deps.keyring.sealerOf(caller.organisationId);
-  const config = sealedText(sealer, { id, config: null }, body.config);
   const insert = async (tx: Db, workspace: StoredWorkspace | null) => {
     const unnamed = {
       ...baseColumns(request, workspace),
-      id,
       name: body.name,
-      config,
+      config: JSON.stringify(body.config),
       is_default: body.isDefault ?? 0,
       status: 'active' as const,
       version_id: newId(),
@@ -214,13 +208,12 @@ async function* versionRecords(
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body } = request;
   if (body.config !== undefined) rejectFaults(documentFaults(deps, body.config));
-  const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const usedWriter = body.isDefault === 1 ? exclusiveWriter : writer;
   const updated = await updateResource(deps, request, usedWriter, {
     columns: async (tx, row) => {
       if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
       if (body.status === 'archived' && row.status === 'active') await refuseWhilePinned(tx, row);
-      const config = body.config === undefined ? row.config : sealedText(sealer, row, body.config);
+      const config = rewriteDocument(row.config, body.config);
       return {
         name: body.name,
         status: body.status,
@@ -267,18 +260,6 @@ async function insertVersion(
     created_by: caller.id,
     created_at: now,
   });
-}
-
-/** Returns the stored text of a document that is sent; an equal document keeps its text. */
-function sealedText(
-  sealer: Sealer,
-  stored: { readonly id: string; readonly config: string | null },
-  sent: ConfigDocument,
-): string {
-  const before = readDocument<ConfigDocument>(stored.config);
-  const { document, faults } = sealConfigKeys(sealer, stored.id, sent, before);
-  rejectFaults(prefixFaults(['config'], faults));
-  return rewriteDocument(stored.config, document) ?? '';
 }
 
 function documentFaults(deps: AdminDeps, document: ConfigDocument) {

@@ -1,8 +1,6 @@
 /** Resolves the config of a request: the one it names or contains, else the one of its key. */
 
 import { hash } from 'node:crypto';
-import { openConfigKeys } from '../../auth/config-secrets.ts';
-import type { Unsealer } from '../../auth/keyring.ts';
 import type { ConfigDocument } from '../../model/configs/config.ts';
 import { configFaults, type TargetLimits } from '../../model/configs/config-document.ts';
 import {
@@ -35,7 +33,6 @@ export interface GatewayConfig {
 export interface ResolveConfigOptions {
   readonly database: Pick<Database, 'readable'>;
   readonly cache: SnapshotCache<GatewayConfig | null>;
-  readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly limits: TargetLimits;
   readonly trusted: TrustedHosts;
   /** Whether requests may use saved configs only. */
@@ -76,7 +73,7 @@ export class Configs {
   }
 
   #find(key: GatewayKey, reference: string): GatewayConfig | Promise<GatewayConfig> {
-    const { cache, database, unsealerOf } = this.#options;
+    const { cache, database } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
     const cached = cache.peek(cacheKey);
@@ -84,8 +81,7 @@ export class Configs {
     const loading = cache.get(cacheKey, async () => {
       const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
       if (row === undefined) return undefined;
-      const value = savedConfig(row, await unsealerOf(organisationId));
-      return { organisationId, generation: row.generation, value };
+      return { organisationId, generation: row.generation, value: savedConfig(row) };
     });
     return loading.then((config) => requireUsableConfig(config ?? null, key, reference));
   }
@@ -118,15 +114,13 @@ const plain: GatewayConfig = {
   root: { kind: 'leaf', path: 'config', weight: 1, settings: defaultTargetSettings, breaker: null },
 };
 
-function savedConfig(row: gatewayReads.GatewayConfigRow, unsealer: Unsealer): GatewayConfig | null {
+function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
   if (row.status !== 'active') return null;
   return {
     id: row.id,
     workspaceId: row.workspace_id,
     mark: row.version_id,
-    root: buildConfigTree(
-      openConfigKeys(unsealer, row.id, JSON.parse(row.config) as ConfigDocument),
-    ),
+    root: buildConfigTree(JSON.parse(row.config) as ConfigDocument),
   };
 }
 

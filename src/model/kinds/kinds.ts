@@ -141,7 +141,6 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...noSpecialFields,
     workspaced: 'optional',
     references: [workspaceReference, ...configGuardrailReferences],
-    secrets: ['config.api_key', 'config.targets.**.api_key'],
     opaque: ['config'],
     immutable: ['workspace_id'],
     ...collection('/v2/configs'),
