@@ -1,8 +1,10 @@
 /** Verifies calls to providers whose integrations log in with OAuth client credentials at a real token server. */
+
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../../src/trusted-hosts.ts';
 import { exchange } from '../../../support/network/exchange.ts';
+import { eventually } from '../../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../../support/server/inference.ts';
 import {
   type ManagerServer,
@@ -327,12 +329,15 @@ describe('a client secret of a secret manager', () => {
     const body = { allowed_hosts: [inference.upstream.host] };
     expect((await inference.server.request('PUT', path, { body })).status).toBe(200);
     inference.server.clock.advance(60_000);
-    const refused = await chatAt(slug);
-    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
-      400,
-      'custom_host_refused',
-      'oauth_token_endpoint',
-    ]);
-    expect(refused.body.error.message).toContain(issuer.host);
+    // The gateway learns of the change by polling.
+    await eventually(async () => {
+      const { status, body: answer } = await chatAt(slug);
+      expect([status, answer.error?.code, answer.error?.param]).toEqual([
+        400,
+        'custom_host_refused',
+        'oauth_token_endpoint',
+      ]);
+      expect(answer.error.message).toContain(issuer.host);
+    });
   });
 });
