@@ -1,4 +1,5 @@
 /** Finds the texts of a request that guardrails judge, and which of them are its last message. */
+import type { TextsForm } from '../model/endpoints/endpoint.ts';
 import {
   indexedItems,
   type JsonObject,
@@ -8,16 +9,6 @@ import {
 } from './passages.ts';
 import { addNameOf, textsIn } from './text-walk.ts';
 
-/** Format of a request: the one of an endpoint, that of objects that a provider stores, or any other. */
-export type RequestForm =
-  | 'chat_completions'
-  | 'completions'
-  | 'embeddings'
-  | 'messages'
-  | 'responses'
-  | 'stored'
-  | 'unknown';
-
 export interface RequestPassages {
   readonly passages: readonly Passage[];
   /** Number of passages at the end that are judged by default: all but the messages before the last one. */
@@ -25,7 +16,7 @@ export interface RequestPassages {
 }
 
 /** Members that are lists of messages, of which only the last one is judged by default. */
-const conversationsByForm: Readonly<Record<RequestForm, readonly string[]>> = {
+const conversationsByForm: Readonly<Record<TextsForm, readonly string[]>> = {
   chat_completions: ['messages'],
   completions: [],
   embeddings: [],
@@ -70,7 +61,7 @@ interface Parts {
 }
 
 /** @throws NestedTooDeeply */
-export function findRequestPassages(form: RequestForm, params: JsonObject): RequestPassages {
+export function findRequestPassages(form: TextsForm, params: JsonObject): RequestPassages {
   const parts: Parts = { earlier: [], beside: [], last: [] };
   addParts(parts, form, params, []);
   const { earlier, beside, last } = parts;
@@ -81,7 +72,7 @@ export function findRequestPassages(form: RequestForm, params: JsonObject): Requ
 }
 
 /** Bodies of batches and of runs with a new thread contain further bodies. */
-function addParts(parts: Parts, form: RequestForm, params: JsonObject, at: PassagePath): void {
+function addParts(parts: Parts, form: TextsForm, params: JsonObject, at: PassagePath): void {
   for (const [name, value] of Object.entries(params)) {
     const path = [...at, name];
     addNameOf(path, parts.beside);
@@ -104,7 +95,7 @@ function addParts(parts: Parts, form: RequestForm, params: JsonObject, at: Passa
   }
 }
 
-function isBodyMember(form: RequestForm, name: string): boolean {
+function isBodyMember(form: TextsForm, name: string): boolean {
   return form === 'stored' && (name === 'thread' || name === 'params' || name === 'body');
 }
 

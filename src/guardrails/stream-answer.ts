@@ -1,4 +1,5 @@
 /** Converts a complete stream to the response that its events describe, and rewrites the events with replaced texts. */
+import { readJsonObject } from '../model/json/read-object.ts';
 import type { ResponseForm } from './answer-passages.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
 import { plainJson } from './stored-text.ts';
@@ -143,7 +144,7 @@ function eventsOf(form: ResponseForm, text: string): StreamEvent[] {
       const data = lines.filter(isData).map((line) => line.slice('data:'.length).trim());
       const head = lines.filter((line) => !isData(line)).map((line) => `${line}\n`);
       const content = data.join('\n');
-      const json = objectOf(content);
+      const json = readJsonObject(content);
       const texts = json === null ? [] : textsOrNull(form, json);
       const isEmpty = content === '' || content === '[DONE]';
       const isKnown = texts !== null && (json !== null || isEmpty);
@@ -158,17 +159,6 @@ function textsOrNull(form: ResponseForm, event: JsonObject): readonly StreamText
   } catch (error) {
     if (error instanceof NestedTooDeeply) return null;
     throw error;
-  }
-}
-
-function objectOf(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as JsonObject)
-      : null;
-  } catch {
-    return null;
   }
 }
 

@@ -44,8 +44,8 @@ export function sendError(
 }
 
 /**
- * Adds the headers that clients act on: the allowed methods, the offered protocol, and when to retry. A used-up budget renews
- * too late for any client to wait, so it says not to retry.
+ * Adds the headers that clients act on: the allowed methods, the offered protocol, and when to retry. A used-up
+ * budget renews too late for any client to wait, so it says not to retry.
  */
 function addHints(headers: Record<string, string>, { code, retryAfterMs }: GatewayError): void {
   if (code === 'usage_limit_exceeded') headers['x-should-retry'] = 'false';

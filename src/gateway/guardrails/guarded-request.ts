@@ -1,4 +1,5 @@
 /** Judges requests by guardrails before they are sent to a provider. */
+
 import { detach } from '../../detached.ts';
 import {
   evaluateGuardrails,
@@ -6,13 +7,10 @@ import {
   type Judgement,
 } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
-import {
-  findRequestPassages,
-  type RequestForm,
-  type RequestPassages,
-} from '../../guardrails/request-passages.ts';
+import { findRequestPassages, type RequestPassages } from '../../guardrails/request-passages.ts';
 import { NestedTooDeeply, nestingMax } from '../../guardrails/text-walk.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
+import type { TextsForm } from '../../model/endpoints/endpoint.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changedBody } from '../transfer/changed-body.ts';
@@ -112,7 +110,7 @@ interface RequestTexts extends RequestPassages {
   readonly unreadable: string | null;
 }
 
-function requestTexts(exchange: Exchange, form: RequestForm): RequestTexts {
+function requestTexts(exchange: Exchange, form: TextsForm): RequestTexts {
   const { body, params, isJson, unreadUpload, streamedBody } = exchange;
   const hasUnreadBody = unreadUpload !== undefined || streamedBody !== undefined;
   if (hasUnreadBody || (body !== null && body.length > 0 && !isJson && form === 'unknown')) {

@@ -1,9 +1,11 @@
 /** Builds what a caller receives for a response that guardrails judged: the changed texts, the results, or a refusal. */
+
 import type { ResponseForm } from '../../guardrails/answer-passages.ts';
 import type { HookResult, Judgement } from '../../guardrails/evaluate.ts';
 import { type Passage, replaceTexts } from '../../guardrails/passages.ts';
 import { type StreamAnswer, streamAnswer } from '../../guardrails/stream-answer.ts';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
+import { readJsonObject } from '../../model/json/read-object.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import { type MeteredUsage, noUsage } from '../metering/meter.ts';
@@ -45,7 +47,7 @@ export function readableResponse(
     const stream = streamAnswer(form, body);
     return stream.isKnown ? { json: stream.json, stream } : null;
   }
-  const json = objectOf(body);
+  const json = readJsonObject(body.toString('utf8'));
   return json === null ? null : { json, stream: null };
 }
 
@@ -122,13 +124,3 @@ export function denialResponse(
 }
 
 const nothingUsed = { metered: noUsage, cost: 0, providerStatus: null };
-
-function objectOf(body: Buffer): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
-}

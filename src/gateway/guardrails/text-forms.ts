@@ -1,6 +1,5 @@
 /** Determines which texts of a request and its response guardrails judge, by the endpoint. */
 import type { ResponseForm } from '../../guardrails/answer-passages.ts';
-import type { RequestForm } from '../../guardrails/request-passages.ts';
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
 import type { ListedEndpoint, TextsForm } from '../../model/endpoints/endpoint.ts';
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
@@ -10,7 +9,7 @@ export interface TextForms {
   /** Name of the endpoint that checks receive. */
   readonly endpoint: string;
   /** Format of the texts in the request, if it has a body. */
-  readonly request: RequestForm;
+  readonly request: TextsForm;
   /** Format of the texts in the response; null when none are judged. */
   readonly response: ResponseForm | null;
   /** Whether the response is a file, whose texts cannot be judged. */

@@ -2,7 +2,7 @@
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { hasDuplicateKeys } from '../../model/json/json-object.ts';
 import { peekMember } from '../../model/json/lazy-object.ts';
-import { foldedName } from '../../model/json/member-name.ts';
+import { foldedName, freeMembers } from '../../model/json/member-name.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
 export interface Reference {
@@ -35,19 +35,8 @@ const kindsByMember: ReadonlyMap<string, ObjectKind> = new Map<string, ObjectKin
   ['audio', 'audio'],
 ]);
 
-/** Members whose content the caller chooses freely, so nothing in them names an object. */
-const freeMembers: ReadonlySet<string> = new Set([
-  'metadata',
-  'client_metadata',
-  'arguments',
-  'parameters',
-  'input_schema',
-  'output_schema',
-  'schema',
-  'json_schema',
-  'attributes',
-  'headers',
-]);
+/** Members in which nothing names an object. */
+const skippedMembers: ReadonlySet<string> = new Set([...freeMembers, 'attributes']);
 
 /** Bound of nesting; no valid request is nested deeper. */
 const depthMax = 32;
@@ -92,7 +81,7 @@ export function referencesOf(
           if (!isPublic(kind, id, member)) references.push({ kind, id, param: name });
         }
       }
-      if (freeMembers.has(param) || isToolInput(value, param)) continue;
+      if (skippedMembers.has(param) || isToolInput(value, param)) continue;
       const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
       look(member, depth + 1, hasItems, param === 'variables');
     }

@@ -1,4 +1,5 @@
 /** Converts errors to the flat form: the four strings `message`, `type`, `param` and `code` at the top level. */
+import { readJsonObject } from '../../model/json/read-object.ts';
 
 /** The fields of an error whose absent members are null. */
 interface ErrorMembers {
@@ -23,7 +24,7 @@ export function flatErrorText({ message, type, param, code }: ErrorMembers): str
 
 /** Returns the flat form of a provider's error, which may be wrapped in `error`, flat, a text or empty. */
 export function flatProviderError(body: Buffer, status: number): Buffer {
-  const sent = objectOf(body);
+  const sent = readJsonObject(body.toString('utf8'));
   const error = sent?.error ?? sent ?? {};
   const members: Partial<ErrorMembers> = typeof error === 'object' ? error : { message: error };
   const stated = members.message ?? sent?.message ?? sent?.detail;
@@ -36,14 +37,4 @@ export function flatProviderError(body: Buffer, status: number): Buffer {
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? '' : JSON.stringify(value);
-}
-
-function objectOf(body: Buffer): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
 }

@@ -54,8 +54,8 @@ const resolved = Promise.resolve();
 const wholeBytesMin = 64 * 1024;
 
 /**
- * Reads a body of known length without a second copy; all of it counts from its first byte on. Memory that nobody fills is returned at once: collecting
- * garbage may take an idle process an hour.
+ * Reads a body of known length without a second copy; all of it counts from its first byte on. Memory that nobody
+ * fills is returned at once: collecting garbage may take an idle process an hour.
  */
 function readInto(request: IncomingMessage, length: number, hold: BodyHold): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();

@@ -1,5 +1,5 @@
 /** Compares model names as lenient providers do, and finds every model that a body names. */
-import { foldedName } from '../json/member-name.ts';
+import { foldedName, freeMembers } from '../json/member-name.ts';
 
 /** A model that a request names. */
 export interface NamedModel {
@@ -58,19 +58,8 @@ export function isSameModel(rule: string, name: string): boolean {
   return isAlias && one.family === other.family;
 }
 
-/** Members whose content is no instruction to the provider, or chosen freely. */
-const skippedMembers: ReadonlySet<string> = new Set([
-  'messages',
-  'metadata',
-  'client_metadata',
-  'arguments',
-  'parameters',
-  'input_schema',
-  'output_schema',
-  'schema',
-  'json_schema',
-  'headers',
-]);
+/** Members in which nothing selects a model. */
+const skippedMembers: ReadonlySet<string> = new Set([...freeMembers, 'messages']);
 
 /** Names of members that select a model, folded. */
 const modelMember = /(?:^|_)models?(?:_id|_name|_slug)?$|^(?:engine|deployment|fallbacks)$/;

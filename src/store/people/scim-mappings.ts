@@ -115,17 +115,8 @@ export async function listRoles(
   userId: string,
   workspaceId: string,
 ): Promise<WorkspaceRole[]> {
-  const found = await db
-    .selectFrom('scim_mappings as m')
-    .innerJoin('scim_group_members as g', (join) =>
-      join
-        .onRef('g.organisation_id', '=', 'm.organisation_id')
-        .onRef('g.group_id', '=', 'm.group_id'),
-    )
-    .select('m.role')
-    .where('m.organisation_id', '=', organisationId)
+  const found = await mappedRoles(db, organisationId, userId)
     .where('m.workspace_id', '=', workspaceId)
-    .where('g.user_id', '=', userId)
     .execute();
   return found.map(({ role }) => role);
 }
@@ -136,7 +127,12 @@ export async function listRolesOfUser(
   organisationId: string,
   userId: string,
 ): Promise<WorkspaceRole[]> {
-  const found = await db
+  const found = await mappedRoles(db, organisationId, userId).distinct().execute();
+  return found.map(({ role }) => role);
+}
+
+function mappedRoles(db: Db, organisationId: string, userId: string) {
+  return db
     .selectFrom('scim_mappings as m')
     .innerJoin('scim_group_members as g', (join) =>
       join
@@ -144,11 +140,8 @@ export async function listRolesOfUser(
         .onRef('g.group_id', '=', 'm.group_id'),
     )
     .select('m.role')
-    .distinct()
     .where('m.organisation_id', '=', organisationId)
-    .where('g.user_id', '=', userId)
-    .execute();
-  return found.map(({ role }) => role);
+    .where('g.user_id', '=', userId);
 }
 
 export interface ScimMappingFilter {

@@ -1,6 +1,6 @@
 /** Contains one rich body for each format of requests, responses and streams that guardrails judge. */
 import type { ResponseForm } from '../../../src/guardrails/answer-passages.ts';
-import type { RequestForm } from '../../../src/guardrails/request-passages.ts';
+import type { TextsForm } from '../../../src/model/endpoints/endpoint.ts';
 
 const schema = {
   type: 'object',
@@ -59,7 +59,7 @@ const claudeBlocks = [
   },
 ];
 
-export const requestBodies: Readonly<Record<RequestForm, Readonly<Record<string, unknown>>>> = {
+export const requestBodies: Readonly<Record<TextsForm, Readonly<Record<string, unknown>>>> = {
   chat_completions: {
     model: 'm',
     messages: [

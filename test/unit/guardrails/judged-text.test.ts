@@ -7,10 +7,11 @@ import { describe, expect, it } from 'vitest';
 import { answersIn, type ResponseForm } from '../../../src/guardrails/answer-passages.ts';
 import { nonTextMembers } from '../../../src/guardrails/non-text-members.ts';
 import { type JsonObject, type Passage, replaceTexts } from '../../../src/guardrails/passages.ts';
-import { findRequestPassages, type RequestForm } from '../../../src/guardrails/request-passages.ts';
+import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { decodeText } from '../../../src/guardrails/stored-text.ts';
 import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
 import { NestedTooDeeply } from '../../../src/guardrails/text-walk.ts';
+import type { TextsForm } from '../../../src/model/endpoints/endpoint.ts';
 import { pieceEvents, requestBodies, responseBodies, wholeEvents } from './judged-bodies.ts';
 
 type Path = readonly (string | number)[];
@@ -90,7 +91,7 @@ function inventedBodies(body: JsonObject): { readonly at: string; readonly body:
 
 const isFound = (passages: readonly Passage[]): boolean =>
   passages.some(({ text }) => text.includes(word));
-const inRequest = (form: RequestForm, body: JsonObject) => findRequestPassages(form, body).passages;
+const inRequest = (form: TextsForm, body: JsonObject) => findRequestPassages(form, body).passages;
 const inResponse = (form: ResponseForm, body: JsonObject) =>
   answersIn(form, body).flatMap(({ path, passages }) =>
     passages.map((one) => ({ ...one, path: [...path, ...one.path] })),
@@ -118,7 +119,7 @@ function unreplaced(body: JsonObject, judge: (body: JsonObject) => readonly Pass
   });
 }
 
-const requests = Object.entries(requestBodies) as [RequestForm, JsonObject][];
+const requests = Object.entries(requestBodies) as [TextsForm, JsonObject][];
 const responses = Object.entries(responseBodies) as [ResponseForm, JsonObject][];
 
 it('documents every member that is not judged, with its form', () => {
