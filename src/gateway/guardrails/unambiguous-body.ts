@@ -38,9 +38,6 @@ const freeFormMembers: ReadonlySet<string> = new Set([
   'variables',
 ]);
 
-/** Depth up to which texts are searched. */
-const depthMax = 32;
-
 /** @throws GatewayError for duplicate members, and for names that only case-insensitive readers recognise */
 export function requireUnambiguousBody({ body, params, isJson }: Exchange): void {
   if (body === null) return;
@@ -56,20 +53,20 @@ export function requireUnambiguousBody({ body, params, isJson }: Exchange): void
     misnamedIn(params, topMembers) ??
     Object.entries(params)
       .filter(([name]) => topMembers.has(name))
-      .map(([, value]) => misnamedWithin(value, 0))
+      .map(([, value]) => misnamedWithin(value))
       .find((name) => name !== null);
   if (misnamed == null) return;
   throw new GatewayError('invalid_json', `${misnamed} must be in lower case`, misnamed);
 }
 
-function misnamedWithin(value: unknown, depth: number): string | null {
-  if (typeof value !== 'object' || value === null || depth > depthMax) return null;
+function misnamedWithin(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return null;
   const isList = Array.isArray(value);
   const own = isList ? null : misnamedIn(value, innerMembers);
   if (own !== null) return own;
   for (const [name, below] of Object.entries(value)) {
     if (!isList && freeFormMembers.has(name)) continue;
-    const misnamed = misnamedWithin(below, depth + 1);
+    const misnamed = misnamedWithin(below);
     if (misnamed !== null) return misnamed;
   }
   return null;

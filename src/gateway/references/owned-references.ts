@@ -38,9 +38,6 @@ const kindsByMember: ReadonlyMap<string, ObjectKind> = new Map<string, ObjectKin
 /** Members in which nothing names an object. */
 const skippedMembers: ReadonlySet<string> = new Set([...freeMembers, 'attributes']);
 
-/** Bound of nesting; no valid request is nested deeper. */
-const depthMax = 32;
-
 /** The endpoint of a request: the kind that its path concerns, and the members that name objects there. */
 export interface ReferenceForm {
   /** Null for none. */
@@ -53,17 +50,20 @@ export function isReferenceMember(name: string): boolean {
   return kindsByMember.has(foldedName(name));
 }
 
-/** Returns every object that a body names at any depth, in the members in which the endpoint may name one. */
+/**
+ * Returns every object that a body names at any depth, in the members in which the endpoint may name one. Bodies are
+ * bounded in depth before they are parsed.
+ */
 export function referencesOf(
   params: Readonly<Record<string, unknown>>,
   { kind: requested, references: names }: ReferenceForm,
 ): Reference[] {
   const references: Reference[] = [];
   const hasItemIds = itemKinds.has(requested);
-  const look = (value: unknown, depth: number, isItem: boolean, isNamedFreely: boolean): void => {
-    if (typeof value !== 'object' || value === null || depth > depthMax) return;
+  const look = (value: unknown, isItem: boolean, isNamedFreely: boolean): void => {
+    if (typeof value !== 'object' || value === null) return;
     if (Array.isArray(value)) {
-      for (const item of value) look(item, depth + 1, isItem, false);
+      for (const item of value) look(item, isItem, false);
       return;
     }
     if (hasItemIds) {
@@ -83,10 +83,10 @@ export function referencesOf(
       }
       if (skippedMembers.has(param) || isToolInput(value, param)) continue;
       const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
-      look(member, depth + 1, hasItems, param === 'variables');
+      look(member, hasItems, param === 'variables');
     }
   };
-  look(params, 0, false, false);
+  look(params, false, false);
   return references;
 }
 
@@ -118,13 +118,13 @@ function filesNamedBy(value: object): string[] {
 const accountDataTypes = new Set(['stored_completions', 'responses', 'logs']);
 
 /** Returns the first data source of an evaluation that spans the whole account; null for none. */
-export function accountDataTypeIn(value: unknown, depth = 0): string | null {
-  if (typeof value !== 'object' || value === null || depth > depthMax) return null;
+export function accountDataTypeIn(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return null;
   for (const [name, member] of Object.entries(value)) {
     const type =
       foldedName(name) === 'type' && typeof member === 'string' ? foldedName(member) : null;
     if (type !== null && accountDataTypes.has(type)) return type;
-    const within = accountDataTypeIn(member, depth + 1);
+    const within = accountDataTypeIn(member);
     if (within !== null) return within;
   }
   return null;

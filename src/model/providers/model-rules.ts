@@ -66,15 +66,17 @@ const modelMember = /(?:^|_)models?(?:_id|_name|_slug)?$|^(?:engine|deployment|f
 const agentMember = /^agent(?:_id)?$/;
 /** Names with which a router of the provider chooses the model. */
 const routedModel = /(?:^|\/)(?:auto|router)$/;
-const depthMax = 32;
 
-/** Returns the models that members of a body name at any depth, except in messages and free objects. */
+/**
+ * Returns the models that members of a body name at any depth, except in messages and free objects. Bodies are
+ * bounded in depth before they are parsed.
+ */
 export function modelsNamedIn(params: Members): NamedModel[] {
   const named: NamedModel[] = [];
-  const look = (value: unknown, depth: number): void => {
-    if (typeof value !== 'object' || value === null || depth > depthMax) return;
+  const look = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
     if (Array.isArray(value)) {
-      for (const item of value) look(item, depth + 1);
+      for (const item of value) look(item);
       return;
     }
     for (const name of Object.keys(value)) {
@@ -85,10 +87,10 @@ export function modelsNamedIn(params: Members): NamedModel[] {
       if (isAgent || modelMember.test(folded)) {
         for (const text of textsOf(member)) named.push(namedModel(text, isAgent));
       }
-      look(member, depth + 1);
+      look(member);
     }
   };
-  look(params, 0);
+  look(params);
   return named;
 }
 
@@ -97,9 +99,14 @@ export function namedModel(name: string, isAgent = false): NamedModel {
   return { name: bare, isOpaque: isAgent || routedModel.test(plainModelName(bare)) };
 }
 
-/** A name, a list of names, or an object that names one. */
+/** A name, a list of names at any depth, or an object that names one. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap(namesInList);
   return Object.values(value).filter((item): item is string => typeof item === 'string');
+}
+
+function namesInList(item: unknown): string[] {
+  return typeof item === 'string' || Array.isArray(item) ? textsOf(item) : [];
 }

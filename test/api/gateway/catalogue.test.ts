@@ -8,6 +8,7 @@ import type { ListedEndpoint } from '../../../src/model/endpoints/endpoint.ts';
 import { meterings } from '../../../src/model/endpoints/metering.ts';
 import { spellings } from '../../support/interface/spellings.ts';
 import { exchange } from '../../support/network/exchange.ts';
+import { nestedIn, nestings } from '../../support/network/nested-values.ts';
 import {
   type SharedAccount,
   startSharedAccount,
@@ -170,6 +171,19 @@ describe('a caller with a guardrail', () => {
     await sendAll(pathOf(endpoint), bodyWith('a canary'), tenant.key, {
       'x-gateway-config': config,
     });
+    for (const levels of nestings) {
+      const content = nestedIn({ TEXT: 'a canary' }, levels);
+      const messages = [{ role: 'user', content }];
+      const body = {
+        ...bodyWith('x'),
+        messages,
+        input: messages,
+        inputs: messages,
+        other: content,
+      };
+      const headers = { 'x-gateway-config': config };
+      await shared.ask(tenant, 'POST', pathOf(endpoint), body, headers);
+    }
     expect(upstream.reached).toEqual([]);
   });
 
@@ -238,6 +252,10 @@ describe('a provider that forbids a model', () => {
         { ...bodyWith('x', 'other'), agent_id: 'ag:1' },
         { ...bodyWith('x', 'other'), tools: [{ type: 'image_generation', Model: model }] },
         { ...bodyWith('x', 'other'), requests: [{ params: { model } }] },
+        ...nestings.map((levels) => ({
+          ...bodyWith('x', 'other'),
+          tools: [nestedIn({ model }, levels)],
+        })),
       ];
       for (const body of bodies) {
         await exchange('POST', url + pathOf(endpoint), body, headers);
@@ -296,6 +314,12 @@ describe('a workspace that shares its account', () => {
           };
           await shared.ask(tenant, 'POST', pathOf(endpoint), body);
         }
+      }
+      for (const levels of nestings) {
+        const content = [nestedIn({ type: 'file', [name]: id }, levels)];
+        const messages = [{ role: 'user', content }];
+        const body = { model: 'm', messages, content };
+        await shared.ask(tenant, 'POST', pathOf(endpoint), body);
       }
     }
     const passed = upstream.reached.filter(({ body }) =>

@@ -1,6 +1,7 @@
 /** Verifies that names of models are compared as a lenient provider would read them. */
 import { describe, expect, it } from 'vitest';
 import { isSameModel, modelsNamedIn } from '../../../../src/model/providers/model-rules.ts';
+import { nestedIn, nestings } from '../../../support/network/nested-values.ts';
 
 describe('a rule for a model', () => {
   it.each([
@@ -44,4 +45,13 @@ it('finds models at any depth, and none in messages and free objects', () => {
   };
   expect(modelsNamedIn(params).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
   expect(modelsNamedIn(params).filter(({ isOpaque }) => isOpaque)).toMatchObject([{ name: 'f' }]);
+});
+
+it.each(nestings)('finds a model that is nested %i levels deep', (levels) => {
+  expect(modelsNamedIn({ tools: nestedIn({ MODEL: 'deep' }, levels) })).toMatchObject([
+    { name: 'deep' },
+  ]);
+  expect(modelsNamedIn({ models: nestedIn(['deep'], levels, 'lists') })).toMatchObject([
+    { name: 'deep' },
+  ]);
 });
