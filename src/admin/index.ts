@@ -10,6 +10,7 @@ import { pluginRoutes } from './guardrails/plugins.ts';
 import { workspaceExclusionRoutes } from './guardrails/workspace-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { iamScopeRoutes } from './identity/iam-scopes.ts';
+import { organisationAuthRoutes } from './identity/organisation-auth-settings.ts';
 import { organisationRoutes } from './identity/organisations.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics/analytics.ts';
@@ -64,6 +65,7 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...accessPolicyRoutes(deps),
     ...iamScopeRoutes(deps),
     ...organisationRoutes(deps),
+    ...organisationAuthRoutes(deps),
     ...withFeatures(['guardrails'], pluginRoutes()),
     ...resources.flatMap(({ features, routes }) => withFeatures(features, routes(deps, contents))),
     ...withFeatures(['guardrails'], workspaceExclusionRoutes(deps)),

@@ -9,6 +9,7 @@ import { makeSession } from '../../auth/sessions.ts';
 import { type AssignedRole, emailKey } from '../../model/people/person.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
+import { isAutoProvisioned } from '../../model/workspaces/organisation.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as userIdentities from '../../store/people/user-identities.ts';
 import * as userInvites from '../../store/people/user-invites.ts';
@@ -157,8 +158,7 @@ async function createUser(
 ): Promise<users.StoredUser> {
   const { organisation, identity, request } = signIn;
   const { now } = request;
-  const isWelcome = settings.provisions && settings.tsgId === organisation.tsg_id;
-  if (invite === undefined && !isWelcome) {
+  if (invite === undefined && !isAutoProvisioned(organisation, settings)) {
     const message = 'No user of this organisation has your address; ask for an invite';
     throw new ApiError('forbidden', message);
   }

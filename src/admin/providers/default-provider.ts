@@ -49,6 +49,7 @@ export async function ensureProvider(
     rate_limits: null,
     expires_at: null,
     last_reset_at: null,
+    tags: null,
     creation_mode: 'auto' as const,
     created_at: author.now,
     last_updated_at: author.now,

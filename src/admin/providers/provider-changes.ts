@@ -127,7 +127,7 @@ export async function insertProvider(
     readonly workspaceId: string;
     readonly integration: Pick<integrations.StoredIntegration, 'id' | 'organisation_id'>;
   },
-  body: Pick<ProviderCreate, 'name' | 'slug' | 'note' | 'rate_limits'> & NewTerms,
+  body: Pick<ProviderCreate, 'name' | 'slug' | 'note' | 'rate_limits' | 'tags'> & NewTerms,
   now: number,
 ) {
   const unnamed = {
@@ -141,6 +141,7 @@ export async function insertProvider(
     rate_limits: writeDocument(body.rate_limits),
     expires_at: body.expiresAt,
     last_reset_at: null,
+    tags: writeDocument(body.tags),
     creation_mode: 'api' as const,
     created_at: now,
     last_updated_at: now,
@@ -214,6 +215,7 @@ function columnsOf(
     rate_limits: rewriteDocument(row.rate_limits, body.rate_limits),
     expires_at: sent === undefined ? row.expires_at : expiresAt,
     last_reset_at: resetsUsage(body) ? now : row.last_reset_at,
+    tags: rewriteDocument(row.tags, body.tags),
   };
 }
 

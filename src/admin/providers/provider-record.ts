@@ -29,6 +29,7 @@ const shape = {
   masked_api_key: z.string(),
   model_config: JsonRecord,
   secret_mappings: z.array(SecretMapping),
+  /** A provider without tags shows the tags of its integration. */
   tags: JsonRecord.nullable(),
   usage_limits: UsageLimits.nullable(),
   rate_limits: RateLimits,
@@ -74,7 +75,7 @@ export function providerToFields(
     masked_api_key: integration.key_mask ?? '',
     model_config: {},
     secret_mappings: mappingsAsSent(integration.secret_mappings),
-    tags: readDocument<JsonRecord>(integration.tags),
+    tags: readDocument<JsonRecord>(row.tags ?? integration.tags),
     usage_limits: readDocument<UsageLimits>(row.usage_limits),
     rate_limits: readDocument<RateLimits>(row.rate_limits) ?? [],
     reset_usage: null,
@@ -98,6 +99,7 @@ export function providerToSpec(row: StoredProvider): Record<string, unknown> {
     usage_limits: usageLimits === null ? null : omitNulls(usageLimits),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
     expires_at: formatTimestampOrNull(row.expires_at),
+    tags: readDocument<JsonRecord>(row.tags),
   });
 }
 

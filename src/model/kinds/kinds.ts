@@ -277,6 +277,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       workspaceReference,
       { path: 'integration_id', manifestField: 'integrationRef', kind: 'Integration', by: 'id' },
     ],
+    opaque: ['tags'],
     immutable: ['integration_id', 'workspace_id', 'slug'],
     sets: ['rate_limits'],
     ...collection('/v2/providers'),

@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import { RateLimits, UsageLimits } from '../limits/key-limits.ts';
 import { described } from '../wire/described.ts';
-import { freeText, ResetUsage, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import {
+  freeText,
+  ResetUsage,
+  ResourceName,
+  Tags,
+  WorkspaceReference,
+} from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
 import { Timestamp } from '../wire/timestamp.ts';
 
@@ -22,6 +28,7 @@ const fields = {
     'Time from which requests to the provider are rejected.',
     { examples: ['2030-01-01T00:00:00Z'] },
   ),
+  tags: Tags,
 };
 
 /** Body of POST /providers. `integration_id` is a UUID or a slug. */

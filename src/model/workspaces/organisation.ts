@@ -1,5 +1,6 @@
 /** Defines the records of an organisation in responses, and the body that changes it. */
 import { z } from 'zod';
+import { described } from '../wire/described.ts';
 import { ResponseTimestamp } from '../wire/timestamp.ts';
 
 const daysMax = 36_500;
@@ -57,9 +58,41 @@ export const OrganisationInfo = z.object({
 });
 export type OrganisationInfo = z.infer<typeof OrganisationInfo>;
 
-/** Single sign-on of the organisation, which the settings of the deployment configure. */
+/** Body of PUT /organisations/{tsgId}/auth-settings: the part of them that an organisation decides. */
+export const OrganisationAuthSettingsUpdate = z.object({
+  auth_settings: z.object({
+    disable_auto_provision_user: described(
+      z.boolean().nullable(),
+      'Whether unknown accounts of the identity provider are refused; null follows the deployment.',
+    ),
+  }),
+});
+export type OrganisationAuthSettingsUpdate = z.infer<typeof OrganisationAuthSettingsUpdate>;
+
+/** The part of an organisation that decides who becomes its user by signing in. */
+interface ProvisioningChoice {
+  readonly tsg_id: string;
+  /** 1, 0, or null to follow the deployment. */
+  readonly provisions_users: number | null;
+}
+
+/** Settings of the deployment for organisations that have decided nothing themselves. */
+export interface ProvisioningDefault {
+  readonly provisions: boolean;
+  readonly tsgId: string | null;
+}
+
+/** Whether an unknown account of the identity provider becomes a user when it signs in. */
+export function isAutoProvisioned(
+  { tsg_id, provisions_users: chosen }: ProvisioningChoice,
+  { provisions, tsgId }: ProvisioningDefault,
+): boolean {
+  return chosen === null ? provisions && tsgId === tsg_id : chosen === 1;
+}
+
+/** Single sign-on of the organisation, most of which the settings of the deployment configure. */
 export const OrganisationAuthSettings = z.object({
-  /** Empty without single sign-on. */
+  /** Without single sign-on only what the organisation has decided. */
   auth_settings: z.object({
     issuer: z.string().optional(),
     client_id: z.string().optional(),

@@ -9,6 +9,8 @@ interface OrganisationRow {
   parent_tsg_id: string | null;
   name: string;
   api_key_max_ttl_days: number | null;
+  /** 1 lets unknown accounts become users when they sign in, 0 refuses them, null follows the deployment. */
+  provisions_users: Generated<number | null>;
   version: Generated<number>;
   created_at: number;
   /** Null for an organisation that was never changed. */
@@ -38,7 +40,8 @@ export const findByTsgId = table.findBy('tsg_id');
 export async function update(
   tx: Db,
   id: string,
-  columns: Pick<StoredOrganisation, 'name' | 'api_key_max_ttl_days' | 'last_updated_at'>,
+  columns: Partial<Pick<StoredOrganisation, 'name' | 'api_key_max_ttl_days' | 'provisions_users'>> &
+    Pick<StoredOrganisation, 'last_updated_at'>,
 ): Promise<void> {
   await table.update(tx, { id }, columns);
 }

@@ -27,6 +27,8 @@ interface ProviderRow extends VersionColumns {
   rate_limits: string | null;
   expires_at: number | null;
   last_reset_at: number | null;
+  /** JSON; null for a provider without tags of its own. */
+  tags: string | null;
   /** `auto` for a provider that was created with access to its integration and not changed since. */
   creation_mode: 'api' | 'auto';
 }

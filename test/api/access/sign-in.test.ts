@@ -711,6 +711,85 @@ describe('sign-in with provisioning by the identity provider', () => {
   });
 });
 
+describe('disable_auto_provision_user of an organisation (1.20)', () => {
+  const pathOf = (at: TestServer) => `/v1/organisations/${at.tsgId}/auth-settings`;
+  const put = (at: TestServer, disabled: boolean | null) =>
+    at.request('PUT', pathOf(at), {
+      body: { auth_settings: { disable_auto_provision_user: disabled } },
+    });
+  const read = async (at: TestServer) =>
+    (await at.request('GET', pathOf(at))).body.data.auth_settings.disable_auto_provision_user;
+
+  it('admits unknown accounts with false, and refuses them with true and by default', async () => {
+    expect(await read(server)).toBe(true);
+    for (const [disabled, status] of [
+      [false, 302],
+      [true, 403],
+      [false, 302],
+      [null, 403],
+    ] as const) {
+      const { body } = await put(server, disabled);
+      expect(body.data.auth_settings.disable_auto_provision_user).toBe(disabled ?? true);
+      expect([disabled, (await signIn(addAccount().sub)).status]).toEqual([disabled, status]);
+    }
+  });
+
+  it('refuses unknown accounts with true where the deployment admits them', async () => {
+    const own = { ...settings, provisions: true, tsgId: '' };
+    await using open = await startTestServer({ settings: { signIn: own } });
+    own.tsgId = open.tsgId;
+    open.clock.set(Date.now());
+    const come = async () => (await signIn(addAccount().sub, { at: open })).status;
+    expect([await read(open), await come()]).toEqual([false, 302]);
+    await put(open, true);
+    expect([await read(open), await come()]).toEqual([true, 403]);
+    await put(open, null);
+    expect([await read(open), await come()]).toEqual([false, 302]);
+  });
+
+  it('applies to one organisation, and is opened by an administrator only', async () => {
+    const other = await addTenant(server);
+    await put(server, false);
+    const elsewhere = await signIn(addAccount().sub, { query: `?tsg_id=${other.tsgId}` });
+    expect(elsewhere.status).toBe(403);
+    const { send } = await addKeyCaller(server, [
+      'organisation_settings.read',
+      'organisation_settings.update',
+    ]);
+    const change = (disabled: unknown) =>
+      send('PUT', pathOf(server), {
+        body: { auth_settings: { disable_auto_provision_user: disabled } },
+      });
+    expect((await change(true)).status).toBe(200);
+    for (const disabled of [false, null]) {
+      const { status, body } = await change(disabled);
+      expect([status, body.error.param]).toEqual([
+        403,
+        'auth_settings.disable_auto_provision_user',
+      ]);
+    }
+    expect((await other.send('PUT', pathOf(server), { body: {} })).status).toBe(400);
+    expect((await change('yes')).status).toBe(400);
+    const rows = await listAudit(server, server.organisationId);
+    expect(rows.at(-1)).toMatchObject({
+      resource_kind: 'Organisation',
+      changes: { fields: ['provisions_users'] },
+    });
+  });
+
+  it('is stored, versioned and returned without an identity provider', async () => {
+    await using plain = await startTestServer();
+    expect(await read(plain)).toBeUndefined();
+    const { headers } = await put(plain, true);
+    expect([headers.etag, await read(plain)]).toEqual(['"2"', true]);
+    const stale = {
+      headers: { 'if-match': '"1"' },
+      body: { auth_settings: { disable_auto_provision_user: null } },
+    };
+    expect((await plain.request('PUT', pathOf(plain), stale)).status).toBe(412);
+  });
+});
+
 describe('a server without an identity provider', () => {
   it('returns an error on the sign-in routes, and accepts no session cookie', async () => {
     await using plain = await startTestServer();

@@ -592,13 +592,15 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
   '1.7.0': [
     [
-      'integrations have tags, which are those of their providers',
+      'integrations and providers have tags; a provider without any shows those of its integration',
       async () => {
         const { id, slug } = await integration({ tags: { team: 'it' } });
         expect((await get(`/integrations/${slug}`)).tags).toEqual({ team: 'it' });
         const use = { name: 'p', integration_id: id, workspace_id: workspaceId };
         const provider = await made('/providers', use);
         expect((await get(`/providers/${provider.id}`)).tags).toEqual({ team: 'it' });
+        const tagged = await made('/providers', { ...use, name: 'q', tags: { team: 'hr' } });
+        expect((await get(`/providers/${tagged.id}`)).tags).toEqual({ team: 'hr' });
       },
     ],
     [

@@ -352,10 +352,12 @@ const cases: Case[] = [
       expires_at: '2099-01-01T00:00:00.000Z',
       usage_limits: { credit_limit: 5, alert_threshold: 4 },
       rate_limits: [{ type: 'tokens', unit: 'rpd', value: 9 }],
+      tags: { a: 'b', c: 'd' },
     },
     alike: {
       usage_limits: { alert_threshold: 4, credit_limit: 5 },
       expires_at: '2099-01-01T01:00:00+01:00',
+      tags: { c: 'd', a: 'b' },
       rate_limits: { type: 'tokens', unit: 'rpd', value: 9 },
     },
   },

@@ -187,3 +187,23 @@ it('deletes providers with their workspace under force_delete, with all counters
     .execute();
   expect(left).toEqual([]);
 });
+
+it('stores tags of its own, also for virtual keys, until they are cleared', async () => {
+  for (const [at, more] of [
+    [path, { integration_id: integration.slug }],
+    ['/v1/virtual-keys', { provider: 'openai', key: 'sk-1' }],
+  ] as const) {
+    const body = { name: 'tagged', workspace_id: workspace.slug, tags: { team: 'a' }, ...more };
+    const { id } = (await server.request('POST', at, { body })).body;
+    const change = async (tags: unknown) => {
+      const { status } = await server.request('PUT', `${at}/${id}`, { body: { tags } });
+      return [status, (await server.request('GET', `${at}/${id}`)).body.tags];
+    };
+    expect(await change({ team: 'a', Stage: 'Live' })).toEqual([200, { team: 'a', Stage: 'Live' }]);
+    expect(await change({ team: 1 })).toEqual([400, { team: 'a', Stage: 'Live' }]);
+    const { body: list } = await server.request('GET', `${at}?page_size=100`);
+    const listed = list.data.find((one: { id: string }) => one.id === id);
+    expect(listed.tags).toEqual({ team: 'a', Stage: 'Live' });
+    expect(await change(null)).toEqual([200, null]);
+  }
+});

@@ -147,6 +147,7 @@ const bodies: Record<KindName, Body> = {
     usage_limits: { type: 'cost', credit_limit: 10, alert_threshold: 5, periodic_reset: 'monthly' },
     rate_limits: [{ type: 'requests', unit: 'rpm', value: 5 }],
     expires_at: '2092-01-01T00:00:00Z',
+    tags: { team: 'a' },
   },
   PromptLabel: { name: 'staging', description: 'd', color_code: '#2f6fde' },
   PromptCollection: { name: 'x' },

@@ -130,6 +130,7 @@ async function fill(): Promise<typeof made> {
     integration_id: account.slug,
     workspace_id: workspace.slug,
     usage_limits: { credit_limit: 5 },
+    tags: { a: 'b' },
   });
   const label = await create('/v2/labels', { name: 'staging', color_code: '#2f6fde' });
   const place = { workspace_id: workspace.id };
