@@ -1,5 +1,5 @@
-# Knows how the image is made: the program built, then only what it runs, in an image of its own.
-# Any Debian with Node 24 and npm can be the base:  docker build --build-arg NODE_IMAGE=... .
+# Builds the image: compiles the program, then copies only what it needs at run time into an empty image.
+# Any Debian image with Node 24 and npm can be the base:  docker build --build-arg NODE_IMAGE=... .
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -32,7 +32,7 @@ COPY migrations /opt/gatewright/migrations
 COPY examples /opt/gatewright/examples
 COPY charts /opt/gatewright/charts
 COPY --from=build /build/dist /opt/gatewright/dist
-# A container is reached from outside of it; its root may be read-only, its user any.
+# Listens on all addresses. Works with a read-only root file system and any user.
 ENV PATH=/usr/local/bin:/usr/bin \
     HOME=/tmp \
     NODE_ENV=production \
@@ -43,6 +43,6 @@ WORKDIR /var/lib/gatewright
 EXPOSE 8080 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["gatewright", "healthcheck"]
-# Children of git that outlive it belong to the first process, which has to take them in.
+# tini reaps child processes of git that outlive it.
 ENTRYPOINT ["tini", "--", "gatewright"]
 CMD ["serve"]

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Knows what runs in the image: Node, what Git sources need, and the libraries those load.
+# Collects the files of the image: Node, the programs that Git sources need, and their shared libraries.
 set -eu
 out=$1
 
-# Prints what a program or library loads, itself included.
+# Prints the path of a program or library and of every library that it loads.
 closure() {
   echo "$1"
   ldd "$1" 2>/dev/null | sed -nE 's/^.*=> (\/[^ ]+) .*$/\1/p; s/^\t(\/[^ ]+) .*$/\1/p'
 }
 
-# Copies a file to where it lies, each link on the way as the file it means.
+# Copies a file to the same path below the output folder; follows symbolic links.
 add() {
   [ -e "$out$1" ] && return
   mkdir -p "$out$(dirname "$1")"
@@ -26,7 +26,7 @@ mkdir -p "$out/usr/local/bin"
 cp "$node" "$out/usr/local/bin/node"
 ln -s /opt/gatewright/dist/main.js "$out/usr/local/bin/gatewright"
 
-# Git runs itself under several names, and another program for https.
+# Git calls itself under several names, and a separate program for https.
 core=$(git --exec-path)
 mkdir -p "$out$core"
 ln -s /usr/bin/git "$out$core/git"
@@ -35,7 +35,7 @@ for file in $(closure "$core/git-remote-http"); do add "$file"; done
 ln -s git-remote-http "$out$core/git-remote-https"
 mkdir -p "$out/usr/share/git-core/templates"
 
-# Where Git and scripts look for the shell, for a command of ssh with options above all.
+# Git and scripts expect /bin/sh, for example for an ssh command with options.
 ln -s usr/bin "$out/bin"
 
 add /etc/ssl/certs/ca-certificates.crt
@@ -44,7 +44,7 @@ printf 'root:x:0:\ngatewright:x:65532:\n' >"$out/etc/group"
 printf 'hosts: files dns\n' >"$out/etc/nsswitch.conf"
 cp /etc/os-release "$out/etc/os-release"
 
-# What the packages are that these files come from, where scanners look for it.
+# Records the Debian packages of the copied files where vulnerability scanners look for them.
 mkdir -p "$out/var/lib/dpkg/status.d"
 find "$out" -type f | sed "s|^$out||" | while read -r file; do
   dpkg -S "$file" 2>/dev/null || dpkg -S "${file#/usr}" 2>/dev/null || dpkg -S "/usr$file" 2>/dev/null || true
@@ -54,7 +54,7 @@ done | sed -nE 's/^([a-z0-9.+-]+)(:[a-z0-9]+)?: .*/\1/p' | sort -u | while read 
   cp "/usr/share/doc/$package/copyright" "$out/usr/share/doc/$package/" 2>/dev/null || true
 done
 
-# A group of 0 may do what the owner may, for platforms that give each container a user of its own.
+# Group 0 has the owner's permissions, for platforms that assign a random user to each container.
 mkdir -p "$out/tmp" "$out/var/lib/gatewright"
 chmod 1777 "$out/tmp"
 chown 65532:0 "$out/var/lib/gatewright"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Knows a cluster from its first process on: a network of its own, the control plane, names, and a LAN with nodes.
-# Run in new network, mount and process namespaces, so that all of it ends with this process. Takes
-#   PROGRAMS  folder of the programs        STATE   folder with config/, for log/ and for what is known outside
-#   NODES     how many                      CGROUP  name below each hierarchy
+# Starts a test cluster: its network, the control plane, DNS, and the nodes on a LAN.
+# Must run in new network, mount and process namespaces, so that everything ends with this process. Variables:
+#   PROGRAMS  folder of the programs        STATE   folder with config/; receives log/ and process ids
+#   NODES     number of nodes               CGROUP  name of the control group in each hierarchy
 set -eu
 export LIVE="$STATE/live" API=198.19.0.1 DNS=198.18.128.10
 services=198.18.128.0/20
@@ -11,14 +11,14 @@ export PATH="$PROGRAMS/bin:$debian/usr/bin:$debian/usr/sbin:/usr/sbin:/usr/bin:/
 export LD_LIBRARY_PATH="$debian/usr/lib/x86_64-linux-gnu:$debian/lib/x86_64-linux-gnu"
 export XTABLES_LIBDIR="$debian/usr/lib/x86_64-linux-gnu/xtables"
 
-# All of it gets the processor time of the group, pods and what looks after them.
+# Moves all processes of the cluster into the control group that limits their CPU time.
 echo $$ >"/sys/fs/cgroup/cpu/$CGROUP/cgroup.procs"
 
-# In memory, and gone with this namespace.
+# The file system is in memory and disappears with this namespace.
 mount -t tmpfs -o size=12g tmpfs "$LIVE"
 mkdir "$LIVE/etcd" "$LIVE/pki" "$LIVE/sysctl"
 
-# What a kubelet insists on for the whole machine is here already, as far as it can see: the machine keeps its own.
+# Shows the kubelet the kernel settings that it requires, without changing those of the machine.
 pretend() {
   file="$LIVE/sysctl/$(echo "$1" | tr / .)"
   echo "$2" >"$file"
@@ -33,8 +33,8 @@ pretend kernel/keys/root_maxbytes 25000000
 echo "nameserver $DNS" >"$LIVE/resolv.conf"
 mount --bind "$LIVE/resolv.conf" /etc/resolv.conf
 
-# The LAN of the nodes is a bridge, for which each kernel has a driver. The default route only leads to the addresses
-# of Services, which are rewritten on the way: there is no way out.
+# The LAN of the nodes is a bridge, which every kernel supports. The default route serves only addresses of Services,
+# which are rewritten; no traffic leaves the machine.
 ip link set lo up
 ip link add lan0 type bridge
 ip addr add "$API/24" dev lan0
@@ -45,7 +45,7 @@ etcd --data-dir "$LIVE/etcd" --unsafe-no-fsync --log-level warn \
   --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
   --listen-peer-urls http://127.0.0.1:2380 >"$STATE/log/etcd.log" 2>&1 &
 
-# Comes back when it is killed, as a static pod would, unless it is held.
+# Restarts the API server when it is killed, like a static pod, unless the file `hold` exists.
 (
   while :; do
     if [ ! -e "$STATE/hold" ]; then
@@ -62,7 +62,7 @@ etcd --data-dir "$LIVE/etcd" --unsafe-no-fsync --log-level warn \
   done
 ) &
 
-# The network of a node is made from here, once the node has one.
+# Connects each node to the LAN once the node has its network namespace.
 for n in $(seq "$NODES"); do
   if [ "$n" = 1 ]; then
     unshare --mount --propagation private "$KIT/node.sh" 1 >"$STATE/log/node1.log" 2>&1 &
@@ -78,8 +78,8 @@ for n in $(seq "$NODES"); do
 done
 
 until curl -skf -o /dev/null "https://$API:6443/readyz"; do sleep 0.05; done
-# Each asks anew when the API server is gone for a while, or comes back with the next turn. The first two end then, since
-# they no longer lead: one that went on would take its old knowledge of nodes for the truth, and every pod for lost.
+# Restarts a program whenever it exits. The controller manager and the scheduler exit when they lose their lease during
+# an outage of the API server; with their outdated view of the nodes they would otherwise declare every pod lost.
 keep() {
   name=$1
   shift

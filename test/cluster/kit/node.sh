@@ -1,6 +1,6 @@
 #!/bin/sh
-# Knows one node of a test cluster: containerd, kubelet and kube-proxy, with /run, /var/lib and /var/log of its own.
-# The first shares the network of the control plane; others find an eth0, which is put into theirs from outside.
+# Starts one node of a test cluster: containerd, kubelet and kube-proxy, with separate /run, /var/lib and /var/log.
+# The first node shares the network of the control plane; control-plane.sh gives each other node an eth0.
 set -eu
 n=$1
 address=198.19.0.$n
@@ -25,12 +25,12 @@ fi
 echo 1 >/proc/sys/net/ipv4/ip_forward
 
 for hierarchy in /sys/fs/cgroup/*/"$CGROUP"; do mkdir -p "$hierarchy/node$n"; done
-# A cpuset is empty until it is filled.
+# A new cpuset is empty and admits no process.
 for file in cpuset.cpus cpuset.mems; do
   cat "/sys/fs/cgroup/cpuset/$CGROUP/$file" >"/sys/fs/cgroup/cpuset/$CGROUP/node$n/$file"
 done
 
-# restrict_oom_score_adj: root of a container may not make a process safer from the kernel than it is itself.
+# restrict_oom_score_adj: root in a container must not give a process a lower OOM score than its own.
 cat >"$home/containerd.toml" <<EOF
 version = 2
 root = "$home/containerd"
@@ -55,7 +55,7 @@ cat >"$home/cni/pods.conflist" <<EOF
   "ipam": {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "198.18.$n.0/24"}]],
            "routes": [{"dst": "0.0.0.0/0"}]}}]}
 EOF
-# Images and logs of a test are small beside the disk, whatever share of it is free.
+# Eviction and image collection depend on absolute free space, because the share of free disk space varies by machine.
 cat >"$home/kubelet.yaml" <<EOF
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -85,6 +85,6 @@ kubelet --config="$home/kubelet.yaml" --kubeconfig="$STATE/config/node$n.kubecon
 kube-proxy --kubeconfig="$STATE/config/proxy.kubeconfig" --hostname-override="node$n" --bind-address="$address" \
   --proxy-mode=iptables --cluster-cidr=198.18.0.0/15 --oom-score-adj=0 --conntrack-max-per-core=0 \
   --conntrack-tcp-timeout-established=0s --conntrack-tcp-timeout-close-wait=0s >"$STATE/log/kube-proxy$n.log" 2>&1 &
-# Others enter this node through it.
+# Tests enter the namespaces of this node by its process id.
 echo $$ >"$STATE/node$n.pid"
 wait

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes the database at the first start, with the user that the environment names, and serves it.
+# Creates the database and its user at the first start, as named by the environment, and runs the server.
 set -eu
 data=/var/lib/mysql
-value() { # NAME: of the variable, or of the file that NAME_FILE names
+value() { # Prints the variable NAME, or the content of the file in NAME_FILE
   eval "file=\${$1_FILE:-}"
   if [ -n "$file" ]; then cat "$file"; else eval "printf %s \"\${$1:-}\""; fi
 }
@@ -27,6 +27,6 @@ if [ ! -d "$data/mysql" ]; then
     fi
   } >"$init"
 fi
-# A leading option is one of the server's, as with the official image.
+# Arguments are options of the server, as in the official image.
 exec mariadbd --no-defaults --datadir="$data" --socket=/run/mysqld/mysqld.sock --bind-address=0.0.0.0 \
   --skip-name-resolve --character-set-server=utf8mb4 --init-file="$init" "$@"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the data of the server at the first start, with the root user's password, and serves them.
+# Initialises the data directory at the first start, with the password of root, and runs the server.
 set -eu
 data=/var/lib/mysql
 quoted() { printf %s "$1" | sed "s/\\\\/\\\\\\\\/g; s/'/\\\\'/g"; }
@@ -15,6 +15,6 @@ if [ ! -d "$data/mysql" ]; then
     echo "GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;"
   } >"$init"
 fi
-# A leading option is one of the server's, as with the official image.
+# Arguments are options of the server, as in the official image.
 exec mysqld --no-defaults --datadir="$data" --socket=/run/mysqld/mysqld.sock --bind-address=0.0.0.0 \
   --secure-file-priv=NULL --mysqlx=OFF --init-file="$init" "$@"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Starts a node under its own NAME: the first of all makes the cluster with the root user's password, every other start joins NODES.
+# Starts the node NAME. The very first start of the first node creates the cluster; every other start joins NODES.
 set -eu
 data=/var/lib/mysql
 if [ ! -d "$data/mysql" ]; then
-  # One statement a line; the others take what the first has.
+  # Each statement must be on one line. Only the first node's users count; joining nodes copy its state.
   cat >/tmp/users.sql <<SQL
 FLUSH PRIVILEGES;
 CREATE USER root@'%' IDENTIFIED BY '$MARIADB_ROOT_PASSWORD';
@@ -12,7 +12,7 @@ SQL
   mariadb-install-db --no-defaults --datadir="$data" --auth-root-authentication-method=normal \
     --skip-test-db --skip-name-resolve --extra-file=/tmp/users.sql >/dev/null
 fi
-# A node that was there before has a state; only the very first start makes the cluster.
+# A node with a saved state has run before and joins the existing cluster.
 if [ "${FIRST:-}" = 1 ] && [ ! -f "$data/grastate.dat" ]; then
   set -- --wsrep-new-cluster "$@"
   cluster=gcomm://

@@ -1,4 +1,4 @@
-// Knows CoreDNS with the plugins that names of Services take, and no others.
+// Builds CoreDNS with only the plugins that resolve names of Services.
 package main
 
 import (

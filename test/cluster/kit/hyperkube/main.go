@@ -1,4 +1,4 @@
-// Knows every program of Kubernetes that a test cluster needs, in one binary: which of them it is, is the name that it was called by.
+// Combines all Kubernetes programs of a test cluster in one binary and runs the one whose name it is called by.
 package main
 
 import (
