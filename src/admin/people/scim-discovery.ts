@@ -164,7 +164,11 @@ const attributesOf: Readonly<Record<string, z.infer<typeof Attribute>[]>> = {
     },
     {
       ...attribute('emails', { type: 'complex', multiValued: true, mutability: 'readOnly' }),
-      subAttributes: [attribute('value', { mutability: 'readOnly' })],
+      subAttributes: [
+        attribute('value', { caseExact: false, mutability: 'readOnly' }),
+        attribute('type', { caseExact: false, mutability: 'readOnly' }),
+        attribute('primary', { type: 'boolean', mutability: 'readOnly' }),
+      ],
     },
     attribute('active', { type: 'boolean' }),
   ],

@@ -4,13 +4,8 @@
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
-import {
-  groupStateOf,
-  patchedGroup,
-  readScimFilter,
-  ScimGroupBody,
-  ScimPatch,
-} from '../../model/people/scim.ts';
+import { groupStateOf, patchedGroup, ScimGroupBody, ScimPatch } from '../../model/people/scim.ts';
+import { readScimFilter, scimGroupAttributes } from '../../model/people/scim-filter.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
 import type { AdminDeps } from '../request/deps.ts';
@@ -103,16 +98,10 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
 async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQuery>) {
   requireWholeOrganisation(caller);
   const { organisationId } = caller;
-  const named = readScimFilter(query.filter, ['displayName', 'externalId']);
-  const filter =
-    named === null
-      ? {}
-      : named.attribute === 'externalid'
-        ? { externalId: named.value }
-        : { name: named.value };
+  const condition = readScimFilter(query.filter, scimGroupAttributes);
   const page = pageOfScim(query);
   const db = deps.database.readable;
-  const { rows, total } = await scimGroups.list(db, organisationId, filter, page);
+  const { rows, total } = await scimGroups.list(db, organisationId, { condition }, page);
   const groupIds = leavesMembersOut(query) ? [] : rows.map(({ id }) => id);
   const members =
     groupIds.length === 0 ? [] : await scimGroups.listMembers(db, organisationId, { groupIds });

@@ -23,7 +23,9 @@ export const ScimUser = z.object({
   ...shared,
   userName: z.string(),
   name: z.object({ givenName: z.string().optional(), familyName: z.string().optional() }),
-  emails: z.array(z.object({ value: z.string(), primary: z.literal(true) })),
+  emails: z.array(
+    z.object({ value: z.string(), type: z.literal('work'), primary: z.literal(true) }),
+  ),
   active: z.boolean(),
 });
 
@@ -44,7 +46,7 @@ export function toScimUser(row: StoredUser): z.infer<typeof ScimUser> {
       ...(givenName === null ? {} : { givenName }),
       ...(familyName === null ? {} : { familyName }),
     },
-    emails: [{ value: row.email, primary: true }],
+    emails: [{ value: row.email, type: 'work', primary: true }],
     active: row.status === 'active',
     meta: metaOf('User', row),
   };

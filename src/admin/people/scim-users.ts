@@ -3,14 +3,8 @@
  */
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
-import { emailKey } from '../../model/people/person.ts';
-import {
-  patchedUser,
-  readScimFilter,
-  ScimPatch,
-  ScimUserBody,
-  userStateOf,
-} from '../../model/people/scim.ts';
+import { patchedUser, ScimPatch, ScimUserBody, userStateOf } from '../../model/people/scim.ts';
+import { readScimFilter, scimUserAttributes } from '../../model/people/scim-filter.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import * as users from '../../store/people/users.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -93,15 +87,10 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQuery>) {
   requireWholeOrganisation(caller);
-  const named = readScimFilter(query.filter, ['userName', 'emails.value', 'externalId']);
-  const filter =
-    named === null
-      ? {}
-      : named.attribute === 'externalid'
-        ? { externalId: named.value }
-        : { emailKey: emailKey(named.value) };
+  const condition = readScimFilter(query.filter, scimUserAttributes);
   const page = pageOfScim(query);
-  const stored = await users.list(deps.database.readable, caller.organisationId, filter, page);
+  const db = deps.database.readable;
+  const stored = await users.list(db, caller.organisationId, { condition }, page);
   return scimList(stored.rows.map(toScimUser), page, stored.total);
 }
 

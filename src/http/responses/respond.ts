@@ -98,8 +98,9 @@ function bodyOf(error: ApiError, form: ErrorForm): unknown {
   return errorBody(error);
 }
 
-function scimErrorBody({ kind, status, message }: ApiError): unknown {
-  const scimType = { invalid: 'invalidValue', conflict: 'uniqueness' }[String(kind)];
+function scimErrorBody({ kind, status, message, param }: ApiError): unknown {
+  const invalid = param === 'filter' ? 'invalidFilter' : 'invalidValue';
+  const scimType = { invalid, conflict: 'uniqueness' }[String(kind)];
   const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error'];
   return { schemas, status: String(status), ...(scimType && { scimType }), detail: message };
 }

@@ -1,12 +1,12 @@
-/** Reads the bodies, filters and patches of directories for users and groups (SCIM 2.0, RFC 7643 and 7644). */
+/** Reads the bodies and patches of directories for users and groups (SCIM 2.0, RFC 7643 and 7644). */
 /*
  * Patches are applied here and not by `scim-patch`: version 0.8.3 writes to `__proto__` and compares attribute names
  * by case.
  */
-import { type Filter, parse } from 'scim2-parse-filter';
 import { z } from 'zod';
 import { ResourceName } from '../wire/resource-fields.ts';
 import { validationError } from '../wire/validation-error.ts';
+import { memberIdIn, memberSelection } from './scim-filter.ts';
 
 const groupMembersMax = 1000;
 const operationsMax = 100;
@@ -138,7 +138,7 @@ export function patchedGroup(state: ScimGroupState, { Operations }: ScimPatch): 
   return { ...groupStateOf(parsed(ScimGroupBody, body)), members };
 }
 
-/** A `remove` without members removes all members. */
+/** A `remove` without members removes all members, or those that a filter in the path selects. */
 function changedMembers(
   before: ReadonlySet<string>,
   op: Operation['op'],
@@ -146,21 +146,17 @@ function changedMembers(
   value: unknown,
 ): ReadonlySet<string> {
   const isAll = path.toLowerCase() === 'members';
-  const named = isAll ? (value ?? []) : [{ value: memberIdIn(path) }];
+  if (op === 'remove' && !isAll) {
+    const isSelected = memberSelection(path) ?? refuse('path', 'is not known');
+    return new Set([...before].filter((id) => !isSelected(id)));
+  }
+  const named = isAll
+    ? (value ?? [])
+    : [{ value: memberIdIn(path) ?? refuse('path', 'is not known') }];
   const ids = new Set(parsed(Members, [named].flat()).map((member) => member.value));
   if (op === 'replace') return ids;
   if (op === 'add') return before.union(ids);
-  return isAll && value === undefined ? new Set() : before.difference(ids);
-}
-
-/** The id in a path such as `members[value eq "0197c2a5-…"]`. */
-function memberIdIn(path: string): string {
-  const filter = parsedFilter(path);
-  if (filter?.op === '[]' && filter.attrPath.toLowerCase() === 'members') {
-    const id = equalityIn(filter.valFilter);
-    if (id?.attribute === 'value') return id.value;
-  }
-  refuse('path', 'is not known');
+  return value === undefined ? new Set() : before.difference(ids);
 }
 
 /** Paths and values that an operation sets; a value without a path is an object with several. */
@@ -195,45 +191,4 @@ function parsed<T>(schema: z.ZodType<T>, value: unknown): T {
 
 function refuse(field: string, message: string): never {
   throw validationError({ path: ['Operations', field], message });
-}
-
-/** One attribute that must equal one value: `userName eq "ann@example.com"`. */
-export interface ScimFilter {
-  /** In lower case. */
-  readonly attribute: string;
-  readonly value: string;
-}
-
-const filterLengthMax = 1024;
-
-/**
- * Accepts the comparison of one of these attributes with one value, the filter that directories send.
- *
- * @throws ApiError `invalid` for any other filter
- */
-export function readScimFilter(
-  text: string | undefined,
-  attributes: readonly string[],
-): ScimFilter | null {
-  if (text === undefined) return null;
-  const filter = equalityIn(parsedFilter(text));
-  const isKnown = attributes.some((name) => name.toLowerCase() === filter?.attribute);
-  if (filter !== null && isKnown) return filter;
-  const message = `takes one of ${attributes.join(', ')} with eq and a value in quotes`;
-  throw validationError({ path: ['filter'], message });
-}
-
-/** Null for a text that is not a filter, or too long. */
-function parsedFilter(text: string): Filter | null {
-  try {
-    return text.length > filterLengthMax ? null : parse(text);
-  } catch {
-    return null;
-  }
-}
-
-/** Null for a filter of another form. */
-function equalityIn(filter: Filter | null): ScimFilter | null {
-  if (filter?.op !== 'eq' || typeof filter.compValue !== 'string') return null;
-  return { attribute: filter.attrPath.toLowerCase(), value: filter.compValue };
 }

@@ -1,5 +1,10 @@
 /** Table functions for scim_groups and scim_group_members: groups of a directory and their members. */
 import { type Selectable, sql, type Updateable } from 'kysely';
+import type {
+  ScimCondition,
+  StoredAttribute,
+  scimGroupAttributes,
+} from '../../model/people/scim-filter.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
@@ -8,6 +13,7 @@ import { contains } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { VersionColumns } from '../rows/version-columns.ts';
+import { type ScimColumns, whereScim } from './scim-condition.ts';
 
 interface ScimGroupRow extends VersionColumns {
   id: string;
@@ -69,21 +75,37 @@ export const listByNames = table.listBy(['organisation_id', 'name'], { columns: 
 export interface ScimGroupFilter {
   /** Part of the name, in any case. */
   readonly search?: string | undefined;
-  /** The whole name. */
-  readonly name?: string | undefined;
-  readonly externalId?: string | undefined;
+  readonly condition?: ScimCondition | undefined;
 }
+
+const scimColumns: ScimColumns<StoredAttribute<typeof scimGroupAttributes>> = {
+  id: sql.ref('id'),
+  externalId: sql.ref('external_id'),
+  displayName: sql.ref('name'),
+  'members.value': sql.ref('member.user_id'),
+  'meta.created': sql.ref('created_at'),
+  'meta.lastModified': sql.ref('last_updated_at'),
+};
+
+const membersOfGroup = sql`
+  select 1 from scim_group_members as member
+  where member.organisation_id = scim_groups.organisation_id and member.group_id = scim_groups.id`;
 
 export function list(
   db: Db,
   organisationId: string,
-  { search, name, externalId }: ScimGroupFilter,
+  { search, condition }: ScimGroupFilter,
   page: Page,
 ): Promise<{ rows: StoredScimGroup[]; total: number }> {
   const query = table
-    .matching(db, { organisation_id: organisationId, name, external_id: externalId })
-    .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)));
-  return listPage({ db, stamp: peopleMarks.stampOf('scim_groups', organisationId) }, query, page);
+    .matching(db, { organisation_id: organisationId })
+    .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)))
+    .$if(condition !== undefined, (all) =>
+      all.where(whereScim(condition!, scimColumns, membersOfGroup)),
+    );
+  // Changes of members replace no stamp of groups.
+  const stamp = condition === undefined ? peopleMarks.stampOf('scim_groups', organisationId) : null;
+  return listPage({ db, stamp }, query, page);
 }
 
 /** Members of the groups, or the groups of one user. */

@@ -1,6 +1,11 @@
 /** Table functions for users: the people of an organisation, each identified by one email address. */
 import { type Selectable, sql } from 'kysely';
 import type { OrganisationRole } from '../../model/people/person.ts';
+import type {
+  ScimCondition,
+  StoredAttribute,
+  scimUserAttributes,
+} from '../../model/people/scim-filter.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
@@ -8,6 +13,7 @@ import * as peopleMarks from '../rows/people-marks.ts';
 import { contains } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
 import type { VersionColumns } from '../rows/version-columns.ts';
+import { type ScimColumns, whereScim } from './scim-condition.ts';
 
 interface UserRow extends VersionColumns {
   id: string;
@@ -92,13 +98,25 @@ export interface UserFilter {
   readonly lastName?: string | undefined;
   /** Part of the full name. */
   readonly name?: string | undefined;
-  readonly externalId?: string | undefined;
+  readonly condition?: ScimCondition | undefined;
 }
+
+const scimColumns: ScimColumns<StoredAttribute<typeof scimUserAttributes>> = {
+  id: sql.ref('id'),
+  externalId: sql.ref('external_id'),
+  userName: sql.ref('email_key'),
+  'name.givenName': sql.ref('first_name'),
+  'name.familyName': sql.ref('last_name'),
+  'emails.value': sql.ref('email_key'),
+  active: sql`(status = 'active')`,
+  'meta.created': sql.ref('created_at'),
+  'meta.lastModified': sql.ref('last_updated_at'),
+};
 
 export function list(
   db: Db,
   organisationId: string,
-  { role, emailKey, firstName, lastName, name, externalId }: UserFilter,
+  { role, emailKey, firstName, lastName, name, condition }: UserFilter,
   page: Page,
 ): Promise<{ rows: StoredUser[]; total: number }> {
   const fullName = sql`concat_ws(' ', first_name, last_name)`;
@@ -107,8 +125,8 @@ export function list(
       organisation_id: organisationId,
       role,
       email_key: emailKey,
-      external_id: externalId,
     })
+    .$if(condition !== undefined, (all) => all.where(whereScim(condition!, scimColumns)))
     .$if(firstName !== undefined, (all) => all.where(contains(sql.ref('first_name'), firstName!)))
     .$if(lastName !== undefined, (all) => all.where(contains(sql.ref('last_name'), lastName!)))
     .$if(name !== undefined, (all) => all.where(contains(fullName, name!)));

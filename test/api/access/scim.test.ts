@@ -82,7 +82,7 @@ describe('a user of a directory', () => {
       userName: 'Ann@example.com',
       name: { givenName: 'Ann', familyName: 'Ace' },
       active: true,
-      emails: [{ value: 'Ann@example.com', primary: true }],
+      emails: [{ value: 'Ann@example.com', type: 'work', primary: true }],
       meta: {
         resourceType: 'User',
         created: at,
