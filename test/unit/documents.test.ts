@@ -16,7 +16,7 @@ import { errorTable } from '../../src/model/wire/errors.ts';
 import { databaseTlsModes } from '../../src/settings/variables/forms.ts';
 import { describeSetting, settingNames } from '../../src/settings/variables/variables.ts';
 import { readSettings } from '../../src/settings.ts';
-import { endpointRow } from '../support/interface/endpoint-row.ts';
+import { endpointRow, queryRow } from '../support/interface/endpoint-row.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -250,6 +250,11 @@ describe('docs/reference/endpoints.md', () => {
   it('describes every endpoint of the catalogue', () => {
     const rows = rowsOf(sectionOf('docs/reference/endpoints.md', 'Columns'));
     expect(rows).toEqual(allEndpoints.map(endpointRow));
+  });
+
+  it('lists the query members of every endpoint', () => {
+    const rows = rowsOf(sectionOf('docs/reference/endpoints.md', 'Queries'));
+    expect(rows).toEqual(allEndpoints.map(queryRow).filter((row) => row !== null));
   });
 });
 

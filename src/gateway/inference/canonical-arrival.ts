@@ -1,9 +1,15 @@
 /** Brings the target of an inference request into its canonical form, or states why it is refused. */
 import type { IncomingMessage } from 'node:http';
 import { type CanonicalTarget, canonicalTarget } from '../../model/endpoints/canonical-target.ts';
+import { endpointAt } from '../../model/endpoints/catalogue.ts';
+import { commonQueryMembers } from '../../model/endpoints/query-members.ts';
+import { didYouMean } from '../../suggest.ts';
 import { isReferenceMember } from '../references/owned-references.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { isEvaluatedMember } from '../transfer/read-body.ts';
+import { parsePromptPath } from './prompts.ts';
+
+type Method = IncomingMessage['method'];
 
 /**
  * The URL begins with `/v1/`.
@@ -19,16 +25,45 @@ export function canonicalArrival({
   const query = question < 0 ? '' : url.slice(question);
   const target = canonicalTarget(method, path, query);
   if ('fault' in target) throw new GatewayError('invalid_request', target.fault);
-  if (query !== '' && method !== 'GET' && method !== 'HEAD') requireNoMembers(target.query);
+  if (target.query !== '') requireKnownQuery(method, target);
   return target;
 }
 
-/** Rejects members of a body in the query, because a provider may read them there. */
-function requireNoMembers(query: string): void {
+/** Rejects what the endpoint does not list. Requests outside the catalogue may have any query. */
+function requireKnownQuery(method: Method, { path, query }: CanonicalTarget): void {
+  const listed = queryAt(method, path);
   for (const name of new URLSearchParams(query).keys()) {
     const bare = name.replace(/\[.*$/, '');
-    if (!isEvaluatedMember(bare) && !isReferenceMember(bare)) continue;
-    const message = `The query must not contain ${bare}; send it in the body`;
-    throw new GatewayError('invalid_request', message, bare);
+    if (listed?.members.includes(bare) || commonQueryMembers.includes(bare)) continue;
+    const isOfBody = isEvaluatedMember(bare) || isReferenceMember(bare);
+    if (isOfBody && method !== 'GET' && method !== 'HEAD') {
+      const message = `The query must not contain ${bare}; send it in the body`;
+      throw new GatewayError('invalid_request', message, bare);
+    }
+    if (listed !== null) throw unknownMember(bare, listed);
   }
+}
+
+interface ListedQuery {
+  /** For messages; without ids of the caller. */
+  readonly endpoint: string;
+  readonly members: readonly string[];
+}
+
+/** Null for a request outside the catalogue. */
+function queryAt(method: Method, path: string): ListedQuery | null {
+  const listed = endpointAt(method, path);
+  if (listed !== null) {
+    return { endpoint: `${listed.method} /v1${listed.path}`, members: listed.query };
+  }
+  const prompt = parsePromptPath(method, path);
+  return prompt && { endpoint: `POST /v1/prompts/{id}/${prompt.action}`, members: [] };
+}
+
+/** Repeats only names that cannot be credentials. */
+function unknownMember(name: string, { endpoint, members }: ListedQuery): GatewayError {
+  const isPlain = /^[a-z_.-]{1,40}$/i.test(name);
+  const hint = isPlain ? didYouMean(name, [...commonQueryMembers, ...members]) : undefined;
+  const message = `${endpoint} has no query member${isPlain ? ` ${name}` : ' of this name'}; ${hint ?? 'remove it'}`;
+  return new GatewayError('invalid_request', message, isPlain ? name : null);
 }

@@ -27,6 +27,7 @@ export function readMembers(
   bounds: JsonBounds,
 ): RequestMembers | Promise<RequestMembers> {
   if (body === null) return noMembers;
+  if (method !== 'POST') requireNoBody(method, path, body);
   const type = headers['content-type'];
   if (isJsonType(type)) {
     const parsing = parseParams(body, bounds);
@@ -41,4 +42,11 @@ export function readMembers(
   }
   const message = `The body of ${method} /v1${endpoint.path} must be JSON with the content type application/json`;
   throw new GatewayError('invalid_json', message, 'content-type');
+}
+
+/** Only POST requests of the catalogue have a body. */
+function requireNoBody(method: string | undefined, path: string, body: Buffer): void {
+  if (body.length === 0 || endpointAt(method, path) === null) return;
+  const message = `A ${method} request must not have a body; remove it`;
+  throw new GatewayError('invalid_request', message);
 }

@@ -2,6 +2,7 @@
 import type { Capability } from '../services/capabilities.ts';
 import type { MeteringName } from './metering.ts';
 import type { ObjectKind } from './object-kind.ts';
+import { queryMembersOf } from './query-members.ts';
 
 /** How the texts of a request or response are found; `unknown` for a format without known members. */
 export type TextsForm =
@@ -39,11 +40,13 @@ export interface ListedEndpoint {
   readonly responseTexts: TextsForm | null;
   /** Members that name stored objects, in lower case. */
   readonly references: readonly string[];
+  /** Members of the query, beside those of every endpoint. */
+  readonly query: readonly string[];
   /** Null for an endpoint whose path leads to no objects of callers. */
   readonly owned: OwnedKind | null;
 }
 
-export type EndpointFacts = Partial<Omit<ListedEndpoint, 'method' | 'path'>>;
+export type EndpointFacts = Partial<Omit<ListedEndpoint, 'method' | 'path' | 'query'>>;
 
 /** Builds an endpoint from its method and path, such as `POST /embeddings`; it calls no model by default. */
 export function endpoint(request: string, facts: EndpointFacts = {}): ListedEndpoint {
@@ -58,6 +61,7 @@ export function endpoint(request: string, facts: EndpointFacts = {}): ListedEndp
     requestTexts: null,
     responseTexts: null,
     references: [],
+    query: queryMembersOf(request),
     owned: null,
     ...facts,
   };

@@ -209,6 +209,87 @@ describe('a caller with a guardrail', () => {
   });
 });
 
+describe('the check of queries', () => {
+  const pathless = allEndpoints.filter(({ path }) => !path.includes('{id}'));
+  /** Names that no endpoint lists, in spellings of members that it does list or evaluates. */
+  const unlisted = [
+    'unlisted',
+    'LIMIT',
+    'limit ',
+    'max_tokens',
+    'Model',
+    'file_id',
+    'workspace_id',
+  ];
+  let own: { key: string };
+  let headers: Record<string, string>;
+  beforeAll(async () => {
+    own = await shared.inference.addKey();
+    const config = { provider: 'openai', custom_host: `${upstream.url}/v1` };
+    headers = {
+      'x-gateway-config': JSON.stringify(config),
+      'x-gateway-api-key': own.key,
+      authorization: 'Bearer sk-own',
+    };
+  });
+
+  it.each(listed(allEndpoints))('refuses an unlisted member at %s', async (_, endpoint) => {
+    const { method } = endpoint;
+    for (const name of [...unlisted, '', 'unlisted[]']) {
+      const path = `${pathOf(endpoint)}?api-version=1&${encodeURIComponent(name)}=x`;
+      const body = method === 'POST' ? bodyWith('x') : undefined;
+      const answer = await shared.ask(own, method, path, body, headers);
+      expect([name, answer]).toMatchObject([name, { status: 400 }]);
+    }
+    expect(upstream.reached).toEqual([]);
+  });
+
+  it.each(listed(pathless))('passes on the listed members of %s', async (_, endpoint) => {
+    const { method } = endpoint;
+    const members = ['api-version', 'beta', ...endpoint.query.map((name) => `${name}[]`)];
+    const query = members.map((name) => `${encodeURIComponent(name)}=1`).join('&');
+    const body = method === 'POST' ? bodyWith('x') : undefined;
+    await shared.ask(own, method, `${pathOf(endpoint)}?${query}`, body, headers);
+    const sent = upstream.reached.map(({ url }) => [
+      ...new URL(url, 'http://any').searchParams.keys(),
+    ]);
+    expect(sent).toEqual(sent.map(() => members));
+    // The gateway may store objects with a capability itself.
+    const isPassedOn = method === 'GET' && (endpoint.owned?.capability ?? null) === null;
+    if (isPassedOn) expect(sent).toHaveLength(1);
+  });
+
+  it('refuses an unlisted member at a prompt', async () => {
+    const answer = await shared.ask(own, 'POST', '/prompts/none/completions?unlisted=1', {});
+    expect(answer).toMatchObject({ status: 400, body: { error: { param: 'unlisted' } } });
+  });
+
+  it('never repeats a credential in its error', async () => {
+    const answer = await shared.ask(own, 'GET', `/files?${own.key}=1`, undefined, headers);
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(answer.body)).not.toContain(own.key);
+  });
+});
+
+describe('the check of bodies', () => {
+  const bodiless = allEndpoints.filter(({ method }) => method !== 'POST');
+
+  it.each(listed(bodiless))('refuses a body at %s', async (_, endpoint) => {
+    const methods = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];
+    for (const method of methods) {
+      for (const [body, type] of [
+        [bodyWith('x'), 'application/json'],
+        ['x', 'text/plain'],
+      ] as const) {
+        const headers = { 'content-type': type };
+        const answer = await shared.ask(tenant, method, pathOf(endpoint), body, headers);
+        expect([method, answer.status]).toEqual([method, 400]);
+      }
+    }
+    expect(upstream.reached).toEqual([]);
+  });
+});
+
 describe('a provider that forbids a model', () => {
   const spelledModels = [
     forbidden,

@@ -63,7 +63,8 @@ function send(
   headers: Record<string, string>,
   { body = chat as unknown, path = '/v1/chat/completions', method = 'POST' } = {},
 ) {
-  return exchange(method, server.inferenceUrl + path, body, headers);
+  const sent = method === 'POST' ? body : undefined;
+  return exchange(method, server.inferenceUrl + path, sent, headers);
 }
 
 const bearer = (value = key): Record<string, string> => ({ authorization: `Bearer ${value}` });
@@ -185,7 +186,7 @@ describe('an inference request', () => {
   it.each([
     ['org%2Fname', 'org%2Fname'],
     ['org%2fname%2Fv1.5', 'org%2Fname%2Fv1.5'],
-    ['%40team%2Forg%2Fname?after=%2F', '@team%2Forg%2Fname?after=%2F'],
+    ['%40team%2Forg%2Fname?beta=%2F', '@team%2Forg%2Fname?beta=%2F'],
   ])(
     'reaches the provider in one spelling for %s, a model name with a slash',
     async (id, canonical) => {

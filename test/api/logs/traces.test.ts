@@ -357,7 +357,7 @@ describe('the spans of a request', () => {
       response.setHeader('x-answer', 'canary-answer-header');
       sendJson(response, { ...chatAnswer, id: 'canary-answer' });
     };
-    const path = '/v1/images/generations?after=canary-query';
+    const path = '/v1/images/generations?api-version=canary-query';
     const headers = {
       traceparent: `00-${trace}-${callerSpan}-01`,
       tracestate: 'vendor=canary-state',

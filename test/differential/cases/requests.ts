@@ -63,7 +63,7 @@ const byPath: readonly {
   },
   {
     name: 'a query',
-    more: { path: '/v1/models/m?limit=2&after=a%20b', method: 'GET' },
+    more: { path: '/v1/models?limit=2&after=a%20b', method: 'GET' },
     answer: list,
   },
 ];

@@ -10,6 +10,11 @@ export function endpointRow(endpoint: ListedEndpoint): string[] {
   return [code(`${method} ${path}`), usageOf(endpoint), judged.join(', '), codes(named)];
 }
 
+/** The cells of its row in the list of queries; null for an endpoint that has common members only. */
+export function queryRow({ method, path, query }: ListedEndpoint): string[] | null {
+  return query.length === 0 ? null : [code(`${method} ${path}`), codes(query)];
+}
+
 function usageOf({ metering, modelMember }: ListedEndpoint): string {
   if (metering === 'nothing') return 'none';
   if (metering === 'unbounded') return 'unbounded';

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalTarget } from '../../../../src/model/endpoints/canonical-target.ts';
 import { allEndpoints } from '../../../../src/model/endpoints/catalogue.ts';
+import { endpointsWithQuery } from '../../../../src/model/endpoints/query-members.ts';
 import { providerAddresses } from '../../../../src/model/services/provider-addresses.ts';
 
 describe('the canonical form of a target', () => {
@@ -51,6 +52,11 @@ describe('the canonical form of a target', () => {
 });
 
 describe('the catalogue', () => {
+  it('has every endpoint whose query members are listed', () => {
+    const requests = allEndpoints.map(({ method, path }) => `${method} ${path}`);
+    expect(endpointsWithQuery.filter((one) => !requests.includes(one))).toEqual([]);
+  });
+
   /** Requests that a provider serves beside those of OpenAI, below its known address. */
   const ownEndpoints: Partial<Record<keyof typeof providerAddresses, readonly string[]>> = {
     anthropic: ['POST /messages', 'POST /messages/batches', 'POST /complete'],
