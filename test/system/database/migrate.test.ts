@@ -16,6 +16,7 @@ import { createLog } from '../../../src/log.ts';
 import { Secret } from '../../../src/secret.ts';
 import type { DatabaseSettings } from '../../../src/settings.ts';
 import { migrate, migrationStatus } from '../../../src/store/migrations/migrate.ts';
+import { readMigrations } from '../../../src/store/migrations/migration-files.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../support/database/database.ts';
 import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { softwareDirectory } from '../../support/database/database-server.ts';
@@ -285,13 +286,7 @@ describe('Ctrl-C while a migration waits for a lock', () => {
     ]),
   )('ends %s by %s at once with %i, and the next run continues', async (name, signal, code) => {
     await using test = await createTestDatabase();
-    const sql = "DELETE FROM schema_migrations WHERE name >= '0009_idempotency'";
-    await select(test.settings, sql);
-    // Tables may exist when a migration begins; columns may not.
-    await select(test.settings, 'ALTER TABLE secret_references DROP COLUMN allowed_hosts');
-    const counters =
-      'ALTER TABLE usage_counters DROP COLUMN refused_units, DROP COLUMN refused_limit_units';
-    await select(test.settings, counters);
+    await undoFrom(test.settings, '0009_idempotency');
     const holder = await connect(test.settings);
     await holder.query('LOCK TABLES idempotency_keys WRITE');
     using home = createTestHome();
@@ -351,6 +346,18 @@ async function endLease(settings: DatabaseSettings): Promise<void> {
 }
 
 const statementPattern = 'SELECT id FROM information_schema.processlist WHERE info LIKE ?';
+
+/** Makes the migrations from `first` on run again. Their tables may exist when they begin; their columns may not. */
+async function undoFrom(settings: DatabaseSettings, first: string): Promise<void> {
+  await select(settings, `DELETE FROM schema_migrations WHERE name >= '${first}'`);
+  const statements = readMigrations()
+    .filter(({ name }) => name >= first)
+    .flatMap((migration) => migration.statements);
+  for (const { text } of statements) {
+    const [, table, column] = /ALTER TABLE (\w+) ADD COLUMN (\w+)/.exec(text) ?? [];
+    if (column !== undefined) await select(settings, `ALTER TABLE ${table} DROP COLUMN ${column}`);
+  }
+}
 
 async function waitForStatement(settings: DatabaseSettings, pattern: string): Promise<void> {
   await expect
