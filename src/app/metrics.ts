@@ -10,7 +10,8 @@ import { RawReply, type Route, route } from '../http/routes/route.ts';
 import type { FinishedRequest } from '../http/server/access-log.ts';
 import type { JobOutcome } from '../jobs/runner/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
-import { DurationHistogram } from './duration-histogram.ts';
+import { GenAiMetrics } from './gen-ai-metrics.ts';
+import { TallyHistogram } from './tally-histogram.ts';
 
 /** `inference`: model requests. `mcp`: discovery of MCP servers. `jobs`: jobs that call providers. */
 export type SecretReader = 'inference' | 'mcp' | 'jobs';
@@ -63,26 +64,6 @@ export function createMetrics(sources: {
     buckets: durationBuckets,
     registers: [register],
   });
-  const inference = new DurationHistogram({
-    name: 'gatewright_inference_request_duration_seconds',
-    help: 'Time of inference requests from the first header to the last byte, by endpoint',
-    labelNames: ['endpoint', 'status'],
-    buckets: inferenceBuckets,
-    register,
-  });
-  const firstBytes = new DurationHistogram({
-    name: 'gatewright_inference_first_byte_seconds',
-    help: 'Time of inference requests from the first header to the first byte of the response',
-    labelNames: ['endpoint'],
-    buckets: inferenceBuckets,
-    register,
-  });
-  const verdicts = new Counter({
-    name: 'gatewright_guardrail_verdicts_total',
-    help: 'Inference requests checked by guardrails: passed, failed but allowed, or denied',
-    labelNames: ['verdict'],
-    registers: [register],
-  });
   const jobRuns = new Histogram({
     name: 'gatewright_job_duration_seconds',
     help: 'Time of job runs of this process, by outcome',
@@ -105,16 +86,45 @@ export function createMetrics(sources: {
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
     },
-    observeInference: ({ endpoint, status, durationMs, firstByteMs, guardrailVerdict }) => {
-      inference.note(durationMs / 1000, endpoint, String(status));
-      if (firstByteMs !== null) firstBytes.note(firstByteMs / 1000, endpoint);
-      if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
-    },
+    ...measureInference(register),
     ...countRefused(register),
     observeJob: ({ name, state, durationMs }) => {
       jobRuns.observe({ job: name, state }, durationMs / 1000);
     },
     routes: [metricsRoute(register)],
+  };
+}
+
+function measureInference(register: Registry): Pick<Metrics, 'observeInference'> {
+  const inference = new TallyHistogram({
+    name: 'gatewright_inference_request_duration_seconds',
+    help: 'Time of inference requests from the first header to the last byte, by endpoint',
+    labelNames: ['endpoint', 'status'],
+    buckets: inferenceBuckets,
+    register,
+  });
+  const firstBytes = new TallyHistogram({
+    name: 'gatewright_inference_first_byte_seconds',
+    help: 'Time of inference requests from the first header to the first byte of the response',
+    labelNames: ['endpoint'],
+    buckets: inferenceBuckets,
+    register,
+  });
+  const verdicts = new Counter({
+    name: 'gatewright_guardrail_verdicts_total',
+    help: 'Inference requests checked by guardrails: passed, failed but allowed, or denied',
+    labelNames: ['verdict'],
+    registers: [register],
+  });
+  const genAi = new GenAiMetrics(register);
+  return {
+    observeInference: (entry) => {
+      const { endpoint, status, durationMs, firstByteMs, guardrailVerdict } = entry;
+      inference.note(durationMs / 1000, endpoint, String(status));
+      if (firstByteMs !== null) firstBytes.note(firstByteMs / 1000, endpoint);
+      if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
+      genAi.observe(entry);
+    },
   };
 }
 

@@ -93,6 +93,7 @@ export class RecordDraft {
       endpoint: endpointOf(exchange?.path ?? this.path),
       status,
       provider: outcome?.target.provider ?? null,
+      service: outcome?.target.pricing.service ?? null,
       requestedModel: textOrNull(exchange?.params.model),
       model: outcome?.target.model ?? null,
       answeredModel: metered?.model ?? null,
@@ -116,6 +117,7 @@ function earlierAttemptsOf(charged: readonly ChargedCall[] = none): readonly Ear
   if (charged.length === 0) return none;
   return charged.map(({ outcome: { target, status }, metered }) => ({
     provider: target.provider,
+    service: target.pricing.service,
     model: target.model,
     targetPath: target.path,
     status,

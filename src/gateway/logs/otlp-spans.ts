@@ -1,5 +1,6 @@
 /** Encodes spans as OTLP JSON. Attributes are names and counts, never contents of requests. */
 import { endpointRoute } from '../../model/endpoints/catalogue.ts';
+import { genAiOperation, genAiProvider } from './gen-ai-names.ts';
 import type { CallSpan, TracedRequest } from './request-trace.ts';
 
 /** The service that sends the spans. */
@@ -28,24 +29,6 @@ const methods = new Set([
   'TRACE',
   'QUERY',
 ]);
-
-/** Operation names of the conventions by endpoint. */
-const operations: Readonly<Record<string, string>> = {
-  chat_completions: 'chat',
-  messages: 'chat',
-  responses: 'chat',
-  completions: 'text_completion',
-  embeddings: 'embeddings',
-};
-
-/** Services that the conventions name differently. */
-const providerNames: Readonly<Record<string, string>> = {
-  'azure-openai': 'azure.ai.openai',
-  google: 'gcp.gemini',
-  'mistral-ai': 'mistral_ai',
-  'perplexity-ai': 'perplexity',
-  'x-ai': 'x_ai',
-};
 
 /** The body of a request to a collector. */
 export function exportRequest(source: SpanSource, traced: readonly TracedRequest[]): Buffer {
@@ -112,7 +95,7 @@ function ownAttributes(record: TracedRequest['record']): Attributes {
 function callSpan({ trace, record }: TracedRequest, call: CallSpan): object {
   const { service, endpoint, model, status } = call;
   const { hostname, port, protocol } = new URL(call.origin);
-  const operation = operations[endpoint] ?? null;
+  const operation = genAiOperation(endpoint);
   const method = methodOf(call.method);
   const errorType = status >= 400 ? String(status) : call.errorType;
   return {
@@ -130,7 +113,7 @@ function callSpan({ trace, record }: TracedRequest, call: CallSpan): object {
       'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
       'error.type': errorType,
       'gen_ai.operation.name': operation,
-      'gen_ai.provider.name': operation === null ? null : (providerNames[service] ?? service),
+      'gen_ai.provider.name': operation === null ? null : genAiProvider(service),
       'gen_ai.request.model': model,
       ...(operation === null ? {} : call.settings),
       ...(isCharged(record, trace.calls, call) ? answerAttributes(record, call) : {}),

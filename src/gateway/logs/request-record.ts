@@ -7,6 +7,8 @@ import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 /** A charged call whose response the caller did not receive. */
 export interface EarlierAttempt {
   readonly provider: string;
+  /** For example `openai`, also for a provider of a workspace. */
+  readonly service: string;
   /** Model name sent to the provider. */
   readonly model: string | null;
   readonly targetPath: string;
@@ -35,6 +37,8 @@ export interface RequestRecord {
   readonly endpoint: string;
   readonly status: number;
   readonly provider: string | null;
+  /** Service of the provider, for example `openai`. */
+  readonly service: string | null;
   /** Model name sent by the caller. */
   readonly requestedModel: string | null;
   /** Model name sent to the provider. */

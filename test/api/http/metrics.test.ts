@@ -1,7 +1,9 @@
-/** Verifies the metrics: on their own port, by route pattern, and without secrets. */
+/** Verifies the metrics: on their own port, by route pattern, by model, and without secrets. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startUpstream } from '../../support/upstream/upstream.ts';
 
 describe('metrics', () => {
   let server: TestServer;
@@ -53,5 +55,39 @@ describe('metrics', () => {
     expect(text).toContain(
       'gatewright_database_tls_info{mode="DISABLED",version="none",cipher="none"} 1',
     );
+  });
+
+  it('measures model requests by provider and model under the names of OpenTelemetry', async () => {
+    await using upstream = await startUpstream();
+    const trusted = readTrustedHosts(upstream.host);
+    await using gateway = await startTestServer({
+      settings: { trustedHosts: 'hosts' in trusted ? trusted.hosts : [] },
+    });
+    const { body } = await gateway.request('POST', '/v1/api-keys/organisation/service', {
+      body: { name: 'caller', scopes: ['completions.write'] },
+    });
+    const config = { provider: 'openai', api_key: 'sk-provider', custom_host: upstream.url };
+    const headers = {
+      'x-gateway-api-key': body.key,
+      'x-gateway-config': JSON.stringify(config),
+      'content-type': 'application/json',
+    };
+    const chat = JSON.stringify({ model: 'gpt-test', messages: [{ role: 'user', content: 'hi' }] });
+    const url = `${gateway.inferenceUrl}/v1/chat/completions`;
+    expect((await exchange('POST', url, chat, headers)).status).toBe(200);
+    const labels =
+      'gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="gpt-test"';
+    const text = async (): Promise<string> =>
+      (await exchange('GET', `${gateway.metricsUrl}/metrics`, undefined, {})).body;
+    await expect
+      .poll(text)
+      .toContain(`gen_ai_server_request_duration_seconds_count{${labels},error_type=""} 1`);
+    expect(await text()).toContain(
+      `gen_ai_client_token_usage_sum{${labels},gen_ai_token_type="input"} 5`,
+    );
+    expect(await text()).toContain(
+      `gen_ai_client_token_usage_sum{${labels},gen_ai_token_type="output"} 2`,
+    );
+    expect(await text()).not.toContain('sk-provider');
   });
 });

@@ -408,7 +408,8 @@ function openExport(bounds: Partial<SpanExportBounds> = {}) {
 function addRequests(spans: SpanExport, count: number): string[] {
   const noText = { organisationId: null, workspaceId: null, apiKeyId: null, configId: null };
   const noModel = { requestedModel: null, model: null, answeredModel: null };
-  const noTarget = { ...noModel, provider: null, targetPath: null, guardrailVerdict: null };
+  const noProvider = { provider: null, service: null, targetPath: null };
+  const noTarget = { ...noModel, ...noProvider, guardrailVerdict: null };
   const record: RequestRecord = {
     ...noText,
     ...noTarget,

@@ -18,6 +18,7 @@ export function requestRecord(
     endpoint: 'chat_completions',
     status: 200,
     provider: 'openai',
+    service: 'openai',
     requestedModel: 'gpt',
     model: 'gpt-4o',
     targetPath: 'config',

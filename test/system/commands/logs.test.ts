@@ -66,6 +66,7 @@ it('shows the latest requests with the given filters, and follows new ones', asy
   const earlierAttempts = [
     {
       provider: 'anthropic',
+      service: 'anthropic',
       model: 'claude',
       targetPath: 'config.targets[0]',
       status: 500,

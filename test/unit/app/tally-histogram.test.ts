@@ -1,16 +1,16 @@
-/** Checks that the duration histogram exports the same text as the Prometheus client library. */
+/** Checks that the tally histogram exports the same text as the Prometheus client library. */
 import { Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { DurationHistogram } from '../../../src/app/duration-histogram.ts';
+import { TallyHistogram } from '../../../src/app/tally-histogram.ts';
 
 const about = { name: 'answers_seconds', help: 'Time of answers' };
 const labelNames = ['endpoint', 'status'];
 const buckets = [0.005, 1, 300];
 
-describe('a histogram of durations', () => {
+describe('a histogram of tallies', () => {
   it('exports what the library’s histogram exports, at, between and beyond its bounds', async () => {
     const [ours, theirs] = [new Registry(), new Registry()];
-    const actual = new DurationHistogram({ ...about, labelNames, buckets, register: ours });
+    const actual = new TallyHistogram({ ...about, labelNames, buckets, register: ours });
     const expected = new Histogram({ ...about, labelNames, buckets, registers: [theirs] });
     expect(await ours.metrics()).toBe(await theirs.metrics());
     for (const [seconds, endpoint, status] of [

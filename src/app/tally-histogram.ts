@@ -1,25 +1,41 @@
 /** Defines a Prometheus histogram that costs a few additions per observation. */
 import { Histogram, type Registry } from 'prom-client';
 
-/** Observations of one set of label values. */
-interface Tally {
+/** The observations of one set of label values. */
+export class Tally {
   readonly labels: Readonly<Record<string, string>>;
   /** Per bucket, not cumulative; the last entry counts values beyond all bounds. */
   readonly counts: number[];
-  seconds: number;
+  sum = 0;
+  readonly #buckets: readonly number[];
+
+  constructor(labels: Readonly<Record<string, string>>, buckets: readonly number[]) {
+    this.labels = labels;
+    this.counts = Array.from(buckets, () => 0).concat(0);
+    this.#buckets = buckets;
+  }
+
+  note(value: number): void {
+    const buckets = this.#buckets;
+    let at = 0;
+    while (at < buckets.length && value > buckets[at]!) at += 1;
+    this.counts[at]! += 1;
+    this.sum += value;
+  }
 }
 
 /**
  * A histogram that processes labels only when they are first seen. The library's histogram iterates
  * label names and values on every observation, a noticeable share of the cost of a request.
  */
-export class DurationHistogram extends Histogram {
+export class TallyHistogram extends Histogram {
   readonly #about: { readonly name: string; readonly help: string };
   readonly #labelNames: readonly string[];
   readonly #buckets: readonly number[];
-  readonly #tallies = new Map<string, Tally>();
+  readonly #tallies: Tally[] = [];
+  readonly #byKey = new Map<string, Tally>();
 
-  /** `buckets` are upper bounds in seconds, ascending. */
+  /** `buckets` are upper bounds, ascending. */
   constructor(options: {
     readonly name: string;
     readonly help: string;
@@ -35,30 +51,31 @@ export class DurationHistogram extends Histogram {
   }
 
   /** Label values in the order of the label names. They must not contain spaces, which join them to a key. */
-  note(seconds: number, first: string, second = ''): void {
+  note(value: number, first: string, second = ''): void {
     const key = second === '' ? first : `${first} ${second}`;
-    const tally = this.#tallies.get(key) ?? this.#createTally(key, [first, second]);
-    const buckets = this.#buckets;
-    let at = 0;
-    while (at < buckets.length && seconds > buckets[at]!) at += 1;
-    tally.counts[at]! += 1;
-    tally.seconds += seconds;
+    let tally = this.#byKey.get(key);
+    if (tally === undefined) {
+      tally = this.createTally([first, second]);
+      this.#byKey.set(key, tally);
+    }
+    tally.note(value);
   }
 
-  #createTally(key: string, values: readonly string[]): Tally {
+  /** Adds a set of label values, which must be a new one; the caller notes observations in it. */
+  createTally(values: readonly string[]): Tally {
     const labels = Object.fromEntries(this.#labelNames.map((name, at) => [name, values[at]!]));
-    const tally = { labels, counts: Array.from(this.#buckets, () => 0).concat(0), seconds: 0 };
-    this.#tallies.set(key, tally);
+    const tally = new Tally(labels, this.#buckets);
+    this.#tallies.push(tally);
     return tally;
   }
 
   /** Overrides the method from which the library renders text and JSON. */
   getForPromString() {
-    const values = [...this.#tallies.values()].flatMap((tally) => this.#valuesOf(tally));
+    const values = this.#tallies.flatMap((tally) => this.#valuesOf(tally));
     return { ...this.#about, type: 'histogram', aggregator: 'sum', values };
   }
 
-  #valuesOf({ labels, counts, seconds }: Tally) {
+  #valuesOf({ labels, counts, sum }: Tally) {
     const { name } = this.#about;
     let count = 0;
     const buckets = [...this.#buckets, '+Inf'].map((le, at) => {
@@ -67,7 +84,7 @@ export class DurationHistogram extends Histogram {
     });
     return [
       ...buckets,
-      { metricName: `${name}_sum`, labels: {}, sharedLabels: labels, value: seconds },
+      { metricName: `${name}_sum`, labels: {}, sharedLabels: labels, value: sum },
       { metricName: `${name}_count`, labels: {}, sharedLabels: labels, value: count },
     ];
   }
