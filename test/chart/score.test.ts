@@ -1,14 +1,15 @@
 /** Runs kube-score, a static analysis of Kubernetes objects, on what the chart renders. */
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { execFile } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
+import { goProgram } from './go-programs.ts';
 import { renderText } from './helm.ts';
 import { embedded, everything, privateCluster } from './stories.ts';
 
-const version = 'v1.20.0';
-const folder = resolve(import.meta.dirname, `../../.cache/kube-score-${version}`);
-const program = join(folder, 'kube-score');
+const { path: program, missing } = goProgram(
+  'kube-score',
+  'github.com/zegl/kube-score/cmd/kube-score',
+  'v1.20.0',
+);
 
 /** Checks that the chart does not follow on purpose. */
 const ignored = [
@@ -26,29 +27,6 @@ const ignored = [
   // The embedded database has no better check than its port.
   'pod-probes-identical',
 ];
-
-/** Builds the program from its Go module; returns why that is not possible, else null. */
-function missingProgram(): string | null {
-  if (existsSync(program)) return null;
-  try {
-    execFileSync('go', ['version'], { stdio: 'ignore' });
-  } catch {
-    return 'there is no Go to build kube-score with';
-  }
-  mkdirSync(folder, { recursive: true });
-  try {
-    const module = `github.com/zegl/kube-score/cmd/kube-score@${version}`;
-    execFileSync('go', ['install', module], {
-      stdio: 'ignore',
-      env: { ...process.env, GOBIN: folder },
-    });
-    return null;
-  } catch {
-    return 'kube-score cannot be built: its Go module cannot be fetched';
-  }
-}
-
-const missing = missingProgram();
 
 function score(objects: string): Promise<string> {
   const { promise, resolve: done } = Promise.withResolvers<string>();
