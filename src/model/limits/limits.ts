@@ -16,7 +16,7 @@ export const Amount = z
   .number()
   .min(0)
   .max(amountMax)
-  .refine((amount) => /^\d+(\.\d{1,6})?$/.test(String(amount)), {
+  .refine((amount) => /^-?\d+(\.\d{1,6})?$/.test(String(amount)), {
     error: 'must be a decimal with at most 6 places',
   });
 

@@ -24,11 +24,18 @@ export function faultAt(field: string, message: string | null): Fault[] {
 export function faultsOfIssues(issues: readonly z.core.$ZodIssue[]): Fault[] {
   return issues.flatMap(issuesOfNearestVariant).map((issue) => ({
     path: issue.path.map((key) => (typeof key === 'number' ? key : String(key))),
-    message:
-      issue.code === 'invalid_union'
-        ? `Invalid input: expected ${expectedForms(issue).join(' or ')}`
-        : issue.message,
+    message: messageOf(issue),
   }));
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value') return `must be ${oneOf(issue.values.map(String))}`;
+  if (issue.code !== 'invalid_union') return issue.message;
+  return `Invalid input: expected ${expectedForms(issue).join(' or ')}`;
+}
+
+function oneOf(values: readonly string[]): string {
+  return values.length === 1 ? values[0]! : `one of ${values.join(', ')}`;
 }
 
 /**

@@ -13,9 +13,8 @@ import type { Segments } from '../yaml/yaml-position.ts';
 type Issue = z.core.$ZodIssue;
 
 /**
- * Returns one fault for each error in a converted spec.
- *
- * @param asked the schema and the validated value, in the API's spelling
+ * Returns one fault for each error in a converted spec. `schema` and `body`, the validated value, are in the API's
+ * spelling.
  */
 export function issueFaults(
   kind: KindName,
@@ -23,7 +22,7 @@ export function issueFaults(
   { schema, body }: { readonly schema: z.ZodObject; readonly body: unknown },
   issues: readonly Issue[],
 ): SourceFault[] {
-  return issues.flatMap(issuesOfNearestVariant).flatMap((issue) => {
+  return strictestBounds(issues.flatMap(issuesOfNearestVariant)).flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) =>
@@ -45,6 +44,17 @@ export function issueFaults(
     const { message, fix } = inWords(issue, value);
     return [manifest.place.fault(written, codeOf(issue), `${formatPath(written)} ${message}`, fix)];
   });
+}
+
+/** Drops each bound of a value that a stricter one at the same path includes. */
+function strictestBounds(issues: readonly Issue[]): Issue[] {
+  return issues.filter((issue) => !issues.some((other) => isStricter(other, issue)));
+}
+
+function isStricter(one: Issue, other: Issue): boolean {
+  if (one.path.join('.') !== other.path.join('.')) return false;
+  if (one.code === 'too_small') return other.code === 'too_small' && one.minimum > other.minimum;
+  return one.code === 'too_big' && other.code === 'too_big' && one.maximum < other.maximum;
 }
 
 /**

@@ -178,6 +178,8 @@ describe('fields', () => {
       '6:30 wrong-type | remove the quotes',
     ],
     ['scopes: [mcp.invoke]\nusageLimits: {creditLimit: 5, alertThreshold: 6}', '6:49 wrong-value'],
+    // One fault for all bounds of a value.
+    ['scopes: [mcp.invoke]\nusageLimits: {creditLimit: -4}', '6:30 wrong-value'],
     ['scopes: [mcp.invoke]\nrateLimits: [{type: requests, unit: rpm}]', '6:16 missing-field'],
     ['scopes: [mcp.invoke]\ntype: organisation', '6:9 wrong-value'],
     ['scopes: [mcp.invoke]\nsubType: user', '5:3 missing-field'],
