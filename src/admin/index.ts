@@ -45,6 +45,7 @@ import { modelPricingRoutes } from './providers/model-pricing.ts';
 import { virtualKeyRoutes } from './providers/virtual-keys.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
+import { acceptOrganisationInQuery } from './request/organisation-in-query.ts';
 import { acceptWorkspaceInQuery } from './request/workspace-in-query.ts';
 import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
@@ -108,7 +109,9 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...syncRevisionRoutes(deps),
     ...syncSuspensionRoutes(deps),
   ];
-  return routes.map((route) => acceptWorkspaceInQuery(wrap(enforceRights(deps, route))));
+  return routes.map((route) =>
+    acceptOrganisationInQuery(acceptWorkspaceInQuery(wrap(enforceRights(deps, route)))),
+  );
 }
 
 function withFeatures(

@@ -70,7 +70,7 @@ const ListQuery = WorkspaceQuery.extend({
   /** Part of the name. */
   name: z.string().min(1).max(255).optional(),
   status: ApiKeyRecord.shape.status.optional(),
-}).strict();
+});
 
 export const apiKeyResource: Resource = {
   kind: 'ApiKey',

@@ -8,6 +8,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { McpCapabilitiesPut } from '../../model/mcp/mcp-integration.ts';
+import { toPageFromOne } from '../../model/wire/paging.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
 import * as serverCapabilities from '../../store/mcp/mcp-server-capabilities.ts';
@@ -35,7 +36,6 @@ import {
   mcpCapabilityToUnknownRecord,
   repeatedFaults,
   ServedCapabilityList,
-  toCapabilityPage,
 } from './mcp-capability-record.ts';
 
 const PutBody = McpCapabilitiesPut.extend({ workspace_id: updateFields.workspace_id });
@@ -96,7 +96,7 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const { caller, query } = request;
   const db = deps.database.readable;
   const row = await findIntegration(db, request, query.workspace_id);
-  const page = toCapabilityPage(query);
+  const page = toPageFromOne(query);
   const { organisationId } = caller;
   const filter = { integrationId: row.id, type: query.type };
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);
@@ -125,7 +125,7 @@ async function listServed(deps: AdminDeps, request: ListRequest) {
   const { organisationId } = caller;
   const db = deps.database.readable;
   const row = await findServer(db, request, query.workspace_id);
-  const page = toCapabilityPage(query);
+  const page = toPageFromOne(query);
   const filter = { integrationId: row.mcp_integration_id, type: query.type };
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);
   const place = { organisationId, serverId: row.id, integrationId: row.mcp_integration_id };

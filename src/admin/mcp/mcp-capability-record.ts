@@ -4,7 +4,7 @@ import type { McpCapabilityFacts } from '../../model/mcp/mcp-discovery.ts';
 import { type McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
 import type { Fault } from '../../model/wire/fault.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
-import { type Page, wholeNumberParameter } from '../../model/wire/paging.ts';
+import { type Page, pageQueryFromOne } from '../../model/wire/paging.ts';
 import { StreamedList } from '../../model/wire/streamed-list.ts';
 import {
   formatTimestamp,
@@ -20,9 +20,7 @@ const pageSizeMax = 500;
 
 export const CapabilityQuery = WorkspaceQuery.extend({
   type: McpCapabilityType.optional(),
-  /** Counted from 1, unlike other lists (docs/reference/api.md, Paging). */
-  page: wholeNumberParameter(1, 1_000_000).default(1),
-  page_size: wholeNumberParameter(1, pageSizeMax).default(100),
+  ...pageQueryFromOne(pageSizeMax),
 });
 
 export const CapabilityReceipt = z.object({ success: z.literal(true) });
@@ -73,10 +71,6 @@ export const CapabilityList = capabilityListOf(Capability);
 export const ServedCapabilityList = capabilityListOf(ServedCapability);
 
 /** Page of a query; pages are counted from 1. */
-export function toCapabilityPage(query: z.infer<typeof CapabilityQuery>): Page {
-  return { limit: query.page_size, offset: query.page_size * (query.page - 1) };
-}
-
 export function capabilityReply<T>(
   data: Iterable<T>,
   counted: { readonly length: number; readonly total: number },

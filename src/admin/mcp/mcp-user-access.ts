@@ -5,7 +5,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Reply, type Route, route } from '../../http/routes/route.ts';
 import { DefaultUserAccess, McpUserAccessPut } from '../../model/mcp/mcp-server.ts';
 import { ApiError } from '../../model/wire/errors.ts';
-import { wholeNumberParameter } from '../../model/wire/paging.ts';
+import { pageQueryFromOne, toPageFromOne } from '../../model/wire/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as serverUsers from '../../store/mcp/mcp-server-users.ts';
 import * as users from '../../store/people/users.ts';
@@ -27,9 +27,7 @@ const pageSizeMax = 500;
 const PutBody = McpUserAccessPut.extend({ workspace_id: updateFields.workspace_id });
 const ListQuery = WorkspaceQuery.extend({
   search: z.string().max(255).optional(),
-  /** Counted from 1, unlike other lists (docs/reference/api.md, Paging). */
-  page: wholeNumberParameter(1, 1_000_000).default(1),
-  page_size: wholeNumberParameter(1, pageSizeMax).default(100),
+  ...pageQueryFromOne(pageSizeMax),
 });
 const CheckQuery = WorkspaceQuery.extend({ user_id: z.uuid().optional() });
 
@@ -103,7 +101,7 @@ async function list(
   const { query } = request;
   const db = deps.database.readable;
   const row = await findServer(db, request, query.workspace_id);
-  const page = { limit: query.page_size, offset: query.page_size * (query.page - 1) };
+  const page = toPageFromOne(query);
   const search = query.search === '' ? undefined : query.search;
   const { rows, total } = await serverUsers.list(db, row, search, page);
   const default_user_access = row.default_user_access ?? 'allow';

@@ -9,6 +9,8 @@ export const scimRoute = {
   mounts: { v1: ['access-token', 'api-key', 'bearer-key'] },
   scope: 'organisation_users.update',
   errors: 'scim',
+  // RFC 7644 lets clients send parameters that a server does not support.
+  ignoresUnknownQuery: true,
 } as const;
 
 /** Spread into routes that delete; the response has no body. */

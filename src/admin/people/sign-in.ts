@@ -62,6 +62,8 @@ export function signInRoutes(deps: AdminDeps): Route<null>[] {
       path: '/sign-in/callback',
       summary: 'Complete a sign-in after the redirect from the identity provider',
       query: FinishQuery,
+      // RFC 6749, Section 4.1.2: clients ignore parameters that they do not know.
+      ignoresUnknownQuery: true,
       handle: (request) => finish(deps, request),
     }),
     route({

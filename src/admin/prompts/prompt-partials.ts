@@ -13,6 +13,8 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as promptCollections from '../../store/prompts/prompt-collections.ts';
 import * as promptPartials from '../../store/prompts/prompt-partials.ts';
 import * as promptVersions from '../../store/prompts/prompt-versions.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
@@ -54,6 +56,8 @@ const slugForm = { prefix: 'pp', nameLengthMax: 10 };
 const CreateBody = PromptPartialCreate.extend(createFields);
 const UpdateBody = PromptPartialUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
+  /** Partials belong to workspaces: selects the workspace of this collection. */
+  collection_id: z.string().min(1).max(255).optional(),
   search: z.string().max(255).optional(),
   ...pageQuery(),
 });
@@ -179,12 +183,28 @@ function requireValidTemplate(content: PartialContent): PartialContent {
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
   const { caller, query } = request;
   const db = deps.database.readable;
-  const workspace = await placeOfList(db, caller, query.workspace_id);
+  const workspace = await findPlace(db, caller, query);
   const filter = { workspaceId: workspace?.id, search: query.search || undefined };
   const page = toPage(query);
   const { listedColumns } = promptPartials;
   const stored = await promptPartials.list(db, caller.organisationId, filter, page, listedColumns);
   return listReply(stored.rows.values().map(promptPartialToListItem), stored.total);
+}
+
+/** The workspace that a list names, or that of the collection that it names. */
+async function findPlace(
+  db: Db,
+  caller: Principal,
+  { workspace_id, collection_id: reference }: z.infer<typeof ListQuery>,
+) {
+  const workspace = await placeOfList(db, caller, workspace_id);
+  if (reference === undefined) return workspace;
+  const collection = await promptCollections.findByIdOrSlug(db, caller.organisationId, reference);
+  const isElsewhere = workspace !== null && workspace.id !== collection?.workspace_id;
+  if (collection === undefined || isElsewhere) {
+    throw new ApiError('notFound', undefined, 'collection_id');
+  }
+  return workspace ?? placeOfList(db, caller, collection.workspace_id);
 }
 
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionQuery>>) {

@@ -17,12 +17,13 @@ import { aiProviders } from '../../model/services/ai-providers.ts';
 import { commaList } from '../../model/wire/comma-list.ts';
 import { prefixFaults } from '../../model/wire/fault.ts';
 import { JsonRecord, rewriteDocument } from '../../model/wire/json-record.ts';
+import { wholeNumberParameter } from '../../model/wire/paging.ts';
 import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
 import type * as integrations from '../../store/resources/integrations.ts';
 import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
-  type ItemRequest,
+  type QueryRequest,
   type UpdateFields,
   updateFields,
   WorkspaceQuery,
@@ -40,6 +41,11 @@ const path = '/integrations/:integrationId/models';
 const PutBody = IntegrationModelsPut.extend({ workspace_id: updateFields.workspace_id });
 const DeleteBody = z.object({
   models: z.array(z.string().min(1).max(255)).max(modelsMax).optional(),
+});
+/** Without `page_size` the list is one page. */
+const ListQuery = WorkspaceQuery.extend({
+  page_size: wholeNumberParameter(1, modelsMax).optional(),
+  current_page: wholeNumberParameter(0, modelsMax).default(0),
 });
 const DeleteQuery = WorkspaceQuery.extend({
   /** Comma-separated. */
@@ -92,7 +98,7 @@ export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
       path,
       scope: integrationScopes.either('read'),
       summary: 'List the models of an integration',
-      query: WorkspaceQuery,
+      query: ListQuery,
       response: ModelList,
       handle: (request) => list(deps, request),
     }),
@@ -115,7 +121,7 @@ export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function list(deps: AdminDeps, request: ItemRequest) {
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
   const db = deps.database.readable;
   const row = await findReadable(db, request);
   const settings = readModels(row);
@@ -126,11 +132,13 @@ async function list(deps: AdminDeps, request: ItemRequest) {
     ...catalogue.map((slug) => settingBySlug.get(slug) ?? { slug, enabled: all }),
     ...settings.filter(({ slug }) => !catalogue.includes(slug)),
   ];
+  const { page_size = models.length, current_page } = request.query;
+  const from = page_size * current_page;
   const list: z.infer<typeof ModelList> = {
     object: 'list',
     total: models.length,
     allow_all_models: all,
-    models: models.map((model) => toModel(row.id, model)),
+    models: models.slice(from, from + page_size).map((model) => toModel(row.id, model)),
   };
   return withVersionTag(list, row);
 }

@@ -29,6 +29,8 @@ const ListQuery = z.object({
   role: WorkspaceRole.optional(),
   /** The complete address. */
   email: z.string().min(1).max(254).optional(),
+  /** Repeats the path, as clients do; ignored. */
+  workspaceId: z.string().max(255).optional(),
 });
 
 export function workspaceMemberRoutes(deps: AdminDeps): Route<Principal>[] {

@@ -16,12 +16,7 @@ import { takesNullAsAbsent, withoutNulls } from './null-fields.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Parses a query; drops fields that the schema does not define, unless it is strict, and then refuses them. */
-export function readQueryFields<T>(schema: z.ZodType<T>, value: unknown): T {
-  return strict(schema, value, schema.safeParse(value));
-}
-
-/** Parses path parameters; drops fields that the schema does not define. */
+/** Parses path or query parameters; drops fields that the schema does not define. */
 export function readLenient<T>(schema: z.ZodType<T>, value: unknown): T {
   return lenient(schema, value, schema.safeParse(value));
 }

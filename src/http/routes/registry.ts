@@ -1,4 +1,5 @@
 /** Checks that every route has a credential rule, a scope rule and schemas before the server starts. */
+import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import { type CredentialKind, type Mount, mountPrefixes, type Route } from './route.ts';
 
@@ -54,6 +55,9 @@ function faultsOf({ route, pattern, accepts }: MountedRoute<never>, open: boolea
   if (!open && accepts.includes('none')) faults.push(`${name} mixes public and guarded`);
   const scoped = accepts.some((kind) => ['access-token', 'api-key', 'bearer-key'].includes(kind));
   if (scoped && [route.scope ?? []].flat().length === 0) faults.push(`${name} has no scope rule`);
+  if (route.query !== undefined && !(route.query instanceof z.ZodObject)) {
+    faults.push(`${name} has a query schema that is no object`);
+  }
   if (route.response === undefined) faults.push(`${name} has no response schema`);
   if (!pattern.startsWith('/')) faults.push(`${name} does not start with a slash`);
   return faults;

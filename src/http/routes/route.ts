@@ -157,7 +157,10 @@ export interface Route<Caller = unknown> {
    */
   readonly errors?: ErrorForm;
   readonly params?: z.ZodType<Record<string, string>>;
+  /** An object schema. Members that it does not define are refused. */
   readonly query?: z.ZodType;
+  /** Whether unknown query members are ignored, for routes of a standard that demands it. */
+  readonly ignoresUnknownQuery?: true;
   /** JSON body schema; unknown fields are dropped on v1 and refused on v2 and admin. */
   readonly body?: z.ZodType;
   /** `form` for application/x-www-form-urlencoded bodies (the token request). */

@@ -3,13 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../model/wire/errors.ts';
 import { idempotencyKeyPattern } from '../../model/wire/idempotency.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
-import {
-  createBodyReader,
-  createInnerBodyReader,
-  parseFields,
-  readLenient,
-  readQueryFields,
-} from '../input/input.ts';
+import { createBodyReader, createInnerBodyReader, readLenient } from '../input/input.ts';
+import { createQueryReader } from '../input/query.ts';
 import { versionTagPattern } from '../responses/entity-tag.ts';
 import type { MountedRoute } from '../routes/registry.ts';
 import {
@@ -76,10 +71,7 @@ export function createEndpoint<Caller>(
   const isFenced = route.leaseHeaders?.includes('gatewright-fence') === true;
   const readParams = (params: Record<string, string>): Record<string, string> =>
     route.params === undefined ? params : readLenient(route.params, params);
-  const readQuery = (search: string): unknown =>
-    route.query === undefined
-      ? undefined
-      : readQueryFields(route.query, parseFields(new URLSearchParams(search)));
+  const readQuery = createQueryReader(route);
   return {
     mounted,
     serve: async (request, state, rawParams, readBytes) => {

@@ -56,6 +56,33 @@ export function toPageFromBothSpellings(query: PageQueryInBothSpellings): Page {
 
 type PageQueryInBothSpellings = z.infer<z.ZodObject<ReturnType<typeof pageQueryInBothSpellings>>>;
 
+const pageMax = 1_000_000;
+
+/** Query fields of a list whose `page` counts from 1; some clients send the usual `current_page` instead. */
+export function pageQueryFromOne(sizeMax: number) {
+  return {
+    page: wholeNumberParameter(1, pageMax).optional(),
+    current_page: wholeNumberParameter(0, pageMax - 1).optional(),
+    page_size: wholeNumberParameter(1, sizeMax).default(pageSizeDefault),
+  };
+}
+
+/**
+ * Returns the rows that a query of {@link pageQueryFromOne} requests.
+ *
+ * @throws ApiError `invalid` when `page` and `current_page` name different pages
+ */
+export function toPageFromOne(query: PageQueryFromOne): Page {
+  const { page, current_page = (page ?? 1) - 1, page_size } = query;
+  if (page !== undefined && page - 1 !== current_page) {
+    const message = 'counts from 1 and differs from current_page, which counts from 0; send one';
+    throw validationError({ path: ['page'], message });
+  }
+  return toPage({ page_size, current_page });
+}
+
+type PageQueryFromOne = z.infer<z.ZodObject<ReturnType<typeof pageQueryFromOne>>>;
+
 /** Returns the rows that a query of {@link pageQuery} requests. */
 export function toPage(query: { page_size: number; current_page: number }): Page {
   return { limit: query.page_size, offset: query.page_size * query.current_page };

@@ -146,7 +146,7 @@ it('manages integrations and providers', async () => {
   };
   await use('update_integration_models', { ...at, allow_all_models: true, models: [ours] });
   const slugs = async () =>
-    (await use('list_integration_models', { ...at, ...page })).models.map(
+    (await use('list_integration_models', { ...at, page_size: 100 })).models.map(
       (one: { slug: string }) => one.slug,
     );
   expect(await slugs()).toContain('our-model');
@@ -397,7 +397,8 @@ it('manages MCP integrations, MCP servers and their guardrails', async () => {
   expect(served.capabilities).toMatchObject([{ name: 'lookup', enabled: false }]);
   const user_id = await addUser(server);
   await use('update_mcp_server_user_access', { ...one, users: [{ user_id, enabled: true }] });
-  expect(JSON.stringify(await use('list_mcp_server_user_access', one))).toContain(user_id);
+  const access = await use('list_mcp_server_user_access', { ...one, ...page });
+  expect(JSON.stringify(access)).toContain(user_id);
   expect(await use('list_mcp_server_connections', { ...one, ...place })).toMatchObject({
     total: 0,
   });

@@ -542,8 +542,12 @@ it('reads the organisation', async () => {
   expect(reported.data).toEqual({ auth_settings: {}, domains: [], scim_token: null });
   const domains = { domains: ['acme.com'] };
   await expect(organisations.updateAuthSettings(server.tsgId, domains)).rejects.toThrow(
-    /405|method/i,
+    'domains: is not a known field',
   );
+  const auth_settings = { disable_auto_provision_user: true };
+  await organisations.updateAuthSettings(server.tsgId, { auth_settings });
+  const changed = await organisations.getAuthSettings(server.tsgId);
+  expect(changed.data).toMatchObject({ auth_settings });
   expect((await plugins.list()).data).toEqual([]);
   const plugin = { organisation_id: server.tsgId, integration_id: randomUUID() };
   const credentials = { AIRS_API_KEY: 'k' };

@@ -157,7 +157,8 @@ it('returns 404 for an unknown object, wherever it is named', async () => {
   const elsewhere = ({ body, ...right }: RequestParts, { queries }: Operation): RequestParts => {
     // Some lists refuse parameters that they do not describe.
     const names = ['workspace_id', 'organisation_id'].filter((name) => name in queries);
-    const query = `?${names.map((name) => `${name}=${workspace_id}`).join('&')}`;
+    const places = names.map((name) => `${name}=${workspace_id}`).join('&');
+    const query = `${right.query || '?'}&${places}`;
     if (body === undefined) return { ...right, query };
     // Objects of the organisation alone belong to no workspace.
     const above = ['secret_path', 'workspaces', 'deployment_config'];

@@ -53,6 +53,9 @@ function changeOf({ path }: Operation, place: string): Promise<unknown> | unknow
   const { ids } = requests;
   if (path.endsWith('/organisation/defaults'))
     return { export_settings: { deniedFields: ['cost'] } };
+  if (path.endsWith('/auth-settings')) {
+    return { auth_settings: { disable_auto_provision_user: path.startsWith('/v1/') } };
+  }
   if (path.endsWith('/scopes/{name}')) return { description: place };
   if (path.includes('/workspace-exclusions/')) {
     return { workspaces: [{ workspace_id: ids.workspaces, excluded: true }] };

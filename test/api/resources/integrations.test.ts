@@ -238,6 +238,23 @@ describe('the models of an integration', () => {
     expect(models.at(-1)).toMatchObject(custom);
   });
 
+  it('is listed by pages where a page size is sent, with the number of all', async () => {
+    const { id } = await make({ models: [{ slug: 'ours', enabled: true }] });
+    const all = await get(`${id}/models`);
+    const last = all.total - 1;
+    const pages = [0, 1, last, last + 1].map((at) =>
+      get(`${id}/models?page_size=1&current_page=${at}`),
+    );
+    expect((await Promise.all(pages)).map(({ models }) => models)).toEqual([
+      [all.models[0]],
+      [all.models[1]],
+      [expect.objectContaining({ slug: 'ours' })],
+      [],
+    ]);
+    expect(await get(`${id}/models?current_page=0`)).toEqual(all);
+    expect(await get(`${id}/models?current_page=1`)).toEqual({ ...all, models: [] });
+  });
+
   it('is removed by body or query, except those of the catalogue', async () => {
     const { id } = await make({ models: ['a', 'b'].map((slug) => ({ slug, enabled: true })) });
     const slugs = async () =>

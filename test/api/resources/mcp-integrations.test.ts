@@ -343,6 +343,8 @@ describe('capabilities', () => {
     expect(ids(after)).toEqual(ids(before));
     expect(await list('?page=2&page_size=2')).toMatchObject({ total: 3, has_more: false });
     expect((await list('?page=2&page_size=2')).data).toHaveLength(1);
+    expect((await list('?current_page=1&page_size=2')).data).toHaveLength(1);
+    expect((await list('?current_page=0&page=1&page_size=2')).data).toHaveLength(2);
     const metadata = await server.request('GET', `${path}/${id}/metadata`);
     expect(metadata.body).toMatchObject({
       server_name: '',
@@ -401,7 +403,7 @@ describe('capabilities', () => {
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
   });
 
-  it.each(['page=0', 'page_size=501', 'page_size=1e2', 'page=-1'])(
+  it.each(['page=0', 'page_size=501', 'page_size=1e2', 'page=-1', 'page=1&current_page=1'])(
     'rejects the query %s',
     async (query) => {
       const { id } = await make();

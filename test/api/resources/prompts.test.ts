@@ -288,6 +288,17 @@ it('versions partials like prompts', async () => {
   expect((await send('GET', path)).status).toBe(404);
 });
 
+it('lists partials of the workspace of a collection', async () => {
+  const place = { workspace_id: workspaceId };
+  const { slug } = await ask('POST', '/prompts/partials', { ...place, name: 'a', string: 'A' });
+  const { id } = await ask('POST', '/collections', { ...place, name: 'Partials' });
+  const listed = (await ask('GET', `/prompts/partials?collection_id=${id}`)).data as Body[];
+  expect(listed).toEqual(expect.arrayContaining([expect.objectContaining({ slug })]));
+  const ofPlace = await ask('GET', `/prompts/partials?workspace_id=${workspaceId}`);
+  expect(listed).toEqual(ofPlace.data);
+  expect((await send('GET', '/prompts/partials?collection_id=none')).status).toBe(404);
+});
+
 it.each(['/prompts', '/prompts/partials'])(
   'accepts a version behind an @ in GET %s like rendering does, and rejects another one in the query',
   async (kind) => {

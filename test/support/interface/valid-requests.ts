@@ -49,6 +49,9 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     resource: `prn:${server.tsgId}::::`,
     role: `r${randomUUID()}`,
   }),
+  '/organisations/{tsgId}/auth-settings': () => ({
+    auth_settings: { disable_auto_provision_user: true },
+  }),
   '/admin/workspaces/{id}/users': ({ ids }) => ({ users: [{ id: ids.users, role: 'member' }] }),
   '/admin/users/invites': () => ({ email: `${randomUUID()}@example.com`, role: 'member' }),
   '/admin/organisation/defaults': () => ({ export_settings: { deniedFields: ['response'] } }),
@@ -452,13 +455,13 @@ export class RightRequests {
   }
 
   #queryOf(one: Operation): string {
-    const { path } = one;
+    const { method, path } = one;
     if (forgetsModels(one)) return '?slugs=forgotten';
     if (path.endsWith('/file')) return this.#link;
     if (path.endsWith('/static-resources/schema')) return '?resource=guardrails';
     if (path.endsWith('/snapshot')) return `?owner=${recorder}`;
     const isChart = /^\/v2\/(?:logs$|logs\/(?:charts|groups)\/|analytics\/filter-b)/.test(path);
-    return isChart ? `?workspaceSlug=${this.ids.workspaces}` : '';
+    return isChart && method === 'GET' ? `?workspaceSlug=${this.ids.workspaces}` : '';
   }
 
   #bodyOf(method: string, path: string): unknown {

@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { refuseAmbiguity } from '../../../src/http/input/ambiguity.ts';
-import { createBodyReader, readLenient } from '../../../src/http/input/input.ts';
+import { createBodyReader } from '../../../src/http/input/input.ts';
+import { createQueryReader } from '../../../src/http/input/query.ts';
 import { ApiError } from '../../../src/model/wire/errors.ts';
 
 function json(value: unknown): Buffer {
@@ -141,8 +142,33 @@ describe('a body', () => {
 });
 
 describe('a query', () => {
-  it('drops unknown parameters, even when the schema is closed', () => {
-    const schema = z.strictObject({ page: z.string() });
-    expect(readLenient(schema, { page: '1', organisation_id: 'x' })).toEqual({ page: '1' });
+  const query = z.object({ page_size: z.string().optional(), workspace_id: z.string().optional() });
+  const messageOf = (search: string, route: Parameters<typeof createQueryReader>[0]) =>
+    errorOf(() => createQueryReader(route)(search)).message.replace(
+      'Request Validation Error: ',
+      '',
+    );
+
+  it('rejects unknown parameters, with the one that was probably meant', () => {
+    expect(createQueryReader({ query })('page_size=1')).toEqual({ page_size: '1' });
+    const unknown = 'is not a known query parameter;';
+    expect(messageOf('pageSize=1&x=2', { query })).toBe(
+      `pageSize: ${unknown} did you mean "page_size"?; x: ${unknown} known are page_size, workspace_id`,
+    );
+    expect(messageOf('__proto__=1', {})).toBe(`__proto__: ${unknown} this route has none`);
+    expect(errorOf(() => createQueryReader({ query })('page_size=1&page_size=2')).param).toBe(
+      'page_size',
+    );
+  });
+
+  it('has no value for a route without parameters', () => {
+    for (const search of ['', '&']) expect(createQueryReader({})(search)).toBeUndefined();
+    expect(createQueryReader({ query })('')).toEqual({});
+  });
+
+  it('drops unknown parameters where a standard demands it', () => {
+    const read = createQueryReader({ query, ignoresUnknownQuery: true });
+    expect(read('page_size=1&sortBy=x')).toEqual({ page_size: '1' });
+    expect(createQueryReader({ ignoresUnknownQuery: true })('x=1')).toBeUndefined();
   });
 });

@@ -23,6 +23,8 @@ export const clientGroupQuery = {
   current_page: wholeNumberParameter(0, 999_999).default(0),
   order_by: z.string().max(64).optional(),
   order_by_type: z.enum(['asc', 'desc', 'ASC', 'DESC']).default('desc'),
+  /** Accepted for clients that send it; `total` is returned in any case. */
+  include_total: z.enum(['true', 'false']).optional(),
 };
 export const PlacedGroupQuery = WorkspaceQuery.extend({
   ...clientGroupQuery,

@@ -10,6 +10,7 @@ import { validationError } from '../../../model/wire/validation-error.ts';
 import type { RequestSums } from '../../../store/logs/request-sums.ts';
 import { type AdminDeps, everyMount } from '../../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
+import { PlacedGroupQuery } from './client-groups.ts';
 import { feedbackGraphs } from './feedback-figures.ts';
 import { filterQuery } from './request-filter.ts';
 import {
@@ -33,7 +34,13 @@ import {
   unitsByProtocol,
 } from './sums-figures.ts';
 
-const GraphQuery = WorkspaceQuery.extend(filterQuery);
+/** Clients send the fields of pages and orders with every analytics query; a graph has neither. */
+const GraphQuery = WorkspaceQuery.extend(filterQuery).extend({
+  page_size: PlacedGroupQuery.shape.page_size.optional(),
+  current_page: PlacedGroupQuery.shape.current_page.optional(),
+  order_by: PlacedGroupQuery.shape.order_by,
+  order_by_type: PlacedGroupQuery.shape.order_by_type.optional(),
+});
 const GraphParams = z.object({ graph: z.string().max(64) });
 const PartParams = GraphParams.extend({ part: z.string().max(64) });
 const figures = z.record(z.string(), z.number().nullable());

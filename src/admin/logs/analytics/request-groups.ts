@@ -57,7 +57,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       response: Users,
       refusals: ['unplaced'],
       handle: async (request) => {
-        const query = plainQuery(request.query);
+        const query = plainQuery(request);
         const questions = await openRequestQueries(deps, request, query, 'must be named');
         const { rows, total } = await pageOfGroups(questions, { metadata: '_user' }, query);
         const records = rows.map((sums) => ({
@@ -83,7 +83,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       refusals: ['unplaced'],
       handle: async (request) => {
         const { dimension } = request.params;
-        const query = plainQuery(request.query);
+        const query = plainQuery(request);
         if (!isClientGroup(dimension)) {
           const message = `must be one of ${clientGroups.join(', ')}`;
           throw validationError({ path: ['dimension'], message });

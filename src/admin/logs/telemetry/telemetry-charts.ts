@@ -56,7 +56,7 @@ export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
           const message = `must be one of ${Object.keys(charts).join(', ')}`;
           throw validationError({ path: ['chart'], message });
         }
-        const query = plainQuery(request.query);
+        const query = plainQuery(request);
         const questions = await openRequestQueries(deps, request, query, 'must be named');
         const data = { ...(await draw(questions)), isQuotaExceeded: false as const };
         return { success: true as const, data };

@@ -93,7 +93,7 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       response: Logs,
       refusals: ['unplaced'],
       handle: async (request) => {
-        const query = plainQuery(request.query);
+        const query = plainQuery(request);
         const page = pageByNumber(query, 'currentPage');
         const questions = await openRequestQueries(
           deps,
@@ -125,7 +125,7 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       response: Boundaries,
       refusals: ['unplaced'],
       handle: async (request) => {
-        const query = plainQuery(request.query);
+        const query = plainQuery(request);
         const questions = await openRequestQueries(deps, request, query, 'must be named');
         return { success: true as const, data: await boundariesOf(questions) };
       },

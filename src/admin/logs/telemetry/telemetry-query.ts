@@ -1,9 +1,13 @@
 /** Parses the query of v2 charts, whose fields are those of all analytics queries in camel case. */
 import { z } from 'zod';
 import { wholeNumberParameter } from '../../../model/wire/paging.ts';
+import type { QueryRequest } from '../../request/frame-fields.ts';
+import { requireOwnOrganisation } from '../../request/scoping.ts';
 import { filterQuery } from '../analytics/request-filter.ts';
 
 const more = {
+  /** The caller's own organisation, by UUID or TSG id. */
+  organisation_id: z.string().min(1).max(64).optional(),
   columns: z.string().max(1024).optional(),
   page_size: wholeNumberParameter(1, 100).default(50),
   current_page: wholeNumberParameter(0, 999_999).default(0),
@@ -18,7 +22,6 @@ const plainNames = new Map(
   ]),
 );
 
-/** `organisationId`, which clients also send, is ignored: the organisation is the caller's own. */
 export const TelemetryQuery = z.object(
   Object.fromEntries(
     [...plainNames].map(([name, plain]) => [
@@ -28,7 +31,13 @@ export const TelemetryQuery = z.object(
   ),
 );
 
-export function plainQuery(query: z.infer<typeof TelemetryQuery>): TelemetryQuery {
+/** @throws ApiError `notFound` for another organisation than the caller's */
+export function plainQuery({
+  caller,
+  query,
+}: Pick<QueryRequest<z.infer<typeof TelemetryQuery>>, 'caller' | 'query'>): TelemetryQuery {
   const fields = Object.entries(query).map(([name, value]) => [plainNames.get(name)!, value]);
-  return Object.fromEntries(fields) as TelemetryQuery;
+  const plain = Object.fromEntries(fields) as TelemetryQuery;
+  requireOwnOrganisation(caller, plain.organisation_id);
+  return plain;
 }
