@@ -41,7 +41,7 @@ const namedMax = 50;
 
 const Query = z.object({
   owner: ManagedName,
-  /** `own` leaves out resources that other owners declared, except workspaces and `named` ones. */
+  /** `own` leaves out resources that other owners declared, except workspaces, providers and `named` ones. */
   view: z.enum(['whole', 'own']).default('whole'),
   /** Ids and slugs, comma-separated, of resources of other owners to include. */
   named: z
@@ -187,8 +187,7 @@ function readAll(deps: AdminDeps, resources: readonly Resource[], { organisation
     const marks = await snapshotMarks.read(tx, organisationId);
     const read: ({ readonly kind: KindName } & SnapshotRows)[] = [];
     for (const { kind, snapshot: readFor } of resources) {
-      // Other resources refer to their workspace, so all workspaces are included.
-      const isWhole = part === null || kind === 'Workspace';
+      const isWhole = part === null || managedResources.kindsInEveryView.has(kind);
       const which = isWhole ? null : managedResources.visibleTo(kind, part);
       read.push({ kind, ...(await readFor(tx, organisationId, which)) });
     }

@@ -5,7 +5,7 @@ import { detach } from '../detached.ts';
 import { hasAccessEverywhere } from '../model/people/person.ts';
 import { allScopes, scopesOfMember } from '../model/people/scopes.ts';
 import { ApiError } from '../model/wire/errors.ts';
-import { isUuid } from '../model/wire/slug.ts';
+import { isUuid } from '../model/wire/slug-forms.ts';
 import type { SignInSettings } from '../settings/groups/sign-in.ts';
 import type { Database, Db } from '../store/connection/db.ts';
 import * as userSessions from '../store/people/user-sessions.ts';

@@ -13,7 +13,7 @@ import {
 import { grantsScope } from '../../model/people/scopes.ts';
 import { commaList } from '../../model/wire/comma-list.ts';
 import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import { mapItems } from '../../model/wire/streamed-list.ts';
 import { ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import { validationError } from '../../model/wire/validation-error.ts';

@@ -66,7 +66,7 @@ function resolveReferences(
     const field = references.find(({ path }) => matchesPattern(path, segments));
     if (field === undefined) return undefined;
     const { id, slug } = requireDone(outcomes, label, segments);
-    return field.by === 'slug' ? (slug ?? id) : id;
+    return field.by === 'slug' ? `${field.prefix ?? ''}${slug ?? id}` : id;
   });
 }
 

@@ -67,6 +67,7 @@ export function configToVersionRecord(
 export function configToSpec(row: StoredConfig): Record<string, unknown> {
   return {
     name: row.name,
+    slug: row.slug,
     config: JSON.parse(row.config),
     isDefault: row.is_default === 0 ? 0 : 1,
     ...(row.workspace_id === null ? {} : { workspace_id: row.workspace_id }),

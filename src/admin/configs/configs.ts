@@ -15,6 +15,7 @@ import { prefixFaults } from '../../model/wire/fault.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { rewriteDocument } from '../../model/wire/json-record.ts';
 import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { newSlug } from '../../model/wire/slug.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
@@ -42,7 +43,7 @@ import {
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findIn, requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
-import { insertUnderSlug } from '../request/slugs.ts';
+import { insertUnderSlug, writeUnderSlug } from '../request/slugs.ts';
 import { withVersionTag } from '../request/version.ts';
 import { withWarnings } from '../request/warnings.ts';
 import {
@@ -78,7 +79,7 @@ const writer: ResourceWriter<configs.StoredConfig> = {
   kind: 'Config',
   param: 'configId',
   lock: configs.findByIdOrSlugForUpdate,
-  write: configs.update,
+  write: writeUnderSlug(configs.update),
 };
 
 /** Locks the organisation: an update that makes a config the default also changes the other configs. */
@@ -134,7 +135,7 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Update a config; fields that are not sent stay',
       body: UpdateBody,
       bodyLimits: documentBodyLimits,
-      ignoredFields: ['id', 'slug'],
+      ignoredFields: ['id'],
       response: Receipt,
       handle: (request) => update(deps, request),
     }),
@@ -160,7 +161,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       updated_by: caller.id,
     };
     await requireGuardrails(tx, unnamed, body.config);
-    const row = await insertUnderSlug(slugForm, undefined, unnamed, (named) =>
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
       configs.insert(tx, named),
     );
     await insertVersion(tx, request, row);
@@ -208,6 +209,7 @@ async function* versionRecords(
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body } = request;
   if (body.config !== undefined) rejectFaults(documentFaults(deps, body.config));
+  const slug = newSlug(body.slug, request.params.configId!);
   const usedWriter = body.isDefault === 1 ? exclusiveWriter : writer;
   const updated = await updateResource(deps, request, usedWriter, {
     columns: async (tx, row) => {
@@ -216,6 +218,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       const config = rewriteDocument(row.config, body.config);
       return {
         name: body.name,
+        slug,
         status: body.status,
         is_default: body.isDefault,
         config,

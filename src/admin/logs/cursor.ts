@@ -1,6 +1,6 @@
 /** Encodes and parses the cursor of log pages: time and id of the last row. */
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 
 interface LogPosition {

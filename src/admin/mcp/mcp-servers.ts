@@ -11,7 +11,7 @@ import { commaList } from '../../model/wire/comma-list.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
 import { emptyToNull } from '../../model/wire/resource-fields.ts';
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';

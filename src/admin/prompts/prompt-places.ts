@@ -1,7 +1,7 @@
 /** Resolves the collection, workspace and provider of a prompt. */
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/wire/errors.ts';
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as promptCollections from '../../store/prompts/prompt-collections.ts';

@@ -17,6 +17,7 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
 import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { newSlug } from '../../model/wire/slug.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as integrationWorkspaces from '../../store/resources/integration-workspaces.ts';
@@ -37,10 +38,9 @@ import {
   createResource,
   deleteResource,
   type ResourceWriter,
-  requireUnchanged,
   updateResource,
 } from '../request/resource-change.ts';
-import { insertUnderSlug } from '../request/slugs.ts';
+import { insertUnderSlug, writeUnderSlug } from '../request/slugs.ts';
 import { withWarnings } from '../request/warnings.ts';
 import { ensureProvider, providerSlugForm } from './default-provider.ts';
 import { integrationScopes } from './integration-access.ts';
@@ -55,15 +55,13 @@ import { requireMeantAddresses } from './integration-secrets.ts';
 import { keyColumns, sealedConfigurations, sealedModels } from './integration-values.ts';
 
 type CreateRequest = BodyRequest<IntegrationCreate & DefaultProvider & CreateFields>;
-type UpdateRequest = BodyRequest<
-  IntegrationUpdate & UpdateFields & { readonly slug?: string | undefined }
->;
+type UpdateRequest = BodyRequest<IntegrationUpdate & UpdateFields>;
 
 export const integrationWriter: ResourceWriter<integrations.StoredIntegration> = {
   kind: 'Integration',
   param: 'integrationId',
   lock: integrations.findByIdOrSlugForUpdate,
-  write: integrations.update,
+  write: writeUnderSlug(integrations.update),
   admit: integrationScopes.require,
 };
 
@@ -158,16 +156,16 @@ export async function updateIntegration(
   deps: AdminDeps,
   request: UpdateRequest,
 ): Promise<Record<string, never> | Reply<Record<string, never>>> {
-  const { body, caller } = request;
+  const { body, caller, params } = request;
+  const slug = newSlug(body.slug, params.integrationId!);
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const { ai_provider: service } = await updateResource(deps, request, integrationWriter, {
     columns: async (tx, row) => {
-      requireUnchanged('slug', body.slug, row.slug);
       rejectFaults(integrationFaults(body, deps.trustedHosts, row.ai_provider));
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
       const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
-      const columns = { ...columnsOf(sealer, body, row), secret_mappings };
+      const columns = { ...columnsOf(sealer, body, row), slug, secret_mappings };
       await requireMeantAddresses(tx, row, { ...row, ...definedOf(columns) }, body);
       return columns;
     },

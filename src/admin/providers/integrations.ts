@@ -39,10 +39,7 @@ import {
 } from './integration-record.ts';
 
 const CreateBody = IntegrationCreate.extend({ ...createFields, ...DefaultProvider.shape });
-const UpdateBody = IntegrationUpdate.extend({
-  ...updateFields,
-  slug: IntegrationCreate.shape.slug,
-});
+const UpdateBody = IntegrationUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   type: z.enum(['organisation', 'workspace', 'all']).default('all'),

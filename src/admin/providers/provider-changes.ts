@@ -7,6 +7,7 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
 import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { newSlug } from '../../model/wire/slug.ts';
 import { parseTimestamp } from '../../model/wire/timestamp.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -37,7 +38,7 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
-import { insertUnderSlug } from '../request/slugs.ts';
+import { insertUnderSlug, writeUnderSlug } from '../request/slugs.ts';
 import { providerSlugForm } from './default-provider.ts';
 
 type Caller = AdminRequest['caller'];
@@ -73,7 +74,7 @@ export function createProviderWriter(
     param: 'providerId',
     lock: (tx, _, reference) =>
       findProvider(tx, caller, reference, workspace, providers.listByReferenceForUpdate),
-    write: providers.update,
+    write: writeUnderSlug(providers.update),
   };
 }
 
@@ -183,9 +184,10 @@ export async function updateProvider(
   request: UpdateRequest,
   writeElsewhere: ResourceUpdate<providers.StoredProvider>['writeElsewhere'] = async () => [],
 ): Promise<providers.StoredProvider> {
-  const { body, caller, now } = request;
+  const { body, caller, params, now } = request;
+  const slug = newSlug(body.slug, params.providerId!);
   return updateResource(deps, request, createProviderWriter(caller, body.workspace_id), {
-    columns: (_, row) => columnsOf(body, row, now),
+    columns: (_, row) => ({ ...columnsOf(body, row, now), slug }),
     // A changed provider no longer counts as automatically created.
     stamp: { creation_mode: 'api' },
     follow: async (tx, row, changed) => {

@@ -76,7 +76,7 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Update a provider; fields that are not sent stay',
       body: UpdateBody,
-      ignoredFields: ['id', 'slug', 'integration_id', 'model_config'],
+      ignoredFields: ['id', 'integration_id', 'model_config'],
       response: Receipt,
       handle: async (request) => receipt(await updateProvider(deps, request)),
     }),

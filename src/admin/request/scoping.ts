@@ -3,7 +3,7 @@
  * it.
  */
 import { ApiError } from '../../model/wire/errors.ts';
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
 import * as organisationLocks from '../../store/rows/organisation-locks.ts';

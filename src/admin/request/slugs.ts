@@ -1,7 +1,26 @@
 /** Assigns slugs that are unique within the organisation. */
 import { ApiError } from '../../model/wire/errors.ts';
-import { makeSlug, type SlugForm } from '../../model/wire/slug.ts';
+import { makeSlug, type SlugForm } from '../../model/wire/slug-forms.ts';
+import type { Db } from '../../store/connection/db.ts';
 import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
+
+/**
+ * Writes an update of a row whose new slug may be taken.
+ *
+ * @throws ApiError `conflict` when it is
+ */
+export function writeUnderSlug<Columns extends { readonly slug?: string }>(
+  write: (tx: Db, organisationId: string, id: string, columns: Columns) => Promise<void>,
+) {
+  return async (tx: Db, organisationId: string, id: string, columns: Columns): Promise<void> => {
+    try {
+      await write(tx, organisationId, id, columns);
+    } catch (error) {
+      if (columns.slug === undefined || !isDuplicateEntry(error)) throw error;
+      throw new ApiError('conflict', undefined, 'slug');
+    }
+  };
+}
 
 /**
  * With 100,000 equal names one generated slug in 168 is taken, so ten collisions in a row do not happen.

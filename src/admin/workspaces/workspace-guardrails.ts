@@ -7,7 +7,7 @@ import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { singletonName } from '../../model/kinds/kinds.ts';
 import { guardrailFields } from '../../model/manifests/kind-references.ts';
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import {
   type WorkspaceGuardrailsUpdate as Update,
   WorkspaceGuardrailsUpdate,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { Flag, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import { OptionalSlug, UpdatedSlug } from '../wire/slug.ts';
 
 /** The routing document, in the spelling of the gateway; config-document.ts validates its keys. */
 export const ConfigDocument = z.record(z.string(), z.unknown());
@@ -17,6 +18,7 @@ export const ConfigCreate = z.object({
     'The routing document, in the spelling of the gateway: strategy, targets, retry, cache, guardrails.',
     { examples: [{ retry: { attempts: 3 } }] },
   ),
+  slug: OptionalSlug,
   workspace_id: WorkspaceReference.optional(),
   isDefault: described(Flag.optional(), "Whether this is its workspace's default config.", {
     default: 0,
@@ -27,6 +29,7 @@ export type ConfigCreate = z.infer<typeof ConfigCreate>;
 /** Body of PUT /configs/{id}; an absent field is unchanged. */
 export const ConfigUpdate = z.object({
   name: ResourceName.optional(),
+  slug: UpdatedSlug,
   config: ConfigDocument.optional(),
   status: ConfigStatus.optional(),
   /** Whether this becomes the default config of its workspace. */

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import {
   configGuardrailReferences,
+  configProviderReferences,
   defaultGuardrailReferences,
   grantedWorkspaceReference,
   mappedSecretReference,
@@ -29,16 +30,16 @@ import {
 export const kindNames = [
   'Workspace',
   'Guardrail',
+  'SecretReference',
+  'Integration',
+  'Provider',
   'Config',
   'ApiKey',
-  'SecretReference',
   'McpIntegration',
   'McpServer',
   'GuardrailMcpBinding',
   'UsageLimitPolicy',
   'RateLimitPolicy',
-  'Integration',
-  'Provider',
   'PromptLabel',
   'PromptCollection',
   'PromptPartial',
@@ -67,6 +68,8 @@ export interface ReferenceField {
   readonly manifestField: string;
   readonly kind: KindName;
   readonly by: 'id' | 'slug';
+  /** Text before the slug on the wire. */
+  readonly prefix?: '@';
 }
 
 /**
@@ -136,11 +139,62 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       (await import('../guardrails/guardrail.ts')).GuardrailCreate.strict(),
   },
 
+  SecretReference: {
+    plural: 'secret-references',
+    ...noSpecialFields,
+    workspaced: 'none',
+    references: [
+      { path: 'allowed_workspaces.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+    ],
+    secrets: authSecrets.map((field) => `auth_config.${field}`),
+    opaque: ['tags'],
+    immutable: ['slug', 'manager_type'],
+    merged: ['auth_config'],
+    sets: ['allowed_workspaces', 'allowed_hosts'],
+    ...collection('/admin/v2/secret-references'),
+    makeSpecSchema: async () =>
+      (await import('../secrets/secret-reference.ts')).makeSecretReferenceSpec(),
+  },
+
+  Integration: {
+    plural: 'integrations',
+    ...noSpecialFields,
+    workspaced: 'optional',
+    references: [workspaceReference, grantedWorkspaceReference, mappedSecretReference],
+    secrets: [
+      'key',
+      ...configurationSecrets.map((pattern) => `configurations.${pattern}`),
+      'models.*.configurations.custom_headers.*',
+    ],
+    opaque: ['configurations', 'tags', 'models.*.configurations'],
+    // A new address needs the secrets again.
+    secretsGoWith: ['configurations', 'models'],
+    immutable: ['ai_provider_id', 'workspace_id'],
+    sets: ['workspaces'],
+    ...collection('/admin/v2/integrations'),
+    makeSpecSchema: async () => (await import('../providers/integration.ts')).makeIntegrationSpec(),
+  },
+
+  Provider: {
+    plural: 'providers',
+    ...noSpecialFields,
+    workspaced: 'required',
+    references: [
+      workspaceReference,
+      { path: 'integration_id', manifestField: 'integrationRef', kind: 'Integration', by: 'id' },
+    ],
+    opaque: ['tags'],
+    immutable: ['integration_id', 'workspace_id'],
+    sets: ['rate_limits'],
+    ...collection('/v2/providers'),
+    makeSpecSchema: async () => (await import('../providers/provider.ts')).ProviderCreate.strict(),
+  },
+
   Config: {
     plural: 'configs',
     ...noSpecialFields,
     workspaced: 'optional',
-    references: [workspaceReference, ...configGuardrailReferences],
+    references: [workspaceReference, ...configGuardrailReferences, ...configProviderReferences],
     opaque: ['config'],
     immutable: ['workspace_id'],
     ...collection('/v2/configs'),
@@ -161,23 +215,6 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     sets: ['scopes', 'alert_emails', 'rate_limits'],
     ...keyAddress,
     makeSpecSchema: async () => (await import('../people/api-key.ts')).makeApiKeySpec(),
-  },
-
-  SecretReference: {
-    plural: 'secret-references',
-    ...noSpecialFields,
-    workspaced: 'none',
-    references: [
-      { path: 'allowed_workspaces.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
-    ],
-    secrets: authSecrets.map((field) => `auth_config.${field}`),
-    opaque: ['tags'],
-    immutable: ['slug', 'manager_type'],
-    merged: ['auth_config'],
-    sets: ['allowed_workspaces', 'allowed_hosts'],
-    ...collection('/admin/v2/secret-references'),
-    makeSpecSchema: async () =>
-      (await import('../secrets/secret-reference.ts')).makeSecretReferenceSpec(),
   },
 
   McpIntegration: {
@@ -248,40 +285,6 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...collection('/v2/policies/rate-limits'),
     makeSpecSchema: async () =>
       (await import('../limits/rate-limit-policy.ts')).makeRateLimitPolicySpec(),
-  },
-
-  Integration: {
-    plural: 'integrations',
-    ...noSpecialFields,
-    workspaced: 'optional',
-    references: [workspaceReference, grantedWorkspaceReference, mappedSecretReference],
-    secrets: [
-      'key',
-      ...configurationSecrets.map((pattern) => `configurations.${pattern}`),
-      'models.*.configurations.custom_headers.*',
-    ],
-    opaque: ['configurations', 'tags', 'models.*.configurations'],
-    // A new address needs the secrets again.
-    secretsGoWith: ['configurations', 'models'],
-    immutable: ['slug', 'ai_provider_id', 'workspace_id'],
-    sets: ['workspaces'],
-    ...collection('/admin/v2/integrations'),
-    makeSpecSchema: async () => (await import('../providers/integration.ts')).makeIntegrationSpec(),
-  },
-
-  Provider: {
-    plural: 'providers',
-    ...noSpecialFields,
-    workspaced: 'required',
-    references: [
-      workspaceReference,
-      { path: 'integration_id', manifestField: 'integrationRef', kind: 'Integration', by: 'id' },
-    ],
-    opaque: ['tags'],
-    immutable: ['integration_id', 'workspace_id', 'slug'],
-    sets: ['rate_limits'],
-    ...collection('/v2/providers'),
-    makeSpecSchema: async () => (await import('../providers/provider.ts')).ProviderCreate.strict(),
   },
 
   PromptLabel: {

@@ -22,6 +22,12 @@ export const configGuardrailReferences = guardrailFields.map(
     }) as const,
 );
 
+/** Providers of a config: on the root document and on every target below it. */
+export const configProviderReferences = ['config.provider', 'config.**.targets.*.provider'].map(
+  (path) =>
+    ({ path, manifestField: 'providerRef', kind: 'Provider', by: 'slug', prefix: '@' }) as const,
+);
+
 /** Guardrails that apply in every workspace. */
 export const defaultGuardrailReferences = guardrailFields.map(
   (side) =>

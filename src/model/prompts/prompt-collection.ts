@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
-import { OptionalSlug, type SlugForm } from '../wire/slug.ts';
+import { OptionalSlug } from '../wire/slug.ts';
+import type { SlugForm } from '../wire/slug-forms.ts';
 
 export const collectionSlugForm: SlugForm = { prefix: 'co', nameLengthMax: 6 };
 

@@ -22,7 +22,7 @@ import {
   Tags,
   WorkspaceReference,
 } from '../wire/resource-fields.ts';
-import { OptionalSlug, Slug } from '../wire/slug.ts';
+import { OptionalSlug, Slug, UpdatedSlug } from '../wire/slug.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 import { DeclaredAccess, IntegrationAccess } from './integration-access.ts';
 
@@ -269,7 +269,11 @@ export function makeIntegrationSpec() {
 }
 
 /** Body of PUT /integrations/{id}: an absent field is unchanged, null clears it, lists are replaced as a whole. */
-export const IntegrationUpdate = z.object({ name: ResourceName.optional(), ...fields });
+export const IntegrationUpdate = z.object({
+  name: ResourceName.optional(),
+  slug: UpdatedSlug,
+  ...fields,
+});
 export type IntegrationUpdate = z.infer<typeof IntegrationUpdate>;
 
 /** Body of PUT /integrations/{id}/models: merged by slug. */

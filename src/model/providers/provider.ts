@@ -9,7 +9,7 @@ import {
   Tags,
   WorkspaceReference,
 } from '../wire/resource-fields.ts';
-import { Slug } from '../wire/slug.ts';
+import { Slug, UpdatedSlug } from '../wire/slug.ts';
 import { Timestamp } from '../wire/timestamp.ts';
 
 /** Fields shared by create and update. */
@@ -50,6 +50,7 @@ export type ProviderCreate = z.infer<typeof ProviderCreate>;
 /** Body of PUT /providers/{id}: an absent field is unchanged, null clears it. */
 export const ProviderUpdate = z.object({
   name: ResourceName.optional(),
+  slug: UpdatedSlug,
   ...fields,
   reset_usage: ResetUsage,
 });

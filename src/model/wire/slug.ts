@@ -1,16 +1,11 @@
-/** Defines slugs, the short names that address resources: how they are generated and what a caller may choose. */
-import { randomBytes } from 'node:crypto';
+/** Defines the slugs that callers choose: short names that address resources. */
 import { z } from 'zod';
 import { described } from './described.ts';
+import { faultsOfIssues, prefixFaults } from './fault.ts';
+import { isUuid } from './slug-forms.ts';
+import { rejectFaults } from './validation-error.ts';
 
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const slugLengthMax = 255;
-const suffixBytes = 3;
-
-/** Whether a path or body reference is an id rather than a slug. */
-export function isUuid(text: string): boolean {
-  return uuidPattern.test(text);
-}
 
 /** A slug chosen by the caller (docs/reference/api.md, Ids and slugs). The form of an id is rejected as ambiguous. */
 export const Slug = z
@@ -25,28 +20,24 @@ export const OptionalSlug = described(
   'Short name for URLs; generated from the name if omitted.',
 );
 
-/** Prefix of a resource's slugs and the length taken from its name (docs/reference/api.md, Ids and slugs). */
-export interface SlugForm {
-  /** Without the hyphen; '' for none. */
-  readonly prefix: string;
-  readonly nameLengthMax: number;
-}
+/**
+ * The optional `slug` field of an update body. Clients repeat the reference of the path here, so the value is
+ * judged by {@link newSlug}.
+ */
+export const UpdatedSlug = described(
+  z.string().min(1).max(slugLengthMax).optional(),
+  'New short name; requests and documents with the previous one no longer find the resource.',
+);
 
 /**
- * Generates a slug from the prefix, the start of the slugified name and six random hex digits:
- * `pc-cencor-250449`. A name without a letter or digit yields `pc-250449`.
+ * Returns the slug that an update sets; undefined when the body sets none or repeats the reference of the
+ * path.
+ *
+ * @throws ApiError `invalid` for a text that is no slug
  */
-export function makeSlug(form: SlugForm, name: string): string {
-  const suffix = randomBytes(suffixBytes).toString('hex');
-  const stem = slugify(name).slice(0, form.nameLengthMax).replace(/-+$/, '');
-  return [form.prefix, stem, suffix].filter((part) => part !== '').join('-');
-}
-
-function slugify(name: string): string {
-  return name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/[\u0300-\u036f]/g, '')
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+/, '');
+export function newSlug(sent: string | undefined, reference: string): string | undefined {
+  if (sent === undefined || sent === reference) return undefined;
+  const parsed = Slug.safeParse(sent);
+  if (!parsed.success) rejectFaults(prefixFaults(['slug'], faultsOfIssues(parsed.error.issues)));
+  return sent;
 }

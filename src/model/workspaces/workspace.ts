@@ -9,7 +9,7 @@ import { ExportSettings } from '../logs/log-export.ts';
 import { Scopes } from '../people/scope-list.ts';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName } from '../wire/resource-fields.ts';
-import type { SlugForm } from '../wire/slug.ts';
+import type { SlugForm } from '../wire/slug-forms.ts';
 import { SecuritySettings } from './security-settings.ts';
 
 const guardrailsMax = 100;

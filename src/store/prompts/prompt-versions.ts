@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import type { Page } from '../../model/wire/paging.ts';
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import type { Db } from '../connection/db.ts';
 import { listJoined, slicesOfBytes } from '../rows/paging.ts';
 import { type VersionRow, versionTable } from '../rows/resource-versions.ts';

@@ -1,5 +1,5 @@
 /** Distinguishes ids and slugs in references. */
-import { isUuid } from '../../model/wire/slug.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 
 /** The column and value by which a referenced resource is found. */
 export interface IdOrSlug {

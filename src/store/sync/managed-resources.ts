@@ -85,6 +85,9 @@ export async function updateRecorder(
 /** Takes one id, or several of resources that are deleted together with another one. */
 export const deleteByResource = table.deleteBy('organisation_id', 'kind', 'resource_id');
 
+/** Other resources refer to them by id or slug, so every view contains all of them. */
+export const kindsInEveryView: ReadonlySet<string> = new Set(['Workspace', 'Provider']);
+
 /** The part of an organisation that one owner sees: its own resources, undeclared ones, and named ones. */
 export interface OwnerView {
   readonly owner: string;
@@ -125,7 +128,7 @@ function claimsOf(kind: string, table: string): RawBuilder<unknown> {
     AND claim.resource_id = ${at('id')}`;
 }
 
-/** Claims of an organisation; with a view, the claims of its owner, of all workspaces, and of these ids. */
+/** Claims of an organisation; with a view, the claims of its owner, of kinds in every view, and of these ids. */
 export function listForSnapshot(
   db: Db,
   organisationId: string,
@@ -139,7 +142,7 @@ export function listForSnapshot(
       claims.where((is) =>
         is.or([
           is('owner', '=', view!.owner),
-          is('kind', '=', 'Workspace'),
+          is('kind', 'in', [...kindsInEveryView]),
           ...(ids.length === 0 ? [] : [is('resource_id', 'in', ids)]),
         ]),
       ),

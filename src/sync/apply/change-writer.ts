@@ -87,6 +87,8 @@ export class ChangeWriter {
       const isOurs = error.maybeDone && isDeepStrictEqual(now?.base, desired.spec);
       if (!isOurs) throw new StaleResourceError(changedMeanwhile);
     }
+    const { slug } = desired.spec;
+    if (typeof slug === 'string') this.#targets.set(change.id, { id: live.id, slug });
     if (change.reason === 'rename' && desired.secretOutput !== null) {
       await this.#context.secretOutput?.follow(desired, live.id);
     }

@@ -202,7 +202,10 @@ function toWire(
     const target = context.resolve(value.$ref);
     if (target === undefined) throw new Error(`${value.$ref} does not exist`);
     const field = references.find(({ path }) => matchesPattern(path, segments));
-    return (field?.by === 'slug' ? target.slug : null) ?? target.id;
+    if (field?.by !== 'slug') return target.id;
+    // The server adds the prefix to what a label resolves to.
+    const named = target.slug ?? target.id;
+    return typeof named === 'string' ? `${field.prefix ?? ''}${named}` : named;
   });
 }
 

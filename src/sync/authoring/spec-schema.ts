@@ -162,8 +162,9 @@ class SpecSchema {
         });
         spell(fields, spellings(toSnakeCase(manifestField), depth), name);
       }
-      // Next to a reference by name, a server's id is not worth suggesting.
-      spell(fields, keys, value, references.length > 0 && field !== 'value');
+      // Next to a reference by name, a server's id is not worth suggesting; the name of a service is.
+      const isId = references.some(({ prefix }) => prefix === undefined) && field !== 'value';
+      spell(fields, keys, value, isId);
       const all = [...referring, ...keys];
       if (required.includes(field) || all.length > 1) {
         oneOfThese.push(required.includes(field) ? all : ['', ...all]);

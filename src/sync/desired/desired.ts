@@ -41,6 +41,7 @@ import { readExternal } from './external.ts';
 import { FaultLog, reachOfFile, reachOfLayers } from './fault-log.ts';
 import { FileCensus } from './file-census.ts';
 import { Identities } from './identities.ts';
+import { DeclaredProviders } from './named-providers.ts';
 import { refuseSharedValues } from './shared-values.ts';
 
 export type DesiredResult =
@@ -161,7 +162,9 @@ class Reader {
   readonly #declarations: Declaration[] = [];
   readonly #log = new FaultLog();
   readonly #waiting = new FaultLog();
+  readonly #reports = { report: this.#log.report, reportUnread: this.#waiting.report };
   readonly #census = new FileCensus();
+  #providers: DeclaredProviders | undefined;
   /** Something could not be identified, so what seems missing may exist. */
   #incomplete: boolean;
 
@@ -174,7 +177,7 @@ class Reader {
       this.#log.reportOf(fault, reachOfFile(file, [], mayHideLayers(file, files)));
     }
     this.#incomplete = files.faults.length > 0;
-    this.#identities = new Identities(this.#log.report, this.#waiting.report);
+    this.#identities = new Identities(this.#reports);
   }
 
   /**
@@ -291,12 +294,12 @@ class Reader {
   /** Returns the referenced identities, and reports references that lead nowhere. */
   resolve(declaration: Declaration): Identity[] {
     const within = workspacesIn(declaration);
-    const { workspace } = declaration.identity;
     // An undeclared workspace may be a typing error; the resource is then meant for another one.
-    const isLost = workspace !== null && !this.#identities.hasWorkspace(workspace);
-    this.#log.about(within, isLost);
+    this.#log.about(within, !this.#identities.hasWorkspace(declaration.identity.workspace));
     this.#waiting.about(within, false);
-    return this.#identities.resolve(declaration, !this.#incomplete);
+    const references = this.#identities.resolve(declaration, !this.#incomplete);
+    this.#providers ??= new DeclaredProviders(this.#declarations, this.externals, this.#reports);
+    return this.#providers.addNamed(references, declaration, !this.#incomplete);
   }
 }
 

@@ -8,6 +8,13 @@ import type { Declaration } from '../validation/declaration.ts';
 import type { PendingReference } from '../validation/placeholders.ts';
 import { bindingFault, type ReachFault, reachFault } from './reference-rules.ts';
 
+/** Functions that receive references without a target. */
+export interface ReferenceReports {
+  readonly report: (fault: SourceFault) => void;
+  /** Receives references that may lead to something unreadable. */
+  readonly reportUnread: (fault: SourceFault) => void;
+}
+
 /** The target of a reference. */
 interface Referent {
   readonly key: string;
@@ -24,14 +31,14 @@ export class Identities {
   readonly #report: (fault: SourceFault) => void;
   readonly #reportUnread: (fault: SourceFault) => void;
 
-  /** @param reportUnread receives references that may lead to something unreadable */
-  constructor(report: (fault: SourceFault) => void, reportUnread: (fault: SourceFault) => void) {
+  constructor({ report, reportUnread }: ReferenceReports) {
     this.#report = report;
     this.#reportUnread = reportUnread;
   }
 
-  hasWorkspace(name: string): boolean {
-    return this.#find('Workspace', null, name) !== undefined;
+  /** Null stands for the organisation, which always exists. */
+  hasWorkspace(name: string | null): boolean {
+    return name === null || this.#find('Workspace', null, name) !== undefined;
   }
 
   /** Returns whether the identity is free; reports a duplicate with both positions. */

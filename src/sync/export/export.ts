@@ -1,5 +1,6 @@
 /** Exports the live state as manifests whose plan is empty. */
 import { dump } from 'js-yaml';
+import { providerReferences } from '../../model/configs/provider-references.ts';
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import {
@@ -7,6 +8,7 @@ import {
   identityKey,
   type LiveResource,
   type LiveSet,
+  type Spec,
 } from '../resources/resource-set.ts';
 import { type PlainObject, referencesIn } from '../resources/spec-paths.ts';
 import { isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
@@ -87,13 +89,23 @@ class Exporter {
       workspace === null
         ? []
         : [identityKey({ kind: 'Workspace', workspace: null, name: workspace })];
-    for (const key of [...referencesIn(spec), ...own]) {
+    for (const key of [...referencesIn(spec), ...this.#namedProviders(identity, spec), ...own]) {
       const target = this.#names.find(key);
       if (target === undefined || chosen.has(key) || this.#externals.has(key)) continue;
       this.#names.nameOf(target);
       this.#externals.set(key, target);
       this.#findExternals(target, chosen);
     }
+  }
+
+  /** Providers that a config names other than by `provider`, which would be unknown in the exported source. */
+  #namedProviders({ kind, workspace }: Identity, { config }: Spec): string[] {
+    if (kind !== 'Config' || workspace === null) return [];
+    const slugs = new Set(providerReferences(config).map(({ provider }) => provider));
+    return this.#live.resources
+      .filter(({ identity, slug }) => identity.kind === 'Provider' && slugs.has(slug ?? ''))
+      .filter(({ identity }) => identity.workspace === workspace)
+      .map(({ identity }) => identityKey(identity));
   }
 
   #external(resource: LiveResource): ExportedDocument {

@@ -1,5 +1,6 @@
 /** Blocks planned changes because of what depends on them or what they depend on. */
 
+import { type KindName, kindNames, kinds } from '../../model/kinds/kinds.ts';
 import {
   type ExternalResource,
   identityKey,
@@ -55,13 +56,23 @@ export function blockWhatIsInUse(draft: PlanDraft, live: readonly LiveResource[]
     blockedOne = blockContents(draft);
     const users = usersAfter(draft, references);
     for (const change of [...draft.changes.values()]) {
-      if (!goes(change)) continue;
+      if (!goes(change) || keepsReferences(change)) continue;
       const inUseBy = users.get(identityKey(change.live!.identity)) ?? [];
       if (inUseBy.length === 0) continue;
       draft.block({ ...change, reason: 'in-use', message: inUseMessage(change, inUseBy) });
       blockedOne = true;
     }
   }
+}
+
+/** Returns whether a replacement has the slug by which every reference names the resource. */
+function keepsReferences({ action, identity: { kind }, desired, live }: DraftChange): boolean {
+  return action === 'replace' && isNamedBySlug(kind) && (desired?.spec.slug ?? null) === live?.slug;
+}
+
+function isNamedBySlug(kind: KindName): boolean {
+  const references = kindNames.flatMap((name) => kinds[name].references);
+  return references.every((reference) => reference.kind !== kind || reference.by === 'slug');
 }
 
 /** Returns whether anything was blocked because its workspace is. */

@@ -17,13 +17,15 @@ import { isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 import type { WorkspaceScope } from '../resources/workspace-scope.ts';
 import { blockMissingExternals } from './blocking.ts';
 import { CreateChange, changeOf } from './draft-change.ts';
+import { KnownProviders } from './known-providers.ts';
+import { findMovedSlugs, type MovedSlugs, withMovedSlugs } from './moved-slugs.ts';
 import {
   alignOwnership,
   describeSource,
   type OwnershipClaim,
   type OwnershipOptions,
 } from './ownership.ts';
-import { type BlockedItem, PlanDraft } from './plan-model.ts';
+import { type BlockedItem, type DraftChange, PlanDraft } from './plan-model.ts';
 import { PlanScope } from './plan-scope.ts';
 import {
   holdGuarded,
@@ -35,6 +37,7 @@ import {
 } from './removal-holds.ts';
 import { renamedBefore } from './renames.ts';
 import { recordedGeneration, rotationOf, wantedGeneration } from './rotation.ts';
+import { withReplacedSlug, withSettledSlugs } from './settled-slugs.ts';
 
 export interface ComparisonOptions extends OwnershipOptions {
   /** False keeps resources that left the source without a tombstone. */
@@ -83,19 +86,28 @@ export function compareSets(
   const borders = new PlanScope(desired, before, options.scope ?? null);
   const isInside = ({ identity }: { identity: Identity }): boolean => !borders.isOutside(identity);
   const named = desired.resources.filter(({ previousNames }) => previousNames.length > 0);
-  const wanted = desired.resources
+  const declared = desired.resources
     .filter(isInside)
     .map((resource) => ({ key: identityKey(resource.identity), resource }))
     .toSorted((one, two) => (one.key < two.key ? -1 : 1))
     .map(({ resource }) => withRenames(withFingerprints(resource, live.fingerprintKey), named));
-  const { resources, claims } = alignOwnership(wanted, live, options);
+  const { resources, claims } = alignOwnership(declared, live, options);
+  const settled = withSettledSlugs(declared, resources, claims);
+  const providers = new KnownProviders(settled, resources);
+  const wanted = settled.map((resource) => providers.withNamed(resource));
   const owned = resources.filter((one) => one.owner === options.owner && isInside(one));
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));
+  const context = {
+    byKey,
+    now: options.now,
+    movedSlugs: findMovedSlugs(wanted, byKey),
+    providers,
+  };
   const draft = new PlanDraft();
   blockMissingExternals(draft, desired.externals.filter(isInside), resources);
   for (const resource of wanted) {
     const claim = claims.get(identityKey(resource.identity))!;
-    considerManifest(draft, resource, claim, { byKey, now: options.now });
+    considerManifest(draft, resource, claim, context);
   }
   if (options.prune) {
     const removable = owned.filter(({ identity }) => !borders.isHeld(identity));
@@ -146,6 +158,8 @@ function withRenames(
 interface ComparisonContext {
   readonly byKey: ReadonlyMap<string, LiveResource>;
   readonly now: number;
+  readonly movedSlugs: MovedSlugs;
+  readonly providers: KnownProviders;
 }
 
 /** Adds the change or the block that one manifest leads to. */
@@ -157,8 +171,11 @@ function considerManifest(
 ): void {
   const { identity, position } = desired;
   const id = identityKey(identity);
+  const unknown = context.providers.unknownIn(desired);
   if (claim.standing === 'blocked') {
     draft.block({ id, identity, position, reason: claim.reason, message: claim.message });
+  } else if (unknown !== null) {
+    draft.block(unknown);
   } else if (claim.standing === 'free') {
     const missing = desired.absent ? undefined : unsetSecretFault(desired, null);
     if (desired.absent) draft.unchanged += 1;
@@ -196,7 +213,7 @@ function compareOwned(
   draft: PlanDraft,
   wanted: DesiredResource,
   claim: Extract<OwnershipClaim, { live: LiveResource }>,
-  { byKey, now }: ComparisonContext,
+  { byKey, now, movedSlugs }: ComparisonContext,
 ): void {
   const { live, standing } = claim;
   const { desired, base, ignored } = withIgnoredFields(withUnsetSecrets(wanted, live), live);
@@ -206,10 +223,12 @@ function compareOwned(
     kind,
     base: standing === 'takeover' ? null : base,
     desired: desired.spec,
-    live: live.spec,
+    live: withMovedSlugs(desired.identity.kind, live.spec, movedSlugs),
     sameReference: (literal, reference) => {
       const target = byKey.get(reference);
-      return target !== undefined && (target.id === literal || target.slug === literal);
+      const name = literal.replace(/^@/, '');
+      const slug = movedSlugs.get(reference)?.after ?? target?.slug;
+      return target !== undefined && (target.id === name || slug === name);
     },
   });
   const fixed = fields.filter(
@@ -222,12 +241,22 @@ function compareOwned(
   } else if (fixed.length > 0) {
     const held = irreplaceable(desired, claim, fixed);
     if (held !== null) draft.block(held);
-    else draft.add(changeOf({ action: 'replace', desired, live, fields, renamed }));
+    else draft.add(replacement({ desired, live, fields, renamed }));
   } else if (standing === 'takeover') {
     draft.add(changeOf({ action: 'adopt', desired, live, fields }));
   } else {
     keepOrUpdate(draft, desired, { ...claim, base }, fields, now);
   }
+}
+
+function replacement(
+  parts: Pick<Parameters<typeof changeOf>[0], 'fields' | 'renamed'> & {
+    readonly desired: DesiredResource;
+    readonly live: LiveResource;
+  },
+): DraftChange {
+  const desired = withReplacedSlug(parts.desired, parts.live);
+  return changeOf({ ...parts, action: 'replace', desired });
 }
 
 type OwnedClaim = Extract<OwnershipClaim, { standing: 'owned' }> & {

@@ -22,6 +22,7 @@ export type BlockReason =
   | 'in-use'
   | 'missing-external'
   | 'missing-secret'
+  | 'unknown-provider'
   | 'dependency'
   | 'settling'
   | 'unattended'

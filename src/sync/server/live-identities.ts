@@ -55,8 +55,10 @@ class LiveNames {
 
   #isMeant({ identity, by, lookup }: ExternalResource, resource: SnapshotResource): boolean {
     if (identity.kind !== resource.kind || this.identities.has(resource)) return false;
-    if (by !== 'name') return lookup === resource[by];
-    return lookup === resource.name && this.#workspaceOf(resource) === identity.workspace;
+    // Names, and the slugs of providers, are unique in their workspace only.
+    const isLocal = by === 'name' || (by === 'slug' && identity.kind === 'Provider');
+    if (isLocal && this.#workspaceOf(resource) !== identity.workspace) return false;
+    return lookup === resource[by];
   }
 
   #workspaceOf({ workspace_id: id }: SnapshotResource): string | null {

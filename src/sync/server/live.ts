@@ -1,7 +1,7 @@
 /** Reads the live state as one snapshot and converts it to the terms of the manifests. */
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
-import { type KindName, kindNames, kinds } from '../../model/kinds/kinds.ts';
+import { type KindName, kindNames, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
 import { Snapshot, type SnapshotResource } from '../../model/kinds/snapshot.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import {
@@ -161,10 +161,15 @@ export function toLiveSet(
   for (const resource of snapshot.resources) {
     const key = identityKey(identities.get(resource)!);
     byKind.get(resource.kind)!.set(resource.id, key);
-    if (resource.slug !== null) bySlug.get(resource.kind)!.set(resource.slug, key);
+    if (resource.slug !== null) bySlug.get(resource.kind)!.set(slugKey(resource), key);
   }
-  const find = (kind: KindName, by: 'id' | 'slug', value: string): string | undefined =>
-    byKind.get(kind)!.get(value) ?? (by === 'slug' ? bySlug.get(kind)!.get(value) : undefined);
+  const find: FindReferenced = (resource, { kind, by, prefix = '' }, value) => {
+    if (!value.startsWith(prefix)) return undefined;
+    const name = value.slice(prefix.length);
+    const byId = byKind.get(kind)!.get(name);
+    if (byId !== undefined || by !== 'slug') return byId;
+    return bySlug.get(kind)!.get(slugKey({ ...resource, kind, slug: name }));
+  };
   return {
     etag,
     unknown,
@@ -192,10 +197,20 @@ export function toLiveSet(
   };
 }
 
-function withReferences(
+/** Slugs of providers are unique in their workspace, all others in the organisation. */
+function slugKey(resource: Pick<SnapshotResource, 'kind' | 'slug' | 'workspace_id'>): string {
+  const { kind, slug, workspace_id: workspace } = resource;
+  return kind === 'Provider' ? `${workspace} ${slug}` : `${slug}`;
+}
+
+/** Returns the identity key of the resource that a field of another one names. */
+type FindReferenced = (
   resource: SnapshotResource,
-  find: (kind: KindName, by: 'id' | 'slug', value: string) => string | undefined,
-): Spec {
+  field: ReferenceField,
+  value: string,
+) => string | undefined;
+
+function withReferences(resource: SnapshotResource, find: FindReferenced): Spec {
   const { references } = kinds[resource.kind];
   const heads = referenceHeads(resource.kind);
   const spec: Spec =
@@ -207,8 +222,8 @@ function withReferences(
   if (holding.length === 0) return spec;
   const named = mapSpec(Object.fromEntries(holding), (value, segments) => {
     if (typeof value !== 'string') return undefined;
-    for (const { path, kind, by } of references) {
-      const key = matchesPattern(path, segments) ? find(kind, by, value) : undefined;
+    for (const field of references) {
+      const key = matchesPattern(field.path, segments) ? find(resource, field, value) : undefined;
       if (key !== undefined) return { $ref: key } satisfies SpecJson;
     }
     return undefined;

@@ -64,7 +64,7 @@ export class BodyConversion {
     const object: Record<string, unknown> = {};
     for (const key of Object.keys(raw)) {
       if (except.includes(key)) continue;
-      const reference = shape.opaque ? undefined : shape.referenceKeys.get(key);
+      const reference = shape.referenceKeys.get(key);
       const name = reference === undefined ? this.#wireKey(key, shape) : lastKey(reference);
       this.#written.push(key);
       if (key === '__proto__') {

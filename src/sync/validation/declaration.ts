@@ -1,10 +1,14 @@
 /** Summarises a checked manifest for the checks across the source. */
 
+import { providerReferences } from '../../model/configs/provider-references.ts';
+import { isUuid } from '../../model/wire/slug-forms.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { claimsDefault } from '../resources/default-claim.ts';
 import type { DesiredResource, Identity } from '../resources/resource-set.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 import type { Canonical } from './canonical.ts';
 import { type PendingReference, workspacePlace } from './placeholders.ts';
+import { writtenPath } from './spec-faults.ts';
 
 /**
  * Does not contain the spec, so that a large source can be checked without holding it in memory.
@@ -15,11 +19,22 @@ export interface Declaration {
   readonly absent: boolean;
   readonly previousNames: readonly string[];
   readonly slug: unknown;
+  /** `spec.name`, which is the name of the manifest by default. */
+  readonly displayName: string;
+  /** Providers that a config names by slug. */
+  readonly namedProviders: readonly NamedProvider[];
   /** Whether it is to be the default of its kind in its workspace. */
   readonly isDefault: boolean;
   readonly secretOutput: DesiredResource['secretOutput'];
   /** Every reference, including the one to the workspace. */
   readonly references: readonly PendingReference[];
+}
+
+/** A provider that a config names by slug. */
+interface NamedProvider {
+  readonly slug: string;
+  /** Path of the name in the manifest. */
+  readonly written: Segments;
 }
 
 /** The canonical form of a tombstone. */
@@ -34,7 +49,7 @@ export const noCanonical: Canonical = {
 
 export function declarationOf(
   identity: Identity,
-  { place, absent, previousNames }: Manifest,
+  { place, absent, previousNames, spec: writtenSpec }: Manifest,
   { spec, secretOutput, references }: Canonical,
 ): Declaration {
   return {
@@ -43,10 +58,25 @@ export function declarationOf(
     absent,
     previousNames,
     slug: spec.slug,
+    displayName: typeof spec.name === 'string' ? spec.name : identity.name,
+    namedProviders:
+      identity.kind === 'Config' ? namedProviders(writtenSpec, spec.config) : noProviders,
     isDefault: claimsDefault(spec),
     secretOutput,
     references: withWorkspace(references, identity.workspace),
   };
+}
+
+const noProviders: readonly NamedProvider[] = [];
+
+/** Ids are not included: only the server knows them. */
+function namedProviders(written: unknown, document: unknown): NamedProvider[] {
+  return providerReferences(document)
+    .filter(({ provider }) => !isUuid(provider))
+    .map(({ path, provider }) => ({
+      slug: provider,
+      written: writtenPath(written, ['config', ...path.map(String)]),
+    }));
 }
 
 /** Adds the workspace reference for kinds that do not send it, and for tombstones. */

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isUuid } from '../../../src/model/wire/slug.ts';
+import { isUuid } from '../../../src/model/wire/slug-forms.ts';
 import { DrawnValues, type Schema } from '../../support/interface/generated-values.ts';
 import { Description, type Operation, onOneMount } from '../../support/interface/response-check.ts';
 import { isToken, RightRequests } from '../../support/interface/valid-requests.ts';

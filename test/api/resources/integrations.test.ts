@@ -187,9 +187,8 @@ describe('an integration', () => {
     expect(JSON.stringify(answer.body)).not.toContain(canary);
   });
 
-  it('rejects a changed slug, a taken slug, and access of others to a workspace integration', async () => {
+  it('rejects a taken slug, and access of others to a workspace integration', async () => {
     const { id, slug } = await make({ slug: 'taken', workspace_id: workspace.id });
-    expect((await put(id, { slug: 'other' })).status).toBe(400);
     expect((await put(id, { workspaces: [] })).body.error.param).toBe('workspaces');
     const twin = await server.request('POST', path, {
       body: { name: 'x', ai_provider_id: 'openai', slug },

@@ -1,4 +1,4 @@
-/** Verifies for every kind with generated slugs that a collision produces another slug. */
+/** Verifies generated slugs that collide, and slugs that callers choose and change. */
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -75,5 +75,57 @@ describe('a generated slug that is taken', () => {
       body: { changes, mode: 'atomic' },
     });
     expect(set.body.data.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200]);
+  });
+});
+
+describe.each(['configs', 'integrations', 'providers'])('the slug of %s', (kind) => {
+  const path = `/v1/${kind}`;
+  let fields: object;
+  beforeAll(async () => {
+    if (kind === 'configs') fields = { config: { retry: { attempts: 1 } } };
+    else if (kind === 'integrations') fields = { ai_provider_id: 'openai' };
+    else {
+      const { id } = await make('integrations', { ai_provider_id: 'openai' });
+      fields = { integration_id: id, workspace_id: (await make('workspaces', {})).id };
+    }
+  });
+  const create = (slug: string) =>
+    server.request('POST', path, { body: { name: 'Routing', slug, ...fields } });
+  const put = (at: string, body: object) => server.request('PUT', `${path}/${at}`, { body });
+  const get = (at: string) => server.request('GET', `${path}/${at}`);
+
+  it('is the one that the caller chooses, and 409 when it is taken', async () => {
+    expect((await create('chosen')).body).toMatchObject({ slug: 'chosen' });
+    const again = await create('chosen');
+    expect([again.status, again.body.error.param]).toEqual([409, 'slug']);
+  });
+
+  it('changes without another id', async () => {
+    const { id } = (await create('mistaken')).body;
+    const changed = await put(id, { slug: 'correct' });
+    expect(changed.status).toBe(200);
+    expect((await get('correct')).body).toMatchObject({ id, slug: 'correct', name: 'Routing' });
+    expect((await get('mistaken')).status).toBe(404);
+  });
+
+  it('stays when a body repeats the reference of the path', async () => {
+    const { id } = (await create('repeated')).body;
+    for (const reference of [id, 'repeated']) {
+      const answer = await put(reference, { slug: reference, name: 'Renamed' });
+      expect(answer.status).toBe(200);
+    }
+    expect((await get(id)).body).toMatchObject({ slug: 'repeated', name: 'Renamed' });
+  });
+
+  it('is refused when it is taken, or no slug', async () => {
+    const { id } = (await create('first')).body;
+    await create('second');
+    const taken = await put(id, { slug: 'second', name: 'Renamed' });
+    expect([taken.status, taken.body.error.param]).toEqual([409, 'slug']);
+    for (const slug of ['with space', crypto.randomUUID()]) {
+      const refused = await put(id, { slug });
+      expect([refused.status, refused.body.error.param]).toEqual([400, 'slug']);
+    }
+    expect((await get(id)).body).toMatchObject({ slug: 'first', name: 'Routing' });
   });
 });

@@ -29,16 +29,16 @@ it('counts the resources of a valid source by kind, and exits with 0', async () 
     stdout: `27 resources in 11 files, all valid
   Workspace             2
   Guardrail             3
+  SecretReference       1
+  Integration           1
+  Provider              2
   Config                2
   ApiKey                2
-  SecretReference       1
   McpIntegration        1
   McpServer             1
   GuardrailMcpBinding   1
   UsageLimitPolicy      1
   RateLimitPolicy       1
-  Integration           1
-  Provider              2
   PromptLabel           1
   PromptCollection      1
   PromptPartial         1

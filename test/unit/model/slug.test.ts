@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { pageQuery, toPage } from '../../../src/model/wire/paging.ts';
-import { isUuid, makeSlug, Slug } from '../../../src/model/wire/slug.ts';
+import { Slug } from '../../../src/model/wire/slug.ts';
+import { isUuid, makeSlug } from '../../../src/model/wire/slug-forms.ts';
 import { formatTimestamp, parseTimestamp, Timestamp } from '../../../src/model/wire/timestamp.ts';
 
 describe('a generated slug', () => {

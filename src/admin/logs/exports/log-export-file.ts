@@ -4,7 +4,7 @@ import { toRefusedCredential } from '../../../auth/refused-credentials.ts';
 import { SlicedText } from '../../../http/connections/sliced-text.ts';
 import { RawReply, type Route, type RouteRequest, route } from '../../../http/routes/route.ts';
 import { ApiError } from '../../../model/wire/errors.ts';
-import { isUuid } from '../../../model/wire/slug.ts';
+import { isUuid } from '../../../model/wire/slug-forms.ts';
 import * as logExports from '../../../store/logs/log-exports.ts';
 import { returnedSecretField } from '../../request/change.ts';
 import type { AdminDeps } from '../../request/deps.ts';

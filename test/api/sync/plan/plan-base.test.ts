@@ -115,6 +115,7 @@ describe('plan --base', () => {
     + spec.config.targets[0].provider: "openai"
     + spec.config.targets[0].weight: 5
     + spec.name: "added"
+    + spec.slug: "added"
     + metadata.workspace: Workspace/${name}
 
 Plan: 1 to create; 2 unchanged.

@@ -95,7 +95,7 @@ spec: {config: ${JSON.stringify(body)}}
 }
 
 describe('a plan of a config', () => {
-  const target = (at: number) => ({ provider: `@provider-${at}`, weight: 30 });
+  const target = (at: number) => ({ provider: `provider-${at}`, weight: 30 });
   const routing = (count: number) => ({
     strategy: { mode: 'loadbalance' },
     targets: Array.from({ length: count }, (_, at) => target(at)),
@@ -104,12 +104,12 @@ describe('a plan of a config', () => {
   it('shows an added tenth target, and the operation as create or update', async () => {
     const made = await applyAsPlanned(config(routing(9)));
     expect(made.text).toContain('+ create Config/support/routing');
-    expect(made.text).toContain('    + spec.config.targets[8].provider: "@provider-8"\n');
+    expect(made.text).toContain('    + spec.config.targets[8].provider: "provider-8"\n');
     const added = await applyAsPlanned(config(routing(10)));
     expect(added.ending).toBe('changesPresent');
     expect(added.text).toBe(`\
 ~ update Config/support/routing  all.yaml:7:1
-    + spec.config.targets[9].provider: "@provider-9"
+    + spec.config.targets[9].provider: "provider-9"
     + spec.config.targets[9].weight: 30
 
 Plan: 1 to update; 1 unchanged.
@@ -121,7 +121,7 @@ Plan: 1 to update; 1 unchanged.
     const targets = [target(7), target(0), { ...target(1), weight: 70 }, target(2)];
     const { text } = await applyAsPlanned(config({ ...routing(0), targets }));
     expect(text).toContain(`\
-    + spec.config.targets[0].provider: "@provider-7"
+    + spec.config.targets[0].provider: "provider-7"
     + spec.config.targets[0].weight: 30
     ~ spec.config.targets[2].weight: 30 → 70
 `);

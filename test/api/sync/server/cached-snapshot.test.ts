@@ -20,7 +20,7 @@ const manifests = Array.from({ length: count }, (_, at) =>
     'apiVersion: gatewright.dev/v1',
     'kind: Config',
     `metadata: {name: routing-${at}}`,
-    `spec: {config: {retry: {attempts: 3}, targets: [{provider: "@p${at % 7}", weight: 0.5}]}}`,
+    `spec: {config: {retry: {attempts: 3}, targets: [{provider: "p${at % 7}", weight: 0.5}]}}`,
   ].join('\n'),
 ).join('\n---\n');
 

@@ -827,7 +827,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     'actions.on_fail.**',
     'actions.*',
   ],
-  Config: ['name', 'isDefault', 'config.*', 'workspace_id'],
+  Config: ['name', 'slug', 'isDefault', 'config.*', 'workspace_id'],
   ApiKey: [
     'name',
     'description',

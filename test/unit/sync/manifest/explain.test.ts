@@ -26,10 +26,10 @@ it('has one form of budget in all kinds', async () => {
   const budgets = explained.filter(({ field }) => field.endsWith('.usageLimits'));
   expect(budgets.map(({ field }) => field)).toEqual([
     'Workspace.spec.usageLimits',
-    'ApiKey.spec.usageLimits',
     'Integration.spec.globalWorkspaceAccess.usageLimits',
     'Integration.spec.workspaces.usageLimits',
     'Provider.spec.usageLimits',
+    'ApiKey.spec.usageLimits',
   ]);
   expect(new Set(budgets.map(({ type }) => type))).toEqual(new Set(['map']));
 });

@@ -828,9 +828,16 @@ it('separates shared and distinct parts of two environments in the example', asy
       (set?.resources ?? []).map(({ identity, spec }) => [identity.name, spec]),
     );
   };
+  const providers = ['models', 'large', 'small', 'tiny'];
   const [dev, prod] = [await specs('dev'), await specs('prod')];
-  expect(Object.keys(dev)).toEqual(['reporting', 'support-bot', 'routing', 'support']);
-  expect(Object.keys(prod)).toEqual(['on-call', 'reporting', 'support-bot', 'routing', 'support']);
+  expect(Object.keys(dev)).toEqual([
+    'reporting',
+    'support-bot',
+    'routing',
+    ...providers,
+    'support',
+  ]);
+  expect(Object.keys(prod)).toEqual(['on-call', ...Object.keys(dev)]);
   const limit = (value: number): unknown => [{ type: 'requests', unit: 'rpm', value }];
   expect([dev, prod]).toMatchObject([
     {

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { hasDefaultSlug } from '../../../../src/model/kinds/default-slugs.ts';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import type { Plan } from '../../../../src/sync/plan/plan-model.ts';
@@ -119,6 +120,9 @@ function specs(kind: KindName): fc.Arbitrary<{ live: Spec; desired: Spec }> {
         if (how === 7) delete desired[field];
         else desired[field] = edited(desired[field] ?? value, [{ how, at, value }]);
       }
+      // A slug that leaves the manifest stays on the server.
+      const stays = hasDefaultSlug(kind) && desired.slug === undefined && live.slug !== undefined;
+      if (stays) desired.slug = live.slug!;
       return { live: structuredClone({ ...live }), desired };
     });
 }
