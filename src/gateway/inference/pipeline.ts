@@ -1,7 +1,7 @@
 /** Serves inference requests. `serveRequest` lists the stages of a request in order. */
 
 import type { IncomingMessage } from 'node:http';
-import { endAbruptly } from '../../http/responses/response-head.ts';
+import { addWarningHeader, endAbruptly } from '../../http/responses/response-head.ts';
 import { Secret } from '../../secret.ts';
 import { authenticate, credentialsOf, type SentCredentials } from '../callers/authenticate.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -52,6 +52,7 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
     const resolved = pipeline.configs.resolve(key, header);
     const config = resolved instanceof Promise ? await resolved : resolved;
     draft.config = config;
+    if (config.warning !== null) addWarningHeader(response, config.warning);
     requireForwardable(request, credentials.key!);
     const prompt = parsePromptPath(request.method, arrival.path);
     const owned = prompt === null ? ownedPathOf(request.method, arrival.path) : null;

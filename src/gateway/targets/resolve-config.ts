@@ -2,7 +2,11 @@
 
 import { hash } from 'node:crypto';
 import type { ConfigDocument } from '../../model/configs/config.ts';
-import { configFaults, type TargetLimits } from '../../model/configs/config-document.ts';
+import {
+  configFaults,
+  configWarnings,
+  type TargetLimits,
+} from '../../model/configs/config-document.ts';
 import {
   buildConfigTree,
   type ConfigNode,
@@ -11,6 +15,8 @@ import {
 } from '../../model/configs/config-tree.ts';
 import { headerNameFault } from '../../model/services/forward-headers.ts';
 import { providerNameForm, providerNamePattern } from '../../model/services/provider-addresses.ts';
+import { prefixFaults } from '../../model/wire/fault.ts';
+import { warningHeader } from '../../model/wire/warning-header.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as gatewayReads from '../../store/reads/gateway-reads.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -28,6 +34,8 @@ export interface GatewayConfig {
   /** Identifies the document to circuit breakers; changes with every version. */
   readonly mark: string;
   readonly root: ConfigNode;
+  /** The response header about fields without effect; null for a saved config, whose author was warned. */
+  readonly warning: string | null;
 }
 
 export interface ResolveConfigOptions {
@@ -97,7 +105,13 @@ export class Configs {
     const [fault] = configFaults(document, limits, trusted);
     if (fault !== undefined) throw invalidConfig(`${fault.path.join('.')} ${fault.message}`.trim());
     const mark = hash('sha256', text, 'base64url');
-    const config = { id: null, workspaceId: null, mark, root: buildConfigTree(document) };
+    const config = {
+      id: null,
+      workspaceId: null,
+      mark,
+      root: buildConfigTree(document),
+      warning: warningHeader(prefixFaults(['config'], configWarnings(document))),
+    };
     if (this.#inline.size === parsedInlineMax) {
       this.#inline.delete(this.#inline.keys().next().value!);
     }
@@ -111,6 +125,7 @@ const plain: GatewayConfig = {
   id: null,
   workspaceId: null,
   mark: '',
+  warning: null,
   root: { kind: 'leaf', path: 'config', weight: 1, settings: defaultTargetSettings, breaker: null },
 };
 
@@ -120,6 +135,7 @@ function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
     id: row.id,
     workspaceId: row.workspace_id,
     mark: row.version_id,
+    warning: null,
     root: buildConfigTree(JSON.parse(row.config) as ConfigDocument),
   };
 }

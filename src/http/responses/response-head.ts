@@ -28,6 +28,11 @@ export function writeResponseHead(
   }
 }
 
+/** Adds the header `warning` to the response, whatever its status. */
+export function addWarningHeader(response: ServerResponse, warning: string): void {
+  response.setHeader('warning', encoded(warning));
+}
+
 /** Ends a request for which even an error could not be sent: with 500 and nothing from outside, or a cut. */
 export function endAbruptly(response: ServerResponse): void {
   if (response.headersSent || response.destroyed) {

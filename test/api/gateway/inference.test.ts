@@ -162,6 +162,25 @@ describe('an inference request', () => {
     expect(other.headers['x-gateway-trace-id']).toMatch(/^[\da-f-]{36}$/);
   });
 
+  it('returns a warning for each field of an inline config that has no effect', async () => {
+    const targets = [{ aws_region: 'eu' }];
+    const own = { metadata: {}, targets, extensions: { note: 'x' } };
+    for (const answer of [
+      await send({ ...bearer(), ...inline(own) }),
+      await send({ ...bearer(), ...inline(own) }),
+    ]) {
+      expect([answer.status, answer.headers.warning]).toEqual([
+        200,
+        '299 gatewright "config.metadata: has no effect in this gateway", ' +
+          '299 gatewright "config.targets[0].aws_region: has no effect in this gateway"',
+      ]);
+    }
+    expect((await send({ ...bearer(), ...inline() })).headers.warning).toBeUndefined();
+    const refused = await send({ ...bearer(), ...inline({ ...own, provider: '@unknown' }) });
+    expect(refused.status).toBeGreaterThanOrEqual(400);
+    expect(refused.headers.warning).toContain('config.metadata');
+  });
+
   it('is forwarded on any other path with its query and body to the account of its caller', async () => {
     upstream.script = (_, response) => {
       response
