@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { allowedHostsOf, parseAllowedHosts } from '../model/secrets/allowed-hosts.ts';
 import type { AuthConfig } from '../model/secrets/secret-manager.ts';
-import { readMappings } from '../model/secrets/secret-mapping.ts';
+import { mappedPath, readMappings } from '../model/secrets/secret-mapping.ts';
 import { readDocument } from '../model/wire/json-record.ts';
 import { Secret } from '../secret.ts';
 import { SecretUnreadable } from '../secret-managers/managed-secret.ts';
@@ -48,7 +48,7 @@ export function resolveMappedFields(
       const hosts = allowedHostsOf(row);
       return [
         {
-          target: pathOf(target),
+          target: mappedPath(target),
           secretKey: own || row.secret_key,
           isJson: format === 'json',
           place: placeOf(row, unsealer),
@@ -90,14 +90,6 @@ export function findBarredField(
 ): MappedField | undefined {
   const url = new URL(address);
   return fields.find(({ hosts }) => hosts !== null && !coversAddress(hosts, url));
-}
-
-/** `key`, `configurations.custom_headers.X-Key`, or just the name of a configuration. */
-function pathOf(target: string): string[] {
-  const [first = '', ...rest] = target.split('.');
-  const path = first === 'configurations' && rest.length > 0 ? rest : [first, ...rest];
-  // Header names may contain dots.
-  return path.length > 2 ? [path[0]!, path.slice(1).join('.')] : path;
 }
 
 /** @throws SecretUnreadable for a text that cannot be a header value */

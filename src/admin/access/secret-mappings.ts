@@ -3,6 +3,7 @@
 import type { SecretAddress } from '../../model/providers/integration-addresses.ts';
 import { allowedHostsOf, parseAllowedHosts } from '../../model/secrets/allowed-hosts.ts';
 import {
+  type MappingTargets,
   mappingFaults,
   type SecretMapping,
   type StoredSecretMapping,
@@ -23,15 +24,17 @@ interface IntegrationLocation {
  * Returns the mappings with the ids of their references, which are locked until the transaction ends.
  * Undefined (keep) and null (clear) are returned unchanged.
  *
- * @throws ApiError `invalid` for a reference that does not exist or that the workspace may not use
+ * @throws ApiError `invalid` for an unknown field, and for a reference that does not exist or that the
+ *   workspace may not use
  */
 export async function resolveSecretMappings(
   tx: Db,
   { organisation_id: organisationId, workspace_id: workspaceId }: IntegrationLocation,
   sent: readonly SecretMapping[] | null | undefined,
+  targets: MappingTargets,
 ): Promise<StoredSecretMapping[] | null | undefined> {
   if (sent === undefined || sent === null) return sent;
-  rejectFaults(prefixFaults(['secret_mappings'], mappingFaults(sent)));
+  rejectFaults(prefixFaults(['secret_mappings'], mappingFaults(sent, targets)));
   const references = [...new Set(sent.map(({ secret_reference_id: reference }) => reference))];
   const rows = await secretReferences.listByReferencesForShare(tx, organisationId, references);
   const placed = await secretReferences.withWorkspaces(tx, organisationId, rows);

@@ -8,6 +8,7 @@ import { sealSecrets } from '../../auth/secret-values.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { mcpIntegrationFaults } from '../../model/mcp/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp/mcp-integration.ts';
+import { mcpIntegrationTargets } from '../../model/mcp/mcp-secret-fields.ts';
 import { workspaceIntegrationFaults } from '../../model/providers/integration-access.ts';
 import { readMappings } from '../../model/secrets/secret-mapping.ts';
 import { ApiError } from '../../model/wire/errors.ts';
@@ -171,7 +172,12 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     };
     mcpScopes.require(caller, placeless, 'create');
     if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
-    const mappings = await resolveSecretMappings(tx, placeless, body.secret_mappings);
+    const mappings = await resolveSecretMappings(
+      tx,
+      placeless,
+      body.secret_mappings,
+      mcpIntegrationTargets,
+    );
     const address = { path: ['url'], address: body.url };
     await requireAllowedHosts(tx, caller.organisationId, mappings ?? [], [address]);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
@@ -231,7 +237,12 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
       }
       const configurations = sealed(sealer, row.id, body.configurations, stored);
-      const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
+      const mappings = await resolveSecretMappings(
+        tx,
+        row,
+        body.secret_mappings,
+        mcpIntegrationTargets,
+      );
       const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
       if (isOther || (secret_mappings ?? null) !== row.secret_mappings) {
         const used = readMappings(secret_mappings ?? null);

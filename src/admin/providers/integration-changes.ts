@@ -12,6 +12,7 @@ import {
   integrationFaults,
   integrationWarnings,
 } from '../../model/providers/integration-faults.ts';
+import { integrationTargets } from '../../model/providers/integration-mappings.ts';
 import { findAiProvider } from '../../model/services/ai-providers.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -80,7 +81,8 @@ export async function createIntegration(
   const row = newRow(deps, sealer, request);
   const { id, slug } = await createResource(deps, request, 'Integration', async (tx, workspace) => {
     const placeless = { ...row, workspace_id: workspace?.id ?? null };
-    const mappings = await resolveSecretMappings(tx, placeless, body.secret_mappings);
+    const targets = integrationTargets(row.ai_provider);
+    const mappings = await resolveSecretMappings(tx, placeless, body.secret_mappings, targets);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const { workspaces } = body;
     if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
@@ -163,7 +165,8 @@ export async function updateIntegration(
     columns: async (tx, row) => {
       rejectFaults(integrationFaults(body, deps.trustedHosts, row.ai_provider));
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
-      const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
+      const targets = integrationTargets(row.ai_provider);
+      const mappings = await resolveSecretMappings(tx, row, body.secret_mappings, targets);
       const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
       const columns = { ...columnsOf(sealer, body, row), slug, secret_mappings };
       await requireMeantAddresses(tx, row, { ...row, ...definedOf(columns) }, body);

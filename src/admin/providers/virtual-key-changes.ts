@@ -1,6 +1,7 @@
 /** Creates, updates and deletes virtual keys: a provider together with an integration of its own. */
 import type { Sealer } from '../../auth/keyring.ts';
 import { aiProviderFault } from '../../model/providers/integration-faults.ts';
+import { integrationTargets } from '../../model/providers/integration-mappings.ts';
 import {
   accountConfigurations,
   type VirtualKeyCreate,
@@ -54,7 +55,8 @@ export async function createVirtualKey(
   return createResource(deps, request, 'Provider', async (tx, workspace) => {
     const { id: workspaceId } = requirePlace(workspace);
     const placeless = { ...unplaced, workspace_id: workspaceId };
-    const mappings = await resolveSecretMappings(tx, placeless, secret_mappings);
+    const targets = integrationTargets(unplaced.ai_provider);
+    const mappings = await resolveSecretMappings(tx, placeless, secret_mappings, targets);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const integration = await insertUnderSlug(providerSlugForm, undefined, unnamed, (named) =>
       integrations.insert(tx, named),
@@ -104,7 +106,8 @@ async function changeAccount(
   const sent = accountConfigurations(body);
   const merged = sent === undefined ? undefined : { ...stored, ...sent };
   const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
-  const mappings = await resolveSecretMappings(tx, integration, body.secret_mappings);
+  const targets = integrationTargets(integration.ai_provider);
+  const mappings = await resolveSecretMappings(tx, integration, body.secret_mappings, targets);
   const newColumns = {
     ...keyColumns(sealer, integration.id, body.key, integration),
     configurations: rewriteDocument(integration.configurations, configurations),

@@ -1,7 +1,7 @@
 /** Defines the bodies that create and update MCP integrations and their capabilities. */
 import { z } from 'zod';
 import { GlobalWorkspaceAccess } from '../providers/integration-access.ts';
-import { SecretMappings } from '../secrets/secret-mapping.ts';
+import { McpSecretMappings } from '../secrets/secret-mapping.ts';
 import { foreignMcpFields } from '../services/foreign-fields.ts';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
@@ -111,7 +111,7 @@ export const McpIntegrationCreate = z.object({
   workspace_id: WorkspaceReference.optional(),
   configurations: described(McpConfigurations.optional(), 'Headers and other connection settings.'),
   secret_mappings: described(
-    SecretMappings.optional(),
+    McpSecretMappings.optional(),
     'Secret references that supply fields, such as headers.',
   ),
   ...capabilityFields,
@@ -124,7 +124,7 @@ export const McpIntegrationUpdate = McpIntegrationCreate.omit({ slug: true, work
   .partial()
   .extend({
     configurations: McpConfigurations.nullable().optional(),
-    secret_mappings: SecretMappings.nullable().optional(),
+    secret_mappings: McpSecretMappings.nullable().optional(),
   });
 export type McpIntegrationUpdate = z.infer<typeof McpIntegrationUpdate>;
 

@@ -1,4 +1,5 @@
 /** Lists the secret members of an MCP integration's configurations. */
+import type { MappingTargets } from '../secrets/secret-mapping.ts';
 
 /** The header maps of the configurations whose values are secrets. */
 export const secretHeaderMaps = ['custom_headers', 'headers'] as const;
@@ -8,3 +9,9 @@ export const mcpSecrets: readonly string[] = [
   ...secretHeaderMaps.map((field) => `${field}.*`),
   'oauth_client_secret',
 ];
+
+/** MCP servers receive values of secret references in headers only. */
+export const mcpIntegrationTargets: MappingTargets = {
+  fields: new Set(),
+  headerMaps: new Set(secretHeaderMaps),
+};

@@ -14,6 +14,7 @@ import {
   mcpIntegrationWarnings,
 } from '../../model/mcp/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp/mcp-integration.ts';
+import { mcpIntegrationTargets } from '../../model/mcp/mcp-secret-fields.ts';
 import type { PromptCreate } from '../../model/prompts/prompt.ts';
 import { templateFaults } from '../../model/prompts/prompt-rendering.ts';
 import type { IntegrationCreate } from '../../model/providers/integration.ts';
@@ -22,6 +23,12 @@ import {
   integrationFaults,
   integrationWarnings,
 } from '../../model/providers/integration-faults.ts';
+import { integrationTargets } from '../../model/providers/integration-mappings.ts';
+import {
+  type MappingTargets,
+  mappingFaults,
+  type SecretMapping,
+} from '../../model/secrets/secret-mapping.ts';
 import {
   type SecretReferenceCreate,
   secretReferenceSpecFaults,
@@ -113,12 +120,22 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
     case 'McpIntegration': {
       const filled = withSecrets(spec, secrets) as unknown as McpIntegrationCreate;
       const owned = identity.workspace === null ? [] : workspaceIntegrationFaults(filled);
-      return [...mcpIntegrationFaults(filled, trusted), ...owned];
+      return [
+        ...mcpIntegrationFaults(filled, trusted),
+        ...secretMappingFaults(filled.secret_mappings, mcpIntegrationTargets),
+        ...owned,
+      ];
     }
     case 'Integration': {
       const filled = withSecrets(spec, secrets) as unknown as IntegrationCreate;
       const owned = identity.workspace === null ? [] : workspaceIntegrationFaults(filled);
-      return [...integrationFaults(filled, trusted), ...owned];
+      const service = findAiProvider(filled.ai_provider_id)?.slug;
+      const targets = service === undefined ? null : integrationTargets(service);
+      return [
+        ...integrationFaults(filled, trusted),
+        ...secretMappingFaults(filled.secret_mappings, targets),
+        ...owned,
+      ];
     }
     case 'SecretReference':
       return secretReferenceSpecFaults(
@@ -133,6 +150,15 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
     default:
       return [];
   }
+}
+
+/** @param targets null for an unknown service, which is a fault of its own */
+function secretMappingFaults(
+  mappings: readonly SecretMapping[] | null | undefined,
+  targets: MappingTargets | null,
+): Fault[] {
+  if (mappings === undefined || mappings === null || targets === null) return [];
+  return prefixFaults(['secret_mappings'], mappingFaults(mappings, targets));
 }
 
 /** Copies a value with a valid slug in place of each reference. */

@@ -303,7 +303,7 @@ const cases: Case[] = [
       description: 'x',
       url: 'https://other.example.com',
       configurations: { custom_headers: { Authorization: 'second', 'X-Team': 'a' } },
-      secret_mappings: [{ target_field: 'key', secret_reference_id: 'vault' }],
+      secret_mappings: [{ target_field: 'headers.X-Key', secret_reference_id: 'vault' }],
     },
     alike: {
       description: 'x',

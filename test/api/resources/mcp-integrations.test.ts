@@ -96,7 +96,11 @@ describe('status 200', () => {
         allowed_hosts: ['new.example.com'],
       },
     });
-    const mapping = { target_field: 'url', secret_reference_id: 'ref', secret_key: 'k' };
+    const mapping = {
+      target_field: 'configurations.custom_headers.X-Key',
+      secret_reference_id: 'ref',
+      secret_key: 'k',
+    };
     const answer = await put(id, {
       name: 'New',
       url: 'https://new.example.com/mcp',

@@ -243,13 +243,15 @@ describe('a secret mapping', () => {
       allow_all_workspaces: true,
       allowed_hosts: ['crm.example.com'],
     });
+    const target_field = 'configurations.headers.X-Key';
+    const inHeader = { target_field, secret_key: 'k', value_format: null };
     const first = await post('/v1/integrations', { ...account, ...mapped(slug) });
     const second = await post('/v1/mcp-integrations', {
       name: 'CRM',
       url: 'https://crm.example.com',
       auth_type: 'headers',
       transport: 'http',
-      ...mapped(id.toUpperCase(), { secret_key: 'k', value_format: null }),
+      ...mapped(id.toUpperCase(), inHeader),
     });
     const key = await server.request('POST', '/v1/virtual-keys', {
       body: { name: 'v', provider: 'openai', workspace_id: workspace.id, ...mapped(slug) },
@@ -262,7 +264,7 @@ describe('a secret mapping', () => {
     const reported = await Promise.all(places.map((place) => server.request('GET', place)));
     expect(reported.map(({ body }) => body.secret_mappings)).toEqual([
       mapped(slug).secret_mappings,
-      mapped(id.toUpperCase(), { secret_key: 'k', value_format: null }).secret_mappings,
+      mapped(id.toUpperCase(), inHeader).secret_mappings,
       mapped(slug).secret_mappings,
     ]);
     for (const place of places) {
@@ -304,6 +306,34 @@ describe('a secret mapping', () => {
         body: { ...account, secret_mappings: twice },
       }),
     ).toMatchObject({ status: 400, body: { error: { param: 'secret_mappings[1].target_field' } } });
+  });
+
+  it.each([
+    ['ky', 'did you mean "key"?'],
+    ['configurations.azure_resource_nam', 'did you mean "configurations.azure_resource_name"?'],
+    ['configurations.custom_headers', 'needs the name of a header'],
+    ['configurations.custom_headers.Host', 'names a header that is a restricted header (routing)'],
+    ['configurations.openai_project.inner', 'is not a field that a secret can fill'],
+  ])('is rejected when it fills the unknown field %s', async (target_field, message) => {
+    const { slug } = await make();
+    const answer = await server.request('POST', '/v1/integrations', {
+      body: { ...account, ...mapped(slug, { target_field }) },
+    });
+    expect([answer.status, answer.body.error.param]).toEqual([
+      400,
+      'secret_mappings[0].target_field',
+    ]);
+    expect(answer.body.error.message).toContain(message);
+  });
+
+  it('is rejected when two spellings name one field', async () => {
+    const { slug } = await make();
+    const [one] = mapped(slug, { target_field: 'custom_headers.X-Key' }).secret_mappings;
+    const other = { ...one, target_field: 'configurations.custom_headers.x-key' };
+    const answer = await server.request('POST', '/v1/integrations', {
+      body: { ...account, secret_mappings: [one, other] },
+    });
+    expect(answer.body.error.message).toContain('is mapped twice');
   });
 
   it('never survives a concurrent deletion of its reference', async () => {

@@ -122,7 +122,9 @@ async function fill(): Promise<typeof made> {
     key: canary,
     configurations: { custom_headers: { 'X-Team': canary }, openai_project: 'p' },
     models: [{ slug: 'm', enabled: true, configurations: { custom_headers: { a: canary } } }],
-    secret_mappings: [{ target_field: 'configurations.p', secret_reference_id: reference.slug }],
+    secret_mappings: [
+      { target_field: 'configurations.openai_project', secret_reference_id: reference.slug },
+    ],
     workspaces: [{ id: workspace.slug, enabled: true, usage_limits: [{ credit_limit: 5 }] }],
   });
   const provider = await create('/v2/providers', {
@@ -255,7 +257,10 @@ describe('the snapshot', () => {
     expect((await find('UsageLimitPolicy')).spec).toMatchObject({ credit_limit: 12.5 });
     expect((await find('Integration')).spec).toMatchObject({
       secret_mappings: [
-        { target_field: 'configurations.p', secret_reference_id: made.SecretReference.id },
+        {
+          target_field: 'configurations.openai_project',
+          secret_reference_id: made.SecretReference.id,
+        },
       ],
     });
     expect((await find('SecretReference')).spec).toMatchObject({

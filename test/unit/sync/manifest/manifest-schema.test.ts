@@ -121,7 +121,12 @@ const specs: Record<KindName, Document> = {
       extensions: { other: 1 },
     },
     secretMappings: [
-      { targetField: 'f', secretReferenceRef: 'v', secretKey: 'k', valueFormat: 'json' },
+      {
+        targetField: 'configurations.headers.X-Key',
+        secretReferenceRef: 'v',
+        secretKey: 'k',
+        valueFormat: 'json',
+      },
     ],
   },
   McpServer: { name: 'x', description: 'd', slug: 'x-server', mcpIntegrationRef: 'i' },
@@ -376,6 +381,8 @@ const beyondSchemas: readonly RegExp[] = [
   /metadata\.workspace is required for a workspace key$/,
   /^wrong-value: spec\.(url|configurations\.custom_host|authSettings\.\w+BaseUrl) must /,
   /^wrong-value: spec\.ai_provider_id is not a known service/,
+  // The fields depend on the service.
+  /^wrong-value: spec\.secret_mappings\[\d+\]\.target_field /,
   /, which (inference requests|calls of MCP tools) do not have \(target: \w+\)$/,
   /^wrong-value: spec\.auth_config\.\w+ (is required for|must be one of) /,
   /^wrong-value: spec\.(allowed_workspaces|auth_settings\.workspaces_allowed) must be omitted if allow_all_workspaces is true$/,
