@@ -1,5 +1,5 @@
 /** Signs commits and tags with git and temporary GPG and SSH keys. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,14 +17,6 @@ export interface SshSigner extends Signer {
   /** `ssh-ed25519 AAAA…` */
   readonly publicKey: string;
   readonly keyFile: string;
-}
-
-/** Returns whether gpg is installed, and logs when it is not. */
-export function hasGpg(): boolean {
-  const { error } = spawnSync('gpg', ['--version'], { stdio: 'ignore' });
-  if (error === undefined) return true;
-  console.warn('SKIPPED: signatures; gpg is not installed. On Debian: apt install gpg gpg-agent');
-  return false;
 }
 
 export class SigningRoom implements Disposable {

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { spawnWithLeash } from '../../../src/embedded/leash.ts';
+import { missingProgram } from '../run/missing-program.ts';
 import { eventually } from '../server/eventually.ts';
 
 export interface SshServer extends AsyncDisposable {
@@ -23,9 +24,9 @@ export interface SshServer extends AsyncDisposable {
 
 const program = '/usr/sbin/sshd';
 
-/** Returns why sshd cannot run here; null when it can. */
+/** Returns why tests with a real sshd cannot run here; null when they can. */
 export function missingSshd(): string | null {
-  if (existsSync(program)) return null;
+  if (existsSync(program)) return missingProgram(['ssh-keygen', 'ssh-keyscan']);
   return `${program} is not installed. On Debian: apt install openssh-server`;
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startGitServer } from '../../support/git/git-server.ts';
 import { SigningRoom, signCommit } from '../../support/git/git-signers.ts';
+import { missingProgram, titleWithReason } from '../../support/run/missing-program.ts';
 import { startSyncServer } from '../../support/sync/sync-setup.ts';
 import { runCli } from '../commands/run-cli.ts';
 import { type DaemonEvent, startDaemon, writeCredentials } from './daemon-process.ts';
@@ -16,7 +17,10 @@ metadata: {name: support}
 spec: {description: ${description}}
 `;
 
-it('changes nothing for an unsigned commit, and applies a changed list of keys at once', async () => {
+const why = missingProgram(['ssh-keygen']);
+const title = 'changes nothing for an unsigned commit, and applies a changed list of keys at once';
+
+it.skipIf(why !== null)(titleWithReason(title, why), async () => {
   await using server = await startSyncServer();
   await using git = await startGitServer();
   using room = new SigningRoom();

@@ -9,15 +9,15 @@ import type { SignatureRules } from '../../../src/sync/source/git-signers.ts';
 import type { Source } from '../../../src/sync/source/source-files.ts';
 import { type GitServer, startGitServer } from '../../support/git/git-server.ts';
 import {
-  hasGpg,
   type Signer,
   SigningRoom,
   type SshSigner,
   signCommit,
   signTag,
 } from '../../support/git/git-signers.ts';
+import { missingProgram, titleWithReason } from '../../support/run/missing-program.ts';
 
-const isRunnable = hasGpg();
+const why = missingProgram(['gpg', 'ssh-keygen']);
 let server: GitServer;
 let room: SigningRoom;
 let cacheDirectory: string;
@@ -28,6 +28,7 @@ let dave: SshSigner;
 let names = 0;
 
 beforeAll(async () => {
+  if (why !== null) return;
   server = await startGitServer();
   room = new SigningRoom();
   cacheDirectory = mkdtempSync(join(tmpdir(), 'gw-cache-'));
@@ -38,6 +39,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  if (why !== null) return;
   await server[Symbol.asyncDispose]();
   room[Symbol.dispose]();
   rmSync(cacheDirectory, { recursive: true, force: true });
@@ -79,7 +81,7 @@ async function refusalOf(source: Source): Promise<string> {
   return failure.message;
 }
 
-describe.skipIf(!isRunnable)('a commit', () => {
+describe.skipIf(why !== null)(titleWithReason('a commit', why), () => {
   it('is accepted when signed by a permitted GPG or SSH key', async () => {
     const rules = { gpgKeysFile: gpgFile(alice, bob), allowedSignersFile: sshFile(carol) };
     for (const signer of [alice, bob, carol]) {
@@ -237,7 +239,7 @@ describe.skipIf(!isRunnable)('a commit', () => {
   });
 });
 
-describe.skipIf(!isRunnable)('a tag', () => {
+describe.skipIf(why !== null)(titleWithReason('a tag', why), () => {
   it('is verified when tags must be signed, and its commit too when both must be', async () => {
     const repository = newRepository();
     const plain = repository.git(['rev-parse', 'main']);
@@ -274,7 +276,7 @@ describe.skipIf(!isRunnable)('a tag', () => {
   });
 });
 
-describe.skipIf(!isRunnable)('the permitted keys', () => {
+describe.skipIf(why !== null)(titleWithReason('the permitted keys', why), () => {
   it('rereads the keys each time; other keys make another version of the same commit', async () => {
     const repository = newRepository();
     const commit = signCommit(repository, 'main', carol);

@@ -8,10 +8,11 @@ import { openGit } from '../../../src/sync/source/git.ts';
 import type { GitAccess } from '../../../src/sync/source/git-command.ts';
 import type { Source } from '../../../src/sync/source/source-files.ts';
 import { missingSshd, type SshServer, startSshServer } from '../../support/git/ssh-server.ts';
+import { titleWithReason } from '../../support/run/missing-program.ts';
 
 const why = missingSshd();
 
-describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, () => {
+describe.skipIf(why !== null)(titleWithReason('Git over ssh', why), () => {
   let server: SshServer;
   let url: string;
 
@@ -112,6 +113,6 @@ describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, 
       cacheDirectory: server.path('cache'),
       access: { sshKeyFile: server.keyFile, knownHostsFile: server.path('known hosts') },
     });
-    expect(await messageOf(missing)).toContain('Name the folder that holds .git');
+    expect(await messageOf(missing)).toContain('Name the folder that contains .git');
   });
 });
