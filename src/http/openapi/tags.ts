@@ -83,6 +83,16 @@ const subjects: readonly (TagDescription & { readonly words: readonly string[] }
     words: ['gatewright'],
   },
   {
+    name: 'Inference',
+    description: 'Requests that the gateway forwards to providers of models.',
+    words: [],
+  },
+  {
+    name: 'Stored objects',
+    description: 'Files, responses, threads and other objects that providers or the gateway store.',
+    words: [],
+  },
+  {
     name: 'Server',
     description: 'Probes, metrics and this document.',
     words: ['livez', 'readyz', 'startupz', 'metrics', 'openapi.json'],

@@ -2,8 +2,14 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
 import { request as send } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exclusionsOf } from '../../../src/http/openapi/path-templates.ts';
+import { describedOperations, operationKey } from '../../../src/http/openapi/texts/operations.ts';
+import { allEndpoints } from '../../../src/model/endpoints/catalogue.ts';
+import { adminOperations } from '../../support/interface/response-check.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -11,10 +17,21 @@ type Json = Record<string, unknown>;
 interface Operation extends Json {
   operationId: string;
   summary: string;
+  description: string;
   tags?: string[];
   security: Json[];
-  parameters: { name: string; in: string; required: boolean; schema: Json }[];
-  requestBody?: { content: Record<string, { schema: Json }> };
+  parameters: {
+    $ref?: string;
+    name: string;
+    in: string;
+    required: boolean;
+    description?: string;
+    schema: Json;
+  }[];
+  requestBody?: {
+    description: string;
+    content: Record<string, { schema: Json; example?: unknown }>;
+  };
   responses: Record<string, { description: string; content?: Record<string, { schema: Json }> }>;
 }
 
@@ -39,6 +56,10 @@ describe('the OpenAPI document', () => {
     Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     );
+  const ofTheAdminApi = () =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      adminOperations(methods).map(([method, operation]) => ({ path, method, operation })),
+    );
 
   it('is OpenAPI 3.1 of interface version 2.0.0', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '2.0.0' } });
@@ -52,11 +73,112 @@ describe('the OpenAPI document', () => {
       expect(operation.summary).not.toBe('');
       const statuses = Object.keys(operation.responses);
       expect(statuses.some((status) => /^20[014]$/.test(status))).toBe(true);
-      expect(statuses).toContain('500');
+      expect(operation.description).toMatch(/^[A-Z].{16,}/);
+      expect(operation.description).toMatch(/[.`]$/);
+      expect(operation.description).not.toBe(`${operation.summary}.`);
+      expect(statuses.some((status) => /^5(?:00|XX)$/.test(status))).toBe(true);
       for (const response of Object.values(operation.responses)) {
         expect(response.description).toEqual(expect.any(String));
       }
     }
+  });
+
+  it('describes every operation of the Admin API in its own words, and no other', () => {
+    const served = new Set(
+      ofTheAdminApi().map(({ path, method }) => {
+        const below = path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '');
+        return operationKey(method.toUpperCase(), below);
+      }),
+    );
+    expect([...served].toSorted()).toEqual(describedOperations.toSorted());
+  });
+
+  it('describes every parameter, every body and every field of a body', () => {
+    const undescribed: string[] = [];
+    for (const { path, method, operation } of operations()) {
+      const { parameters, requestBody } = operation;
+      for (const { $ref, name, description } of parameters) {
+        if ($ref === undefined && !description) undescribed.push(`${method} ${path} ${name}`);
+      }
+      if (requestBody?.description === '') undescribed.push(`${method} ${path}`);
+    }
+    const visit = (value: unknown, place: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const { properties = {} } = value as { properties?: Record<string, Json> };
+      for (const [name, field] of Object.entries(properties)) {
+        const forms = [field, ...((field.anyOf ?? []) as Json[])];
+        const isDescribed = forms.some((one) => 'description' in one || '$ref' in one);
+        if (!isDescribed) undescribed.push(`${place}/${name}`);
+      }
+      for (const [key, inner] of Object.entries(value)) visit(inner, `${place}/${key}`);
+    };
+    for (const [name, schema] of Object.entries(document.components.schemas)) {
+      if (/(?:Create|Update|Patch|Delete|Request)(?:V1|V2)?$/.test(name)) visit(schema, name);
+    }
+    expect(undescribed).toEqual([]);
+  });
+
+  it('names its schemas like classes of a generated client', () => {
+    const names = Object.keys(document.components.schemas);
+    expect(names.filter((name) => !/^[A-Z][A-Za-z\d]*$/.test(name))).toEqual([]);
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'Guardrail',
+        'GuardrailCreate',
+        'GuardrailList',
+        'ManagedBy',
+        'ApiKeyRotateRequest',
+        'ScimMapping',
+        'ChangeSetCreate',
+        'ChatCompletion',
+      ]),
+    );
+  });
+
+  it('gives examples that are valid by their schemas', () => {
+    const ajv = new Ajv2020({ strict: false, inlineRefs: false });
+    formats.default(ajv);
+    ajv.addSchema(document, 'openapi');
+    const escaped = (part: string): string =>
+      encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
+    let examples = 0;
+    for (const { path, method, operation } of operations()) {
+      for (const [type, { example }] of Object.entries(operation.requestBody?.content ?? {})) {
+        if (example === undefined) continue;
+        const at = ['paths', path, method, 'requestBody', 'content', type, 'schema'];
+        const validate = ajv.getSchema(`openapi#/${at.map(escaped).join('/')}`)!;
+        expect([path, validate(example), validate.errors]).toEqual([path, true, null]);
+        examples += 1;
+      }
+    }
+    expect(examples).toBeGreaterThan(40);
+  });
+
+  it('has every endpoint of the catalogue that the Admin API does not serve itself', () => {
+    const ours = new Set(ofTheAdminApi().map(({ path, method }) => `${method} ${path}`));
+    const shape = (path: string): string => path.replaceAll(/\{[^}]+\}/g, '{}');
+    const described = operations().map(({ path, method }) => `${method} ${shape(path)}`);
+    const expected = allEndpoints.map(
+      ({ method, path }) => `${method.toLowerCase()} ${shape(`/v1${path}`)}`,
+    );
+    expect(expected.filter((one) => !described.includes(one))).toEqual([]);
+    expect(expected.filter((one) => ours.has(one))).toEqual(['get /v1/providers']);
+    const gateway = operations().filter(({ path, method }) => !ours.has(`${method} ${path}`));
+    expect(gateway.length).toBe(expected.length);
+  });
+
+  it('lets no path match two templates that are equally specific', () => {
+    for (const { path, parameter, word } of exclusionsOf(Object.keys(document.paths))) {
+      for (const operation of Object.values(document.paths[path]!)) {
+        const { schema } = operation.parameters.find(({ name }) => name === parameter)!;
+        expect([path, (schema.not as { enum: string[] }).enum]).toEqual([
+          path,
+          expect.arrayContaining([word]),
+        ]);
+      }
+    }
+    const excluding = JSON.stringify(document.paths).match(/"not":\{"enum"/g);
+    expect(excluding?.length).toBeGreaterThan(10);
   });
 
   it('groups every operation under one described tag, and uses every tag', () => {
@@ -164,7 +286,7 @@ describe('the OpenAPI document', () => {
       const declared = operation.parameters.filter((parameter) => parameter.in === 'path');
       expect(declared.map((parameter) => parameter.name)).toEqual(inPath);
       expect(declared.every((parameter) => parameter.required)).toBe(true);
-      const keys = operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
+      const keys = operation.parameters.map(({ $ref, ...one }) => $ref ?? `${one.in} ${one.name}`);
       expect(new Set(keys).size).toBe(keys.length);
     }
   });
@@ -209,7 +331,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('contains only operations that exist', async () => {
-    for (const { path, method } of operations()) {
+    for (const { path, method } of ofTheAdminApi()) {
       // A public route shows that it exists only by its response.
       const known = path.replace('{provider}/{model}', 'openai/gpt-4o');
       const url = server.url + known.replaceAll(/\{\w+\}/g, 'x');

@@ -1,6 +1,7 @@
 /** Verifies that docs/reference/api.md lists every route with its mounts and scopes. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { adminOperations } from '../../support/interface/response-check.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { startTestServer } from '../../support/server/server.ts';
 
@@ -12,6 +13,7 @@ const prefixes = [
 
 interface Operation {
   readonly 'x-required-scope'?: string;
+  readonly tags?: readonly string[];
 }
 
 it('lists every route with its mounts and fixed scope, and none that does not exist', async () => {
@@ -23,7 +25,7 @@ it('lists every route with its mounts and fixed scope, and none that does not ex
       '',
       'root',
     ];
-    for (const [method, operation] of Object.entries(methods)) {
+    for (const [method, operation] of adminOperations(methods)) {
       const name = `${method.toUpperCase()} ${pattern.slice(prefix.length)}`;
       const route = served.get(name) ?? { mounts: [], scope: operation['x-required-scope'] };
       route.mounts.push(mount);

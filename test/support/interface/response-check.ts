@@ -23,6 +23,7 @@ export interface Operation {
 type Schema = Readonly<Record<string, unknown>>;
 
 interface DescribedResponse {
+  readonly tags?: readonly string[];
   readonly parameters: readonly {
     readonly name: string;
     readonly in: string;
@@ -39,7 +40,17 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedResponse>>>>;
 }
 
+/** The operations of a path that the Admin API serves; the others are those of the gateway. */
+export function adminOperations<T extends { readonly tags?: readonly string[] }>(
+  methods: Readonly<Record<string, T>>,
+): [method: string, operation: T][] {
+  return Object.entries(methods).filter(
+    ([, { tags = [] }]) => !tags.includes('Inference') && !tags.includes('Stored objects'),
+  );
+}
+
 export class Description {
+  /** The operations of the Admin API. */
   readonly operations: readonly Operation[];
   /** Schemas that others reference. */
   readonly schemas: Readonly<Record<string, Schema>>;
@@ -58,7 +69,7 @@ export class Description {
     this.#ajv.addSchema(document, 'openapi');
     this.schemas = document.components.schemas;
     this.operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, { parameters, requestBody, responses }]) => {
+      adminOperations(methods).map(([method, { parameters, requestBody, responses }]) => {
         const operation = { method: method.toUpperCase(), path };
         const queries = parameters.filter((one) => one.in === 'query');
         this.#responses.set(nameOf(operation), responses);
