@@ -11,6 +11,7 @@ import { startTestDatabaseServer } from '../test/support/database/database-serve
 /** Sent once the server listens. `token` opens every route except the token route. */
 export interface HostileServerReady {
   readonly url: string;
+  readonly inferenceUrl: string;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly token: string;
@@ -29,6 +30,8 @@ await connection.end();
 const settings = readSettings(
   {
     PORT: '0',
+    GATEWRIGHT_INFERENCE_PORT: '0',
+    TRUSTED_CUSTOM_HOSTS: process.argv[2],
     GATEWRIGHT_METRICS_PORT: '0',
     DB_SSL: 'DISABLED',
     DB_NAME: databaseName,
@@ -42,14 +45,14 @@ const settings = readSettings(
 );
 const log = createLog({ level: 'silent' });
 await migrate(settings.database!, { log });
-const app = await createApp(settings, { log, components: ['admin'] });
+const app = await createApp(settings, { log, components: ['admin', 'gateway'] });
 const tenant = await bootstrapTenant(app.database, {
   keyring: app.keyring,
   name: 'hostile',
   apiKeyPrefix: '',
   now: Date.now(),
 });
-const { adminUrl: url } = await app.listen();
+const { adminUrl: url, inferenceUrl } = await app.listen();
 
 let longest = 0;
 let last = threadMs();
@@ -93,6 +96,7 @@ async function accessToken(): Promise<string> {
 
 const ready: HostileServerReady = {
   url: url!,
+  inferenceUrl: inferenceUrl!,
   clientId: tenant.clientId,
   clientSecret: tenant.clientSecret.reveal(),
   token: await accessToken(),

@@ -7,6 +7,7 @@ import { member as gateway } from './gateway.ts';
 import type { MemberOptions } from './harness.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
+import { member as hostileInference } from './hostile-inference.ts';
 import { member as jobs } from './jobs.ts';
 import { member as largeResponses } from './large-responses.ts';
 import { member as lists } from './lists.ts';
@@ -28,7 +29,7 @@ const requested: MemberOptions = {
   nodeOptions: optionOf('node-options') ?? '',
 };
 const wanted = words.filter((word) => !word.startsWith('--'));
-const hostile = [hostileBodies, largeResponses, hostileConnections];
+const hostile = [hostileBodies, hostileInference, largeResponses, hostileConnections];
 const all = [
   cliStart,
   deploy,

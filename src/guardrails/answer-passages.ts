@@ -25,7 +25,7 @@ export interface AnswerPassages {
  * Returns the answers in a response. A model's response is one answer with all its choices, even without
  * text. Stored objects are returned only if they have text and were not created by a caller.
  *
- * @throws NestedTooDeeply
+ * @throws TextsUnreadable
  */
 export function answersIn(form: ResponseForm, json: JsonObject): AnswerPassages[] {
   if (form !== 'stored') return [{ path: [], json, passages: answerPassages(form, json) }];

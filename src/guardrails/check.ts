@@ -1,4 +1,6 @@
 /** Defines the input and the outcome of a guardrail check. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { longLengthMin } from '../slices.ts';
 import type { Passage } from './passages.ts';
 
 /** A request or response as checks see it. */
@@ -41,15 +43,64 @@ export class CheckError extends Error {
 /** Reports that there is nothing to judge, which no guardrail counts as a failure unless it fails closed. */
 export class NothingToJudge extends CheckError {}
 
+/** Texts of passages that several checks join. */
+const joined = new WeakMap<readonly Passage[], JoinedTexts>();
+
+interface JoinedTexts {
+  all?: string;
+  message?: string;
+}
+
 /** All passages as one text, for checks that search for what must not occur. */
 export function subjectText({ passages }: Pick<CheckSubject, 'passages'>): string {
-  return passages.length === 1 ? passages[0]!.text : passages.map(({ text }) => text).join('\n');
+  const texts = joinedOf(passages);
+  texts.all ??= joinTexts(passages);
+  return texts.all;
 }
 
 /** The message without its surroundings, for checks of its form and of what it must contain. */
 export function messageText({ passages }: Pick<CheckSubject, 'passages'>): string {
-  return subjectText({ passages: passages.filter(({ isAside }) => isAside !== true) });
+  const texts = joinedOf(passages);
+  texts.message ??= joinMessage(passages);
+  return texts.message;
 }
+
+function joinedOf(passages: readonly Passage[]): JoinedTexts {
+  const known = joined.get(passages);
+  if (known !== undefined) return known;
+  const texts: JoinedTexts = {};
+  joined.set(passages, texts);
+  return texts;
+}
+
+function joinMessage(passages: readonly Passage[]): string {
+  const message = passages.filter(({ isAside }) => isAside !== true);
+  return message.length === passages.length ? subjectText({ passages }) : joinTexts(message);
+}
+
+/** Joins the texts in turns of their own, for checks that read them afterwards. */
+export async function joinInTurns(subject: Pick<CheckSubject, 'passages'>): Promise<void> {
+  await nextTurn();
+  subjectText(subject);
+  await nextTurn();
+  messageText(subject);
+  await nextTurn();
+}
+
+function joinTexts(passages: readonly Passage[]): string {
+  return passages.length === 1 ? passages[0]!.text : passages.map(({ text }) => text).join('\n');
+}
+
+/** Whether each check should have a turn of the event loop of its own. */
+export function isLongSubject({ passages }: Pick<CheckSubject, 'passages'>): boolean {
+  if (passages.length > longPassagesMin) return true;
+  let characters = 0;
+  for (const { text } of passages) characters += text.length;
+  return characters >= longLengthMin;
+}
+
+/** From this number of passages on a subject is long. */
+const longPassagesMin = 1_000;
 
 /** Builds an outcome; a true `isNot` inverts the condition. */
 export function makeOutcome(holds: boolean, isNot: unknown, explanation: string): CheckOutcome {

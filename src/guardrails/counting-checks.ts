@@ -1,4 +1,6 @@
 /** Implements the checks of length, suffix, case, emptiness and code blocks. */
+
+import { longLengthMin, run, type Slices } from '../slices.ts';
 import {
   type CheckRunner,
   type CheckSubject,
@@ -12,12 +14,19 @@ type Parameters = Readonly<Record<string, unknown>>;
 type CheckFactory = (parameters: Parameters) => CheckRunner;
 
 /** Passes if the count is between `min…` and `max…`. */
-function countCheck(what: string, max: number, count: (text: string) => number): CheckFactory {
+function countCheck(
+  what: string,
+  max: number,
+  count: (text: string) => number | Slices<number>,
+): CheckFactory {
   return (parameters) => {
     const least = numberOr(parameters[`min${what}`], 0);
     const most = numberOr(parameters[`max${what}`], max);
-    return (subject) => {
-      const total = count(messageText(subject));
+    return async (subject) => {
+      const text = messageText(subject);
+      const counted = count(text);
+      const isCounted = typeof counted === 'number';
+      const total = isCounted ? counted : await run(counted, text.length >= longLengthMin);
       const explanation = `${total} ${what.toLowerCase()}, allowed are ${least} to ${most}`;
       return makeOutcome(total >= least && total <= most, parameters.not, explanation);
     };
@@ -81,10 +90,11 @@ const fenceNames: Readonly<Record<string, readonly string[]>> = {
 const containsCode: CheckFactory = ({ format, not }) => {
   const name = String(format).toLowerCase();
   const names = new Set([name, ...(fenceNames[name] ?? [])]);
-  return (subject) => {
+  return async (subject) => {
     const text = not === true ? subjectText(subject) : messageText(subject);
-    const fences = text.matchAll(/```[ \t]*([\w+#.-]{1,30})[^\n`]*\n/g);
-    const holds = [...fences].some(([, language = '']) => names.has(language.toLowerCase()));
+    const fences = matchesOf(text, /```[ \t]*([\w+#.-]{1,30})[^\n`]*\n/g);
+    const languages = await run(fences, text.length >= longLengthMin);
+    const holds = languages.some((language) => names.has(language.toLowerCase()));
     return makeOutcome(holds, not, `${holds ? 'a' : 'no'} block of ${String(format)}`);
   };
 };
@@ -99,10 +109,35 @@ function numberOr(value: unknown, fallback: number): number {
   return typeof value === 'number' ? value : fallback;
 }
 
-function occurrences(text: string, pattern: RegExp): number {
+/** Matches between two interruptions. */
+const interruptedMatches = 1_000;
+
+/** `pattern` is global. */
+function* matchesOf(text: string, pattern: RegExp): Slices<string[]> {
+  const found: string[] = [];
+  yield* eachMatch(text, pattern, ([, group = '']) => found.push(group));
+  return found;
+}
+
+function* occurrences(text: string, pattern: RegExp): Slices<number> {
   let count = 0;
-  for (const _ of text.matchAll(pattern)) count += 1;
+  yield* eachMatch(text, pattern, () => {
+    count += 1;
+  });
   return count;
+}
+
+function* eachMatch(
+  text: string,
+  pattern: RegExp,
+  onMatch: (match: RegExpExecArray) => void,
+): Slices<void> {
+  let count = 0;
+  for (const match of text.matchAll(pattern)) {
+    onMatch(match);
+    count += 1;
+    if (count % interruptedMatches === 0) yield;
+  }
 }
 
 const [defaultMax, charactersMax] = [99_999, 9_999_999];

@@ -1,5 +1,13 @@
 /** Evaluates guardrails on a request or a response and builds the results that callers see. */
-import { CheckError, type CheckOutcome, type CheckSubject, NothingToJudge } from './check.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  CheckError,
+  type CheckOutcome,
+  type CheckSubject,
+  isLongSubject,
+  joinInTurns,
+  NothingToJudge,
+} from './check.ts';
 import type { Check, Guardrail, GuardrailFeedback } from './guardrail.ts';
 import type { Passage } from './passages.ts';
 
@@ -128,7 +136,14 @@ async function runConcurrently(
   subject: CheckSubject,
   now: number,
 ): Promise<Run> {
-  const checked = await Promise.all(checks.map((check) => runCheck(check, subject, now)));
+  const isLong = isLongSubject(subject);
+  if (isLong) await joinInTurns(subject);
+  const running: Promise<CheckedResult>[] = [];
+  for (const check of checks) {
+    if (isLong) await nextTurn();
+    running.push(runCheck(check, subject, now));
+  }
+  const checked = await Promise.all(running);
   return { checked, passages: subject.passages };
 }
 
@@ -139,8 +154,11 @@ async function runSequentially(
 ): Promise<Run> {
   const checked: CheckedResult[] = [];
   let { passages } = subject;
+  const isLong = isLongSubject(subject);
   for (const check of checks) {
-    const one = await runCheck(check, { ...subject, passages }, now);
+    const current = { ...subject, passages };
+    if (isLong) await joinInTurns(current);
+    const one = await runCheck(check, current, now);
     const { texts } = one;
     checked.push(one);
     if (texts !== undefined) {

@@ -1,4 +1,5 @@
 /** Defines passages, the texts that guardrails judge, and replaces them in their JSON documents. */
+import { runAtOnce, type Slices } from '../slices.ts';
 import { repeatingMembers } from './non-text-members.ts';
 import { encodeText, type StoredText } from './stored-text.ts';
 
@@ -25,43 +26,87 @@ export function replaceTexts(
   passages: readonly Passage[],
   texts: readonly string[],
 ): Record<string, unknown> {
-  const changes = passages.flatMap((passage, at): Passage[] => {
+  return runAtOnce(writeTexts(json, passages, texts));
+}
+
+/** {@link replaceTexts} that can be interrupted. */
+export function* writeTexts(
+  json: JsonObject,
+  passages: readonly Passage[],
+  texts: readonly string[],
+): Slices<Record<string, unknown>> {
+  const changes: Passage[] = [];
+  for (const [at, passage] of passages.entries()) {
+    if (at % interruptedPassages === 0) yield;
     const { text, stored } = passage;
     const replacement = texts[at];
-    if (replacement === undefined || replacement === text) return [];
+    if (replacement === undefined || replacement === text) continue;
     const value = stored === undefined ? replacement : encodeText(stored, replacement);
-    return [{ ...passage, text: value }];
-  });
-  return replaceBelow(json, changes, 0) as Record<string, unknown>;
+    changes.push({ ...passage, text: value });
+  }
+  return (yield* replaceBelow(json, changes, 0)) as Record<string, unknown>;
 }
+
+/** Passages between two interruptions. */
+const interruptedPassages = 1_000;
 
 /**
  * Copies each list and object on the paths once, however many of its texts change. Probabilities beside a
  * changed text are removed, because they repeat it.
  */
-function replaceBelow(value: unknown, changes: readonly Passage[], depth: number): unknown {
+function* replaceBelow(
+  value: unknown,
+  changes: readonly Passage[],
+  depth: number,
+): Slices<unknown> {
   if (changes.length === 0) return value;
-  const byStep = Map.groupBy(changes, ({ path }) => path[depth]);
+  if (changes.length > interruptedPassages) yield;
+  const byStep = yield* groupByStep(changes, depth);
   const whole = byStep.get(undefined);
   if (whole !== undefined) return whole[0]!.text;
   if (Array.isArray(value)) {
     const copy: unknown[] = [...(value as unknown[])];
+    let at = 0;
     for (const [step, below] of byStep) {
-      copy[step as number] = replaceBelow(copy[step as number], below, depth + 1);
+      at += 1;
+      if (at % interruptedPassages === 0) yield;
+      copy[step as number] = yield* replaceBelow(copy[step as number], below, depth + 1);
     }
     return copy;
   }
-  return Object.fromEntries(
-    Object.entries(value as JsonObject).map(([name, below]) => {
-      const own = byStep.get(name);
-      if (own === undefined) return [name, isRepetition(name, below) ? null : below];
-      const isOwnName = ({ path, isName }: Passage): boolean =>
-        isName === true && path.length === depth + 1;
-      const newName = own.find(isOwnName)?.text ?? name;
-      const inside = own.filter((change) => !isOwnName(change));
-      return [newName, replaceBelow(below, inside, depth + 1)];
-    }),
-  );
+  const members: [string, unknown][] = [];
+  for (const [name, below] of Object.entries(value as JsonObject)) {
+    const own = byStep.get(name);
+    if (own === undefined) members.push([name, isRepetition(name, below) ? null : below]);
+    else members.push(yield* replaceMember([name, below], own, depth));
+  }
+  return Object.fromEntries(members);
+}
+
+function* groupByStep(
+  changes: readonly Passage[],
+  depth: number,
+): Slices<Map<Step | undefined, Passage[]>> {
+  const groups = new Map<Step | undefined, Passage[]>();
+  for (const [at, change] of changes.entries()) {
+    if (at % interruptedPassages === interruptedPassages - 1) yield;
+    const group = groups.get(change.path[depth]);
+    if (group === undefined) groups.set(change.path[depth], [change]);
+    else group.push(change);
+  }
+  return groups;
+}
+
+function* replaceMember(
+  [name, below]: readonly [string, unknown],
+  changes: readonly Passage[],
+  depth: number,
+): Slices<[string, unknown]> {
+  const isOwnName = ({ path, isName }: Passage): boolean =>
+    isName === true && path.length === depth + 1;
+  const newName = changes.find(isOwnName)?.text ?? name;
+  const inside = changes.filter((change) => !isOwnName(change));
+  return [newName, yield* replaceBelow(below, inside, depth + 1)];
 }
 
 function isRepetition(name: string, value: unknown): boolean {

@@ -1,5 +1,6 @@
 /** Finds the texts of a request that guardrails judge, and which of them are its last message. */
 import type { TextsForm } from '../model/endpoints/endpoint.ts';
+import type { Slices } from '../slices.ts';
 import {
   indexedItems,
   type JsonObject,
@@ -7,7 +8,7 @@ import {
   type Passage,
   type PassagePath,
 } from './passages.ts';
-import { addNameOf, textsIn } from './text-walk.ts';
+import { addNameOf, findTextsIn, textsIn, type WalkStart } from './text-walk.ts';
 
 export interface RequestPassages {
   readonly passages: readonly Passage[];
@@ -58,12 +59,28 @@ interface Parts {
   readonly earlier: Passage[];
   readonly beside: Passage[];
   readonly last: Passage[];
+  /** Whether the walk is interrupted. */
+  readonly isLong: boolean;
 }
 
-/** @throws NestedTooDeeply */
-export function findRequestPassages(form: TextsForm, params: JsonObject): RequestPassages {
-  const parts: Parts = { earlier: [], beside: [], last: [] };
-  addParts(parts, form, params, []);
+function* addTexts(
+  { isLong }: Parts,
+  value: unknown,
+  start: WalkStart,
+  found: Passage[],
+): Slices<void> {
+  if (isLong) yield* findTextsIn(value, start, found);
+  else textsIn(value, start, found);
+}
+
+/** @throws TextsUnreadable */
+export function* findRequestPassages(
+  form: TextsForm,
+  params: JsonObject,
+  isLong: boolean,
+): Slices<RequestPassages> {
+  const parts: Parts = { earlier: [], beside: [], last: [], isLong };
+  yield* addParts(parts, form, params, []);
   const { earlier, beside, last } = parts;
   return {
     passages: [...earlier, ...beside, ...last],
@@ -72,25 +89,31 @@ export function findRequestPassages(form: TextsForm, params: JsonObject): Reques
 }
 
 /** Bodies of batches and of runs with a new thread contain further bodies. */
-function addParts(parts: Parts, form: TextsForm, params: JsonObject, at: PassagePath): void {
+function* addParts(
+  parts: Parts,
+  form: TextsForm,
+  params: JsonObject,
+  at: PassagePath,
+): Slices<void> {
   for (const [name, value] of Object.entries(params)) {
+    yield;
     const path = [...at, name];
     addNameOf(path, parts.beside);
     if (systemMembers.has(name)) {
-      textsIn(value, { path, isFormat: true }, parts.earlier);
+      yield* addTexts(parts, value, { path, isFormat: true }, parts.earlier);
     } else if (conversationsByForm[form].includes(name) && isConversation(value)) {
-      addConversation(parts, value, path);
+      yield* addConversation(parts, value, path);
     } else if (isBodyMember(form, name) && isObject(value)) {
-      addParts(parts, form, value, path);
+      yield* addParts(parts, form, value, path);
     } else if (form === 'stored' && name === 'requests' && Array.isArray(value)) {
       for (const [request, index] of indexedItems(value)) {
-        if (isObject(request)) addParts(parts, form, request, [...path, index]);
-        else textsIn(request, { path: [...path, index] }, parts.last);
+        if (isObject(request)) yield* addParts(parts, form, request, [...path, index]);
+        else yield* addTexts(parts, request, { path: [...path, index] }, parts.last);
       }
     } else if (messageMembers.has(name)) {
-      textsIn(value, { path, isFormat: true }, parts.last);
+      yield* addTexts(parts, value, { path, isFormat: true }, parts.last);
     } else {
-      textsIn(value, { path, isAside: true }, parts.beside);
+      yield* addTexts(parts, value, { path, isAside: true }, parts.beside);
     }
   }
 }
@@ -99,10 +122,15 @@ function isBodyMember(form: TextsForm, name: string): boolean {
   return form === 'stored' && (name === 'thread' || name === 'params' || name === 'body');
 }
 
-function addConversation(parts: Parts, messages: readonly unknown[], path: PassagePath): void {
+function* addConversation(
+  parts: Parts,
+  messages: readonly unknown[],
+  path: PassagePath,
+): Slices<void> {
   for (const [message, at] of indexedItems(messages)) {
     const list = at === messages.length - 1 ? parts.last : parts.earlier;
-    textsIn(message, { path: [...path, at], isFormat: true }, list);
+    yield* addTexts(parts, message, { path: [...path, at], isFormat: true }, list);
+    yield;
   }
 }
 

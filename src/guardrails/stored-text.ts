@@ -27,9 +27,26 @@ export function textInBase64(value: string): string | null {
 
 /** JSON in a string without needless escapes, or null if it has none: `{"a":"\u0062"}` is `{"a":"b"}`. */
 export function plainJson(value: string): string | null {
-  if (!value.includes('\\') || !/^\s*[[{"]/.test(value)) return null;
+  if (!isEscapedJson(value)) return null;
   const plain = withoutEscapes(value, 0);
   return plain === value ? null : plain;
+}
+
+/** Whether the string looks like JSON in which texts may be escaped. */
+export function isEscapedJson(value: string): boolean {
+  return value.includes('\\') && /^\s*[[{"]/.test(value);
+}
+
+/** Counts commas and opening brackets up to `max`, which bounds the values of JSON cheaply. */
+export function jsonPartsOf(value: string, max: number): number {
+  let parts = 0;
+  for (const character of ',[{') {
+    for (let at = value.indexOf(character); at !== -1; at = value.indexOf(character, at + 1)) {
+      parts += 1;
+      if (parts >= max) return parts;
+    }
+  }
+  return parts;
 }
 
 function withoutEscapes(text: string, depth: number): string {

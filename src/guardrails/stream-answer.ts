@@ -4,7 +4,7 @@ import type { ResponseForm } from './answer-passages.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
 import { plainJson } from './stored-text.ts';
 import { type StreamText, streamTextsIn } from './stream-texts.ts';
-import { NestedTooDeeply } from './text-walk.ts';
+import { TextsUnreadable } from './text-walk.ts';
 
 interface StreamEvent {
   /** All lines except data lines. */
@@ -157,7 +157,7 @@ function textsOrNull(form: ResponseForm, event: JsonObject): readonly StreamText
   try {
     return streamTextsIn(form, event);
   } catch (error) {
-    if (error instanceof NestedTooDeeply) return null;
+    if (error instanceof TextsUnreadable) return null;
     throw error;
   }
 }

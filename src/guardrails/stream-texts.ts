@@ -19,7 +19,7 @@ export interface StreamText {
 /** Where a text of an event belongs. A text that is not known to be whole is a piece. */
 type Place = Pick<StreamText, 'group' | 'slot'>;
 
-/** @throws NestedTooDeeply */
+/** @throws TextsUnreadable */
 export function streamTextsIn(form: ResponseForm, event: JsonObject): StreamText[] {
   const texts = form === 'stored' ? textsOfRun(event) : textsOfModel(form, event);
   return texts.filter(({ slot, passage }) => slot !== null || passage.text !== '');

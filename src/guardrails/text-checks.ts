@@ -1,5 +1,5 @@
 /** Implements the checks that search a text for words, patterns or JSON, and those that change it. */
-import { setImmediate } from 'node:timers/promises';
+import { LoopTurns } from '../slices.ts';
 import {
   CheckError,
   type CheckRunner,
@@ -16,8 +16,8 @@ type CheckFactory = (parameters: Parameters, searches: Searches) => CheckRunner;
 
 /** `/pattern/flags`, a form that replace rules may have. */
 const delimited = /^\/(.+)\/([a-z]*)$/s;
-/** After searching this many characters the event loop serves other requests. */
-const charactersInTurn = 4_000_000;
+/** Long texts are searched in parts of this many characters, with turns of the event loop in between. */
+const partCharacters = 1_000_000;
 
 const regexMatch: CheckFactory =
   ({ rule, not }, searches) =>
@@ -35,7 +35,10 @@ const regexReplace: CheckFactory = (parameters, searches) => {
   const supportedFlags = [...'ims'].filter((flag) => flags.includes(flag)).join('');
   return async ({ passages }) => {
     const texts: string[] = [];
+    const turns = new LoopTurns();
     for (const { text } of passages) {
+      const turn = turns.next();
+      if (turn !== undefined) await turn;
       texts.push(await searches.replace(pattern, supportedFlags, text, String(redactText)));
     }
     const isFound = passages.some(({ text }, at) => text !== texts[at]);
@@ -53,20 +56,24 @@ const contains: CheckFactory =
   async (subject) => {
     const text = operator === 'none' ? subjectText(subject) : messageText(subject);
     const list = words as readonly string[];
+    const turns = new LoopTurns();
     const has: boolean[] = [];
-    let characters = 0;
-    for (const word of list) {
-      has.push(text.includes(word));
-      characters += text.length;
-      if (characters > charactersInTurn) {
-        characters = 0;
-        await setImmediate();
-      }
-    }
+    for (const word of list) has.push(await includesWord(text, word, turns));
     const count = has.filter(Boolean).length;
     const explanation = `${count} of ${list.length} words are present`;
     return { passes: quantify(operator, 'any', has), explanation };
   };
+
+async function includesWord(text: string, word: string, turns: LoopTurns): Promise<boolean> {
+  for (let at = 0; at === 0 || at < text.length; at += partCharacters) {
+    const turn = turns.next();
+    if (turn !== undefined) await turn;
+    const isWhole = text.length <= partCharacters;
+    const part = isWhole ? text : text.slice(at, at + partCharacters + word.length);
+    if (part.includes(word)) return true;
+  }
+  return false;
+}
 
 const jsonKeys: CheckFactory =
   ({ keys, operator }, searches) =>

@@ -23,6 +23,7 @@ const ground = [
   'terminal-text',
   'task-thread',
   'detached',
+  'slices',
 ];
 
 /**

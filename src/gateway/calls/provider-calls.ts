@@ -1,4 +1,5 @@
 /** Makes the provider calls of one request: admits each call before it is sent and settles it when it is over. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Limit } from '../../ledger/limit.ts';
@@ -13,6 +14,7 @@ import type { Meter } from '../metering/meter.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget, Targets } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { attempt, type CallOutcome } from './attempt.ts';
 import { CallAccount } from './call-account.ts';
 import type { ChargedCalls } from './charged-calls.ts';
@@ -91,8 +93,11 @@ export class ProviderCalls {
     const policies = this.#policies;
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
     requireServed(exchange, leaf, target, limits);
+    const hasLongBody = isLong(exchange.body);
+    if (hasLongBody) await nextTurn();
     const use = cacheUseOf(leaf.settings, target, exchange);
     const cached = responses.find(use, exchange.now);
+    if (hasLongBody) await nextTurn();
     if (cached !== null) return this.#useCached(target, limits, cached);
     const admitted = account.admit(target, limits, exchange);
     const admission = admitted instanceof Promise ? await admitted : admitted;

@@ -69,7 +69,7 @@ async function guard(
   context.guardedRequests ??= new GuardedRequests(exchange, textFormsOf(exchange));
   const requests = context.guardedRequests;
   const { forms } = requests;
-  const input = requests.thatJudge(guardrails.input);
+  const input = await requests.thatJudge(guardrails.input);
   const output = forms.response === null ? [] : guardrails.output;
   if (forms.isDownload) {
     const denied = await refuseDownload(context, leaf, guardrails.output, forms);

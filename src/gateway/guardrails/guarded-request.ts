@@ -8,12 +8,13 @@ import {
 } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import { findRequestPassages, type RequestPassages } from '../../guardrails/request-passages.ts';
-import { NestedTooDeeply, nestingMax } from '../../guardrails/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/text-walk.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
 import type { TextsForm } from '../../model/endpoints/endpoint.ts';
+import { run, type Slices } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
-import { changedBody } from '../transfer/changed-body.ts';
+import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { textChanges } from './guarded-response.ts';
 import type { TextForms } from './text-forms.ts';
@@ -38,7 +39,7 @@ export class GuardedRequests {
   readonly forms: TextForms;
   readonly #exchange: Exchange;
   readonly #judged: JudgedRequest[] = [];
-  #requestTexts: RequestTexts | null = null;
+  #requestTexts: RequestTexts | Promise<RequestTexts> | null = null;
 
   constructor(exchange: Exchange, forms: TextForms) {
     this.#exchange = exchange;
@@ -51,9 +52,9 @@ export class GuardedRequests {
    *
    * @throws GatewayError for a body in which a provider could read other texts, or that is nested too deeply
    */
-  thatJudge(guardrails: readonly Guardrail[]): readonly Guardrail[] {
+  async thatJudge(guardrails: readonly Guardrail[]): Promise<readonly Guardrail[]> {
     if (guardrails.length === 0) return guardrails;
-    const { passages, lastCount, unreadable } = this.#texts();
+    const { passages, lastCount, unreadable } = await this.#texts();
     if (this.forms.isModelRequest || unreadable !== null) return guardrails;
     return guardrails.flatMap((guardrail) => {
       if ((guardrail.scansAll ? passages.length : lastCount) > 0) return [guardrail];
@@ -82,7 +83,7 @@ export class GuardedRequests {
   async #judge(guardrails: readonly Guardrail[], target: CheckedTarget): Promise<GuardedRequest> {
     const exchange = this.#exchange;
     const { params, body } = exchange;
-    const { passages, lastCount, unreadable } = this.#texts();
+    const { passages, lastCount, unreadable } = await this.#texts();
     const subject = subjectOf(exchange, this.forms.endpoint, target);
     const judgement = await judgeCall(
       guardrails,
@@ -90,17 +91,18 @@ export class GuardedRequests {
       exchange.now,
     );
     const texts = judgement.passages.map(({ text }) => text);
-    const changes = textChanges(params, passages, texts);
+    const changes = await run(textChanges(params, passages, texts), isLong(body));
     if (changes === null || body === null) return { judgement, exchange };
     const changed = {
       params: { ...params, ...Object.fromEntries(changes) },
-      body: changedBody(body, changes),
+      body: await run(changeBody(body, changes), isLong(body)),
     };
     return { judgement, exchange: { ...exchange, ...changed } };
   }
 
-  #texts(): RequestTexts {
-    this.#requestTexts ??= requestTexts(this.#exchange, this.forms.request);
+  #texts(): RequestTexts | Promise<RequestTexts> {
+    const exchange = this.#exchange;
+    this.#requestTexts ??= run(requestTexts(exchange, this.forms.request), isLong(exchange.body));
     return this.#requestTexts;
   }
 }
@@ -110,18 +112,18 @@ interface RequestTexts extends RequestPassages {
   readonly unreadable: string | null;
 }
 
-function requestTexts(exchange: Exchange, form: TextsForm): RequestTexts {
+function* requestTexts(exchange: Exchange, form: TextsForm): Slices<RequestTexts> {
   const { body, params, isJson, unreadUpload, streamedBody } = exchange;
   const hasUnreadBody = unreadUpload !== undefined || streamedBody !== undefined;
   if (hasUnreadBody || (body !== null && body.length > 0 && !isJson && form === 'unknown')) {
     return { passages: [], lastCount: 0, unreadable: 'the body is not JSON' };
   }
-  requireUnambiguousBody(exchange);
+  yield* requireUnambiguousBody(exchange);
   try {
-    return { ...findRequestPassages(form, params), unreadable: null };
+    return { ...(yield* findRequestPassages(form, params, isLong(body))), unreadable: null };
   } catch (thrown) {
-    if (!(thrown instanceof NestedTooDeeply)) throw thrown;
-    const message = `The JSON body is nested more than ${nestingMax} levels deep, so guardrails cannot check it`;
+    if (!(thrown instanceof TextsUnreadable)) throw thrown;
+    const message = `The JSON body ${thrown.message}, so guardrails cannot check it`;
     throw new GatewayError('invalid_json', message, null, { cause: thrown });
   }
 }

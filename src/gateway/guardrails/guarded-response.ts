@@ -2,11 +2,12 @@
 
 import type { ResponseForm } from '../../guardrails/answer-passages.ts';
 import type { HookResult, Judgement } from '../../guardrails/evaluate.ts';
-import { type Passage, replaceTexts } from '../../guardrails/passages.ts';
+import { type Passage, replaceTexts, writeTexts } from '../../guardrails/passages.ts';
 import { type StreamAnswer, streamAnswer } from '../../guardrails/stream-answer.ts';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import { readJsonObject } from '../../model/json/read-object.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { runAtOnce, type Slices } from '../../slices.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import { type MeteredUsage, noUsage } from '../metering/meter.ts';
 import type { GatewayErrorForm } from '../transfer/gateway-error.ts';
@@ -83,7 +84,7 @@ export function bodyWithVerdict(
   }
   const members = locateMembers(body);
   if (members === null) return Buffer.from(JSON.stringify(replaceTexts(json, passages, texts)));
-  const changes = textChanges(json, passages, texts) ?? new Map<string, unknown>();
+  const changes = runAtOnce(textChanges(json, passages, texts)) ?? new Map<string, unknown>();
   const { hook_results: results } = resultsOf(input.results, output.results);
   return withMembers(body, members, changes.set('hook_results', results));
 }
@@ -96,14 +97,15 @@ export interface Judgements {
 }
 
 /** The top-level members that change with `texts`; null when none does. */
-export function textChanges(
+export function* textChanges(
   json: Readonly<Record<string, unknown>>,
   passages: readonly Passage[],
   texts: readonly string[],
-): Map<string, unknown> | null {
+): Slices<Map<string, unknown> | null> {
   const changed = passages.filter(({ text }, at) => text !== texts[at]);
   if (changed.length === 0) return null;
-  const whole = replaceTexts(json, passages, texts);
+  yield;
+  const whole = yield* writeTexts(json, passages, texts);
   return new Map(changed.map(({ path: [top] }) => [String(top), whole[String(top)]]));
 }
 

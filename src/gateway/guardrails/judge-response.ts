@@ -7,7 +7,7 @@ import {
 import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import type { JsonObject, Passage } from '../../guardrails/passages.ts';
-import { NestedTooDeeply } from '../../guardrails/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/text-walk.ts';
 import { judgeCall } from './guarded-request.ts';
 import type { TextForms } from './text-forms.ts';
 
@@ -77,7 +77,7 @@ function answersOrNull(form: ResponseForm, json: JsonObject): AnswerPassages[] |
   try {
     return answersIn(form, json);
   } catch (thrown) {
-    if (thrown instanceof NestedTooDeeply) return null;
+    if (thrown instanceof TextsUnreadable) return null;
     throw thrown;
   }
 }

@@ -1,5 +1,6 @@
 /** Rejects bodies in which a provider could read other texts than the guardrails judge. */
-import { hasDuplicateKeys } from '../../model/json/json-object.ts';
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
+import type { Slices } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
@@ -39,34 +40,39 @@ const freeFormMembers: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws GatewayError for duplicate members, and for names that only case-insensitive readers recognise */
-export function requireUnambiguousBody({ body, params, isJson }: Exchange): void {
+export function* requireUnambiguousBody({ body, params, isJson }: Exchange): Slices<void> {
   if (body === null) return;
   if (!isJson) {
     const message = 'The content type must be application/json, because guardrails check the body';
     throw new GatewayError('invalid_json', message, 'content-type');
   }
-  if (hasDuplicateKeys(body)) {
+  if (yield* findDuplicateKeys(body)) {
     const message = 'The JSON body contains a duplicate member, which guardrails do not accept';
     throw new GatewayError('invalid_json', message);
   }
-  const misnamed =
-    misnamedIn(params, topMembers) ??
-    Object.entries(params)
-      .filter(([name]) => topMembers.has(name))
-      .map(([, value]) => misnamedWithin(value))
-      .find((name) => name !== null);
-  if (misnamed == null) return;
+  yield;
+  let misnamed = misnamedIn(params, topMembers);
+  for (const [name, value] of Object.entries(params)) {
+    if (topMembers.has(name)) misnamed ??= misnamedWithin(value);
+  }
+  yield;
+  if (misnamed === null) return;
   throw new GatewayError('invalid_json', `${misnamed} must be in lower case`, misnamed);
 }
 
 function misnamedWithin(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return null;
-  const isList = Array.isArray(value);
-  const own = isList ? null : misnamedIn(value, innerMembers);
+  if (Array.isArray(value)) return firstMisnamed(value);
+  const own = misnamedIn(value, innerMembers);
   if (own !== null) return own;
-  for (const [name, below] of Object.entries(value)) {
-    if (!isList && freeFormMembers.has(name)) continue;
-    const misnamed = misnamedWithin(below);
+  return firstMisnamed(
+    Object.entries(value).flatMap(([name, below]) => (freeFormMembers.has(name) ? [] : [below])),
+  );
+}
+
+function firstMisnamed(values: readonly unknown[]): string | null {
+  for (const value of values) {
+    const misnamed = misnamedWithin(value);
     if (misnamed !== null) return misnamed;
   }
   return null;

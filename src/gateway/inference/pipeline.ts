@@ -1,6 +1,7 @@
 /** Serves inference requests. `serveRequest` lists the stages of a request in order. */
 
 import type { IncomingMessage } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { addWarningHeader, endAbruptly } from '../../http/responses/response-head.ts';
 import { Secret } from '../../secret.ts';
 import { authenticate, credentialsOf, type SentCredentials } from '../callers/authenticate.ts';
@@ -21,6 +22,7 @@ import { modelRequestObjectsOf } from '../references/model-request-objects.ts';
 import { type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
 import type { BodyHold } from '../transfer/body-memory.ts';
 import { Caller } from '../transfer/caller.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { readBody } from '../transfer/read-body.ts';
 import { waitForTurn } from '../transfer/turn-batches.ts';
@@ -105,6 +107,7 @@ async function respond(
   owned: OwnedPath | null,
 ): Promise<void> {
   try {
+    if (isLong(context.exchange.body)) await nextTurn();
     const served = serveObjects(pipeline, context, owned);
     if (served !== null) return await served;
 

@@ -12,9 +12,10 @@ import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { effectivePrice } from '../../model/pricing/effective-price.ts';
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
 import type { Price, TokenUsage } from '../../model/pricing/pricing.ts';
+import { run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
-import { changedBody } from '../transfer/changed-body.ts';
+import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { boundOf, meteringOf, outputClamps, unboundedParam } from './bound.ts';
 import { limitMessage } from './limit-message.ts';
@@ -39,7 +40,7 @@ export interface AdmissionRequest {
 }
 
 /**
- * Synchronous when the price is loaded and the slices suffice.
+ * Synchronous when the price is loaded, the slices suffice, and a changed body is not long.
  *
  * @throws GatewayError when a limit is reached, or when limits or prices are unknown
  */
@@ -66,7 +67,7 @@ function admitAt(
   if (isCounted && isMeteredCall) requireBound(metering, params);
   const isHard = counted.some((limit) => limit.isHard);
   if (metering === 'unbounded') requireNoHardLimit(counted);
-  const admitted = ({ outputTokens }: Grant): Admission => {
+  const admitted = ({ outputTokens }: Grant): Admission | Promise<Admission> => {
     const plain = { target, bound, outputTokens, isCounted, removesUsage: false };
     return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
   };
@@ -121,7 +122,11 @@ function capital(text: string): string {
 }
 
 /** Changes the body as the limits need it: bounds the output under hard limits, and requests the usage event. */
-function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): Admission {
+function bounded(
+  admission: Admission,
+  { isJson }: Exchange,
+  isHard: boolean,
+): Admission | Promise<Admission> {
   const { target, outputTokens } = admission;
   const { endpoint, params, metering } = target;
   const { body } = target.call;
@@ -136,8 +141,12 @@ function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): A
     changes.set('stream_options', { ...options, include_usage: true });
   }
   if (changes.size === 0) return admission;
-  const call = { ...target.call, body: changedBody(body, changes) };
-  return { ...admission, target: { ...target, call }, removesUsage: requestsUsage };
+  const withBody = (changed: Buffer): Admission => {
+    const call = { ...target.call, body: changed };
+    return { ...admission, target: { ...target, call }, removesUsage: requestsUsage };
+  };
+  const changing = run(changeBody(body, changes), isLong(body));
+  return changing instanceof Promise ? changing.then(withBody) : withBody(changing);
 }
 
 /** In OpenAI's format a stream reports usage only on request. */

@@ -1,4 +1,5 @@
 /** Finds which objects belong to the caller, and which target has one of them. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ConfigLeaf, ConfigNode } from '../../model/configs/config-tree.ts';
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import type { ObjectFamily } from '../../objects/object-request.ts';
@@ -15,7 +16,11 @@ import {
   referencesOf,
 } from '../references/owned-references.ts';
 import { providerOf } from '../targets/resolve-target.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+
+/** Ids in one statement, whose parameters are bounded. */
+const idsMax = 1_000;
 
 export interface OwnedObjectsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -57,6 +62,7 @@ export class OwnedLookup {
     const isContinued = ({ param }: Reference): boolean =>
       newResponse?.isContinued === true && param === 'previous_response_id';
     const inForm = await formReferences(exchange, form);
+    if (isLong(exchange.body)) await nextTurn();
     const references = [...referencesOf(params, form), ...inForm];
     return this.firstUnknown(references.filter((one) => !isContinued(one)));
   }
@@ -76,10 +82,15 @@ export class OwnedLookup {
 
   async #listOwned(kind: ObjectKind, ids: readonly string[]): Promise<string[]> {
     const own = (await this.family(kind)?.listOwned(this.owner, kind, ids)) ?? [];
-    const others = ids.filter((id) => !own.includes(id));
-    if (others.length === 0) return [...own];
-    const rows = await ownedObjects.listKnown(this.db, { ...this.owner, kind }, others);
-    return [...own, ...rows.map((row) => row.object_id)];
+    const found = new Set(own);
+    const others = ids.filter((id) => !found.has(id));
+    for (let at = 0; at < others.length; at += idsMax) {
+      const some = others.slice(at, at + idsMax);
+      const rows = await ownedObjects.listKnown(this.db, { ...this.owner, kind }, some);
+      for (const row of rows) found.add(row.object_id);
+      if (rows.length < some.length) break;
+    }
+    return [...found];
   }
 }
 

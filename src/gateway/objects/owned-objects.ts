@@ -4,6 +4,7 @@ import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import { type CapabilityStorage, resolveStorage } from '../../model/services/capabilities.ts';
 import { ObjectError, type ObjectResponse } from '../../objects/object-request.ts';
 import type { ResponseWriter } from '../../objects/responses/response-writer.ts';
+import { run } from '../../slices.ts';
 import type * as ownedObjects from '../../store/objects/owned-objects.ts';
 import { type Exchange, isAnthropicCaller } from '../callers/exchange.ts';
 import { deliver } from '../calls/deliver.ts';
@@ -15,11 +16,12 @@ import type { ModelRequestObjects } from '../references/model-request-objects.ts
 import type { OwnedPath } from '../references/owned-path.ts';
 import {
   accountDataTypeIn,
-  hasAmbiguousMembers,
+  findAmbiguousMembers,
   type Reference,
 } from '../references/owned-references.ts';
 import { isCallerAccount } from '../targets/caller-account.ts';
 import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { deliverOwned } from './deliver-owned.ts';
 import { deliverRecorded } from './deliver-recorded.ts';
@@ -46,7 +48,7 @@ export class OwnedObjects {
    */
   async serve(context: RequestContext, owned: OwnedPath): Promise<void> {
     const { exchange } = context;
-    requireUnambiguous(exchange);
+    await requireUnambiguous(exchange);
     try {
       const { responses } = this.#options;
       const { now, bodyBytesMax } = context.services;
@@ -76,7 +78,7 @@ export class OwnedObjects {
     { references, extractor }: ModelRequestObjects,
   ): Promise<void> {
     const { exchange, calls } = context;
-    requireUnambiguous(exchange);
+    await requireUnambiguous(exchange);
     const lookup = new OwnedLookup(exchange.key, this.#options);
     const { db, owner } = lookup;
     const foreign = await lookup.firstUnknown(references);
@@ -264,8 +266,8 @@ function requireListing(method: string | undefined): void {
 }
 
 /** Rejects a body in which another reader could find objects of others. */
-function requireUnambiguous(exchange: Exchange): void {
-  if (!hasAmbiguousMembers(exchange)) return;
+async function requireUnambiguous(exchange: Exchange): Promise<void> {
+  if (!(await run(findAmbiguousMembers(exchange), isLong(exchange.body)))) return;
   const message = 'The JSON body contains a duplicate member in one of its objects';
   throw new GatewayError('invalid_json', message);
 }

@@ -1,8 +1,9 @@
 /** Finds where requests name objects that callers own. */
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
-import { hasDuplicateKeys } from '../../model/json/json-object.ts';
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import { peekMember } from '../../model/json/lazy-object.ts';
 import { foldedName, freeMembers } from '../../model/json/member-name.ts';
+import type { Slices } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
 export interface Reference {
@@ -153,8 +154,13 @@ function membersByName(value: object): Record<string, unknown[]> {
 }
 
 /** Whether two readers could find different objects in the body; a quick scan of the bytes decides for most bodies. */
-export function hasAmbiguousMembers({ body, isJson }: Pick<Exchange, 'body' | 'isJson'>): boolean {
-  return body !== null && isJson && mayName.test(body.toString('latin1')) && hasDuplicateKeys(body);
+export function* findAmbiguousMembers({
+  body,
+  isJson,
+}: Pick<Exchange, 'body' | 'isJson'>): Slices<boolean> {
+  if (body === null || !isJson || !mayName.test(body.toString('latin1'))) return false;
+  yield;
+  return yield* findDuplicateKeys(body);
 }
 
 const mayName = /ids?"|"conversation"|"container"|"(?:training_file|validation_file|video)"|\\u00/i;

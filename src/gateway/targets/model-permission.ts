@@ -1,6 +1,6 @@
 /** Decides whether a provider of a workspace lets a request use the models that it names. */
 import { endpointAt, meteringAt, modelInPath } from '../../model/endpoints/catalogue.ts';
-import { hasDuplicateKeys } from '../../model/json/json-object.ts';
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import {
   isSameModel,
   modelsNamedIn,
@@ -8,6 +8,7 @@ import {
   namedModel,
   plainModelName,
 } from '../../model/providers/model-rules.ts';
+import type { Slices } from '../../slices.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
@@ -26,17 +27,19 @@ interface SentRequest {
  *
  * @throws GatewayError for a forbidden model
  */
-export function requireModel(
+export function* requireModel(
   provider: GatewayProvider,
   { request, path, isJson }: Pick<TargetRequest, 'request' | 'path' | 'isJson'>,
   { model, body, params }: SentRequest,
-): GatewayModel | undefined {
+): Slices<GatewayModel | undefined> {
   const setting = model === null ? undefined : settingOf(provider, model);
   if (provider.allowsAnyModel) return setting;
   const { method } = request;
   const endpoint = endpointAt(method, path);
   const inPath = endpoint === null || method === 'GET' ? null : modelInPath(endpoint, path);
-  const inBody = modelsNamedIn(params);
+  yield;
+  const inBody = differentModels(modelsNamedIn(params));
+  yield;
   const named = inPath === null ? inBody : [namedModel(inPath), ...inBody];
   const all = model === null ? named : [namedModel(model), ...named];
   const { slug } = provider;
@@ -49,11 +52,21 @@ export function requireModel(
     const message = `The provider @${slug} does not let this model be used`;
     throw new GatewayError('model_not_allowed', message, 'model');
   }
-  if (named.length > 0 && isJson && body !== null && hasDuplicateKeys(body)) {
+  if (named.length > 0 && isJson && body !== null && (yield* findDuplicateKeys(body))) {
     const message = 'The JSON body contains a duplicate member in one of its objects';
     throw new GatewayError('invalid_json', message);
   }
   return setting;
+}
+
+/** Requests name a handful of models; each is compared with all rules. */
+const modelsMax = 1_000;
+
+function differentModels(named: readonly NamedModel[]): NamedModel[] {
+  const different = new Map(named.map((one) => [`${one.isOpaque} ${one.name}`, one]));
+  if (different.size <= modelsMax) return [...different.values()];
+  const message = `The request names more than ${modelsMax} models`;
+  throw new GatewayError('model_not_allowed', message, 'model');
 }
 
 function settingOf({ models }: GatewayProvider, name: string): GatewayModel | undefined {

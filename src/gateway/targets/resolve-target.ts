@@ -12,13 +12,14 @@ import {
   providerAddresses,
 } from '../../model/services/provider-addresses.ts';
 import type { Owner } from '../../objects/owner.ts';
+import { run, type Slices } from '../../slices.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import { allDialects } from '../../upstream/dialects/all-dialects.ts';
 import type { Dialect } from '../../upstream/dialects/dialect.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
 import { markedBody } from '../references/object-mark.ts';
-import { changedBody } from '../transfer/changed-body.ts';
+import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
 import { addressIn, requireAllowedAddress, requireNoCustomHost } from './allowed-address.ts';
@@ -114,7 +115,7 @@ export class Targets {
   }
 
   /**
-   * Synchronous when nothing must be read from the database.
+   * Synchronous when nothing must be read from the database, and the body is not long.
    *
    * @throws GatewayError when leaf, headers and body name no provider that can be called
    */
@@ -124,34 +125,33 @@ export class Targets {
     { workspaceId }: Pick<GatewayConfig, 'workspaceId'>,
   ): ResolvedTarget | Promise<ResolvedTarget> {
     const named = namedProvider(leaf.settings, exchange.params);
-    if (!named.provider.startsWith('@')) return this.#toService(leaf, exchange, named);
+    const long = isLong(exchange.body);
+    if (!named.provider.startsWith('@')) return run(this.#toService(leaf, exchange, named), long);
     const { organisationId, workspace } = exchange.key;
     const scope = { organisationId, workspaceId: workspace?.id ?? workspaceId };
     const lookup = this.#providers.find(scope, named.provider);
     return lookup instanceof Promise
-      ? lookup.then((provider) => this.#toProvider(leaf, exchange, named, provider))
-      : this.#toProvider(leaf, exchange, named, lookup);
+      ? lookup.then((provider) => run(this.#toProvider(leaf, exchange, named, provider), long))
+      : run(this.#toProvider(leaf, exchange, named, lookup), long);
   }
 
-  #toService(leaf: ConfigLeaf, exchange: TargetRequest, named: NamedProvider): ResolvedTarget {
+  *#toService(
+    leaf: ConfigLeaf,
+    exchange: TargetRequest,
+    named: NamedProvider,
+  ): Slices<ResolvedTarget> {
     const { settings, path } = leaf;
     const { provider: service } = named;
-    const body = requestBodyOf(settings, exchange, named.model);
+    const body = yield* requestBodyOf(settings, exchange, named.model);
     const { model } = body;
     const { customHost, account } = settings;
     if (customHost === null && !Object.hasOwn(providerAddresses, service)) {
       throw unknownProvider(service);
     }
     const credential = settings.apiKey ?? exchange.credential;
-    const destination = {
-      service,
-      customHost,
-      account,
-      credential,
-      capabilities: null,
-      headers: {},
-    };
-    const called = this.#callTo(destination, settings, exchange, body);
+    const own = { capabilities: null, headers: {} };
+    const destination = { service, customHost, account, credential, ...own };
+    const called = yield* this.#callTo(destination, settings, exchange, body);
     const pricedAs = pricedModel(service, account, model);
     const pricing = { service, config: null, adjustments: null, model: pricedAs };
     const about = { provider: service, workspaceProvider: null, model, path, pricing };
@@ -159,25 +159,25 @@ export class Targets {
   }
 
   /** Everything sent with the credential comes from the integration; the caller chooses only the model. */
-  #toProvider(
+  *#toProvider(
     leaf: ConfigLeaf,
     exchange: TargetRequest,
     named: NamedProvider,
     provider: GatewayProvider,
-  ): ResolvedTarget {
+  ): Slices<ResolvedTarget> {
     const { settings, path } = leaf;
     const { service } = provider;
     requireUsable(provider, exchange.now);
     requireNoCustomHost(settings, provider);
-    const sent = requestBodyOf(settings, exchange, named.model);
+    const sent = yield* requestBodyOf(settings, exchange, named.model);
     const { model } = sent;
-    const setting = requireModel(provider, exchange, sent);
+    const setting = yield* requireModel(provider, exchange, sent);
     const deployment = azureDeploymentOf(provider.deployments, model);
     const account = deployedAccount(provider.account, deployment);
     const answering = deployment?.azure_model_slug ?? pricedModel(service, account, model);
     const destination = destinationOf(provider, setting, account, exchange);
     requireAllowedAddress(provider, destination, addressOf(provider.service));
-    const called = this.#callTo(destination, settings, exchange, sent);
+    const called = yield* this.#callTo(destination, settings, exchange, sent);
     const pricing = {
       service,
       adjustments: (setting ?? provider).adjustments,
@@ -190,31 +190,29 @@ export class Targets {
     return targetOf(about, called, tokens);
   }
 
-  #callTo(
+  *#callTo(
     destination: Destination,
     settings: TargetSettings,
     exchange: TargetRequest,
     sent: RequestBody,
-  ): CalledTarget {
+  ): Slices<CalledTarget> {
     const { service, account, capabilities } = destination;
     const address = addressOf(service);
-    const dialect = allDialects[address.dialect];
-    const base = this.#baseOf(destination, address);
     const { dialect: name } = address;
+    const dialect = allDialects[name];
+    const base = this.#baseOf(destination, address);
     const hasResponses = usesResponsesApi(exchange, service, capabilities);
-    const translated = translateRequest(exchange, { service, dialect: name, hasResponses }, sent);
+    const format = { service, dialect: name, hasResponses };
+    const translated = yield* translateRequest(exchange, format, sent);
     const path = dialect.pathOf(translated.path, account, sent.model);
     const headers = headersFor(dialect, destination, settings, exchange);
     const { endpoint, metering, params, translator } = translated;
-    const mark = exchange.trackedCreation?.mark ?? null;
-    const isMarked = mark !== null && exchange.isJson && translated.body !== null;
-    const body = isMarked ? markedBody(translated.body, mark) : translated.body;
     const call: CallRequest = {
       origin: base.origin,
       path: base.prefix + path + base.search,
       method: exchange.request.method as Dispatcher.HttpMethod,
       headers: translator === null ? headers : translator.headersOf(headers),
-      body,
+      body: yield* markIn(translated.body, exchange),
       streamed: exchange.streamedBody,
       silenceTimeoutMs,
     };
@@ -246,6 +244,17 @@ export class Targets {
     this.#bases.set(address, base);
     return base;
   }
+}
+
+/** Adds the mark of an object whose creation is tracked. */
+function* markIn(
+  body: Buffer | null,
+  { trackedCreation, isJson }: TargetRequest,
+): Slices<Buffer | null> {
+  const mark = trackedCreation?.mark ?? null;
+  if (mark === null || !isJson || body === null) return body;
+  yield;
+  return markedBody(body, mark);
 }
 
 /** Name of the provider in the table of owned objects, which does not change with its slug. */
@@ -321,11 +330,11 @@ function targetOf(
 }
 
 /** Returns the received bytes unless the config changes parameters. */
-function requestBodyOf(
+function* requestBodyOf(
   settings: TargetSettings,
   { body, params, isJson }: TargetRequest,
   bareModel: string | null,
-): RequestBody {
+): Slices<RequestBody> {
   const sent = typeof params.model === 'string' ? params.model : null;
   if (body === null || !isJson) return { body, params, model: bareModel ?? sent };
   let changes = paramChanges(params, settings);
@@ -333,7 +342,7 @@ function requestBodyOf(
   if (changes === null) return { body, params, model: sent };
   const model = changes.has('model') ? changes.get('model') : sent;
   return {
-    body: changedBody(body, changes),
+    body: yield* changeBody(body, changes),
     params: { ...params, ...Object.fromEntries(changes) },
     model: typeof model === 'string' ? model : null,
   };

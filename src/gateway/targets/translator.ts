@@ -2,8 +2,10 @@
 
 import { endpointOf, meteringAt } from '../../model/endpoints/catalogue.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
+import { writeJson } from '../../model/json/json-bytes.ts';
 import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
+import type { Slices } from '../../slices.ts';
 import type { Call, ProviderHeaders } from '../../upstream/call.ts';
 import { translationFor } from '../../upstream/dialects/all-translations.ts';
 import { NotTranslatable } from '../../upstream/dialects/document-node.ts';
@@ -17,6 +19,7 @@ import {
   type TranslationContext,
 } from '../../upstream/dialects/translation.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { decompressBody } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
@@ -49,11 +52,11 @@ interface ProviderFormat {
 }
 
 /** @throws GatewayError when the request cannot be expressed in the format of the provider */
-export function translateRequest(
+export function* translateRequest(
   exchange: TargetRequest,
   { service, dialect, hasResponses }: ProviderFormat,
   { body, params }: RequestBody,
-): ProviderRequest {
+): Slices<ProviderRequest> {
   const { path, query, request, isJson } = exchange;
   const translation =
     request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
@@ -71,7 +74,7 @@ export function translateRequest(
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  const translated = requestOf(translation, body, service);
+  const translated = yield* requestOf(translation, body, service);
   requireNoThread(endpoint, params);
   return {
     path: translation.path,
@@ -98,10 +101,20 @@ function responseContext({ now, newResponse }: TargetRequest, request: Params): 
   return { id: newResponse?.id ?? newObjectId('resp'), createdAt: now, request };
 }
 
-function requestOf(translation: Translation, body: Buffer, service: string) {
+function* requestOf(
+  translation: Translation,
+  body: Buffer,
+  service: string,
+): Slices<{ readonly params: Params; readonly body: Buffer }> {
   try {
-    const params = translation.request(parseExactly(body.toString('utf8')) as Params, service);
-    return { params, body: Buffer.from(JSON.stringify(params)) };
+    yield;
+    const text = body.toString('utf8');
+    yield;
+    const sent = parseExactly(text) as Params;
+    yield;
+    const params = translation.request(sent, service);
+    yield;
+    return { params, body: isLong(body) ? yield* writeJson(params) : bytesOf(params) };
   } catch (thrown) {
     if (thrown instanceof RangeError) {
       const message = 'The JSON body is nested too deeply to be translated';
@@ -111,6 +124,10 @@ function requestOf(translation: Translation, body: Buffer, service: string) {
     const { message, path } = thrown;
     throw new GatewayError('not_translatable', message, path, { cause: thrown });
   }
+}
+
+function bytesOf(params: Params): Buffer {
+  return Buffer.from(JSON.stringify(params));
 }
 
 function hasUsage(options: unknown): boolean {

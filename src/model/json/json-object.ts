@@ -4,6 +4,8 @@
  * time on the request path and changes numbers and key order.
  */
 
+import type { Slices } from '../../slices.ts';
+
 /** A member of the outermost object, by offsets into its bytes. */
 interface Member {
   /** At the opening quote of the key. */
@@ -124,8 +126,9 @@ export function countMembers(text: string): number {
 }
 
 /** Whether any object in JSON that `JSON.parse` has accepted has two members with one key. */
-export function hasDuplicateKeys(bytes: Buffer): boolean {
+export function* findDuplicateKeys(bytes: Buffer): Slices<boolean> {
   const text = bytes.toString('latin1');
+  let interruptAt = 0;
   /** Keys of the objects that are open; null for an array. */
   const open: (Set<string> | null)[] = [];
   let isKey = false;
@@ -140,6 +143,10 @@ export function hasDuplicateKeys(bytes: Buffer): boolean {
       at = end;
       continue;
     }
+    if (at > interruptAt) {
+      yield;
+      interruptAt = at + interruptedBytes;
+    }
     if (code === openBrace || code === openBracket)
       open.push(code === openBrace ? new Set() : null);
     if (code === closeBrace || code === closeBracket) open.pop();
@@ -150,6 +157,9 @@ export function hasDuplicateKeys(bytes: Buffer): boolean {
   return false;
 }
 
+/** Bytes between two interruptions. */
+const interruptedBytes = 128 * 1024;
+
 /**
  * Returns the object's bytes with some members replaced or added. A member whose new value is
  * undefined is removed. All other members are copied unchanged.
@@ -159,6 +169,19 @@ export function withMembers(
   members: ReadonlyMap<string, Member>,
   changes: ReadonlyMap<string, unknown>,
 ): Buffer {
+  const written = new Map<string, readonly Buffer[] | undefined>();
+  for (const [key, value] of changes) {
+    written.set(key, value === undefined ? undefined : [Buffer.from(JSON.stringify(value))]);
+  }
+  return Buffer.concat(piecesWith(bytes, members, written));
+}
+
+/** {@link withMembers} in pieces, for values that are JSON already. */
+export function piecesWith(
+  bytes: Buffer,
+  members: ReadonlyMap<string, Member>,
+  changes: ReadonlyMap<string, readonly Buffer[] | undefined>,
+): readonly Buffer[] {
   const unchanged = [...members].filter(([key]) => !changes.has(key));
   const parts: Buffer[] = [Buffer.from('{')];
   const add = (part: Buffer): void => {
@@ -168,10 +191,11 @@ export function withMembers(
   for (const [, { start, end }] of unchanged) add(bytes.subarray(start, end));
   for (const [key, value] of changes) {
     if (value === undefined) continue;
-    add(Buffer.from(`${JSON.stringify(key)}:${JSON.stringify(value)}`));
+    add(Buffer.from(`${JSON.stringify(key)}:`));
+    for (const piece of value) parts.push(piece);
   }
   parts.push(closeBytes);
-  return Buffer.concat(parts);
+  return parts;
 }
 
 const commaBytes = Buffer.from(',');

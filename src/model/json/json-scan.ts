@@ -14,6 +14,9 @@ const plainEscapesMax = 10_000;
 const manyKeysBytesMin = 64 * 1024;
 /** Different keys, estimated. Each costs the parser about a microsecond, repeated ones a tenth. */
 const keysMax = 20_000;
+/** Bytes of all keys, which parsers hash, and of blanks between values, which every later pass skips. */
+const keyBytesMax = 8 * 1024 * 1024;
+const blanksMax = 8 * 1024 * 1024;
 /** Bytes that one step looks at, unless they are within one text without escapes. */
 const stepBytes = 512 * 1024;
 const keySlots = 1 << 18;
@@ -59,6 +62,8 @@ export class JsonScan {
   #escapes = 0;
   #plainEscapes = 0;
   #members = 0;
+  #keyBytes = 0;
+  #blanks = 0;
   /** Offsets of the next ones from here on; -1 for none. */
   #nextBackslash = -2;
   #nextQuote = -2;
@@ -109,13 +114,14 @@ export class JsonScan {
       this.#values += 1;
       this.#skipScalar();
       return;
-    }
+    } else if (code <= 0x20) this.#blanks += 1;
     this.#at += 1;
   }
 
   /** The last text is a key and no value. */
   #key(): void {
     this.#values -= 1;
+    this.#keyBytes += this.#textEnd - this.#textStart;
     if (this.#depth === 1) this.#members += 1;
     this.#keys?.add(this.#bytes, this.#textStart, this.#textEnd);
   }
@@ -173,15 +179,8 @@ export class JsonScan {
   }
 
   #escape(at: number): number {
-    const bytes = this.#bytes;
     this.#escapes += 1;
-    const isPlain =
-      bytes[at + 1] === lowerU &&
-      bytes[at + 2] === zero &&
-      bytes[at + 3] === zero &&
-      bytes[at + 4]! >= 0x33 &&
-      bytes[at + 4]! <= 0x37;
-    if (isPlain) this.#plainEscapes += 1;
+    if (isPlainEscape(this.#bytes, at)) this.#plainEscapes += 1;
     return at + 2;
   }
 
@@ -190,12 +189,25 @@ export class JsonScan {
     if (this.#depth > depthMax) return `is nested deeper than ${depthMax} levels`;
     if (this.#values > valuesMax + 1) return `has more than ${valuesMax} values`;
     if ((this.#keys?.count ?? 0) > keysMax) return `has more than ${keysMax} different keys`;
+    if (this.#keyBytes > keyBytesMax) return `has more than ${keyBytesMax} bytes of keys`;
+    if (this.#blanks > blanksMax) return `has more than ${blanksMax} blanks between its values`;
     if (this.#escapes > escapesMax) return `has more than ${escapesMax} escapes`;
     if (this.#plainEscapes > plainEscapesMax) {
       return `has more than ${plainEscapesMax} escapes of letters and digits`;
     }
     return null;
   }
+}
+
+/** Whether the escape at this offset is one of a letter or a digit. */
+function isPlainEscape(bytes: Buffer, at: number): boolean {
+  return (
+    bytes[at + 1] === lowerU &&
+    bytes[at + 2] === zero &&
+    bytes[at + 3] === zero &&
+    bytes[at + 4]! >= 0x33 &&
+    bytes[at + 4]! <= 0x37
+  );
 }
 
 /** Whether the bytes open more than `opensMax` lists and maps; without, nothing is nested deeper either. */

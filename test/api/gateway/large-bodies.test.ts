@@ -1,7 +1,7 @@
 /** Verifies that large and unfinished bodies take bounded memory and are released when their connections end. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RawClient } from '../../support/network/raw-client.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
@@ -89,4 +89,77 @@ it.each([
     });
     expect(answer.status).toBe(400);
   }
+});
+
+describe('a body of 2 MiB', () => {
+  const words = 'some words '.repeat(200_000);
+
+  it('reaches the provider with the texts that a guardrail has replaced', async () => {
+    const { upstream } = inference;
+    upstream.reached.length = 0;
+    const guardrail = { 'default.regexReplace': { rule: 'secret', redactText: 'REDACTED' } };
+    const content = [
+      { type: 'text', text: words },
+      { type: 'text', text: 'a secret' },
+    ];
+    const answer = await inference.chat(keys[0]!, {
+      config: { input_guardrails: [guardrail] },
+      params: { messages: [{ role: 'user', content }], seed: 1 },
+    });
+    expect(answer.status).toBe(200);
+    const [sent] = upstream.reached.map(({ body }) => JSON.parse(body.toString()));
+    expect(sent).toEqual({
+      model: 'm',
+      seed: 1,
+      messages: [{ role: 'user', content: [content[0], { type: 'text', text: 'a REDACTED' }] }],
+    });
+  });
+
+  it('is translated, limited and given parameters like a small one', async () => {
+    const { upstream } = inference;
+    const usage_limits = { type: 'tokens', credit_limit: 1_000_000_000 };
+    const { key } = await inference.addKey({ usage_limits });
+    const send = async (text: string) => {
+      upstream.reached.length = 0;
+      await inference.chat(key, {
+        config: { provider: 'anthropic', override_params: { temperature: 0.5 } },
+        params: { messages: [{ role: 'user', content: text }], seed: undefined },
+      });
+      const [sent] = upstream.reached.map(({ url, body }) => [url, JSON.parse(body.toString())]);
+      expect(sent![1].messages[0].content).toEqual([{ type: 'text', text }]);
+      return [sent![0], { ...sent![1], messages: [] }];
+    };
+    expect(await send(words)).toEqual(await send('a'));
+  });
+});
+
+it('answers 404 for a body that names 70,000 foreign files, and 403 for one that names as many models', async () => {
+  const shared = await inference.server.request('POST', '/v1/integrations', {
+    body: {
+      name: 'rules',
+      ai_provider_id: 'openai',
+      key: 'sk',
+      configurations: { custom_host: inference.upstream.url },
+      models: [{ slug: 'forbidden', enabled: false }],
+    },
+  });
+  const workspace = await inference.server.request('POST', '/v2/workspaces', {
+    body: { name: 'rules' },
+  });
+  const { body: provider } = await inference.server.request('POST', '/v1/providers', {
+    body: { name: 'rules', integration_id: shared.body.id, workspace_id: workspace.body.id },
+  });
+  const { key } = await inference.addKey({ workspace_id: workspace.body.id });
+  const many = (of: (at: number) => object) => Array.from({ length: 70_000 }, (_, at) => of(at));
+  const ask = (path: string, params: object) =>
+    inference.chat(key, {
+      path,
+      config: { provider: `@${provider.slug}`, custom_host: undefined },
+      params,
+    });
+  const content = many((at) => ({ file_id: `f-${at}` }));
+  const files = { messages: undefined, input: [{ role: 'user', content }] };
+  expect(await ask('/v1/responses', files)).toMatchObject({ status: 404 });
+  const models = await ask('/v1/chat/completions', { tools: many((at) => ({ model: `m${at}` })) });
+  expect(models).toMatchObject({ status: 403, body: { error: { code: 'model_not_allowed' } } });
 });

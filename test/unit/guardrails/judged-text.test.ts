@@ -10,8 +10,9 @@ import { type JsonObject, type Passage, replaceTexts } from '../../../src/guardr
 import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { decodeText } from '../../../src/guardrails/stored-text.ts';
 import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
-import { NestedTooDeeply } from '../../../src/guardrails/text-walk.ts';
+import { TextsUnreadable } from '../../../src/guardrails/text-walk.ts';
 import type { TextsForm } from '../../../src/model/endpoints/endpoint.ts';
+import { runAtOnce } from '../../../src/slices.ts';
 import { pieceEvents, requestBodies, responseBodies, wholeEvents } from './judged-bodies.ts';
 
 type Path = readonly (string | number)[];
@@ -91,7 +92,8 @@ function inventedBodies(body: JsonObject): { readonly at: string; readonly body:
 
 const isFound = (passages: readonly Passage[]): boolean =>
   passages.some(({ text }) => text.includes(word));
-const inRequest = (form: TextsForm, body: JsonObject) => findRequestPassages(form, body).passages;
+const inRequest = (form: TextsForm, body: JsonObject) =>
+  runAtOnce(findRequestPassages(form, body, false)).passages;
 const inResponse = (form: ResponseForm, body: JsonObject) =>
   answersIn(form, body).flatMap(({ path, passages }) =>
     passages.map((one) => ({ ...one, path: [...path, ...one.path] })),
@@ -143,7 +145,7 @@ describe.each(requests)('a request of the format %s', (form, body) => {
 
   it('is judged by default except for earlier messages and system prompts', () => {
     const byDefault = (one: JsonObject): readonly Passage[] => {
-      const { passages, lastCount } = findRequestPassages(form, one);
+      const { passages, lastCount } = runAtOnce(findRequestPassages(form, one, false));
       return lastCount === 0 ? [] : passages.slice(-lastCount);
     };
     const isEarlier = (at: string): boolean =>
@@ -214,7 +216,7 @@ describe('the depth of a judged document', () => {
 
   it('is bounded: a deeper text is an error, not unseen', () => {
     expect(isFound(inRequest('chat_completions', nested(90)))).toBe(true);
-    expect(() => inRequest('chat_completions', nested(110))).toThrow(NestedTooDeeply);
+    expect(() => inRequest('chat_completions', nested(110))).toThrow(TextsUnreadable);
     const event = `data: ${JSON.stringify({ choices: [{ delta: nested(110) }] })}\n\n`;
     expect(streamAnswer('chat_completions', Buffer.from(event)).isKnown).toBe(false);
   });

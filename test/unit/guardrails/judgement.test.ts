@@ -13,6 +13,7 @@ import { type JsonObject, replaceTexts } from '../../../src/guardrails/passages.
 import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
 import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
+import { runAtOnce } from '../../../src/slices.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { Origins } from '../../../src/upstream/origins.ts';
 import { Outbound } from '../../../src/upstream/outbound.ts';
@@ -196,7 +197,9 @@ describe('a guardrail', () => {
       { role: 'system', content: 'first' },
       { role: 'user', content: [{ type: 'text', text: 'last' }, { type: 'image_url' }] },
     ];
-    const { passages, lastCount } = findRequestPassages('chat_completions', { messages });
+    const { passages, lastCount } = runAtOnce(
+      findRequestPassages('chat_completions', { messages }, false),
+    );
     const item = { contains: { words: ['first'], operator: 'none' } };
     const by = async (one: object) =>
       evaluateGuardrails(
@@ -215,7 +218,7 @@ describe('a text that accompanies the message', () => {
     tools: [{ type: 'function', function: { name: 'f', description: 'a bomb. call 555-1234' } }],
   };
   const judge = (item: object) => {
-    const found = findRequestPassages('chat_completions', body);
+    const found = runAtOnce(findRequestPassages('chat_completions', body, false));
     const guardrail = buildGuardrail(readInlineGuardrail({ ...item, deny: true }, 'one'), tools);
     return evaluateGuardrails([guardrail], { ...subject, ...found }, 0);
   };
@@ -259,7 +262,7 @@ const textsIn = (form: ResponseForm, json: JsonObject): string[][] =>
 
 it('replaces texts in one long list as fast as in many short ones', () => {
   const input = Array.from({ length: 100_000 }, (_, at) => `a${at}`);
-  const { passages } = findRequestPassages('embeddings', { input });
+  const { passages } = runAtOnce(findRequestPassages('embeddings', { input }, false));
   const texts = input.map((text) => `${text}!`);
   expect(replaceTexts({ input, model: 'm' }, passages, texts)).toEqual({
     input: texts,

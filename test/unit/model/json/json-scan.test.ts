@@ -54,6 +54,12 @@ describe('the measure of a JSON body', () => {
       `"${`${'a'.repeat(28)}\\n`.repeat(1_000_001)}"`,
       'has more than 1000000 escapes',
     ],
+    ['blanks', `${' '.repeat(9 * mebibyte)}{}`, 'has more than 8388608 blanks between its values'],
+    [
+      'long keys',
+      `{"${'k'.repeat(5_000_000)}":0,"${'l'.repeat(5_000_000)}":0}`,
+      'has more than 8388608 bytes of keys',
+    ],
     [
       'escapes of letters',
       `"${'\\u0061'.repeat(10_001)}"`,
@@ -73,7 +79,8 @@ describe('the measure of a JSON body', () => {
   it.each([
     ['one long text', `"${'a'.repeat(30 * mebibyte)}"`],
     ['a text without an end', `"${'a'.repeat(30 * mebibyte)}`],
-    ['blanks', `${' '.repeat(10 * mebibyte)}{}`],
+    ['blanks', `${' '.repeat(8 * mebibyte)}{}`],
+    ['keys of 8 MB', `{"${'k'.repeat(4_000_000)}":0,"${'l'.repeat(4_000_000)}":0}`],
     ['repeated keys', `[${'{"role":0},'.repeat(60_000)}0]`],
     ['900,000 escapes', `"${'ab\\n'.repeat(900_000)}"`],
   ])('accepts %s', (_, text) => {

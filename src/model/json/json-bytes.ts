@@ -1,0 +1,125 @@
+/** Writes a value as JSON in slices; the bytes are those of `JSON.stringify`. */
+import type { Slices } from '../../slices.ts';
+
+declare global {
+  interface JSON {
+    isRawJSON(value: unknown): boolean;
+  }
+}
+
+/** Characters that are collected before they are encoded. */
+const pieceChars = 128 * 1024;
+/** Values between two interruptions. */
+const interruptedValues = 500;
+
+/**
+ * For values that come from JSON; undefined members are left out.
+ *
+ * @throws RangeError for a value that is nested too deeply
+ */
+export function* writeJson(value: unknown): Slices<Buffer> {
+  return yield* joinPieces(yield* writeJsonPieces(value));
+}
+
+/** {@link writeJson} in pieces, which a larger document may contain. */
+export function* writeJsonPieces(value: unknown): Slices<readonly Buffer[]> {
+  const writer = new JsonWriter();
+  yield* writer.value(value);
+  return writer.end();
+}
+
+/** Bytes that are copied between two interruptions. */
+const copiedBytes = 1024 * 1024;
+
+/** Concatenates the pieces. */
+export function* joinPieces(pieces: readonly Buffer[]): Slices<Buffer> {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const joined = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const piece of pieces) {
+    for (let from = 0; from < piece.length; from += copiedBytes) {
+      at += piece.copy(joined, at, from, Math.min(piece.length, from + copiedBytes));
+      yield;
+    }
+  }
+  return joined;
+}
+
+class JsonWriter {
+  readonly #pieces: Buffer[] = [];
+  #text = '';
+  #values = 0;
+
+  end(): readonly Buffer[] {
+    this.#flush();
+    return this.#pieces;
+  }
+
+  *value(value: unknown): Slices<void> {
+    if (this.#addsSmall(value)) return;
+    if (typeof value === 'string') yield* this.#longText(value);
+    else if (Array.isArray(value)) yield* this.#list(value);
+    else yield* this.#members(value as Readonly<Record<string, unknown>>);
+  }
+
+  /** Adds a value that needs no generator, which would cost more than the value. */
+  #addsSmall(value: unknown): boolean {
+    const isLong = typeof value === 'string' && value.length > pieceChars;
+    const isInner = typeof value === 'object' && value !== null && !JSON.isRawJSON(value);
+    if (isLong || isInner) return false;
+    this.#add(JSON.stringify(value) ?? 'null');
+    return true;
+  }
+
+  #isInterrupted(): boolean {
+    this.#values += 1;
+    return this.#values % interruptedValues === 0;
+  }
+
+  *#list(items: readonly unknown[]): Slices<void> {
+    let before = '[';
+    for (const item of items) {
+      this.#add(before);
+      before = ',';
+      if (!this.#addsSmall(item)) yield* this.value(item);
+      if (this.#isInterrupted()) yield;
+    }
+    this.#add(before === '[' ? '[]' : ']');
+  }
+
+  *#members(object: Readonly<Record<string, unknown>>): Slices<void> {
+    let before = '{';
+    for (const name of Object.keys(object)) {
+      const value = object[name];
+      if (value === undefined) continue;
+      this.#add(`${before}${JSON.stringify(name)}:`);
+      before = ',';
+      if (!this.#addsSmall(value)) yield* this.value(value);
+      if (this.#isInterrupted()) yield;
+    }
+    this.#add(before === '{' ? '{}' : '}');
+  }
+
+  *#longText(text: string): Slices<void> {
+    this.#add('"');
+    for (let at = 0; at < text.length; ) {
+      const code = text.charCodeAt(at + pieceChars - 1);
+      const isHalfPair = code >= 0xd800 && code <= 0xdbff;
+      const end = at + pieceChars + (isHalfPair ? 1 : 0);
+      this.#add(JSON.stringify(text.slice(at, end)).slice(1, -1));
+      at = end;
+      yield;
+    }
+    this.#add('"');
+  }
+
+  #add(text: string): void {
+    this.#text += text;
+    if (this.#text.length >= pieceChars) this.#flush();
+  }
+
+  #flush(): void {
+    this.#pieces.push(Buffer.from(this.#text));
+    this.#text = '';
+  }
+}

@@ -1,0 +1,49 @@
+/** Runs long work in slices with turns of the event loop in between, so that other requests are served meanwhile. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** Work that yields where it may be interrupted. */
+export type Slices<T> = Generator<void, T, void>;
+
+/** A turn ends at the first interruption after this time; one step that cannot be interrupted may follow it. */
+const turnMs = 5;
+
+/** Bodies and texts from this length on are worked on in slices; for smaller ones a turn costs more than it gives. */
+export const longLengthMin = 64 * 1024;
+
+export function runAtOnce<T>(work: Slices<T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** In turns if the work is long, at once otherwise. */
+export function run<T>(work: Slices<T>, isLong: boolean): T | Promise<T> {
+  return isLong ? runInTurns(work) : runAtOnce(work);
+}
+
+/** Begins in a turn of its own. */
+export async function runInTurns<T>(work: Slices<T>): Promise<T> {
+  await nextTurn();
+  let began = performance.now();
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - began < turnMs) continue;
+    await nextTurn();
+    began = performance.now();
+  }
+}
+
+/** Interrupts a long loop of asynchronous steps that usually do not wait for anything. */
+export class LoopTurns {
+  #began = performance.now();
+
+  /** Undefined while the turn may go on. */
+  next(): Promise<void> | undefined {
+    if (performance.now() - this.#began < turnMs) return undefined;
+    return nextTurn().then(() => {
+      this.#began = performance.now();
+    });
+  }
+}
