@@ -6,6 +6,8 @@ import { organisationDefaultsResource } from './guardrails/guardrail-defaults.ts
 import { guardrailExclusionResource } from './guardrails/guardrail-exclusions.ts';
 import { guardrailMappingResource } from './guardrails/guardrail-mappings.ts';
 import { guardrailResource } from './guardrails/guardrails.ts';
+import { serviceAccountResource } from './identity/service-accounts.ts';
+import { tsgResource } from './identity/tsgs.ts';
 import { mcpIntegrationResource } from './mcp/mcp-integrations.ts';
 import { mcpServerResource } from './mcp/mcp-servers.ts';
 import { scimMappingResource } from './people/scim-mappings.ts';
@@ -44,4 +46,6 @@ export const resources: readonly Resource[] = [
   workspaceGuardrailsResource,
   deploymentResource,
   scimMappingResource,
+  serviceAccountResource,
+  tsgResource,
 ];

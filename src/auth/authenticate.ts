@@ -160,6 +160,7 @@ async function findStanding(
     organisations.findByTsgId(db, tsgId),
   ]);
   if (account === undefined || organisation === undefined) return undefined;
+  if (account.disabled_at !== null) return undefined;
   const grants = await findRoleGrants(db, { name: account.name, tsgId: account.tsg_id }, tsgId);
   const roles =
     workspaceId === null
@@ -269,7 +270,8 @@ async function byClientSecret(
 ): Promise<Principal> {
   const db = deps.database.readable;
   const clients = clientCandidates(decodeBasic(encoded));
-  const candidates = await Promise.all(clients.map((client) => findClient(deps, db, client)));
+  const finding = clients.map((client) => findClient(deps, db, client, now));
+  const candidates = await Promise.all(finding);
   const account = candidates.find(({ isProved: isVerified }) => isVerified)?.account;
   if (account === undefined) {
     const named = candidates.find((one) => one.account !== undefined)?.account;
@@ -284,6 +286,10 @@ async function byClientSecret(
   }
   const organisation = await organisations.findByTsgId(db, account.tsg_id);
   if (organisation === undefined) throw new CredentialRefused(wrongSecret);
+  if (account.disabled_at !== null) {
+    const whose = { organisationId: organisation.id, subjectId: account.id };
+    throw new CredentialRefused({ credential: 'client_secret', reason: 'inactive', ...whose });
+  }
   return {
     kind: 'service-account',
     person: null,
@@ -303,15 +309,24 @@ interface Client {
   readonly secret: string;
 }
 
+/** Compares with both secrets of the account, or with stand-ins, which cost the same. */
 async function findClient(
   { keyring }: Pick<AuthDeps, 'keyring'>,
   db: Db,
   { clientId, secret }: Client,
-): Promise<{ readonly account?: serviceAccounts.ServiceAccountRow; readonly isProved: boolean }> {
+  now: number,
+): Promise<{
+  readonly account?: serviceAccounts.StoredServiceAccount;
+  readonly isProved: boolean;
+}> {
   const account = await serviceAccounts.findByClientId(db, clientId);
-  const expected = account?.secret_hmac ?? Buffer.alloc(secretHmacBytes);
-  const isProved = timingSafeEqual(keyring.hashCredential(secret), expected);
-  return { ...(account && { account }), isProved: isProved && account !== undefined };
+  const previous = account && serviceAccounts.previousSecret(account, now);
+  const sent = keyring.hashCredential(secret);
+  const none = Buffer.alloc(secretHmacBytes);
+  const isCurrent = timingSafeEqual(sent, account?.secret_hmac ?? none);
+  const isPrevious = timingSafeEqual(sent, previous ?? none);
+  const isProved = account !== undefined && (isCurrent || isPrevious);
+  return { ...(account && { account }), isProved };
 }
 
 /**

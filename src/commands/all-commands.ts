@@ -108,6 +108,16 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./server/bootstrap.ts')).bootstrap,
   ),
   commandEntry(
+    'service-account <action> [name]',
+    'Create, list, update, rotate, disable or delete clients of the Admin API',
+    async () => (await import('./accounts/service-account.ts')).serviceAccount,
+  ),
+  commandEntry(
+    'tsg <action> [name] [to]',
+    'Create, list, rename or delete the tenants below a tenant',
+    async () => (await import('./accounts/tsg.ts')).tsg,
+  ),
+  commandEntry(
     'rotate-master-key',
     'Re-encrypt every key in the database under a new master key while servers run',
     async () => (await import('./server/rotate-master-key.ts')).rotateMasterKeyCommand,

@@ -7,21 +7,20 @@ import {
   tsgIdPattern,
 } from '../model/people/access-policy.ts';
 import { makeApiKey, maskApiKey } from '../model/people/credentials.ts';
-import { emailKey } from '../model/people/person.ts';
 import { allScopes } from '../model/people/scopes.ts';
+import { accountNamePattern } from '../model/people/service-account.ts';
 import { newId } from '../model/wire/ids.ts';
 import { Secret } from '../secret.ts';
 import type { Database, Db } from './connection/db.ts';
 import { auditTrail } from './logs/audit-log.ts';
+import { insertOrganisation } from './new-organisation.ts';
 import * as accessPolicies from './people/access-policies.ts';
+import * as serviceAccountProfiles from './people/service-account-profiles.ts';
 import * as serviceAccounts from './people/service-accounts.ts';
-import * as users from './people/users.ts';
 import * as apiKeys from './resources/api-keys.ts';
 import * as organisations from './resources/organisations.ts';
 import { isDuplicateEntry } from './rows/duplicate.ts';
 
-/** Names of service accounts created here are DNS labels. */
-export const accountNamePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const clientSecretBytes = 32;
 
 interface CredentialHasher {
@@ -161,6 +160,21 @@ async function insertAccount(
     pepper_id: keyring.pepperId,
     created_at: now,
   });
+  await serviceAccountProfiles.insert(tx, {
+    id: accountId,
+    organisation_id: organisationId,
+    workspace_id: null,
+    name,
+    description: null,
+    status: 'active',
+    creation_mode: 'auto',
+    rotation_policy: null,
+    rotated_at: null,
+    transition_expires_at: null,
+    created_by: 'bootstrap',
+    created_at: now,
+    last_updated_at: now,
+  });
   const policyId = newId();
   await accessPolicies.insert(tx, {
     id: policyId,
@@ -184,46 +198,24 @@ async function findOrInsertOrganisation(
 ): Promise<string> {
   const existing = await organisations.findByTsgId(tx, tsgId);
   if (existing !== undefined) return existing.id;
-  const id = newId();
-  await organisations.insert(tx, {
-    id,
-    tsg_id: tsgId,
-    parent_tsg_id: null,
-    name: options.name,
-    api_key_max_ttl_days: null,
-    created_at: options.now,
+  if (await organisations.isDeleted(tx, tsgId)) {
+    throw new Failure(
+      'refusedByGuard',
+      `TSG ${tsgId} was deleted, and its id cannot be used again.`,
+    );
+  }
+  const { name, ownerEmail, now } = options;
+  const { id, ownerId } = await insertOrganisation(tx, {
+    tsgId,
+    parentTsgId: null,
+    name,
+    ownerEmail,
+    now,
   });
-  const ownerId = await insertOwner(tx, id, tsgId, options);
   await insertAudit(tx, id, options, [
     ['Organisation', id],
     ['User', ownerId],
   ]);
-  return id;
-}
-
-/** The first owner of an organisation, so that it always has a user with full rights. */
-async function insertOwner(
-  tx: Db,
-  organisationId: string,
-  tsgId: string,
-  { ownerEmail, now }: TenantOptions,
-): Promise<string> {
-  const id = newId();
-  const email = ownerEmail ?? `owner@${tsgId}.gatewright.internal`;
-  await users.insert(tx, {
-    id,
-    organisation_id: organisationId,
-    email,
-    email_key: emailKey(email),
-    first_name: null,
-    last_name: null,
-    role: 'owner',
-    status: 'active',
-    source: 'bootstrap',
-    external_id: null,
-    created_at: now,
-    last_updated_at: now,
-  });
   return id;
 }
 

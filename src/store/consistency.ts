@@ -80,6 +80,8 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   WorkspaceGuardrails: 'workspaces',
   Deployment: 'gateway_deployments',
   ScimMapping: 'scim_mappings',
+  ServiceAccount: 'service_account_profiles',
+  TenantServiceGroup: 'child_tsgs',
 };
 
 /** The table of each kind of counter subject. */
@@ -108,6 +110,7 @@ const inWorkspace = [
   'prompt_partials',
   'prompts',
   'guardrail_exclusions',
+  'service_account_profiles',
 ];
 /** Kinds of subjects with budgets. */
 const budgeted = [

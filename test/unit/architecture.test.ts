@@ -46,6 +46,7 @@ const mayImport: Record<string, readonly string[]> = {
     'settings',
     'clock',
   ],
+  'commands/accounts': ['commands/shared', 'commands/sources', 'commands/status', 'sync', 'model'],
   'commands/status': ['commands/shared', 'commands/sources', 'sync', 'model'],
   'commands/manifests': ['commands/shared', 'commands/sources', 'sync', 'model'],
   'commands/server': [
@@ -538,6 +539,7 @@ describe('the conventions of the code', () => {
     expect(speakers.map((file) => relative(root, file)).toSorted()).toEqual(['log.ts', 'main.ts']);
     const exact = files.filter((file) => /\.writeExact\(/.test(sources.get(file)!));
     expect(exact.map((file) => relative(root, file)).toSorted()).toEqual([
+      'commands/accounts/service-account.ts',
       'commands/changes/export.ts',
       'commands/command-line.ts',
       'commands/completion/completion.ts',

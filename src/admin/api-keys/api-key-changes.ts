@@ -10,13 +10,14 @@ import {
   apiKeyFaults,
   type RotationPolicy,
 } from '../../model/people/api-key.ts';
-import { isWellFormedApiKey, makeApiKey, maskApiKey } from '../../model/people/credentials.ts';
+import { maskApiKey } from '../../model/people/credentials.ts';
+import { plannedRotation } from '../../model/people/rotation-times.ts';
 import { grantsScope } from '../../model/people/scopes.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
 import { parseTimestamp } from '../../model/wire/timestamp.ts';
-import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
@@ -28,6 +29,7 @@ import {
   requireFutureReset,
   resetBudget,
 } from '../access/budgets.ts';
+import { chooseValue } from '../access/chosen-value.ts';
 import { resolveConfig } from '../access/config-access.ts';
 import { requireGrantable } from '../access/grantable.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -48,7 +50,7 @@ import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { kindOfKey } from './api-key-record.ts';
 import { requireOwnRights } from './api-key-rights.ts';
-import { maxDaysOf, plannedRotation, requireAllowedExpiry } from './api-key-rules.ts';
+import { maxDaysOf, requireAllowedExpiry } from './api-key-rules.ts';
 import { requireUser, requireUserKeyCapacity } from './api-key-user.ts';
 
 type CreateBody = ApiKeyCreate & CreateFields & { readonly key?: string | undefined };
@@ -92,7 +94,7 @@ export async function createApiKey(
   const workspace_id = body.workspace_id ?? caller.workspaceId ?? undefined;
   rejectFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id }));
   requireGrantable(caller, body.scopes, []);
-  const key = chooseKey(deps, body);
+  const key = chooseValue(deps, body, 'key');
   const insert = async (tx: Db, workspace: workspaces.StoredWorkspace | null) => {
     const row = await insertKey(tx, deps, request, {
       key,
@@ -115,22 +117,6 @@ function userOf(
 ): string | undefined {
   const isOwn = subType === 'user' && caller.person?.sessionId != null;
   return body.user_id?.toLowerCase() ?? (isOwn ? caller.person.userId : undefined);
-}
-
-/**
- * Clients may choose the value only for crash-safe delivery by sync (docs/guides/key-delivery.md, Delivery of keys).
- *
- * @throws ApiError `invalid` for a value without an owner, or a malformed one
- */
-export function chooseKey(deps: AdminDeps, body: Pick<CreateBody, 'key' | 'managed_by'>): string {
-  if (body.key === undefined) return makeApiKey(deps.apiKeyPrefix);
-  if (body.managed_by === undefined) {
-    throw validationError({ path: ['key'], message: 'is allowed only together with managed_by' });
-  }
-  if (!isWellFormedApiKey(body.key)) {
-    throw validationError({ path: ['key'], message: 'is not a well-formed API key' });
-  }
-  return body.key;
 }
 
 async function insertKey(

@@ -1,13 +1,7 @@
 /** Converts API keys to API records and to the body that would create them again. */
 import { z } from 'zod';
-import type { SnapshotResource } from '../../model/kinds/snapshot.ts';
 import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
-import {
-  type ApiKeySubType,
-  type ApiKeyType,
-  hasPeriod,
-  RotationPolicy,
-} from '../../model/people/api-key.ts';
+import { type ApiKeySubType, type ApiKeyType, RotationPolicy } from '../../model/people/api-key.ts';
 import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
 import {
@@ -17,6 +11,7 @@ import {
 } from '../../model/wire/timestamp.ts';
 import type { StoredApiKey } from '../../store/resources/api-keys.ts';
 import type { BudgetState } from '../../store/usage/usage-budgets.ts';
+import { sentRotationPolicy } from '../access/rotation-record.ts';
 
 /** Response of get, and items of the list. */
 export const ApiKeyRecord = z.object({
@@ -134,21 +129,8 @@ export function apiKeyToSpec(row: StoredApiKey): Record<string, unknown> {
     defaults: Object.keys(defaults).length === 0 ? null : defaults,
     alert_emails: readDocument<string[]>(row.alert_emails),
     expires_at: formatTimestampOrNull(row.expires_at),
-    rotation_policy: sparseOrNull(sentRotationPolicy(row)),
+    rotation_policy: sentRotationPolicy(row),
   });
-}
-
-/** Rotation data for the snapshot; empty for a key without past and planned rotations. */
-export function apiKeyToRotation(row: StoredApiKey): Pick<SnapshotResource, 'rotation'> {
-  const next = readDocument<RotationPolicy>(row.rotation_policy)?.next_rotation_at ?? null;
-  if (next === null && row.rotated_at === null) return {};
-  return {
-    rotation: {
-      next_rotation_at: next,
-      rotated_at: formatTimestampOrNull(row.rotated_at),
-      transition_expires_at: formatTimestampOrNull(row.transition_expires_at),
-    },
-  };
 }
 
 /** `['workspace', 'service']`: the path values of the key's creation. */
@@ -158,14 +140,6 @@ export function kindOfKey(row: Pick<StoredApiKey, 'type'>): [ApiKeyType, ApiKeyS
 
 function sparseOrNull(fields: object | null): Record<string, unknown> | null {
   return fields === null ? null : omitNulls(fields as Record<string, unknown>);
-}
-
-/** With a period, `next_rotation_at` is computed by the server and was not sent. */
-function sentRotationPolicy(row: StoredApiKey): RotationPolicy | null {
-  const policy = readDocument<RotationPolicy>(row.rotation_policy);
-  if (policy === null || !hasPeriod(policy)) return policy;
-  const { next_rotation_at: _, ...sent } = policy;
-  return sent;
 }
 
 /** Expiry and exhaustion depend on the time only, not on whether a job has processed them. */

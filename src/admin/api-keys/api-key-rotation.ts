@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/people/api-key.ts';
 import { maskApiKey } from '../../model/people/credentials.ts';
+import { rotatedPolicy, transitionOf } from '../../model/people/rotation-times.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
@@ -10,15 +11,17 @@ import type { Db } from '../../store/connection/db.ts';
 import type { StoredValue } from '../../store/resources/api-key-values.ts';
 import * as apiKeyValues from '../../store/resources/api-key-values.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import { chooseValue } from '../access/chosen-value.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
 import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
-import { chooseKey, ofSubType, requireKeyScope } from './api-key-changes.ts';
+import { ofSubType, requireKeyScope } from './api-key-changes.ts';
 import { requireNoEscalation } from './api-key-rights.ts';
-import { rotatedPolicy, transitionOf } from './api-key-rules.ts';
+import { maxDaysOf, requireWithinMaximum } from './api-key-rules.ts';
 
 /** Spread into the body schema of a rotation: owner and chosen value. */
 export const rotateFields = {
@@ -47,7 +50,7 @@ export async function rotate(
     const message = 'is allowed only together with key';
     throw validationError({ path: ['await_delivery'], message });
   }
-  const key = chooseKey(deps, body);
+  const key = chooseValue(deps, body, 'key');
   return deps.database.transaction(async (tx) => {
     const { organisationId } = caller;
     const stored = await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(params.id!));
@@ -58,7 +61,11 @@ export async function rotate(
     const values = await apiKeyValues.listForUpdate(tx, row);
     const hash = deps.keyring.hashCredential(key);
     const isRepeated = values[0]!.hash.equals(hash);
-    if (!isRepeated) requireVersion(request, row.version);
+    if (!isRepeated) {
+      requireVersion(request, row.version);
+      const maxDays = maxDaysOf(await workspaceOf(tx, row));
+      await requireWithinMaximum(tx, caller, maxDays, row.expires_at, request.now);
+    }
     const columns = isRepeated
       ? await finish(tx, { request, row }, values[1])
       : await replace(tx, { request, row }, values, {
@@ -85,6 +92,11 @@ export async function rotate(
     });
     return { id: row.id, key, key_transition_expires_at: formatTimestampOrNull(end) };
   });
+}
+
+async function workspaceOf(tx: Db, { organisation_id, workspace_id }: apiKeys.StoredApiKey) {
+  if (workspace_id === null) return null;
+  return workspaces.findByIdOrSlug(tx, organisation_id, workspace_id);
 }
 
 interface Rotation {

@@ -19,6 +19,7 @@ import { ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
 import * as usageBudgets from '../../store/usage/usage-budgets.ts';
+import { rotationOfRow } from '../access/rotation-record.ts';
 import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -41,7 +42,7 @@ import {
   requireKeyScope,
   updateApiKey,
 } from './api-key-changes.ts';
-import { ApiKeyRecord, apiKeyToRecord, apiKeyToRotation, apiKeyToSpec } from './api-key-record.ts';
+import { ApiKeyRecord, apiKeyToRecord, apiKeyToSpec } from './api-key-record.ts';
 import { rotate, rotateFields } from './api-key-rotation.ts';
 
 const idsMax = 100;
@@ -76,7 +77,7 @@ export const apiKeyResource: Resource = {
   kind: 'ApiKey',
   features: ['apiAccess'],
   routes: apiKeyRoutes,
-  snapshot: snapshotOf(apiKeys.listAllForOrganisation, apiKeyToSpec, apiKeyToRotation),
+  snapshot: snapshotOf(apiKeys.listAllForOrganisation, apiKeyToSpec, rotationOfRow),
   contents: apiKeys.contents,
 };
 

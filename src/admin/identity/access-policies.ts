@@ -6,17 +6,24 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
-import { AccessPolicyCreate, parseResource } from '../../model/people/access-policy.ts';
+import {
+  AccessPolicyCreate,
+  accountNameOf,
+  parseResource,
+} from '../../model/people/access-policy.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { listReply, listSchema } from '../../model/wire/paging.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
 import type { AccessPolicyRow } from '../../store/people/access-policies.ts';
 import * as accessPolicies from '../../store/people/access-policies.ts';
+import * as profiles from '../../store/people/service-account-profiles.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
+import { requireRolesWithin } from './service-account-rights.ts';
 
 const AccessPolicy = z.object({
   id: z.uuid(),
@@ -77,9 +84,11 @@ async function create(
   if (parseResource(body.resource)?.tsgId !== caller.tsgId) {
     throw new ApiError('forbidden', 'The token is for another TSG than the resource', 'resource');
   }
+  requireRolesWithin(caller, [body.role], 'role');
   const row: AccessPolicyRow = { id: newId(), tsg_id: caller.tsgId, ...body, created_at: now };
   await deps.database.transaction(async (tx) => {
     await requireUnique(accessPolicies.insert(tx, row));
+    await touchAccount(tx, request, row);
     await auditChange(tx, deps, request, {
       action: 'create',
       kind: 'AccessPolicy',
@@ -96,8 +105,10 @@ async function remove(deps: AdminDeps, request: AdminRequest) {
   requireWholeOrganisation(caller);
   const id = idOr404(params.policyId!);
   await deps.database.transaction(async (tx) => {
-    const existed = await accessPolicies.deleteById(tx, caller.tsgId, id);
-    if (!existed) throw new ApiError('notFound');
+    const row = await accessPolicies.findForUpdate(tx, caller.tsgId, id);
+    if (row === undefined) throw new ApiError('notFound');
+    await accessPolicies.deleteById(tx, caller.tsgId, id);
+    await touchAccount(tx, request, row);
     await auditChange(tx, deps, request, {
       action: 'delete',
       kind: 'AccessPolicy',
@@ -107,6 +118,16 @@ async function remove(deps: AdminDeps, request: AdminRequest) {
     });
   });
   return {};
+}
+
+/** The roles of a service account are part of its record, and of the snapshot. */
+async function touchAccount(
+  tx: Db,
+  { caller, now }: Pick<AdminRequest, 'caller' | 'now'>,
+  { principal }: AccessPolicyRow,
+): Promise<void> {
+  const name = accountNameOf(principal, caller.tsgId);
+  if (name !== null) await profiles.touch(tx, caller.organisationId, name, now);
 }
 
 function present(row: AccessPolicyRow): z.infer<typeof AccessPolicy> {

@@ -45,7 +45,12 @@ export function requireUpdate(body: object): void {
   throw validationError({ path: [], message: 'No update fields provided' });
 }
 
-const frame = new Set([...Object.keys(createFields), ...Object.keys(updateFields), 'key']);
+const secretFields = ['key', 'client_secret'];
+const frame = new Set([
+  ...Object.keys(createFields),
+  ...Object.keys(updateFields),
+  ...secretFields,
+]);
 
 /** Names of the resource's own fields in a body, for the audit row; never their values. */
 export function namesOfSentFields(body: object): string[] {

@@ -1,4 +1,4 @@
-/** HTTP route that checks which API keys given values belong to; it never returns a value. */
+/** HTTP route that checks which API keys or service accounts given values belong to; it never returns a value. */
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -6,6 +6,7 @@ import { type Route, route } from '../../http/routes/route.ts';
 import { grantsScope } from '../../model/people/scopes.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { listSchema } from '../../model/wire/paging.ts';
+import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
@@ -16,17 +17,18 @@ const valueLengthMax = 128;
 
 /** Requires scopes to write keys, so that read-only roles learn nothing here. */
 const scopes = [
-  'organisation_service',
-  'organisation_user',
-  'workspace_service',
-  'workspace_user',
-].map((type) => `${type}_api_keys.update`);
+  'organisation_service_api_keys.update',
+  'organisation_user_api_keys.update',
+  'workspace_service_api_keys.update',
+  'workspace_user_api_keys.update',
+  'service_accounts.update',
+];
 
 const ProofBody = z.object({
   keys: z
     .array(
       z.object({
-        /** The key that the value should belong to; absent to look up the key. */
+        /** The key or account that the value should belong to; absent to look it up. */
         id: z.uuid().optional(),
         value: z.string().min(1).max(valueLengthMax),
       }),
@@ -39,9 +41,9 @@ const ProofBody = z.object({
 const Proof = z.object({
   id: z.uuid().nullable(),
   matches: z.boolean(),
-  /** The key that the value belongs to, among those the caller may write; null for none. */
+  /** The key or account that the value belongs to, among those the caller may write; null for none. */
   holder: z.uuid().nullable(),
-  /** Whether it is the key's current value, as opposed to the previous one in its transition period. */
+  /** Whether it is the current value, as opposed to the previous one in its transition period. */
   current: z.boolean(),
 });
 
@@ -54,7 +56,7 @@ export function keyProofRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/gatewright/key-proofs',
       mounts: { admin: ['access-token'] },
       scope: scopes,
-      summary: 'Check which API keys values belong to, for files that contain them',
+      summary: 'Check which keys and accounts values belong to, for files that contain them',
       body: ProofBody,
       refusals: ['rateLimited'],
       response: listSchema(Proof),
@@ -67,10 +69,7 @@ async function prove(deps: AdminDeps, request: ProofRequest) {
   const { caller, body, now } = request;
   requireWholeOrganisation(caller);
   const hashes = body.keys.map(({ value }) => deps.keyring.hashCredential(value));
-  const db = deps.database.readable;
-  const holders = (await apiKeys.listHolders(db, caller.organisationId, hashes, now)).filter(
-    ({ type }) => grantsScope(caller.scopes, `${type.replace('-', '_')}_api_keys.update`),
-  );
+  const holders = await findHolders(deps, caller, hashes, now);
   const proofs = body.keys.map(({ id = null }, at): z.infer<typeof Proof> => {
     const match = holders.find(({ hash }) => timingSafeEqual(hash, hashes[at]!));
     const holder = match?.id ?? null;
@@ -79,6 +78,20 @@ async function prove(deps: AdminDeps, request: ProofRequest) {
   });
   limitWrongValues(deps, request, proofs);
   return { object: 'list' as const, total: proofs.length, data: proofs };
+}
+
+async function findHolders(
+  deps: AdminDeps,
+  { organisationId, tsgId, scopes: held }: Principal,
+  hashes: readonly Buffer[],
+  now: number,
+): Promise<readonly serviceAccounts.SecretHolder[]> {
+  const db = deps.database.readable;
+  const keys = (await apiKeys.listHolders(db, organisationId, hashes, now)).filter(({ type }) =>
+    grantsScope(held, `${type.replace('-', '_')}_api_keys.update`),
+  );
+  if (!grantsScope(held, 'service_accounts.update')) return keys;
+  return [...keys, ...(await serviceAccounts.listHolders(db, tsgId, hashes, now))];
 }
 
 /** Values cannot be guessed; the limit protects against callers that send wrong values continuously. */

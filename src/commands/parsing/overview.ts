@@ -6,6 +6,7 @@ export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   'Try it': ['up', 'mock-upstream'],
   'Write manifests': ['new', 'explain', 'schema', 'fmt', 'validate', 'render'],
   'Change the server': ['plan', 'apply', 'export', 'adopt', 'release', 'rollback'],
+  'Manage access': ['service-account', 'tsg'],
   'Look at the server': ['get', 'describe', 'logs', 'history', 'audit'],
   'Sync from Git': ['sync', 'status', 'suspend', 'resume'],
   'Run a server': ['serve', 'migrate', 'bootstrap', 'jobs', 'rotate-master-key'],
@@ -13,7 +14,7 @@ export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   'Set up a shell': ['completion'],
 };
 
-const usageColumnsMax = 26;
+const usageColumnsMax = 33;
 
 export function overviewText(commands: ReadonlyMap<string, CommandEntry>): string {
   const groups = Object.entries(commandGroups).map(([title, names]) => {

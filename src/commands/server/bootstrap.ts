@@ -9,13 +9,9 @@ import { inspectStateFile, writeStateFile } from '../../embedded/state-file.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { createLog } from '../../log.ts';
 import { tsgIdPattern } from '../../model/people/access-policy.ts';
+import { accountNamePattern } from '../../model/people/service-account.ts';
 import { type DatabaseSettings, readSettings, type Settings } from '../../settings.ts';
-import {
-  accountNamePattern,
-  type BootstrappedAccount,
-  bootstrapTenant,
-  ensureAccount,
-} from '../../store/bootstrap.ts';
+import { type BootstrappedAccount, bootstrapTenant, ensureAccount } from '../../store/bootstrap.ts';
 import { openDatabase } from '../../store/connection/db.ts';
 import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import { requireMigrated, resolveDatabase } from '../database/database.ts';

@@ -77,8 +77,11 @@ const advice: CredentialsAdvice = {
   damaged: 'Create a new one with `gatewright bootstrap`.',
 };
 
-/** @throws Failure (invalid input) naming the credentials file and how to create it */
-export function openClient(options: ServerOptions, io: CommandIo): AdminClient {
+/**
+ * @param tsgId tenant to act in, if it is not that of the credentials
+ * @throws Failure (invalid input) naming the credentials file and how to create it
+ */
+export function openClient(options: ServerOptions, io: CommandIo, tsgId?: string): AdminClient {
   const settings = readSettings(undefined, { cwd: io.cwd });
   const home = resolve(io.cwd, options.home ?? settings.home);
   const given = options.credentials ?? settings.sync.credentialsFile;
@@ -86,6 +89,7 @@ export function openClient(options: ServerOptions, io: CommandIo): AdminClient {
   const { clientSecret, ...credentials } = readCredentials(file, ClientCredentials, advice);
   return new AdminClient({
     ...credentials,
+    ...(tsgId === undefined ? {} : { tsgId }),
     clientSecret: new Secret(clientSecret, `file:${file}`),
     credentialsOrigin: file,
     cacheFolder: join(home, 'snapshots'),

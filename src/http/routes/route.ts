@@ -183,7 +183,7 @@ export interface Route<Caller = unknown> {
    * Kind of the resource whose credential the response returns, once. Repeating such a response for an
    * `Idempotency-Key` counts as a read of that credential.
    */
-  readonly returnsCredentialOf?: 'ApiKey' | 'Deployment';
+  readonly returnsCredentialOf?: 'ApiKey' | 'Deployment' | 'ServiceAccount';
   /** Whether the handler supports `If-Match`; for other routes `ifMatch` is null. */
   readonly versioned?: boolean;
   /** Whether the handler supports `If-None-Match` and may return 304. */

@@ -1,5 +1,4 @@
 /** Table of the manifest kinds: references, special fields, API address and spec schema of each. */
-import type { z } from 'zod';
 import {
   configGuardrailReferences,
   configProviderReferences,
@@ -21,10 +20,10 @@ import {
   bindingAddress,
   collection,
   defaultsAddress,
-  type KindAddress,
   keyAddress,
   workspaceGuardrailsAddress,
 } from './kind-addresses.ts';
+import type { KindOf, ReferenceFieldOf } from './kind-definition.ts';
 
 // Loaded at every start of `validate`, so no schema is created before it is needed.
 export const kindNames = [
@@ -49,6 +48,8 @@ export const kindNames = [
   'WorkspaceGuardrails',
   'Deployment',
   'ScimMapping',
+  'ServiceAccount',
+  'TenantServiceGroup',
 ] as const;
 
 /** `metadata.name` of a kind with at most one resource in its organisation or workspace. */
@@ -56,53 +57,8 @@ export const singletonName = 'default';
 
 export type KindName = (typeof kindNames)[number];
 
-/** A field that refers to another resource: by name in a manifest, by id or slug on the wire. */
-export interface ReferenceField {
-  /** Path in the canonical spec (see {@link Kind}): `defaults.config_id`. */
-  readonly path: string;
-  /**
-   * Key in a manifest. It replaces the last key of the path (`configRef`). Where the path ends in `*`, it
-   * is the only key of an object in the list (`- guardrailRef: pii`). Empty if the reference comes from
-   * `metadata.workspace`.
-   */
-  readonly manifestField: string;
-  readonly kind: KindName;
-  readonly by: 'id' | 'slug';
-  /** Text before the slug on the wire. */
-  readonly prefix?: '@';
-}
-
-/**
- * How resources of a kind are written, compared and addressed. Paths are dotted, in wire spelling; `*` is
- * one key or item, `**` any number of them, including none.
- */
-export interface Kind extends KindAddress {
-  /** File name of an export: `api-keys`. */
-  readonly plural: string;
-  readonly workspaced: 'none' | 'required' | 'optional';
-  /** Whether there is at most one, which is named {@link singletonName}. */
-  readonly isSingleton?: true;
-  /** The field that contains the display name, if it is not `name`. */
-  readonly title?: string;
-  readonly references: readonly ReferenceField[];
-  /** Write-only values: set by `valueFrom`, compared by fingerprint, never printed. */
-  readonly secrets: readonly string[];
-  /** Top-level fields that the server changes only if the write-only values are sent as well. */
-  readonly secretsGoWith: readonly string[];
-  /** Subtrees copied as written, without conversion from camel case. */
-  readonly opaque: readonly string[];
-  /** Top-level fields that cannot be changed in place; a difference requires a replacement. */
-  readonly immutable: readonly string[];
-  /** Top-level objects that the API merges by key, so removed keys must be sent as null. */
-  readonly merged: readonly string[];
-  /** Lists whose order has no meaning. */
-  readonly sets: readonly string[];
-  /**
-   * Creates the strict schema of the create body, which a converted spec must match. A custom issue may
-   * carry `params.candidates`, the words for a did-you-mean hint.
-   */
-  readonly makeSpecSchema: () => Promise<z.ZodObject>;
-}
+export type ReferenceField = ReferenceFieldOf<KindName>;
+export type Kind = KindOf<KindName>;
 
 /** Most kinds have no special fields. */
 const noSpecialFields = {
@@ -205,6 +161,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     plural: 'api-keys',
     ...noSpecialFields,
     workspaced: 'optional',
+    credential: 'key',
     references: [
       workspaceReference,
       { path: 'defaults.config_id', manifestField: 'configRef', kind: 'Config', by: 'id' },
@@ -393,4 +350,33 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...collection('/v2/scim/workspaces'),
     makeSpecSchema: async () => (await import('../people/scim-mapping.ts')).makeScimMappingSpec(),
   },
+
+  ServiceAccount: {
+    plural: 'service-accounts',
+    ...noSpecialFields,
+    workspaced: 'optional',
+    credential: 'client_secret',
+    references: [workspaceReference],
+    immutable: ['name', 'workspace_id'],
+    sets: ['roles'],
+    ...collection('/v2/service-accounts'),
+    makeSpecSchema: async () =>
+      (await import('../people/service-account.ts')).makeServiceAccountSpec(),
+  },
+
+  TenantServiceGroup: {
+    plural: 'tenant-service-groups',
+    ...noSpecialFields,
+    workspaced: 'none',
+    references: [],
+    immutable: [],
+    ...collection('/v2/tsgs'),
+    makeSpecSchema: async () =>
+      (await import('../people/tenant-service-group.ts')).TenantServiceGroupCreate.strict(),
+  },
 };
+
+/** Whether sync generates and delivers a credential of the kind. */
+export function hasCredential(kind: KindName): boolean {
+  return kinds[kind].credential !== undefined;
+}

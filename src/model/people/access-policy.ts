@@ -9,6 +9,12 @@ export function serviceAccountPrincipal(name: string, tsgId: string): string {
   return `${name}@${tsgId}.${serviceAccountDomain}`;
 }
 
+/** The name of a service account of the TSG; null for another principal. */
+export function accountNameOf(principal: string, tsgId: string): string | null {
+  const [name = '', domain] = principal.split('@');
+  return domain === `${tsgId}.${serviceAccountDomain}` ? name : null;
+}
+
 export const tsgIdPattern = /^\d{10}$/;
 const resourcePattern = /^prn:(\d{10})::::([\w-]{0,190})$/;
 

@@ -69,7 +69,7 @@ export const RotationPolicy = rotationTerms.superRefine(rotationRules);
 export type RotationPolicy = z.infer<typeof RotationPolicy>;
 
 /** Like {@link RotationPolicy}, but accepts the `next_rotation_at` that the server returned for a periodic policy. */
-const RepeatedRotationPolicy = rotationTerms.superRefine((policy, ctx) =>
+export const RepeatedRotationPolicy = rotationTerms.superRefine((policy, ctx) =>
   rotationRules(hasPeriod(policy) ? { ...policy, next_rotation_at: null } : policy, ctx),
 );
 

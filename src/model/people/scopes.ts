@@ -3,7 +3,7 @@
 const crud = ['create', 'read', 'update', 'delete', 'list'] as const;
 const keyActions = [...crud, 'rotate'] as const;
 
-/** Actions by resource (docs/reference/access.md, Scopes); `access_policies`, `iam_scopes` and `managed_resources` are specific to this project. */
+/** Actions by resource (docs/reference/access.md, Scopes); `access_policies`, `iam_scopes`, `service_accounts`, `tsgs` and `managed_resources` are specific to this project. */
 const catalogue: Readonly<Record<string, readonly string[]>> = {
   completions: ['write'],
   mcp: ['invoke'],
@@ -36,6 +36,8 @@ const catalogue: Readonly<Record<string, readonly string[]>> = {
   deployments: crud,
   access_policies: ['create', 'delete', 'list'],
   iam_scopes: crud,
+  service_accounts: keyActions,
+  tsgs: crud,
   /** Allows writing `managed_by`: declaring which resources a sync owns, and deleting them as their owner. */
   managed_resources: ['claim'],
 };
@@ -120,18 +122,39 @@ export function scopesOfMember(role: keyof typeof memberScopes): readonly string
   return memberScopes[role];
 }
 
-/** Predefined roles. */
-const builtInRoles: Readonly<Record<string, readonly string[]>> = {
+/** Resources that decide who may do what; a role either manages these or everything else. */
+const ofIdentity = new Set([
+  'access_policies',
+  'iam_scopes',
+  'service_accounts',
+  'tsgs',
+  'organisation_users',
+  'workspace_users',
+]);
+const isOfIdentity = (scope: string): boolean => ofIdentity.has(scope.split('.')[0]!);
+
+/** Predefined roles (docs/reference/access.md, Access policies). */
+const builtInRoles = {
   superuser: allScopes,
   view_only_admin: allScopes.filter((scope) => readingActions.has(scope.split('.')[1]!)),
-};
+  resource_admin: allScopes.filter((scope) => !isOfIdentity(scope)),
+  identity_admin: allScopes.filter(isOfIdentity),
+  workspace_admin: memberScopes.admin,
+  workspace_manager: memberScopes.manager,
+  workspace_member: memberScopes.member,
+} satisfies Readonly<Record<string, readonly string[]>>;
+
+export type BuiltInRole = keyof typeof builtInRoles;
+
+/** Names of the predefined roles. */
+export const builtInRoleNames = Object.keys(builtInRoles) as [BuiltInRole, ...BuiltInRole[]];
 
 /**
  * Scopes of a role. A role that is not built in (such as `<role_slug>:<tsg_id>`) can be assigned but
  * grants nothing.
  */
 export function scopesOfRole(role: string): readonly string[] {
-  return Object.hasOwn(builtInRoles, role) ? builtInRoles[role]! : [];
+  return Object.hasOwn(builtInRoles, role) ? builtInRoles[role as BuiltInRole] : [];
 }
 
 /** Scopes that several roles grant together, without duplicates, in the order of the catalogue. */

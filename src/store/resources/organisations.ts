@@ -15,6 +15,8 @@ interface OrganisationRow {
   created_at: number;
   /** Null for an organisation that was never changed. */
   last_updated_at: Generated<number | null>;
+  /** Null for an organisation that exists. A deleted one keeps its row, so that its TSG id stays taken. */
+  deleted_at: Generated<number | null>;
 }
 
 export type StoredOrganisation = Selectable<OrganisationRow>;
@@ -32,20 +34,41 @@ const table = rows('organisations', { isVersioned: true });
 
 /** Throws errno 1062 when the TSG already has an organisation. */
 export const { insert } = table;
-export const findById = table.findBy('id');
-export const findByIdForUpdate = table.findByForUpdate('id');
-export const findByTsgId = table.findBy('tsg_id');
+
+/** Undefined for a deleted organisation, like the other look-ups. */
+export function findById(db: Db, id: string): Promise<StoredOrganisation | undefined> {
+  return table.find(db, { id, deleted_at: null });
+}
+
+export function findByIdForUpdate(tx: Db, id: string): Promise<StoredOrganisation | undefined> {
+  return table.findForUpdate(tx, { id, deleted_at: null });
+}
+
+export function findByTsgId(db: Db, tsgId: string): Promise<StoredOrganisation | undefined> {
+  return table.find(db, { tsg_id: tsgId, deleted_at: null });
+}
+
+/** Whether a tenant that was deleted has the TSG id, which nobody can use again. */
+export async function isDeleted(db: Db, tsgId: string): Promise<boolean> {
+  const row = await table.find(db, { tsg_id: tsgId });
+  return row !== undefined && row.deleted_at !== null;
+}
 
 /** Increments the version. */
 export async function update(
   tx: Db,
   id: string,
-  columns: Partial<Pick<StoredOrganisation, 'name' | 'api_key_max_ttl_days' | 'provisions_users'>> &
-    Pick<StoredOrganisation, 'last_updated_at'>,
+  columns: Partial<
+    Pick<
+      StoredOrganisation,
+      'name' | 'api_key_max_ttl_days' | 'provisions_users' | 'last_updated_at' | 'deleted_at'
+    >
+  >,
 ): Promise<void> {
   await table.update(tx, { id }, columns);
 }
 
+/** Includes deleted organisations, whose logs remain until they are due. */
 export async function listIds(db: Db): Promise<string[]> {
   const found = await table.list(db, {}, { columns: ['id'], orderBy: ['id'] });
   return found.map(({ id }) => id);

@@ -1,5 +1,6 @@
 /** Writes one planned change, and interprets a refusal or a lost response. */
 import { isDeepStrictEqual } from 'node:util';
+import { hasCredential } from '../../model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 import type { Plan, PlannedChange } from '../plan/plan-model.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
@@ -109,7 +110,7 @@ export class ChangeWriter {
     const { secretOutput: output } = this.#context;
     const wireOf = this.#wireOf;
     const remove = (): Promise<void> => deleteLive(live, { id, channel, wireOf });
-    const isKey = live.identity.kind === 'ApiKey' && output !== null;
+    const isKey = hasCredential(live.identity.kind) && output !== null;
     return isKey ? output.deletion.delete(live.id, remove) : remove();
   }
 }

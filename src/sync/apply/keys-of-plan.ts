@@ -1,4 +1,5 @@
 /** Selects the keys of a plan that are deleted, stay, are created, or lose their value. */
+import { hasCredential } from '../../model/kinds/kinds.ts';
 import type { DraftChange, Plan } from '../plan/plan-model.ts';
 import { identityKey } from '../resources/resource-set.ts';
 import type { ApplyReport } from './apply.ts';
@@ -7,7 +8,7 @@ import type { ExistingKey } from './key-survey.ts';
 /** Returns the ids of the keys that are deleted because they left the source. */
 export function leavingKeyIds(changes: Iterable<DraftChange>): string[] {
   return [...changes].flatMap(({ prune, identity, live }) =>
-    prune && identity.kind === 'ApiKey' && live !== null ? [live.id] : [],
+    prune && hasCredential(identity.kind) && live !== null ? [live.id] : [],
   );
 }
 
@@ -16,13 +17,13 @@ export function lostValues(plan: Plan): string[] {
   return plan.changes
     .filter(
       ({ action, identity, desired }) =>
-        identity.kind === 'ApiKey' &&
+        hasCredential(identity.kind) &&
         (action === 'create' || action === 'replace') &&
         desired?.secretOutput === null,
     )
     .map(
       ({ id }) =>
-        `${id} has no secretOutput, so its value is never shown; add one, or rotate the key by the API`,
+        `${id} has no secretOutput, so its value is never shown; add one, or rotate it by the API`,
     );
 }
 

@@ -69,11 +69,11 @@ export interface ChangeContext {
   readonly resolve: (key: string) => Target | Label | undefined;
 }
 
-/** @param keyValue the value of an ApiKey that was generated here */
+/** @param credential the value of a key or account that was generated here */
 export function createChange(
   desired: DesiredResource,
   context: ChangeContext,
-  keyValue?: string,
+  credential?: string,
 ): WireChange {
   const { kind } = desired.identity;
   const wire = toWire(desired.identity, desired.spec, context, desired);
@@ -82,7 +82,7 @@ export function createChange(
   const body = {
     ...set,
     managed_by: managedBy(desired, context, wantedGeneration(desired, 1), false),
-    ...(keyValue === undefined ? {} : { key: keyValue }),
+    ...(credential === undefined ? {} : { [kinds[kind].credential!]: credential }),
   };
   return { kind, action: 'create', id: null, ifMatch: null, body };
 }
@@ -153,7 +153,10 @@ export function rotateRequest(
   const desired = change.desired!;
   const kind = kinds[desired.identity.kind];
   const wire = toWire(desired.identity, desired.spec, context, desired);
-  const body = { key, managed_by: managedBy(desired, context, generation, false) };
+  const body = {
+    [kind.credential!]: key,
+    managed_by: managedBy(desired, context, generation, false),
+  };
   return {
     method: 'POST',
     path: `${kind.item(change.live!.id, wire)}/rotate`,

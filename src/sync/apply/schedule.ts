@@ -3,6 +3,7 @@
  * set.
  */
 import { afterMax } from '../../model/kinds/change-set.ts';
+import { hasCredential } from '../../model/kinds/kinds.ts';
 import type { PlannedChange } from '../plan/plan-model.ts';
 
 export class Schedule {
@@ -115,5 +116,5 @@ function goesAlone({ action }: PlannedChange): boolean {
 
 /** Later changes need the id that it creates, or the place that its value gives up. */
 function isAwaited({ action, identity }: PlannedChange): boolean {
-  return action === 'replace' || (identity.kind === 'ApiKey' && action !== 'create');
+  return action === 'replace' || (hasCredential(identity.kind) && action !== 'create');
 }

@@ -166,4 +166,14 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     spec: { scimGroupName: 'Support', role: 'member' },
     references: [],
   },
+  ServiceAccount: {
+    ...none,
+    meaning: 'A client of the Admin API, with roles; its secret is delivered like that of a key.',
+    spec: { roles: ['view_only_admin'] },
+  },
+  TenantServiceGroup: {
+    ...none,
+    meaning: 'A child tenant, with accounts and resources of its own.',
+    spec: { description: 'Purpose of the tenant' },
+  },
 };

@@ -1,7 +1,12 @@
 /** Converts the schema of a kind's body to a JSON Schema of its spec in manifest spelling. */
 import { z } from 'zod';
 import { Level } from '../../model/configs/config-level.ts';
-import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
+import {
+  hasCredential,
+  type KindName,
+  kinds,
+  type ReferenceField,
+} from '../../model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 import { extensionsField, namesWithoutEffect } from '../../model/wire/unknown-fields.ts';
 import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
@@ -80,7 +85,7 @@ class SpecSchema {
     const needed = (required as readonly string[]).filter((field) => !isImplied(this.#kind, field));
     const spec = this.#map({ ...rest, properties: own, required: needed }, shapeOf(this.#kind), 0);
     if (this.#kind === 'Config') return withLevel(spec);
-    if (this.#kind !== 'ApiKey') return spec;
+    if (!hasCredential(this.#kind)) return spec;
     return {
       ...spec,
       properties: { ...(spec.properties as object), ...keyFields },

@@ -208,7 +208,7 @@ function findAdoptable(
     const ids = [live, ...more].map(({ id }) => id).join(', ');
     return `${key}: several resources of that name are on the server (ids ${ids}); rename all but one`;
   }
-  if (live.isOfDeployment) return `${key}: the key of bootstrap belongs to the deployment`;
+  if (live.isOfDeployment) return `${key}: what bootstrap creates belongs to the deployment`;
   if (live.owner === null || live.owner === owner || takeOver) return live;
   return `${key} belongs to owner "${live.owner}"; take it over with --take-ownership`;
 }

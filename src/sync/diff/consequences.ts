@@ -138,6 +138,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     input_guardrails: 'none',
     output_guardrails: 'none',
     export_settings: 'every field',
+    api_key_max_ttl_days: 'no limit',
   },
   GuardrailExclusion: { input_guardrails: 'false', output_guardrails: 'false' },
   WorkspaceGuardrails: { input_guardrails: 'none', output_guardrails: 'none' },
@@ -152,6 +153,13 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     'auth_settings.*': 'not set',
   },
   ScimMapping: {},
+  ServiceAccount: {
+    ...texts,
+    status: 'active',
+    rotation_policy: 'no rotation',
+    workspace_id: 'the whole tenant',
+  },
+  TenantServiceGroup: texts,
 };
 
 /** Describes the default to which a removed field returns. */
@@ -193,6 +201,8 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   WorkspaceGuardrails: [],
   Deployment: ['its id and slug', 'the secret by which it authenticates'],
   ScimMapping: ['its id', 'the memberships created by it, with their keys'],
+  ServiceAccount: ['its id', 'its client secret (a new one is made)', 'its tokens'],
+  TenantServiceGroup: ['its id and TSG id'],
 };
 
 export function endsWithReplace(kind: KindName): readonly string[] {

@@ -1,7 +1,7 @@
 /** Exports the live state as manifests whose plan is empty. */
 import { dump } from 'js-yaml';
 import { providerReferences } from '../../model/configs/provider-references.ts';
-import type { KindName } from '../../model/kinds/kinds.ts';
+import { hasCredential, type KindName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import {
   type Identity,
@@ -143,8 +143,9 @@ class Exporter {
       spec: written,
     };
     const output = `${identity.workspace ?? 'organisation'}/${identity.name}.key`;
-    const comment =
-      kind === 'ApiKey' ? `  # secretOutput: {file: {path: ${output}}}  # for a new value\n` : '';
+    const comment = hasCredential(kind)
+      ? `  # secretOutput: {file: {path: ${output}}}  # for a new value\n`
+      : '';
     return { identity, text: yaml(document) + comment };
   }
 }

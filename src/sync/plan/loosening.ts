@@ -65,6 +65,14 @@ interface KindRules {
 
 const rateLimitRules: Rules = { 'rate_limits.*.value': ceiling };
 
+/** The longer the value of a credential lives, the looser. */
+const rotationRules: Rules = {
+  'rotation_policy.rotation_period': guards,
+  'rotation_policy.rotation_period_days': ceiling,
+  'rotation_policy.next_rotation_at': deadline,
+  'rotation_policy.key_transition_period_ms': (from, to) => !(Number(to ?? 0) <= Number(from)),
+};
+
 /** Conditions that select the requests of a policy. */
 const policyRules: Rules = {
   'conditions.**': condition,
@@ -115,10 +123,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       expires_at: deadline,
       'defaults.allow_config_override': noLonger(false),
       'defaults.config_id': guards,
-      'rotation_policy.rotation_period': guards,
-      'rotation_policy.rotation_period_days': ceiling,
-      'rotation_policy.next_rotation_at': deadline,
-      'rotation_policy.key_transition_period_ms': (from, to) => !(Number(to ?? 0) <= Number(from)),
+      ...rotationRules,
       type: becomes('organisation'),
       workspace_id: guards,
       user_id: unknown,
@@ -219,6 +224,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'input_guardrails.*': guards,
       'output_guardrails.*': guards,
       'export_settings.deniedFields.*': guards,
+      api_key_max_ttl_days: ceiling,
     },
     deleting: true,
   },
@@ -248,6 +254,17 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     },
     creating: true,
   },
+  ServiceAccount: {
+    values: {
+      'roles.*': gives,
+      status: noLonger('disabled'),
+      ...rotationRules,
+      name: unknown,
+      workspace_id: guards,
+    },
+    creating: true,
+  },
+  TenantServiceGroup: { values: {} },
 };
 
 function listOf(value: JudgedValue): string[] {

@@ -91,7 +91,7 @@ export function planFrom(comparison: SetComparison, facts: PlanFacts): Plan {
   };
 }
 
-/** Lists unmanaged resources in the order of their identities, without the bootstrap key. */
+/** Lists unmanaged resources in the order of their identities, without what bootstrap created. */
 function unmanagedIn(resources: readonly LiveResource[]): UnmanagedResource[] {
   return resources
     .filter(({ owner, isOfDeployment }) => owner === null && !isOfDeployment)

@@ -24,7 +24,12 @@ export interface RemovalHold {
   readonly message: string;
 }
 
-const protectedKinds: readonly KindName[] = ['ApiKey', 'Workspace'];
+const protectedKinds: readonly KindName[] = [
+  'ApiKey',
+  'ServiceAccount',
+  'TenantServiceGroup',
+  'Workspace',
+];
 
 /**
  * Returns why a resource that left the source with this digest stays for now; null if it may be

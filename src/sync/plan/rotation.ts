@@ -2,7 +2,7 @@
  * Decides when a key is due for rotation, what waits for the end of the previous value, and when to
  * check again.
  */
-
+import { hasCredential } from '../../model/kinds/kinds.ts';
 import { type Difference, topLevelField } from '../diff/diff.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
 
@@ -53,7 +53,7 @@ export function rotationOf(
   fields: readonly Difference[],
   now: number,
 ): RotationState {
-  if (desired.identity.kind !== 'ApiKey') return settled;
+  if (!hasCredential(desired.identity.kind)) return settled;
   const from = recordedGeneration(live);
   const generation = { from, to: wantedGeneration(desired, from) };
   const isRaised = generation.to > generation.from;

@@ -227,7 +227,7 @@ export interface LiveResource {
   /** Canonical: ids and slugs of known resources are `$ref`. */
   readonly spec: Spec;
   readonly owner: string | null;
-  /** The key that `bootstrap` created; it belongs to the deployment and cannot be adopted. */
+  /** The key or account that `bootstrap` created; it belongs to the deployment and cannot be adopted. */
   readonly isOfDeployment: boolean;
   /** Whether its owner record was written with this credential. */
   readonly isRecordedHere: boolean;

@@ -84,6 +84,11 @@ export class AdminClient implements AsyncDisposable {
     return this.#options.adminBaseUrl.replace(/\/+$/, '');
   }
 
+  /** Tenant that the client acts in. */
+  get tsgId(): string {
+    return this.#options.tsgId;
+  }
+
   /** Returns the cache for a snapshot query; null without a cache folder. */
   snapshotCache(query: SnapshotQuery): LiveSnapshotCache | null {
     const { cacheFolder } = this.#options;

@@ -2,7 +2,7 @@
  * Converts the spec of a manifest to canonical form, completes it, and validates it by its schema.
  */
 import type { z } from 'zod';
-import type { KindName } from '../../model/kinds/kinds.ts';
+import { hasCredential, type KindName } from '../../model/kinds/kinds.ts';
 import type { SelfCompilingSchema } from '../../model/wire/self-compiling-schema.ts';
 import type { Secret } from '../../secret.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -58,7 +58,7 @@ export function canonicalise(
   const secretOutput =
     outputKey === undefined ? null : readSecretTarget(manifest, outputKey, values, report.pass);
   const conversion = new BodyConversion(kind, schema.plain.shape, values, report, placeholders);
-  const asksRotation = kind === 'ApiKey' && 'rotation' in manifest.spec;
+  const asksRotation = hasCredential(kind) && 'rotation' in manifest.spec;
   const read = asksRotation
     ? readRotation(manifest, schema.plain, outputKey !== undefined, report.pass)
     : null;
@@ -89,7 +89,7 @@ export function canonicalise(
 
 /** Returns the key of `secretOutput` in the spec, which is not part of the API body. */
 function secretOutputKey({ kind, manifest: { spec } }: ConversionRequest): string | undefined {
-  if (kind !== 'ApiKey') return undefined;
+  if (!hasCredential(kind)) return undefined;
   return ['secretOutput', 'secret_output'].find((key) => key in spec);
 }
 

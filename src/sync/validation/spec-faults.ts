@@ -1,6 +1,6 @@
 /** Converts schema errors to faults for the author of a manifest: position, message and fix. */
 import { z } from 'zod';
-import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { hasCredential, type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { expectedForms, issuesOfNearestVariant } from '../../model/wire/fault.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -151,7 +151,7 @@ export function fieldsAt(kind: KindName, body: z.ZodObject, path: Segments): str
   for (const key of path) schema = schemaBelow(unwrapped(schema), key);
   const found = unwrapped(schema);
   if (!(found instanceof z.ZodObject)) return [];
-  const extra = kind === 'ApiKey' && path.length === 0 ? ['secretOutput', 'rotation'] : [];
+  const extra = hasCredential(kind) && path.length === 0 ? ['secretOutput', 'rotation'] : [];
   const fields = Object.keys(found.shape).filter((field) => field !== 'workspace_id');
   return [...fields.map((field) => manifestKey(kind, [...path, field])), ...extra];
 }

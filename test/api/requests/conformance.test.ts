@@ -154,7 +154,10 @@ it('returns 404 for an unknown object, wherever it is named', async () => {
   const named = (one: Operation) => telling(404)(one) && isItem(one);
   expect(await strangers(404, named, (right) => right, nowhere)).toEqual([]);
   const workspace_id = randomUUID();
-  const elsewhere = ({ body, ...right }: RequestParts, { queries }: Operation): RequestParts => {
+  const elsewhere = (
+    { body, ...right }: RequestParts,
+    { queries, path }: Operation,
+  ): RequestParts => {
     // Some lists refuse parameters that they do not describe.
     const names = ['workspace_id', 'organisation_id'].filter((name) => name in queries);
     const places = names.map((name) => `${name}=${workspace_id}`).join('&');
@@ -162,7 +165,7 @@ it('returns 404 for an unknown object, wherever it is named', async () => {
     if (body === undefined) return { ...right, query };
     // Objects of the organisation alone belong to no workspace.
     const above = ['secret_path', 'workspaces', 'deployment_config'];
-    const isAbove = above.some((field) => field in (body as object));
+    const isAbove = path.endsWith('/tsgs') || above.some((field) => field in (body as object));
     const place = isAbove ? 'organisation_id' : 'workspace_id';
     return { ...right, body: { ...(body as object), [place]: workspace_id } };
   };

@@ -31,7 +31,7 @@ const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
   [/^\/workspaces\/:id\/guardrails/, ['guardrails']],
   [/^\/(admin\/)?workspaces\b|^\/(configs|deployments|secret-references|admin\/users)\b/, []],
   [/^\/plugins/, ['guardrails']],
-  [/^\/(organisations|model-configs)\b/, []],
+  [/^\/(organisations|service-accounts|tsgs|model-configs)\b/, []],
   [/^\/(integrations|providers|virtual-keys|prompts|collections|labels)\b/, []],
   [/^\/(logs|feedback|analytics|utils\/static-resources|session|oauth2|iam\/v1)\b/, []],
   // Sync itself; its behaviour for disabled kinds is tested below.

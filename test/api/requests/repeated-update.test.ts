@@ -393,6 +393,27 @@ const cases: Case[] = [
     update: { name: 'production', description: 'why', color_code: '#fff' },
   },
   {
+    pattern: '/v2/service-accounts/{accountId}',
+    make: async () => {
+      count += 1;
+      return made('/v2/service-accounts', { name: `ci-${count}`, roles: ['view_only_admin'] })();
+    },
+    update: {
+      description: 'why',
+      roles: ['resource_admin', 'view_only_admin'],
+      status: 'disabled',
+      rotation_policy: { rotation_period: 'weekly' },
+    },
+  },
+  {
+    pattern: '/v2/tsgs/{tsgId}',
+    make: async () => {
+      count += 1;
+      return made('/v2/tsgs', { name: `unit-${count}` })();
+    },
+    update: { name: 'renamed', description: 'why' },
+  },
+  {
     pattern: '/v2/collections/{collectionId}',
     make: async () => ({ path: `/v2/collections/${await makeCollection()}` }),
     update: { name: 'renamed', parent_collection_id: null },

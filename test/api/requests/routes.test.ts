@@ -42,6 +42,8 @@ describe('the route registry', () => {
       'policies/rate-limits': ['policies'],
       'mcp-servers': ['mcp_servers'],
       'secret-references': ['secret_references'],
+      'service-accounts': ['service_accounts'],
+      tsgs: ['tsgs'],
       guardrails: ['organisation_guardrails', 'guardrails'],
       integrations: ['organisation_integrations', 'workspace_integrations'],
       'mcp-integrations': ['organisation_mcp_integrations', 'workspace_mcp_integrations'],

@@ -144,6 +144,10 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     key: 'k',
     workspace_id: ids.workspaces,
   }),
+  '/service-accounts': () => ({ name: `a${randomUUID()}`, roles: ['view_only_admin'] }),
+  '/service-accounts/{accountId}': () => ({ description: randomUUID() }),
+  '/tsgs': () => ({ name: randomUUID() }),
+  '/tsgs/{tsgId}': () => ({ name: randomUUID() }),
   '/labels': () => ({ name: `l${randomUUID()}` }),
   '/collections': ({ ids }) => ({ name: 'one', workspace_id: ids.workspaces }),
   '/prompts/partials': () => ({ name: 'one', string: 'Be kind.' }),
@@ -283,7 +287,7 @@ export class RightRequests {
     ids.integrations = await this.#make('/v2/integrations');
     ids.providers = await this.#make('/v2/providers');
     ids['virtual-keys'] = await this.#make('/v2/virtual-keys');
-    for (const path of ['labels', 'collections', 'prompts']) {
+    for (const path of ['labels', 'collections', 'prompts', 'service-accounts', 'tsgs']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
     ids.partials = await this.#make('/v2/prompts/partials');

@@ -26,7 +26,7 @@ it('counts the resources of a valid source by kind, and exits with 0', async () 
   expect(result).toEqual({
     exitCode: 0,
     stderr: '',
-    stdout: `27 resources in 11 files, all valid
+    stdout: `29 resources in 12 files, all valid
   Workspace             2
   Guardrail             3
   SecretReference       1
@@ -48,6 +48,8 @@ it('counts the resources of a valid source by kind, and exits with 0', async () 
   WorkspaceGuardrails   1
   Deployment            1
   ScimMapping           1
+  ServiceAccount        1
+  TenantServiceGroup    1
 `,
   });
 });

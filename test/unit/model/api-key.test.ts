@@ -1,6 +1,5 @@
 /** Tests API key bodies: validation before any look-up, and the planning of rotations. */
 import { describe, expect, it } from 'vitest';
-import { plannedRotation } from '../../../src/admin/api-keys/api-key-rules.ts';
 import {
   ApiKeyCreate,
   ApiKeyUpdate,
@@ -8,6 +7,7 @@ import {
   makeApiKeySpec,
   RotationPolicy,
 } from '../../../src/model/people/api-key.ts';
+import { plannedRotation } from '../../../src/model/people/rotation-times.ts';
 
 const minimal = { name: 'bot', scopes: ['completions.write'] };
 const monday = Date.UTC(2027, 0, 4, 8);

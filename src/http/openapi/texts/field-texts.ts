@@ -77,6 +77,12 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   last_reset_at: 'Start of the current window, RFC 3339 in UTC.',
   current_usage: 'Usage in the current window.',
   rotated_at: 'Time of the last rotation; null for none.',
+  client_id: 'Client id of the service account, also its principal in access policies.',
+  client_secret:
+    'Secret of the service account. In a request, the one that a sync has generated and stored; only together with managed_by.',
+  secret_transition_expires_at:
+    'Time until which the previous secret works; null until the new one is delivered.',
+  parent_tsg_id: 'Id of the tenant service group above.',
   key_transition_expires_at: 'Time until which the previous value works.',
   key_transition_period_ms: 'How long the previous value keeps working, in milliseconds.',
   await_delivery: 'Leaves the previous value without an end until the rotation is confirmed.',

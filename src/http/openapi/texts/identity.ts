@@ -10,6 +10,25 @@ export const identityTexts: OperationTexts = {
     'Returns all access policies of the tenant of the token on one page.',
   'DELETE /iam/v1/access_policies/{policyId}':
     'Removes the role at once: requests with tokens that were issued before lose it too.',
+  'POST /service-accounts':
+    'Creates a client of the Admin API with roles in the whole tenant or in one workspace. The response has the client id, and the only copy of the secret. Nobody grants roles beyond their own scopes; superuser is granted to the account of `gatewright bootstrap` alone.',
+  'GET /service-accounts':
+    'Returns service accounts, newest first, with their roles and states, and never a secret.',
+  'GET /service-accounts/{accountId}':
+    'Returns one service account with client id, roles, state and the times of its rotations.',
+  'PUT /service-accounts/{accountId}':
+    'Changes roles, state, description or rotation policy. A disabled account gets no token, and its tokens end within two seconds.',
+  'DELETE /service-accounts/{accountId}':
+    'Deletes a service account with its roles in the tenant. Its secret and its tokens are refused from then on.',
+  'POST /service-accounts/{accountId}/rotate':
+    'Issues another secret, which only this response has. The previous one stays valid for the transition period; another rotation is 409 until it has ended.',
+  'POST /tsgs':
+    'Creates a tenant below that of the caller. The server chooses its TSG id. Accounts of the parent get tokens for it and create its first account.',
+  'GET /tsgs': 'Returns the tenants directly below that of the caller, newest first.',
+  'GET /tsgs/{tsgId}': 'Returns one tenant below that of the caller, by its `id`.',
+  'PUT /tsgs/{tsgId}': 'Changes name or description of a child tenant. Its TSG id stays.',
+  'DELETE /tsgs/{tsgId}':
+    'Deletes a child tenant. While it has service accounts, children or resources, the response is 409 and names them.',
   'POST /iam/v1/scopes':
     'Stores a named set of resources. It grants nothing: rights follow from access policies and from the scopes of credentials.',
   'GET /iam/v1/scopes':
@@ -21,7 +40,7 @@ export const identityTexts: OperationTexts = {
   'GET /organisations/self':
     'Returns id, tenant service group, name and the maximum lifetime of keys of the organisation that the credential belongs to.',
   'PUT /organisations/self':
-    'Changes the name of the organisation, or the maximum lifetime of its API keys in days; null removes the maximum. Keys that exist keep their expiry.',
+    'Changes the name of the organisation, or the maximum lifetime of its API keys in days; null removes the maximum. Keys that exist keep their expiry, but are not rotated beyond the maximum.',
   'GET /organisations/{tsgId}/info':
     'Returns which features are switched on in this deployment, and limits of the organisation. Only the own organisation is found.',
   'GET /organisations/{tsgId}/auth-settings':
@@ -29,11 +48,11 @@ export const identityTexts: OperationTexts = {
   'PUT /organisations/{tsgId}/auth-settings':
     'Decides for the organisation whether accounts of the identity provider that are unknown here become users at their first sign-in. Null leaves the decision to the deployment.',
   'GET /admin/organisation/defaults':
-    'Returns the guardrails that run on every request of the organisation, before those of the workspace, and the fields that no log export may contain.',
+    'Returns the guardrails that run on every request of the organisation, before those of the workspace, the fields that no log export may contain, and the maximum lifetime of API keys.',
   'PUT /admin/organisation/defaults':
-    'Sets the guardrails of every workspace. A list that is absent stays, and null empties it. The change takes effect on all gateways within a second.',
+    'Sets the guardrails of every workspace, the fields that no log export may contain, or the maximum lifetime of API keys in days. A field that is absent stays, and null empties it. The change takes effect on all gateways within a second.',
   'DELETE /admin/organisation/defaults':
-    'Empties the guardrails of the organisation and the list of denied export fields.',
+    'Empties the guardrails of the organisation and the list of denied export fields, and removes the maximum lifetime of API keys.',
   'GET /session':
     'Returns the user of the session cookie, with the workspaces in which the user can act.',
   'DELETE /session':

@@ -169,6 +169,7 @@ const bodies: Record<KindName, Body> = {
     input_guardrails: [],
     output_guardrails: [],
     export_settings: { deniedFields: ['response'] },
+    api_key_max_ttl_days: 36_500,
   },
   GuardrailExclusion: { input_guardrails: true, output_guardrails: false },
   WorkspaceGuardrails: { input_guardrails: [], output_guardrails: [] },
@@ -191,6 +192,14 @@ const bodies: Record<KindName, Body> = {
     },
   },
   ScimMapping: { scim_group_name: 'Support', role: 'member' },
+  ServiceAccount: {
+    name: 'x',
+    roles: ['workspace_member'],
+    description: 'd',
+    status: 'active',
+    rotation_policy: { rotation_period: 'weekly' },
+  },
+  TenantServiceGroup: { name: 'x', description: 'd' },
 };
 
 beforeAll(async () => {

@@ -161,6 +161,12 @@ async function fill(): Promise<typeof made> {
     role: 'Manager',
     scim_group_name: 'Support',
   });
+  const client = await create('/v2/service-accounts', {
+    name: 'ci',
+    roles: ['workspace_member'],
+    workspace_id: workspace.slug,
+  });
+  const tenant = await create('/v2/tsgs', { name: 'Sales' });
   return {
     Workspace: workspace,
     Guardrail: guardrail,
@@ -183,6 +189,8 @@ async function fill(): Promise<typeof made> {
     WorkspaceGuardrails: guarded,
     Deployment: deployment,
     ScimMapping: mapping,
+    ServiceAccount: client,
+    TenantServiceGroup: tenant,
   };
 }
 

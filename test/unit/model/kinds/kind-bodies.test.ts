@@ -49,6 +49,7 @@ const unsaid: Readonly<Partial<Record<KindName, Readonly<Record<string, string>>
     'auth_settings.remove_subs_allowed': 'what is declared is whole',
   },
   ScimMapping: { scim_group_id: 'ids are of one server; a group is named' },
+  ServiceAccount: { client_secret: 'sync makes the value itself' },
 };
 
 /** Fields of every body that state its owner. */
@@ -72,8 +73,9 @@ const ofNoKind: readonly (readonly [RegExp, string])[] = [
   [/^\/virtual-keys\b/, 'is an Integration and its Provider in one'],
   [
     /^\/organisations\/self$/,
-    'is the name of the organisation, which there is before any manifest',
+    'is the name of the organisation, which there is before any manifest; OrganisationDefaults has the rest',
   ],
+  [/\/auth-settings$/, 'decides who may sign in, which is no configuration of the gateway'],
   [/^\/api-keys\/(?:service|user)\b/, 'is another path of ApiKey'],
   [/^\/admin\/workspaces\b/, 'is another path of Workspace'],
 ];

@@ -12,6 +12,8 @@ import { McpIntegrationUpdate } from '../../../../src/model/mcp/mcp-integration.
 import { McpServerUpdate } from '../../../../src/model/mcp/mcp-server.ts';
 import { ApiKeyUpdate } from '../../../../src/model/people/api-key.ts';
 import { ScimMappingUpdate } from '../../../../src/model/people/scim-mapping.ts';
+import { ServiceAccountUpdate } from '../../../../src/model/people/service-account.ts';
+import { TenantServiceGroupUpdate } from '../../../../src/model/people/tenant-service-group.ts';
 import { PromptUpdate } from '../../../../src/model/prompts/prompt.ts';
 import { PromptCollectionUpdate } from '../../../../src/model/prompts/prompt-collection.ts';
 import { PromptLabelUpdate } from '../../../../src/model/prompts/prompt-label.ts';
@@ -41,6 +43,8 @@ const updates = {
   WorkspaceGuardrails: WorkspaceGuardrailsUpdate,
   Deployment: DeploymentUpdate,
   ScimMapping: ScimMappingUpdate,
+  ServiceAccount: ServiceAccountUpdate,
+  TenantServiceGroup: TenantServiceGroupUpdate,
 };
 
 const bodies = Object.fromEntries(

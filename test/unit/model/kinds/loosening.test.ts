@@ -733,6 +733,12 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['another template', { string: 'a' }, { string: 'b' }, []],
   ],
   OrganisationDefaults: [
+    [
+      'keys that live longer',
+      { api_key_max_ttl_days: 30 },
+      { api_key_max_ttl_days: 60 },
+      ['/api_key_max_ttl_days'],
+    ],
     ...guardrailsOfSides,
     [
       'a field more in exports',
@@ -781,6 +787,43 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['another group', { scim_group_name: 'a' }, { scim_group_name: 'b' }, ['/scim_group_name']],
     ['another workspace', { workspace_id: 'a' }, { workspace_id: 'b' }, ['/workspace_id']],
   ],
+  ServiceAccount: [
+    ['another role', { roles: ['a'] }, { roles: ['a', 'b'] }, ['/roles/1']],
+    ['fewer roles', { roles: ['a', 'b'] }, { roles: ['a'] }, []],
+    ['enabled', { status: 'disabled' }, { status: 'active' }, ['/status']],
+    ['disabled', { status: 'active' }, { status: 'disabled' }, []],
+    ['another account', { name: 'a' }, { name: 'b' }, ['/name']],
+    ['the whole tenant', { workspace_id: 'a' }, {}, ['/workspace_id']],
+    [
+      'rarer rotation',
+      { rotation_policy: { rotation_period_days: 30 } },
+      { rotation_policy: { rotation_period_days: 60 } },
+      ['/rotation_policy/rotation_period_days'],
+    ],
+    [
+      'no more rotation',
+      { rotation_policy: { rotation_period: 'weekly' } },
+      {},
+      ['/rotation_policy'],
+    ],
+    [
+      'a later rotation, and a longer transition',
+      {
+        rotation_policy: {
+          next_rotation_at: '2030-01-01T00:00:00Z',
+          key_transition_period_ms: 1_800_000,
+        },
+      },
+      {
+        rotation_policy: {
+          next_rotation_at: '2031-01-01T00:00:00Z',
+          key_transition_period_ms: 3_600_000,
+        },
+      },
+      ['/rotation_policy/key_transition_period_ms', '/rotation_policy/next_rotation_at'],
+    ],
+  ],
+  TenantServiceGroup: [['a text', { description: 'a' }, { description: 'b' }, []]],
 };
 
 describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
@@ -799,7 +842,14 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
   it('classifies creating and deleting', () => {
     const creating = planOf(kind, null, { name: 'a' }).changes.map(({ loosens }) => loosens);
     const deleting = planOf(kind, { name: 'a' }, null).changes.map(({ loosens }) => loosens);
-    const opening = ['ApiKey', 'McpServer', 'Provider', 'GuardrailExclusion', 'ScimMapping'];
+    const opening = [
+      'ApiKey',
+      'McpServer',
+      'Provider',
+      'GuardrailExclusion',
+      'ScimMapping',
+      'ServiceAccount',
+    ];
     expect(creating).toEqual([opening.includes(kind)]);
     const policies = ['UsageLimitPolicy', 'RateLimitPolicy'];
     const lists = ['OrganisationDefaults', 'WorkspaceGuardrails'];
@@ -886,6 +936,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     'name',
     'slug',
     'note',
+    'tags.*',
     'integration_id',
     'workspace_id',
     'usage_limits.alert_threshold',
@@ -925,6 +976,8 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     'auth_settings.is_dataservice_hosted',
   ],
   ScimMapping: [],
+  ServiceAccount: ['description'],
+  TenantServiceGroup: ['name', 'description'],
 };
 
 describe('every field of every kind', () => {

@@ -223,6 +223,7 @@ const specs: Record<KindName, Document> = {
     inputGuardrails: [{ guardrailRef: 'g' }, 'slug'],
     outputGuardrails: [{ guardrailRef: 'g' }],
     exportSettings: { deniedFields: ['response'] },
+    apiKeyMaxTtlDays: 365,
   },
   GuardrailExclusion: { inputGuardrails: true, outputGuardrails: false },
   WorkspaceGuardrails: {
@@ -249,6 +250,15 @@ const specs: Record<KindName, Document> = {
     },
   },
   ScimMapping: { scimGroupName: 'Support', role: 'manager' },
+  ServiceAccount: {
+    name: 'x',
+    roles: ['workspace_member'],
+    description: 'd',
+    status: 'disabled',
+    secretOutput: { file: { path: 'x.secret', mode: '0600' } },
+    rotation: { period: '30d', overlap: '24h', generation: 2 },
+  },
+  TenantServiceGroup: { name: 'x', description: 'd' },
 };
 
 function documentOf(kind: KindName, spec: unknown): Document {
