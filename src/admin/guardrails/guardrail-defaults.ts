@@ -14,6 +14,7 @@ import { OrganisationDefaults } from '../../model/workspaces/organisation-defaul
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/resources/guardrails.ts';
 import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
+import * as organisations from '../../store/resources/organisations.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { type BodyRequest, type ItemRequest, updateFields } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
@@ -32,6 +33,8 @@ const DefaultsRecord = z.object({
   input_guardrails: Named,
   output_guardrails: Named,
   export_settings: ExportSettings,
+  /** Maximum lifetime of API keys; null for none. */
+  api_key_max_ttl_days: z.int().nullable(),
 });
 
 /** Exist with every organisation, initially empty; a delete empties them again. */
@@ -39,7 +42,20 @@ export const organisationDefaultsResource: Resource = {
   kind: 'OrganisationDefaults',
   features: ['guardrails'],
   routes: organisationDefaultsRoutes,
-  snapshot: snapshotOf(organisationDefaults.listInUse, toSpec, () => ({ name: singletonName })),
+  snapshot: snapshotOf(
+    async (tx, organisationId, which) => {
+      const maxDays = await findMaxDays(tx, organisationId);
+      const rows = await organisationDefaults.listInUse(
+        tx,
+        organisationId,
+        which,
+        maxDays !== null,
+      );
+      return rows.map((row) => ({ ...row, maxDays }));
+    },
+    toSpec,
+    () => ({ name: singletonName }),
+  ),
 };
 
 function organisationDefaultsRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -50,18 +66,19 @@ function organisationDefaultsRoutes(deps: AdminDeps): Route<Principal>[] {
   );
   return [
     on.get({
-      summary: 'Get the guardrails of every workspace',
+      summary: 'Get the guardrails of every workspace, and the settings of the organisation',
       response: DefaultsRecord,
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Set the guardrails of every workspace',
+      summary: 'Set the guardrails of every workspace, and the settings of the organisation',
       body: DefaultsUpdate,
       response: z.object({ id: z.uuid() }),
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Remove the guardrails of every workspace and the restrictions of exports',
+      summary:
+        'Remove the guardrails of every workspace, the restrictions of exports and the lifetime of keys',
       handle: (request) => clear(deps, request),
     }),
   ];
@@ -88,6 +105,7 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
         await organisationDefaults.findDeniedExportFields(db, caller.organisationId),
       ) as ExportSettings['deniedFields'],
     },
+    api_key_max_ttl_days: await findMaxDays(db, caller.organisationId),
   };
   return withVersionTag(record, stored);
 }
@@ -96,12 +114,19 @@ type DefaultsResource = organisationDefaults.StoredOrganisationDefaults & {
   readonly workspace_id: null;
 };
 
-/** Writer of the one row, whatever the path contains. */
-function createDefaultsWriter(now: number): ResourceWriter<DefaultsResource> {
+/**
+ * Writer of the one row, whatever the path contains. With `setsLifetime` it locks the organisation first, as the
+ * change of an organisation does.
+ */
+function createDefaultsWriter(
+  now: number,
+  { setsLifetime }: { readonly setsLifetime: boolean },
+): ResourceWriter<DefaultsResource> {
   return {
     kind: 'OrganisationDefaults',
     param: '',
     lock: async (tx, organisationId) => {
+      if (setsLifetime) await organisations.findByIdForUpdate(tx, organisationId);
       const row = await organisationDefaults.findForUpdate(tx, organisationId, now);
       return { ...row, workspace_id: null };
     },
@@ -113,7 +138,9 @@ function createDefaultsWriter(now: number): ResourceWriter<DefaultsResource> {
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof DefaultsUpdate>>) {
   const { body, caller, now } = request;
   requireWholeOrganisation(caller);
-  const { id } = await updateResource(deps, request, createDefaultsWriter(now), {
+  const setsLifetime = body.api_key_max_ttl_days !== undefined;
+  const writer = createDefaultsWriter(now, { setsLifetime });
+  const { id } = await updateResource(deps, request, writer, {
     columns: async (tx, { organisation_id: organisationId }) => {
       const columns: Partial<DefaultsResource> = {};
       if (body.export_settings !== undefined) {
@@ -128,17 +155,42 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
       }
       return columns;
     },
+    writeElsewhere: async (tx, { organisation_id: organisationId }) => {
+      const isWritten = await writeMaxDays(tx, organisationId, body.api_key_max_ttl_days, now);
+      return isWritten ? ['api_key_max_ttl_days'] : [];
+    },
   });
   return { id };
+}
+
+async function findMaxDays(db: Db, organisationId: string): Promise<number | null> {
+  return (await organisations.findById(db, organisationId))?.api_key_max_ttl_days ?? null;
+}
+
+/** Returns whether the value changed; undefined leaves it. */
+async function writeMaxDays(
+  tx: Db,
+  organisationId: string,
+  days: number | null | undefined,
+  now: number,
+): Promise<boolean> {
+  if (days === undefined) return false;
+  const row = await organisations.findByIdForUpdate(tx, organisationId);
+  if (row === undefined || row.api_key_max_ttl_days === days) return false;
+  const columns = { api_key_max_ttl_days: days, last_updated_at: now };
+  await organisations.update(tx, organisationId, columns);
+  return true;
 }
 
 /** Returns `{}`. */
 async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
   const { caller, now } = request;
   requireWholeOrganisation(caller);
-  return deleteResource(deps, request, createDefaultsWriter(now), async (tx, row) => {
+  const writer = createDefaultsWriter(now, { setsLifetime: true });
+  return deleteResource(deps, request, writer, async (tx, row) => {
     const columns = { ...organisationDefaults.emptyDefaults, last_updated_at: now };
     await organisationDefaults.update(tx, row.organisation_id, row.id, columns);
+    await writeMaxDays(tx, row.organisation_id, null, now);
     return {};
   });
 }
@@ -178,12 +230,15 @@ function idsOf(stored: Pick<organisationDefaults.StoredDefaults, Side>, side: Si
 }
 
 /** The body that would set the same values; sync compares it with its manifests. */
-function toSpec(row: organisationDefaults.StoredOrganisationDefaults): Record<string, unknown> {
+function toSpec(
+  row: organisationDefaults.StoredOrganisationDefaults & { readonly maxDays: number | null },
+): Record<string, unknown> {
   const list = (text: string) => (text === '[]' ? null : (JSON.parse(text) as string[]));
   const deniedFields = list(row.denied_export_fields);
   return omitNulls({
     input_guardrails: list(row.input_guardrails),
     output_guardrails: list(row.output_guardrails),
     export_settings: deniedFields && { deniedFields },
+    api_key_max_ttl_days: row.maxDays,
   });
 }

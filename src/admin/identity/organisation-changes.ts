@@ -1,5 +1,6 @@
 /** Reads and changes the caller's organisation, each change in one transaction with its audit row. */
 import { ApiError } from '../../model/wire/errors.ts';
+import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
 import * as organisations from '../../store/resources/organisations.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -52,6 +53,8 @@ export async function changeOrganisation(
     const fields = names.filter((field) => columns[field] !== row[field]);
     if (fields.length === 0) return row;
     await organisations.update(tx, id, { ...columns, last_updated_at: now });
+    // The lifetime of keys is one of the organisation's defaults too.
+    if (fields.includes('api_key_max_ttl_days')) await organisationDefaults.touch(tx, id, now);
     await auditChange(tx, deps, request, {
       action: 'update',
       kind: 'Organisation',

@@ -1,7 +1,8 @@
-/** Defines the settings of an organisation that apply in all its workspaces: guardrails and export restrictions. */
+/** Defines the settings of an organisation that apply in all its workspaces: guardrails, export restrictions, lifetime of keys. */
 import { z } from 'zod';
 import { ExportSettings } from '../logs/log-export.ts';
 import { described } from '../wire/described.ts';
+import { ApiKeyMaxTtlDays } from './organisation.ts';
 import { GuardrailReferences } from './workspace.ts';
 
 /** Body of PUT /admin/organisation/defaults: an absent field is unchanged, null clears it. */
@@ -17,6 +18,10 @@ export const OrganisationDefaults = z.object({
   export_settings: described(
     ExportSettings.nullable().optional(),
     'Fields that no export of the log may contain.',
+  ),
+  api_key_max_ttl_days: described(
+    ApiKeyMaxTtlDays.optional(),
+    'Maximum lifetime of the API keys of the organisation, in days.',
   ),
 });
 export type OrganisationDefaults = z.infer<typeof OrganisationDefaults>;

@@ -5,11 +5,14 @@ import { ResponseTimestamp } from '../wire/timestamp.ts';
 
 const daysMax = 36_500;
 
+/** Maximum lifetime of the API keys of an organisation; null for none. */
+export const ApiKeyMaxTtlDays = z.int().min(1).max(daysMax).nullable();
+
 /** Body of PUT /organisations/self; an absent field is unchanged. */
 export const OrganisationUpdate = z.object({
   name: z.string().trim().min(1).max(255).optional(),
   /** Maximum lifetime of its API keys; null removes it. Existing keys keep their expiry. */
-  api_key_max_ttl_days: z.int().min(1).max(daysMax).nullable().optional(),
+  api_key_max_ttl_days: ApiKeyMaxTtlDays.optional(),
 });
 export type OrganisationUpdate = z.infer<typeof OrganisationUpdate>;
 

@@ -85,13 +85,14 @@ export async function find(db: Db, organisationId: string): Promise<StoredDefaul
 }
 
 /**
- * The row of the organisation if it is declared or sets something. A row is never deleted, so that its
- * version only grows; after a reset it sets nothing.
+ * The row of the organisation if it is declared or sets something; `hasOthers` states whether another table
+ * does. A row is never deleted, so that its version only grows; after a reset it sets nothing.
  */
 export function listInUse(
   db: Db,
   organisationId: string,
-  condition: RowCondition | null = null,
+  condition: RowCondition | null,
+  hasOthers: boolean,
 ): Promise<StoredOrganisationDefaults[]> {
   const columns = Object.keys(emptyDefaults) as (keyof typeof emptyDefaults)[];
   return table.rows
@@ -101,10 +102,17 @@ export function listInUse(
       is.or([
         isDeclared('OrganisationDefaults', 'organisation_defaults'),
         ...columns.map((column) => is(column, '<>', '[]')),
+        sql<boolean>`${hasOthers}`,
       ]),
     )
     .$if(condition !== null, (all) => all.where(condition!('organisation_defaults', false)))
     .execute();
+}
+
+/** Records that a setting in another table was changed. */
+export async function touch(tx: Db, organisationId: string, now: number): Promise<void> {
+  const { id } = await findForUpdate(tx, organisationId, now);
+  await table.update(tx, organisationId, id, { last_updated_at: now });
 }
 
 /** Creates the row if it does not exist, and locks it until the transaction ends. */

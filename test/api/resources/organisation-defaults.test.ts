@@ -44,12 +44,14 @@ describe('organisation defaults', () => {
       input_guardrails: [identityOf(a), identityOf(b)],
       output_guardrails: [identityOf(b)],
       export_settings: { deniedFields: [] },
+      api_key_max_ttl_days: null,
     });
     await server.request('PUT', defaults, { body: { input_guardrails: null } });
     expect((await server.request('GET', defaults)).body).toEqual({
       input_guardrails: [],
       output_guardrails: [identityOf(b)],
       export_settings: { deniedFields: [] },
+      api_key_max_ttl_days: null,
     });
   });
 
@@ -131,5 +133,55 @@ describe('guardrail exclusions', () => {
     });
     expect((await put({}, { organisation_id: '1234567890' })).status).toBe(404);
     expect(await excluded()).toEqual(before);
+  });
+});
+
+describe('the maximum lifetime of keys', () => {
+  const self = '/v1/organisations/self';
+  const ownDays = async () => (await server.request('GET', self)).body.data.api_key_max_ttl_days;
+  const defaultDays = async () => (await server.request('GET', defaults)).body.api_key_max_ttl_days;
+  const snapshotDays = async () => {
+    const { body } = await server.request('GET', '/admin/v2/gatewright/snapshot?owner=ttl');
+    const found = body.resources.find(
+      ({ kind }: { kind: string }) => kind === 'OrganisationDefaults',
+    );
+    return found?.spec.api_key_max_ttl_days ?? null;
+  };
+
+  it('is one value for the organisation, its defaults and the snapshot', async () => {
+    const everywhere = async () => [await ownDays(), await defaultDays(), await snapshotDays()];
+    await server.request('PUT', defaults, { body: { api_key_max_ttl_days: 30 } });
+    expect(await everywhere()).toEqual([30, 30, 30]);
+    await server.request('PUT', self, { body: { api_key_max_ttl_days: 20 } });
+    expect(await everywhere()).toEqual([20, 20, 20]);
+    await server.request('PUT', defaults, { body: { export_settings: null } });
+    expect(await everywhere()).toEqual([20, 20, 20]);
+    await server.request('DELETE', defaults);
+    expect(await everywhere()).toEqual([null, null, null]);
+    const { status } = await server.request('PUT', defaults, { body: { api_key_max_ttl_days: 0 } });
+    expect(status).toBe(400);
+  });
+
+  it('counts as a change of the defaults, wherever it is set', async () => {
+    const tag = async () => (await server.request('GET', defaults)).headers.etag;
+    const before = await tag();
+    await server.request('PUT', self, { body: { api_key_max_ttl_days: 40 } });
+    expect(await tag()).not.toBe(before);
+    await server.request('DELETE', defaults);
+  });
+
+  it('refuses the rotation of a key that outlives it, until the key has an expiry', async () => {
+    const body = { name: 'old', scopes: ['completions.write'] };
+    const { id } = (await server.request('POST', '/v1/api-keys/organisation/service', { body }))
+      .body;
+    await server.request('PUT', defaults, { body: { api_key_max_ttl_days: 30 } });
+    const rotate = () => server.request('POST', `/v1/api-keys/${id}/rotate`, { body: {} });
+    const refusal = await rotate();
+    expect([refusal.status, refusal.body.error.param]).toEqual([400, 'expires_at']);
+    expect(refusal.body.error.message).toContain('at most 30 days ahead');
+    const expires_at = new Date(server.clock.now() + 29 * 86_400_000).toISOString();
+    await server.request('PUT', `/v1/api-keys/${id}`, { body: { expires_at } });
+    expect((await rotate()).status).toBe(200);
+    await server.request('DELETE', defaults);
   });
 });

@@ -101,7 +101,12 @@ it('creates singletons once, reports drift, and resets them when they leave the 
 
   expect((await sync.cycle(everyKind)).ending).toBe('success');
   expect([await readReported(), await excluded()]).toEqual([
-    { input_guardrails: [], output_guardrails: [], export_settings: { deniedFields: [] } },
+    {
+      input_guardrails: [],
+      output_guardrails: [],
+      export_settings: { deniedFields: [] },
+      api_key_max_ttl_days: null,
+    },
     [0, 0],
   ]);
   expect(await planned(everyKind)).toEqual([]);
