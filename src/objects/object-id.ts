@@ -5,3 +5,10 @@ import { newId } from '../model/wire/ids.ts';
 export function newObjectId(prefix: string): string {
   return `${prefix}_gw${newId().replaceAll('-', '')}`;
 }
+
+const objectIdPattern = /_gw[0-9a-f]{32}$/;
+
+/** Whether an id has the form of {@link newObjectId}, here or at a provider that is a gateway like this one. */
+export function isObjectId(id: string): boolean {
+  return objectIdPattern.test(id);
+}

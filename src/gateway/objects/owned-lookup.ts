@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ConfigLeaf, ConfigNode } from '../../model/configs/config-tree.ts';
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
+import { isObjectId } from '../../objects/object-id.ts';
 import type { ObjectFamily } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
@@ -35,12 +36,14 @@ export class OwnedLookup {
   readonly db: Db;
   readonly database: OwnedObjectsOptions['database'];
   readonly #families: readonly ObjectFamily[];
+  readonly #responses: Responses;
 
   constructor(key: Exchange['key'], { database, responses, families }: OwnedObjectsOptions) {
     this.owner = ownerOf(key);
     this.database = database;
     this.db = database.db;
     this.#families = [responses, ...families];
+    this.#responses = responses;
   }
 
   family(kind: ObjectKind): ObjectFamily | undefined {
@@ -53,18 +56,30 @@ export class OwnedLookup {
   }
 
   /**
-   * Returns the first object in the body that does not belong to the caller; null for none.
+   * Returns the objects in the body, except the response that a new one of the gateway continues.
    *
    * @throws GatewayError for a body in which another reader could find other objects
    */
-  async foreignReference(exchange: Exchange, form: ReferenceForm): Promise<Reference | null> {
+  async referencesIn(exchange: Exchange, form: ReferenceForm): Promise<Reference[]> {
     const { params, newResponse } = exchange;
     const isContinued = ({ param }: Reference): boolean =>
       newResponse?.isContinued === true && param === 'previous_response_id';
     const inForm = await formReferences(exchange, form);
     if (isLong(exchange.body)) await nextTurn();
-    const references = [...referencesOf(params, form), ...inForm];
-    return this.firstUnknown(references.filter((one) => !isContinued(one)));
+    return [...referencesOf(params, form), ...inForm].filter((one) => !isContinued(one));
+  }
+
+  /** @throws GatewayError for an object that the gateway itself stores, because no provider can read it */
+  async requireReadable(references: readonly Reference[]): Promise<void> {
+    const ofGateways = references.filter(({ id }) => isObjectId(id));
+    for (const [kind, named] of Map.groupBy(ofGateways, (one) => one.kind)) {
+      const family = this.family(kind);
+      if (family === undefined || family === this.#responses) continue;
+      const ids = [...new Set(named.map(({ id }) => id))];
+      const [stored] = await family.listOwned(this.owner, kind, ids);
+      const held = named.find(({ id }) => id === stored);
+      if (held !== undefined) throw storedHere(held);
+    }
   }
 
   /** Returns the first that does not belong to the caller, items last; null for none. */
@@ -103,6 +118,14 @@ export function notFound({ kind, param }: Omit<Reference, 'id'>): GatewayError {
   const subject = param === null ? 'The path' : param;
   const message = `${subject} refers to an object in ${kind} that does not exist`;
   return new GatewayError('not_found', message, param);
+}
+
+/** Returns the error for an object that the gateway stores, in a request to a provider. */
+function storedHere({ kind, param }: Omit<Reference, 'id'>): GatewayError {
+  const message =
+    `${param} names an object in ${kind} that the gateway stores, so the provider cannot read it: ` +
+    'create it with an integration whose capabilities leave it to the provider (proxy)';
+  return new GatewayError('invalid_request', message, param);
 }
 
 /**

@@ -82,6 +82,7 @@ export class OwnedObjects {
     const lookup = new OwnedLookup(exchange.key, this.#options);
     const { db, owner } = lookup;
     const foreign = await lookup.firstUnknown(references);
+    await lookup.requireReadable(references);
     let usesCallerAccount = true;
     const outcome = await callTargets(context, async (_, leaf) => {
       const target = await calls.targetOf(leaf, exchange);
@@ -108,6 +109,8 @@ class OwnedRequest {
   readonly #keeping: ResponseWriter | null;
   /** Response of a family of objects that the gateway itself stores. */
   #answer: ObjectResponse | null = null;
+  /** Objects that the body names. */
+  #named: readonly Reference[] = [];
   /** Whether the gateway composed a list from what the provider has. */
   #isListed = false;
 
@@ -126,7 +129,7 @@ class OwnedRequest {
   async run(): Promise<void> {
     const { kind, id } = this.#owned;
     if (id === null) return this.#runWithoutId();
-    this.#answer = await this.#askFamily();
+    this.#answer = await askFamily(this.#context, this.#owned, this.#lookup);
     if (this.#answer !== null) return sendObject(this.#context, this.#answer);
     const row = await this.#lookup.find(kind, id);
     if (row === undefined) {
@@ -134,20 +137,24 @@ class OwnedRequest {
     }
     refuseAccountData(this.#owned, this.#context.exchange);
     requireForwardedBounds(this.#owned, this.#context.exchange);
-    const foreign = await this.#lookup.foreignReference(this.#context.exchange, this.#owned);
+    const named = await this.#lookup.referencesIn(this.#context.exchange, this.#owned);
+    const foreign = await this.#lookup.firstUnknown(named);
     if (foreign !== null) throw notFound(foreign);
+    await this.#lookup.requireReadable(named);
     return this.#finish(await this.#callLeaf(await leafTo(this.#context, row)), row);
   }
 
   /** Creates or lists objects. A continuation is created at the provider of the object it continues. */
   async #runWithoutId(): Promise<void> {
-    const foreign = await this.#lookup.foreignReference(this.#context.exchange, this.#owned);
+    this.#named = await this.#lookup.referencesIn(this.#context.exchange, this.#owned);
+    const foreign = await this.#lookup.firstUnknown(this.#named);
     const { params, newResponse } = this.#context.exchange;
     const prior = params.previous_response_id;
     const isElsewhere = typeof prior === 'string' && newResponse?.isContinued !== true;
     const row = isElsewhere ? await this.#lookup.find('responses', prior) : undefined;
     if (row === undefined) return this.#finish(await this.#callConfig(foreign), null);
     if (foreign !== null) throw notFound(foreign);
+    await this.#lookup.requireReadable(this.#named);
     return this.#finish(await this.#callLeaf(await leafTo(this.#context, row)), null);
   }
 
@@ -155,13 +162,6 @@ class OwnedRequest {
   async #callLeaf(leaf: ConfigLeaf): Promise<TargetOutcome> {
     await this.#takeBody();
     return callTargets(this.#context.withTargets(leaf), callTarget);
-  }
-
-  #askFamily(): Promise<ObjectResponse | null> {
-    const family = this.#lookup.family(this.#owned.kind);
-    return family === undefined
-      ? Promise.resolve(null)
-      : family.handle(objectRequestOf(this.#context, this.#owned, this.#lookup.owner));
   }
 
   /** Calls the targets of the config. Objects of others may be requested only with the caller's own account. */
@@ -172,7 +172,7 @@ class OwnedRequest {
       const isUnnamed = thrown instanceof GatewayError && thrown.code === 'provider_missing';
       if (!isUnnamed) throw thrown;
       if (foreign !== null) throw notFound(foreign);
-      this.#answer = await this.#askFamily();
+      this.#answer = await askFamily(this.#context, this.#owned, this.#lookup);
       if (this.#answer === null) throw thrown;
       return null;
     }
@@ -196,8 +196,10 @@ class OwnedRequest {
       const message = `The provider ${target.provider} does not support ${this.#owned.kind}`;
       throw new GatewayError('not_found', message);
     }
-    if (keeper === 'native') this.#answer = await this.#askFamily();
+    if (keeper === 'native')
+      this.#answer = await askFamily(this.#context, this.#owned, this.#lookup);
     if (this.#answer !== null) return localJson(target, null);
+    await this.#lookup.requireReadable(this.#named);
     requireForwardedBounds(this.#owned, exchange);
     const { method } = exchange.request;
     if (!usesCallerAccount && method !== 'POST') {
@@ -245,6 +247,16 @@ class OwnedRequest {
       isListed: this.#isListed,
     });
   }
+}
+
+/** The response of the family that stores objects of this kind here; null for none. */
+async function askFamily(
+  context: RequestContext,
+  owned: OwnedPath,
+  lookup: OwnedLookup,
+): Promise<ObjectResponse | null> {
+  const family = lookup.family(owned.kind);
+  return family?.handle(objectRequestOf(context, owned, lookup.owner)) ?? null;
 }
 
 /** The recorded objects of the owner at the target. */

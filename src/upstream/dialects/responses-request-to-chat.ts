@@ -10,6 +10,7 @@ import { chatMessagesFromItems } from './responses-items-to-chat.ts';
 export function chatRequest(params: Json, maxName: 'max_tokens' | 'max_completion_tokens'): Json {
   const request = new DocumentNode(params).only(
     ...translatedMembers,
+    'conversation',
     ...gatewayMembers,
     ...ignoredMembers,
   );
@@ -81,6 +82,12 @@ const includedWithoutEffect = new Set<unknown>([
 
 /** Requires members without a counterpart to have their default value. */
 function requireDefaults(request: DocumentNode): void {
+  const conversation = request.at('conversation');
+  if (!conversation.isAbsent) {
+    conversation.refuse(
+      'names turns that another provider has: continue a response with previous_response_id instead',
+    );
+  }
   const truncation = request.at('truncation');
   if (!truncation.isAbsent && truncation.value !== 'disabled') truncation.refuseUnsupported();
   const logprobs = request.at('top_logprobs');

@@ -60,3 +60,55 @@ it('stores files of OpenAI clients, which vector stores search', async () => {
   const store = await client.vectorStores.create({ file_ids: [id] });
   expect(store.file_counts.total).toBe(1);
 });
+
+it('refuses files that it stores, with the reason, where the provider would read them', async () => {
+  const baseURL = `${inference.server.inferenceUrl}/v1`;
+  const config = { provider: 'mock-upstream', custom_host: inference.upstream.url, api_key: 'k' };
+  const defaultHeaders = { 'x-gateway-config': JSON.stringify(config) };
+  const client = new OpenAI({ apiKey, baseURL, maxRetries: 0, defaultHeaders });
+  const { id } = await client.files.create({
+    file: await toFile(Buffer.from('{}\n'), 'a.jsonl'),
+    purpose: 'batch',
+  });
+  const endpoint = '/v1/chat/completions';
+  const content = [{ type: 'file' as const, file: { file_id: id } }];
+  const model = 'gpt-4o';
+  const requests: Record<string, () => Promise<unknown>> = {
+    input_file_id: () =>
+      client.batches.create({ input_file_id: id, endpoint, completion_window: '24h' }),
+    training_file: () => client.fineTuning.jobs.create({ training_file: id, model }),
+    validation_file: () =>
+      client.post('/fine_tuning/jobs', { body: { validation_file: id, model } }),
+    file_ids: () => client.containers.create({ name: 'c', file_ids: [id] }),
+    file_id: () => client.chat.completions.create({ model, messages: [{ role: 'user', content }] }),
+  };
+  for (const [param, request] of Object.entries(requests)) {
+    const { status, error } = await request().then(
+      () => ({ status: 200, error: {} }),
+      (thrown: { status: number; error: object }) => thrown,
+    );
+    const message = expect.stringContaining('that the gateway stores, so the provider cannot read');
+    expect([status, error]).toEqual([400, expect.objectContaining({ param, message })]);
+  }
+  expect(calledPaths()).toEqual([]);
+});
+
+it('refuses a conversation where a response is translated, and names the alternative', async () => {
+  const baseURL = `${inference.server.inferenceUrl}/v1`;
+  const config = { provider: 'mock-upstream', custom_host: inference.upstream.url, api_key: 'k' };
+  const defaultHeaders = { 'x-gateway-config': JSON.stringify(config) };
+  const client = new OpenAI({ apiKey, baseURL, maxRetries: 0, defaultHeaders });
+  const { id } = await client.conversations.create();
+  expect(calledPaths()).toEqual(['/v1/conversations']);
+  for (const conversation of [id, { id }]) {
+    await expect(
+      client.responses.create({ model: 'gpt-4o', input: 'hi', conversation }),
+    ).rejects.toMatchObject({
+      status: 400,
+      code: 'not_translatable',
+      param: 'conversation',
+      message: expect.stringContaining('previous_response_id'),
+    });
+  }
+  expect(calledPaths()).toEqual([]);
+});
