@@ -43,6 +43,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'openapi',
+          include: ['test/openapi/*.test.ts'],
+          globalSetup: ['test/support/run/global-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'differential',
           include: ['test/differential/*.test.ts'],
           globalSetup: ['test/support/run/global-setup.ts'],

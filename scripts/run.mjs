@@ -22,6 +22,7 @@ const targets = {
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
+  'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   build: [['node', 'scripts/build.mjs']],
   chart: [['node', 'scripts/chart/generate.ts']],
   bench: [

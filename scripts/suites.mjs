@@ -63,6 +63,12 @@ export async function stopOwnEngine() {
 const suites = [
   { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
   { name: 'differential', words: deploy('differential'), usualMs: minuteMs },
+  {
+    name: 'openapi',
+    words: deploy('openapi'),
+    usualMs: minuteMs,
+    missing: async () => (await import('../test/openapi/tools.ts')).missingTools(),
+  },
   { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
   {
     name: 'cluster',

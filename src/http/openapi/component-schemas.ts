@@ -57,8 +57,8 @@ export class ComponentSchemas {
       const name = this.#freeName(candidates);
       reference.$ref = prefix + name;
       const number = this.#values.numberOf(json);
-      if (json.$defs === undefined && !this.#names.has(number)) this.#names.set(number, name);
-      this.#addWithDefinitions(name, json);
+      if (!this.#names.has(number)) this.#names.set(number, name);
+      this.#defined.set(name, json);
     }
     await this.#nameParts();
     const shared: Record<string, OpenApiJson> = {};
@@ -75,26 +75,6 @@ export class ComponentSchemas {
     const free = names.find((name) => !this.#defined.has(name));
     if (free === undefined) throw new Error(`no name is free for the schema of ${names[0]}`);
     return free;
-  }
-
-  /** Local references of a schema become names that start with the schema's name. */
-  #addWithDefinitions(name: string, { $defs, ...json }: OpenApiJson): void {
-    if ($defs === undefined) {
-      this.#defined.set(name, json);
-      return;
-    }
-    const definitions = $defs as Record<string, OpenApiJson>;
-    const keys = Object.keys(definitions);
-    const nameOf = (key: string) => `${name}Part${keys.length > 1 ? keys.indexOf(key) + 1 : ''}`;
-    const local = (definition: OpenApiJson): OpenApiJson => {
-      const text = keys.reduce(
-        (one, key) => one.replaceAll(`"#/$defs/${key}"`, `"${prefix}${nameOf(key)}"`),
-        JSON.stringify(definition),
-      );
-      return JSON.parse(text) as OpenApiJson;
-    };
-    this.#defined.set(name, local(json));
-    for (const key of keys) this.#defined.set(nameOf(key), local(definitions[key]!));
   }
 
   /** Gives names to large parts that several bodies have, and not to parts of these that occur nowhere else. */

@@ -15,12 +15,26 @@ export interface SchemaUse {
 }
 
 export function jsonSchemaOf(schema: z.ZodType, use: SchemaUse): OpenApiJson {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+  const {
+    $schema: _,
+    $defs,
+    ...json
+  } = z.toJSONSchema(schema, {
     io: use.io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => refine(zodSchema, jsonSchema, use),
   }) as OpenApiJson;
-  return json;
+  return $defs === undefined ? json : (withAnyValue(json) as OpenApiJson);
+}
+
+/** A value of any JSON is the only recursive schema. Types of clients cannot refer to themselves, so it has none. */
+function withAnyValue(json: unknown): unknown {
+  if (typeof json !== 'object' || json === null) return json;
+  if (Array.isArray(json)) return json.map(withAnyValue);
+  if ('$ref' in json && /^#\/\$defs\/__schema\d+$/.test(String(json.$ref))) {
+    return { description: 'Any JSON value.' };
+  }
+  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, withAnyValue(value)]));
 }
 
 /** The schemas of the fields of parameters or of a query. */

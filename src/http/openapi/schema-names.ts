@@ -63,13 +63,12 @@ export function schemaName(method: string, path: string, io: Io): SchemaName {
   const suffix = isAction
     ? { input: 'Request', output: 'Result' }[io]
     : suffixOf(method, isList, io);
-  const isLenient = mount === 'v1' && io === 'input';
   return {
     name: noun + suffix,
     mountedName: noun + suffix + (mountWords[mount] ?? 'Root'),
     noun,
     // The names without a mount are for the strict planes.
-    rank: methods.indexOf(method) * 4 + (isList ? 2 : 0) + (isLenient ? 1 : 0),
+    rank: methods.indexOf(method) * 4 + (isList ? 2 : 0) + (mount === 'v1' ? 1 : 0),
   };
 }
 
