@@ -55,6 +55,11 @@ export const exportCommand: Command<ExportCommandOptions> = {
     for (const id of exported.tooLarge) {
       io.stderr.write(`skipped, larger than the maximum file size of a source: ${id}\n`);
     }
+    for (const field of exported.moved) {
+      io.stderr.write(
+        `unknown field, written under extensions, where it has no effect: ${field}\n`,
+      );
+    }
     for (const stub of exported.stubs) io.stderr.write(`fill in: ${stub}\n`);
     return 'success';
   },

@@ -1,4 +1,4 @@
-/** Defines the `doctor` command, which checks database, schema, master key, clock and consistency of tables. */
+/** Defines the `doctor` command, which checks database, schema, master key, clock, tables and stored documents. */
 import { resolve } from 'node:path';
 import { findMissingMasterKey, readProgress } from '../../auth/data-keys.ts';
 import { createMasterKeys } from '../../auth/master-keys.ts';
@@ -13,6 +13,7 @@ import { migrationStatus } from '../../store/migrations/migrate.ts';
 import { describeDatabase, requireMigrated, resolveDatabase } from '../database/database.ts';
 import type { Command } from '../shared/command.ts';
 import { homeOption, outputForm } from '../shared/option.ts';
+import { findDocumentFaults } from './document-faults.ts';
 
 interface Options {
   output: 'text' | 'json';
@@ -45,6 +46,7 @@ export const doctor: Command<Options> = {
     const log = createLog({ level: settings.logLevel ?? 'error', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log, queryTimeoutMs: 0 });
     const { rules, found } = await checkConsistency(database);
+    const documents = await findDocumentFaults(database.db);
     const place = describeDatabase(databaseSettings);
     const findings: Finding[] = [
       { what: 'database', says: `${place} (${databaseVersion}), schema ${state}`, isWrong: false },
@@ -55,9 +57,15 @@ export const doctor: Command<Options> = {
         says: `${found.length === 0 ? 'nothing' : found.length} found wrong by ${rules} rules`,
         isWrong: found.length > 0,
       },
+      {
+        what: 'documents',
+        says: `${documents.length === 0 ? 'no' : documents.length} unknown fields or providers`,
+        isWrong: documents.length > 0,
+      },
     ];
-    if (options.output === 'json') io.stdout.writeJson({ findings, inconsistencies: found });
-    else io.stdout.write(textOf(findings, found));
+    const all = [...found, ...documents];
+    if (options.output === 'json') io.stdout.writeJson({ findings, inconsistencies: all });
+    else io.stdout.write(textOf(findings, all));
     return endingOf(findings);
   },
 };

@@ -1,6 +1,10 @@
 /** Validates the document of a gateway config: its keys, their types and bounds, and its guardrails. */
 import type { TrustedHosts } from '../../trusted-hosts.ts';
-import { type CheckValidators, checkFaults } from '../guardrails/guardrail-checks.ts';
+import {
+  type CheckValidators,
+  checkFaults,
+  unknownParameters,
+} from '../guardrails/guardrail-checks.ts';
 import { InlineHook, inlineChecks, inlineFieldFaults } from '../guardrails/inline-guardrail.ts';
 import { guardrailFields } from '../manifests/kind-references.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
@@ -201,4 +205,51 @@ export function configWarnings(document: ConfigDocument): Fault[] {
     pending.push(...targetsOf(visit).reverse());
   }
   return warnings;
+}
+
+/**
+ * Returns the fields of a stored document that no schema defines; paths start at it. Values that have
+ * another type than the schema requires are passed over.
+ */
+export function unknownConfigFields(document: unknown): Fault[] {
+  const unknown: Fault[] = [];
+  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
+  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+    const fields = [...unknownFieldFaults(Level, visit.level), ...unknownInlineFields(visit.level)];
+    unknown.push(...prefixFaults(visit.path, fields));
+    pending.push(...targetsOf(visit).reverse());
+  }
+  return unknown;
+}
+
+function unknownInlineFields(level: unknown): Fault[] {
+  return [...guardrailFields, ...hookFields].flatMap((field) => {
+    const list = (level as Record<string, unknown> | null)?.[field];
+    if (!Array.isArray(list)) return [];
+    return list.flatMap((item: unknown, at) => {
+      if (typeof item !== 'object' || item === null) return [];
+      const guardrail = item as Record<string, unknown>;
+      const listsChecks = Array.isArray(guardrail.checks) || field.endsWith('_hooks');
+      return prefixFaults(
+        [field, at],
+        listsChecks ? unknownHookFields(guardrail) : unknownShorthandFields(guardrail),
+      );
+    });
+  });
+}
+
+function unknownHookFields(hook: Record<string, unknown>): Fault[] {
+  const checks = prefixFaults(['checks'], unknownParameters(hook.checks));
+  return [...unknownFieldFaults(InlineHook, hook), ...checks];
+}
+
+function unknownShorthandFields(item: Record<string, unknown>): Fault[] {
+  const parameters = inlineChecks(item).flatMap(({ key, id, parameters }) =>
+    // Drops the index and `parameters` from the path, which the inline form does not have.
+    unknownParameters([{ id, parameters }]).map(({ path, message }) => ({
+      path: [key, ...path.slice(2)],
+      message,
+    })),
+  );
+  return [...inlineFieldFaults(item), ...parameters];
 }

@@ -122,6 +122,31 @@ export function guardrailWarnings({
   ];
 }
 
+/** Returns the fields of a stored guardrail that no schema defines; paths start at it. */
+export function unknownGuardrailFields({
+  checks,
+  actions,
+}: {
+  readonly checks?: unknown;
+  readonly actions?: unknown;
+}): Fault[] {
+  return [
+    ...prefixFaults(['actions'], unknownFieldFaults(GuardrailActions, actions)),
+    ...prefixFaults(['checks'], unknownParameters(checks)),
+  ];
+}
+
+/** Returns the parameters of stored checks that no schema defines; paths start at the list. */
+export function unknownParameters(checks: unknown): Fault[] {
+  if (!Array.isArray(checks)) return [];
+  return checks.flatMap((check: Partial<Check> | null, at) => {
+    const kind = typeof check?.id === 'string' ? kinds.get(check.id.toLowerCase()) : undefined;
+    if (kind === undefined) return [];
+    const unknown = unknownFieldFaults(kind.parameters, check?.parameters);
+    return prefixFaults([at, 'parameters'], unknown);
+  });
+}
+
 /** Schemas of the checks validated so far, by id in lower case. */
 const parameterSchemas = new Map<string, SelfCompilingSchema<z.ZodType>>();
 

@@ -54,6 +54,30 @@ export function integrationFaults(
   ];
 }
 
+/** Returns the fields of a stored integration that no schema defines; paths start at its spec. */
+export function unknownIntegrationFields({
+  ai_provider_id: reference,
+  configurations,
+  models,
+}: Readonly<Record<string, unknown>>): Fault[] {
+  const service = findAiProvider(String(reference))?.slug;
+  const own =
+    service === undefined ? [] : unknownFieldFaults(configurationsOf(service), configurations);
+  const ofModels = (Array.isArray(models) ? models : []).flatMap(
+    (model: Partial<ModelSetting> | null, at) => [
+      ...prefixFaults(
+        [at, 'configurations'],
+        unknownFieldFaults(ModelConfigurations, model?.configurations),
+      ),
+      ...prefixFaults(
+        [at, 'pricing_config'],
+        unknownFieldFaults(PricingConfig, model?.pricing_config),
+      ),
+    ],
+  );
+  return [...prefixFaults(['configurations'], own), ...prefixFaults(['models'], ofModels)];
+}
+
 /** Returns the faults of a list of models: duplicates and invalid configurations. */
 export function modelsFaults(models: readonly ModelSetting[], trusted: TrustedHosts): Fault[] {
   const seen = new Set<string>();

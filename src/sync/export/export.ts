@@ -2,6 +2,10 @@
 import { dump } from 'js-yaml';
 import { providerReferences } from '../../model/configs/provider-references.ts';
 import { hasCredential, type KindName } from '../../model/kinds/kinds.ts';
+import {
+  unknownDocumentFields,
+  withExtensions,
+} from '../../model/kinds/unknown-document-fields.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import {
   type Identity,
@@ -10,7 +14,7 @@ import {
   type LiveSet,
   type Spec,
 } from '../resources/resource-set.ts';
-import { type PlainObject, referencesIn } from '../resources/spec-paths.ts';
+import { isReference, mapSpec, type PlainObject, referencesIn } from '../resources/spec-paths.ts';
 import { isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
 import { type ExportedDocument, type ExportedFile, filesOf, isTooLarge } from './export-files.ts';
 import { ExportNames } from './export-names.ts';
@@ -29,6 +33,8 @@ export interface Export {
   readonly files: readonly ExportedFile[];
   /** Values that the manifests lack because no server returns them; to be filled in by hand. */
   readonly stubs: readonly string[];
+  /** Unknown fields of stored documents, which the manifests have under `extensions`. */
+  readonly moved: readonly string[];
   /** Documents that exceed the size limit of a source and are left out. */
   readonly tooLarge: readonly string[];
 }
@@ -36,7 +42,7 @@ export interface Export {
 /**
  * Writes one file for each kind in each workspace. References become names; referenced resources
  * outside the export become Externals. Planning the result for the same owner yields no change
- * except for stubs.
+ * except for stubs and for unknown fields.
  */
 export function exportManifests(live: LiveSet, options: ManifestExportOptions): Export {
   return new Exporter(live, options).run();
@@ -48,6 +54,7 @@ class Exporter {
   readonly #names: ExportNames;
   readonly #externals = new Map<string, LiveResource>();
   readonly #stubs: string[] = [];
+  readonly #moved: string[] = [];
 
   constructor(live: LiveSet, options: ManifestExportOptions) {
     this.#live = live;
@@ -72,6 +79,7 @@ class Exporter {
     return {
       files: filesOf(fitting, externals),
       stubs: this.#stubs,
+      moved: this.#moved,
       tooLarge: large.map(({ identity }) => identityKey(identity)),
     };
   }
@@ -124,7 +132,12 @@ class Exporter {
     const identity = this.#names.nameOf(resource);
     const { kind } = identity;
     const isOurs = resource.owner === this.#options.owner;
-    const written = new SpecWriter(this.#names, identity, this.#stubs).write(resource, isOurs);
+    const plain = mapSpec(resource.spec, (value) => (isReference(value) ? 'slug' : undefined));
+    const unknown = unknownDocumentFields(kind, plain).map(({ path }) => path);
+    const spec = withExtensions(resource.spec, unknown);
+    for (const path of unknown) this.#moved.push(`${identityKey(identity)} ${path.join('.')}`);
+    const writer = new SpecWriter(this.#names, identity, this.#stubs);
+    const written = writer.write({ ...resource, spec }, isOurs);
     const { source } = resource;
     const annotations = {
       ...(source?.on_removal === 'retain' ? { 'gatewright.dev/deletion': 'retain' } : {}),

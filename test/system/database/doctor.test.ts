@@ -30,6 +30,7 @@ describe('doctor', () => {
     expect(stdout).toMatch(/^ok {5}master key {2}not in use yet$/m);
     expect(stdout).toMatch(/^ok {5}clock/m);
     expect(stdout).toMatch(/^ok {5}tables {6}nothing found wrong by \d\d rules$/m);
+    expect(stdout).toMatch(/^ok {5}documents {3}no unknown fields or providers$/m);
     expect(await test.database.db.selectFrom('data_keys').selectAll().execute()).toEqual([]);
   });
 
@@ -102,5 +103,71 @@ describe('doctor', () => {
     const named = inconsistencies.map((one: { id: string }) => one.id);
     expect(named).toEqual(expect.arrayContaining([counted, ended, held]));
     expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}10 found wrong by \d\d rules$/m);
+  });
+
+  it('names stored documents with unknown fields, and configs with unknown providers', async () => {
+    const { db } = test.database;
+    const times = { created_at: 0, last_updated_at: 0 };
+    const row = { organisation_id: organisationId, workspace_id: null, name: 'x', ...times };
+    const people = { owner_id: organisationId, updated_by: organisationId };
+    const [config, guardrail] = [randomUUID(), randomUUID()];
+    const document = { inputGuardrails: ['pii'], targets: [{ provider: '@gone' }] };
+    const versioned = { version: 1, version_id: randomUUID(), status: 'active' } as const;
+    await db
+      .insertInto('configs')
+      .values({
+        ...row,
+        ...people,
+        ...versioned,
+        id: config,
+        slug: 'c',
+        is_default: 0,
+        config: JSON.stringify(document),
+      })
+      .execute();
+    const parameters = { wrods: ['a'] };
+    await db
+      .insertInto('guardrails')
+      .values({
+        ...row,
+        ...people,
+        ...versioned,
+        id: guardrail,
+        slug: 'g',
+        target: 'llm',
+        checks: JSON.stringify([{ id: 'default.contains', parameters }]),
+        actions: '{}',
+      })
+      .execute();
+    const { exitCode, stdout } = await doctor('-o', 'json');
+    expect(exitCode).toBe(3);
+    const found = JSON.parse(stdout).inconsistencies.filter(
+      ({ id }: { id: string }) => id === config || id === guardrail,
+    );
+    expect(found).toEqual([
+      {
+        organisationId,
+        table: 'configs',
+        id: config,
+        fault: expect.stringMatching(
+          /^config\.inputGuardrails: is not a known field; did you mean "input_guardrails"\?$/,
+        ),
+      },
+      {
+        organisationId,
+        table: 'configs',
+        id: config,
+        fault: 'config.targets[0].provider: names the provider "@gone", which no workspace has',
+      },
+      {
+        organisationId,
+        table: 'guardrails',
+        id: guardrail,
+        fault: expect.stringMatching(/^checks\[0\]\.parameters\.wrods: .*did you mean "words"\?$/),
+      },
+    ]);
+    expect((await doctor()).stdout).toMatch(
+      /^wrong {2}documents {3}3 unknown fields or providers$/m,
+    );
   });
 });

@@ -147,6 +147,7 @@ describe("the export of an owner's resources", () => {
   it('is empty for a workspace without declared resources', async () => {
     expect(await exported({ scope: new Set(['elsewhere']) })).toEqual({
       files: [],
+      moved: [],
       stubs: [],
       tooLarge: [],
     });
@@ -406,4 +407,55 @@ describe('the export of arbitrary server states', () => {
       { numRuns: 25 },
     );
   });
+});
+
+it('writes unknown fields of stored documents under extensions, so that the export is valid', async () => {
+  const body = { name: 'old config', config: { targets: [{ provider: 'openai' }] } };
+  const made = await server.request('POST', '/v2/configs', { body });
+  // Such a document comes from a version that accepted unknown fields.
+  const stored = { inputGuardrails: ['pii'], targets: [{ provider: 'openai', wieght: 0.5 }] };
+  await server.database.db
+    .updateTable('configs')
+    .set({ config: JSON.stringify(stored) })
+    .where('id', '=', made.body.id)
+    .execute();
+  // Changes by hand have no mark, so another change makes the snapshot new.
+  await server.request('PUT', `/v2/configs/${made.body.id}`, { body: { name: 'older config' } });
+  const { files, moved } = await exported({ unmanaged: true, kinds: ['Config'] });
+  expect(moved.filter((path) => path.includes('older-config'))).toEqual([
+    'Config/older-config config.inputGuardrails',
+    'Config/older-config config.targets.0.wieght',
+  ]);
+  const texts = Object.fromEntries(files.map(({ path, text }) => [path, text]));
+  const { resources } = await desiredFrom(texts);
+  const found = resources.find(({ identity }) => identity.name === 'older-config');
+  expect(found?.spec.config).toEqual({
+    extensions: { inputGuardrails: ['pii'] },
+    targets: [{ provider: 'openai', extensions: { wieght: 0.5 } }],
+  });
+});
+
+it('names the providers of configs by providerRef, or as an External for other fields', async () => {
+  const post = async (path: string, body: object) =>
+    (await server.request('POST', path, { body })).body;
+  const { id: workspace_id } = await post('/admin/v2/workspaces', { name: 'Named providers' });
+  const { id } = await post('/v2/integrations', { name: 'ai', ai_provider_id: 'openai' });
+  for (const slug of ['one', 'two']) {
+    const named = { name: slug, slug, workspace_id, integration_id: id };
+    await post('/v2/providers', named);
+  }
+  const config = { targets: [{ provider: '@one' }, { virtual_key: 'two' }] };
+  await post('/v2/configs', { name: 'naming', workspace_id, config });
+  const { files } = await exported({ unmanaged: true, kinds: ['Workspace', 'Config'] });
+  const texts = Object.fromEntries(files.map(({ path, text }) => [path, text]));
+  const { resources, externals } = await desiredFrom(texts);
+  const found = resources.find(({ identity }) => identity.name === 'naming');
+  expect(found?.spec.config).toEqual({
+    targets: [
+      { provider: { $ref: expect.stringMatching(/^Provider\/.*\/one$/) } },
+      { virtual_key: 'two' },
+    ],
+  });
+  const lookups = externals.filter(({ identity }) => identity.kind === 'Provider');
+  expect(lookups.map(({ lookup }) => lookup)).toEqual(['one', 'two']);
 });
