@@ -4,7 +4,7 @@
 
 import { fingerprintOf } from '../model/manifests/fingerprint.ts';
 import { matchesPattern, replaceValues } from '../model/manifests/path-patterns.ts';
-import { secretMask } from '../model/mcp/mcp-integration.ts';
+import { secretMask } from '../model/secrets/secret-fields.ts';
 import type { Fault } from '../model/wire/fault.ts';
 import type { Sealer, Unsealer } from './keyring.ts';
 

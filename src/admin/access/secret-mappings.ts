@@ -1,6 +1,6 @@
 /** Validates the secret mappings of an integration and resolves their references. */
 
-import type { SecretAddress } from '../../model/providers/integration-addresses.ts';
+import type { SecretAddress } from '../../model/providers/integration-destinations.ts';
 import { allowedHostsOf, parseAllowedHosts } from '../../model/secrets/allowed-hosts.ts';
 import {
   type MappingTargets,
@@ -67,7 +67,7 @@ export async function requireAllowedHosts(
   tx: Db,
   organisationId: string,
   mappings: readonly StoredSecretMapping[],
-  addresses: readonly SecretAddress[],
+  addresses: readonly Pick<SecretAddress, 'path' | 'address'>[],
 ): Promise<void> {
   if (mappings.length === 0 || addresses.length === 0) return;
   const ids = [...new Set(mappings.map(({ reference_id: id }) => id))];

@@ -1,7 +1,8 @@
 /** Checks which stored secrets of an MCP integration an update may keep. */
 
-import { type McpConfigurations, secretMask } from '../../model/mcp/mcp-integration.ts';
+import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
+import { secretMask } from '../../model/secrets/secret-fields.ts';
 import type { Fault } from '../../model/wire/fault.ts';
 
 /** Configurations as stored: secret header values are sealed. */

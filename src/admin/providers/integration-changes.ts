@@ -196,7 +196,7 @@ export async function updateAccessBudget(
 }
 
 /** Without the columns that stay. */
-function definedOf<T extends object>(columns: T): T {
+export function definedOf<T extends object>(columns: T): T {
   const defined = Object.entries(columns).filter(([, value]) => value !== undefined);
   return Object.fromEntries(defined) as T;
 }

@@ -177,7 +177,7 @@ async function merge(deps: AdminDeps, request: PutRequest): Promise<Record<strin
       throw validationError({ path: ['models'], message: `would be more than ${modelsMax}` });
     }
     const merged = rewriteDocument(row.models, [...bySlug.values()]) ?? null;
-    await requireMeantAddresses(tx, row, { ...row, models: merged }, {});
+    await requireMeantAddresses(tx, row, { ...row, models: merged }, { models: sent });
     return { models: merged, allow_all_models: all === undefined ? undefined : Number(all) };
   });
   return {};

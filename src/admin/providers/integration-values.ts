@@ -6,9 +6,9 @@ import {
 } from '../../auth/integration-secrets.ts';
 import type { Sealer } from '../../auth/keyring.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
-import { secretMask } from '../../model/mcp/mcp-integration.ts';
 import { maskApiKey } from '../../model/people/credentials.ts';
 import type { IntegrationConfigurations, ModelSetting } from '../../model/providers/integration.ts';
+import { secretMask } from '../../model/secrets/secret-fields.ts';
 import { type Fault, prefixFaults } from '../../model/wire/fault.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { StoredIntegration } from '../../store/resources/integrations.ts';

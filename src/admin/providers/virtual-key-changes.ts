@@ -1,5 +1,7 @@
 /** Creates, updates and deletes virtual keys: a provider together with an integration of its own. */
+import { configurationSecretLocations } from '../../auth/integration-secrets.ts';
 import type { Sealer } from '../../auth/keyring.ts';
+import { maskSecrets } from '../../auth/secret-values.ts';
 import { aiProviderFault } from '../../model/providers/integration-faults.ts';
 import { integrationTargets } from '../../model/providers/integration-mappings.ts';
 import {
@@ -27,8 +29,9 @@ import {
 import { createResource, deleteResource } from '../request/resource-change.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { providerSlugForm } from './default-provider.ts';
-import { newRow, withoutOwner } from './integration-changes.ts';
+import { definedOf, newRow, withoutOwner } from './integration-changes.ts';
 import { readIntegrationConfigurations } from './integration-record.ts';
+import { requireMeantAddresses } from './integration-secrets.ts';
 import { keyColumns, sealedConfigurations } from './integration-values.ts';
 import {
   createProviderWriter,
@@ -58,6 +61,7 @@ export async function createVirtualKey(
     const targets = integrationTargets(unplaced.ai_provider);
     const mappings = await resolveSecretMappings(tx, placeless, secret_mappings, targets);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
+    await requireMeantAddresses(tx, null, unnamed, {});
     const integration = await insertUnderSlug(providerSlugForm, undefined, unnamed, (named) =>
       integrations.insert(tx, named),
     );
@@ -104,7 +108,8 @@ async function changeAccount(
   const { sealer, integration } = on;
   const stored = readIntegrationConfigurations(integration);
   const sent = accountConfigurations(body);
-  const merged = sent === undefined ? undefined : { ...stored, ...sent };
+  const masked = stored && maskSecrets(configurationSecretLocations(integration.id), stored);
+  const merged = sent === undefined ? undefined : { ...masked, ...sent };
   const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
   const targets = integrationTargets(integration.ai_provider);
   const mappings = await resolveSecretMappings(tx, integration, body.secret_mappings, targets);
@@ -118,6 +123,8 @@ async function changeAccount(
     (column) => newColumns[column] !== undefined && newColumns[column] !== integration[column],
   );
   if (fields.length === 0) return [];
+  const after = { ...integration, ...definedOf(newColumns) };
+  await requireMeantAddresses(tx, integration, after, { key: body.key, configurations: merged });
   const { organisation_id: organisationId, id } = integration;
   await integrations.update(tx, organisationId, id, { ...newColumns, last_updated_at: now });
   const changes = { fields, with_provider: true };

@@ -2,7 +2,7 @@
 import type { Sealer } from '../../auth/keyring.ts';
 import { authSecretLocations } from '../../auth/reference-secrets.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
-import { secretMask } from '../../model/mcp/mcp-integration.ts';
+import { secretMask } from '../../model/secrets/secret-fields.ts';
 import {
   type AuthConfig,
   authFaults,

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { authSecretLocations } from '../../auth/reference-secrets.ts';
 import { fingerprintSecrets } from '../../auth/secret-values.ts';
-import { secretMask } from '../../model/mcp/mcp-integration.ts';
 import { allowedHostsOf } from '../../model/secrets/allowed-hosts.ts';
-import { authSecrets, maskedPrefix } from '../../model/secrets/secret-fields.ts';
+import { authSecrets, maskedPrefix, secretMask } from '../../model/secrets/secret-fields.ts';
 import { type AuthConfig, ManagerType } from '../../model/secrets/secret-manager.ts';
 import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import type {

@@ -1,24 +1,9 @@
-/** Selects the address of a call, and refuses to send values of secret managers to other hosts. */
+/** Refuses to send values of secret managers to hosts that their references do not list. */
 import { findBarredField } from '../../auth/mapped-fields.ts';
 import type { ProviderAddress } from '../../model/services/provider-addresses.ts';
-import { azureBaseUrl } from '../../upstream/dialects/azure-openai.ts';
+import { type AddressMembers, addressIn } from '../../model/services/service-address.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
-
-/** The parts of a destination that select its address. */
-interface AddressParts {
-  readonly customHost: string | null;
-  readonly account: Readonly<Record<string, string>>;
-}
-
-/** Null when the service has no address of its own and none is configured. */
-export function addressIn(
-  { customHost, account }: AddressParts,
-  usual: ProviderAddress,
-): string | null {
-  if (customHost !== null) return customHost;
-  return usual.dialect === 'azure-openai' ? azureBaseUrl(account) : usual.baseUrl;
-}
 
 /**
  * A value of a secret manager is sent to the service's own address, or to a host that its reference lists. The
@@ -28,7 +13,7 @@ export function addressIn(
  */
 export function requireAllowedAddress(
   provider: Pick<GatewayProvider, 'slug' | 'mapped' | 'login'>,
-  destination: AddressParts,
+  destination: AddressMembers,
   usual: ProviderAddress,
 ): void {
   if (provider.mapped === null) return;
@@ -56,7 +41,7 @@ function requireListedHost(
 
 /** @throws GatewayError `custom_host_refused` */
 export function requireNoCustomHost(
-  { customHost }: Pick<AddressParts, 'customHost'>,
+  { customHost }: Pick<AddressMembers, 'customHost'>,
   { slug }: Pick<GatewayProvider, 'slug'>,
 ): void {
   if (customHost === null) return;

@@ -1,9 +1,9 @@
 /** Builds the account of a provider with the values of secret managers in its fields. */
 
 import { headerText, type MappedField } from '../../auth/mapped-fields.ts';
-import { accountFieldsIn } from '../../model/configs/config-tree.ts';
 import { configurationSecrets } from '../../model/providers/configuration-secrets.ts';
 import type { IntegrationConfigurations } from '../../model/providers/integration.ts';
+import { accountFieldsIn } from '../../model/services/account-fields.ts';
 import {
   type AzureDeployment,
   readAzureDeployments,

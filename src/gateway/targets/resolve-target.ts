@@ -11,6 +11,7 @@ import {
   type ProviderAddress,
   providerAddresses,
 } from '../../model/services/provider-addresses.ts';
+import { addressIn, usualAddress } from '../../model/services/service-address.ts';
 import type { Owner } from '../../objects/owner.ts';
 import { run, type Slices } from '../../slices.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -22,7 +23,7 @@ import { markedBody } from '../references/object-mark.ts';
 import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
-import { addressIn, requireAllowedAddress, requireNoCustomHost } from './allowed-address.ts';
+import { requireAllowedAddress, requireNoCustomHost } from './allowed-address.ts';
 import { deployedAccount, pricedModel } from './azure-account.ts';
 import type { ClientTokens, TokenSource } from './client-tokens.ts';
 import { type GatewayModel, type GatewayProvider, requireUsable } from './gateway-provider.ts';
@@ -176,7 +177,7 @@ export class Targets {
     const account = deployedAccount(provider.account, deployment);
     const answering = deployment?.azure_model_slug ?? pricedModel(service, account, model);
     const destination = destinationOf(provider, setting, account, exchange);
-    requireAllowedAddress(provider, destination, addressOf(provider.service));
+    requireAllowedAddress(provider, destination, usualAddress(provider.service));
     const called = yield* this.#callTo(destination, settings, exchange, sent);
     const pricing = {
       service,
@@ -197,7 +198,7 @@ export class Targets {
     sent: RequestBody,
   ): Slices<CalledTarget> {
     const { service, account, capabilities } = destination;
-    const address = addressOf(service);
+    const address = usualAddress(service);
     const { dialect: name } = address;
     const dialect = allDialects[name];
     const base = this.#baseOf(destination, address);
@@ -268,14 +269,6 @@ export function accountOf(
   { workspaceId }: Pick<Owner, 'workspaceId'>,
 ): string {
   return workspaceProvider?.integrationId ?? workspaceId;
-}
-
-/** Services without a known address use OpenAI's format. */
-function addressOf(service: string): ProviderAddress {
-  const address = Object.hasOwn(providerAddresses, service)
-    ? providerAddresses[service]
-    : undefined;
-  return address ?? { dialect: 'openai', baseUrl: null };
 }
 
 /** Whether the provider receives a responses request; otherwise it receives a chat request. */

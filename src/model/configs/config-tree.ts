@@ -1,4 +1,5 @@
 /** Converts a config document to a tree whose leaves contain all settings of a call, inherited ones included. */
+import { accountFieldsIn } from '../services/account-fields.ts';
 import type { ConfigDocument } from './config.ts';
 
 type StrategyMode = 'single' | 'loadbalance' | 'fallback' | 'conditional';
@@ -193,18 +194,6 @@ function guardrailsOf(level: Level, above: GuardrailSettings | null): GuardrailS
   if (own.length === 0) return above;
   const lists = Object.fromEntries(own.map((name) => [name, level[name]]));
   return { ...(above ?? noGuardrails), ...lists };
-}
-
-const accountFields =
-  /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version)$/;
-
-/** Returns the account fields in a document; null if there are none. */
-export function accountFieldsIn(level: Level): Record<string, string> | null {
-  const fields = Object.entries(level).filter(
-    (entry): entry is [string, string] =>
-      accountFields.test(entry[0]) && typeof entry[1] === 'string',
-  );
-  return fields.length === 0 ? null : Object.fromEntries(fields);
 }
 
 function merged(

@@ -16,7 +16,7 @@ const HeaderMap = z.record(z.string(), z.string());
 
 /**
  * How the gateway connects to the server. The values of `custom_headers` and `headers` and
- * `oauth_client_secret` are secrets: write-only, and returned as {@link secretMask}.
+ * `oauth_client_secret` are secrets: write-only, and returned as `secretMask` (model/secrets/secret-fields.ts).
  */
 export const McpConfigurations = acceptWithoutEffect(
   z.looseObject({
@@ -41,9 +41,6 @@ export const McpConfigurations = acceptWithoutEffect(
   foreignMcpFields,
 );
 export type McpConfigurations = z.infer<typeof McpConfigurations>;
-
-/** Replaces a secret value in every response. A client that sends it keeps the stored value. */
-export const secretMask = '********';
 
 const McpUrl = z
   .string()

@@ -2,7 +2,7 @@
 
 /**
  * Dotted patterns of write-only values, which responses mask (`secretMask` in
- * model/mcp/mcp-integration.ts). A value that is not a string is stored as JSON.
+ * model/secrets/secret-fields.ts). A value that is not a string is stored as JSON.
  */
 export const configurationSecrets: readonly string[] = [
   'custom_headers.*',

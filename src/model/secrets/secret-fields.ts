@@ -1,4 +1,4 @@
-/** Lists the secret fields in the auth config of a secret reference. */
+/** Lists the secret fields in the auth config of a secret reference, and defines the masks of secrets. */
 
 /** Write-only fields. Responses show a mask under the same name with {@link maskedPrefix} in front. */
 export const authSecrets: readonly string[] = [
@@ -11,3 +11,6 @@ export const authSecrets: readonly string[] = [
 ];
 
 export const maskedPrefix = 'masked_';
+
+/** Replaces a secret value in every response. A client that sends it keeps the stored value. */
+export const secretMask = '********';

@@ -1,4 +1,4 @@
-/** Lists the account fields that have an effect: those of every service, and those of each dialect. */
+/** Lists the account fields that have an effect, of every service and of each dialect, and finds account fields. */
 import type { DialectName } from './provider-addresses.ts';
 
 export const commonAccountFields: readonly string[] = [
@@ -23,3 +23,17 @@ export const dialectAccountFields: Readonly<Record<DialectName, readonly string[
     'api_version',
   ],
 };
+
+const accountFields =
+  /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version)$/;
+
+/** Returns the account fields in a document; null if there are none. */
+export function accountFieldsIn(
+  document: Readonly<Record<string, unknown>>,
+): Record<string, string> | null {
+  const fields = Object.entries(document).filter(
+    (entry): entry is [string, string] =>
+      accountFields.test(entry[0]) && typeof entry[1] === 'string',
+  );
+  return fields.length === 0 ? null : Object.fromEntries(fields);
+}

@@ -21,14 +21,6 @@ export function azureDeployment(account: DialectAccount): string | undefined {
   return first(account, 'azure_deployment_id', 'deployment_id');
 }
 
-/** Base URL of an Azure resource; null without a valid resource name. */
-export function azureBaseUrl(account: DialectAccount): string | null {
-  const name = first(account, 'azure_resource_name', 'resource_name');
-  // Exactly one host label, so that the name cannot lead to another host.
-  if (name === undefined || !/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(name)) return null;
-  return `https://${name}.openai.azure.com/openai`;
-}
-
 function first(account: DialectAccount, ...names: readonly string[]): string | undefined {
   return names.map((name) => account[name]).find((value) => value !== undefined);
 }

@@ -75,7 +75,7 @@ function makeReference(more: Record<string, unknown> = {}): Promise<string> {
       aws_secret_access_key: 'first',
     },
     allow_all_workspaces: true,
-    allowed_hosts: ['other.example.com'],
+    allowed_hosts: ['other.example.com', '*.openai.azure.com'],
     ...more,
   });
 }

@@ -1,0 +1,103 @@
+/** Verifies that every member which decides where secrets of an integration are sent is among its destinations. */
+import { describe, expect, it } from 'vitest';
+import { clientLoginOf } from '../../../../src/gateway/targets/client-login.ts';
+import { buildAccount } from '../../../../src/gateway/targets/mapped-account.ts';
+import type { IntegrationConfigurations } from '../../../../src/model/providers/integration.ts';
+import {
+  type AddressedIntegration,
+  destinationsOf,
+} from '../../../../src/model/providers/integration-destinations.ts';
+import { findNewDestination } from '../../../../src/model/secrets/secret-destinations.ts';
+import {
+  commonAccountFields,
+  dialectAccountFields,
+} from '../../../../src/model/services/account-fields.ts';
+import { foreignAccountFields } from '../../../../src/model/services/foreign-fields.ts';
+import { providerAddresses } from '../../../../src/model/services/provider-addresses.ts';
+import { addressIn, usualAddress } from '../../../../src/model/services/service-address.ts';
+
+const services = [...Object.keys(providerAddresses), 'unknown-service'];
+const fields = new Set([
+  'custom_host',
+  ...commonAccountFields,
+  ...Object.values(dialectAccountFields).flat(),
+  ...Object.values(foreignAccountFields).flat(),
+]);
+
+const integration = (
+  service: string,
+  configurations: object,
+  more: Partial<AddressedIntegration> = {},
+): AddressedIntegration => ({
+  service,
+  configurations: configurations as IntegrationConfigurations,
+  models: [],
+  mappings: [],
+  ...more,
+});
+
+/** The addresses that the gateway calls. */
+function calledAddresses(service: string, configurations: IntegrationConfigurations) {
+  const account = buildAccount({ key: null, configurations }, 'test');
+  const login = clientLoginOf(configurations, 'test');
+  return [addressIn(account, usualAddress(service)), login?.reveal().endpoint ?? null];
+}
+
+describe('a changed member of an integration', () => {
+  it.each(services)('is a new destination exactly when calls go elsewhere: %s', (service) => {
+    const deciding = [...fields].filter((field) => {
+      const login = { provider_auth_type: 'oauthClientCredentials' };
+      const url = field === 'custom_host' || field === 'oauth_token_endpoint';
+      const [one, two] = ['one', 'two'].map((name) => ({
+        ...(field === 'provider_auth_type' ? {} : login),
+        [field]: url ? `https://${name}.example/v1` : name,
+      })) as [IntegrationConfigurations, IntegrationConfigurations];
+      const [before, after] = [one, two].map((each) => destinationsOf(integration(service, each)));
+      const isMoved =
+        JSON.stringify(calledAddresses(service, one)) !==
+        JSON.stringify(calledAddresses(service, two));
+      expect([field, findNewDestination(before!, after!) !== undefined]).toEqual([field, isMoved]);
+      return isMoved;
+    });
+    const isAzure = usualAddress(service).dialect === 'azure-openai';
+    const resource = isAzure ? ['azure_resource_name', 'resource_name'] : [];
+    expect(deciding.toSorted()).toEqual(
+      ['custom_host', 'oauth_token_endpoint', ...resource].toSorted(),
+    );
+  });
+
+  it('is a new destination when a login moves to the host of requests, and the reverse', () => {
+    const [a, b] = ['https://a.example/v1', 'https://b.example/token'];
+    const before = integration('openai', { custom_host: a, oauth_token_endpoint: b });
+    for (const moved of [
+      { custom_host: a, oauth_token_endpoint: 'https://a.example/token' },
+      { custom_host: 'https://b.example/v1', oauth_token_endpoint: b },
+    ]) {
+      const after = destinationsOf(integration('openai', moved));
+      expect(findNewDestination(destinationsOf(before), after)).toBeDefined();
+    }
+  });
+
+  it('is no new destination when only the path changes or an address is removed', () => {
+    const before = destinationsOf(integration('openai', { custom_host: 'https://a.example/v1' }));
+    for (const after of [{ custom_host: 'https://a.example/v2' }, {}]) {
+      const now = destinationsOf(integration('openai', after));
+      expect(findNewDestination(before, now)).toBeUndefined();
+    }
+  });
+
+  it.each(['custom_host', 'oauth_token_endpoint'])(
+    'is a new destination when a mapped value decides it: %s',
+    (field) => {
+      const mapping = {
+        target_field: `configurations.${field}`,
+        secret_reference_id: 'vault',
+        reference_id: 'id',
+      };
+      const after = destinationsOf(integration('openai', {}, { mappings: [mapping] }));
+      expect(findNewDestination([], after)?.path).toEqual(['secret_mappings', 0, 'target_field']);
+      const key = { ...mapping, target_field: 'key' };
+      expect(destinationsOf(integration('openai', {}, { mappings: [key] }))).toEqual([]);
+    },
+  );
+});
