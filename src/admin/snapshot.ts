@@ -35,6 +35,7 @@ const secretWriters = [
   'organisation_integrations.update',
   'workspace_integrations.update',
   'secret_references.update',
+  'configs.update',
 ];
 
 const namedMax = 50;

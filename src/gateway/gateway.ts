@@ -207,6 +207,7 @@ function lookupsOf(
     tokens: tokensOf(options, issuerOrigins, cache(workspacesMax)),
     configs: new Configs({
       database,
+      unsealerOf,
       cache: cache<GatewayConfig | null>(configsMax),
       trusted: trustedHosts,
       limits: options.configTargets,

@@ -322,7 +322,7 @@ const mayImport: Record<string, readonly string[]> = {
     objects: [],
     secrets: ['wire', 'services'],
     guardrails: ['wire', 'patterns', 'services'],
-    configs: ['wire', 'patterns', 'services', 'manifests', 'guardrails'],
+    configs: ['wire', 'patterns', 'services', 'secrets', 'manifests', 'guardrails'],
     providers: ['json', 'wire', 'services', 'limits', 'secrets'],
     mcp: ['wire', 'services', 'secrets', 'providers'],
     pricing: ['json', 'providers'],

@@ -1,9 +1,11 @@
 /** Converts configs to API records, list items and the body that would create them again. */
 import { z } from 'zod';
-import { ConfigStatus } from '../../model/configs/config.ts';
+import { fingerprintConfigSecrets, maskConfigSecrets } from '../../auth/config-secrets.ts';
+import { type ConfigDocument, ConfigStatus } from '../../model/configs/config.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredConfig, StoredConfigVersion } from '../../store/resources/configs.ts';
 import { constant, numericFlag, record, timestamp } from '../request/record.ts';
+import type { SpecSecrets } from '../request/resource.ts';
 
 /** List items have no content, which may be a megabyte. */
 const item = record<Omit<StoredConfig, 'config' | 'version' | 'version_id'>>()({
@@ -25,7 +27,7 @@ export const ConfigListItem = item.schema;
 export const configListColumns = item.columns;
 export const configToListItem = item.toRecord;
 
-/** Response of get. `config` is JSON text. */
+/** Response of get. `config` is JSON text with masked secrets. */
 export const ConfigRecord = ConfigListItem.extend({
   config: z.string(),
   format: z.literal('json'),
@@ -41,11 +43,18 @@ export const ConfigVersionRecord = ConfigRecord.extend({
 export function configToRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
   return {
     ...configToListItem(row),
-    config: row.config,
+    config: maskedText(row.config),
     format: 'json',
     type: 'ORG_CONFIG',
     version_id: row.version_id,
   };
+}
+
+/** Returns the text itself when the document contains no secrets. */
+function maskedText(stored: string): string {
+  const document = JSON.parse(stored) as ConfigDocument;
+  const masked = maskConfigSecrets(document);
+  return masked === document ? stored : JSON.stringify(masked);
 }
 
 /** One version of the config, with the name and content of that version. */
@@ -56,7 +65,7 @@ export function configToVersionRecord(
   return {
     ...configToRecord(row),
     name: version.name,
-    config: version.config,
+    config: maskedText(version.config),
     version_id: version.id,
     version_created_at: formatTimestamp(version.created_at),
     version_owner_id: version.created_by,
@@ -64,11 +73,15 @@ export function configToVersionRecord(
 }
 
 /** The body that would create this config; sync compares it with its manifests. */
-export function configToSpec(row: StoredConfig): Record<string, unknown> {
+export function configToSpec(
+  row: StoredConfig,
+  { unsealer, fingerprintKey }: SpecSecrets,
+): Record<string, unknown> {
+  const stored = JSON.parse(row.config) as ConfigDocument;
   return {
     name: row.name,
     slug: row.slug,
-    config: JSON.parse(row.config),
+    config: fingerprintConfigSecrets(unsealer, fingerprintKey, row.id, stored),
     isDefault: row.is_default === 0 ? 0 : 1,
     ...(row.workspace_id === null ? {} : { workspace_id: row.workspace_id }),
   };

@@ -1,6 +1,8 @@
 /** HTTP routes for gateway configs (docs/reference/resources.md, Configs). */
 
 import { z } from 'zod';
+import { hasConfigSecrets, sealConfigSecrets } from '../../auth/config-secrets.ts';
+import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/configs/config.ts';
@@ -149,11 +151,13 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body } = request;
   rejectFaults(documentFaults(deps, body.config));
+  const sealer = await sealerFor(deps, request);
   const insert = async (tx: Db, workspace: StoredWorkspace | null) => {
+    const base = baseColumns(request, workspace);
     const unnamed = {
-      ...baseColumns(request, workspace),
+      ...base,
       name: body.name,
-      config: JSON.stringify(body.config),
+      config: JSON.stringify(sealedDocument(sealer, base.id, body.config, null)),
       is_default: body.isDefault ?? 0,
       status: 'active' as const,
       version_id: newId(),
@@ -210,12 +214,15 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   const { caller, body } = request;
   if (body.config !== undefined) rejectFaults(documentFaults(deps, body.config));
   const slug = newSlug(body.slug, request.params.configId!);
+  const sealer = await sealerFor(deps, request);
   const usedWriter = body.isDefault === 1 ? exclusiveWriter : writer;
   const updated = await updateResource(deps, request, usedWriter, {
     columns: async (tx, row) => {
       if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
       if (body.status === 'archived' && row.status === 'active') await refuseWhilePinned(tx, row);
-      const config = rewriteDocument(row.config, body.config);
+      const stored = JSON.parse(row.config) as ConfigDocument;
+      const sealed = body.config && sealedDocument(sealer, row.id, body.config, stored);
+      const config = rewriteDocument(row.config, sealed);
       return {
         name: body.name,
         slug,
@@ -263,6 +270,28 @@ async function insertVersion(
     created_by: caller.id,
     created_at: now,
   });
+}
+
+/** Null for a document without secrets, so that an organisation without any needs no key. */
+async function sealerFor(
+  { keyring }: AdminDeps,
+  { caller, body }: BodyRequest<{ readonly config?: ConfigDocument | undefined }>,
+): Promise<Sealer | null> {
+  const hasSecrets = body.config !== undefined && hasConfigSecrets(body.config);
+  return hasSecrets ? keyring.sealerOf(caller.organisationId) : null;
+}
+
+/** @throws ApiError `invalid` for a mask that does not stand for a stored value */
+function sealedDocument(
+  sealer: Sealer | null,
+  configId: string,
+  sent: ConfigDocument,
+  stored: ConfigDocument | null,
+): ConfigDocument {
+  if (sealer === null) return sent;
+  const { document, faults } = sealConfigSecrets(sealer, configId, sent, stored);
+  rejectFaults(prefixFaults(['config'], faults));
+  return document;
 }
 
 function documentFaults(deps: AdminDeps, document: ConfigDocument) {

@@ -1,4 +1,4 @@
-/** Defines the `rotate-master-key` command, which re-encrypts all data keys while servers run. */
+/** Defines the `rotate-master-key` command, which re-encrypts all data keys while servers run, and seals older configs. */
 import { resolve } from 'node:path';
 import { missingMasterKey } from '../../app/missing-settings.ts';
 import {
@@ -7,12 +7,14 @@ import {
   readProgress,
   rotateMasterKey,
 } from '../../auth/data-keys.ts';
+import { createKeyring } from '../../auth/keyring.ts';
 import { createMasterKeys, type MasterKeys } from '../../auth/master-keys.ts';
+import { sealPlainConfigs } from '../../auth/plain-configs.ts';
 import type { Ending } from '../../failure.ts';
 import { createLog } from '../../log.ts';
 import type { MasterKeySettings } from '../../settings/groups/master-keys.ts';
 import { readSettings } from '../../settings.ts';
-import { type Db, openDatabase } from '../../store/connection/db.ts';
+import { type Database, type Db, openDatabase } from '../../store/connection/db.ts';
 import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import { readHomeKeys, withNextKey } from '../database/home-keys.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
@@ -55,7 +57,8 @@ export const rotateMasterKeyCommand: Command<Options> = {
       if (keys === null) throw missingMasterKey();
       return tellStatus(await readStatus(db, createMasterKeys(keys)), options, io);
     }
-    const rotate = (keys: MasterKeySettings) => carryOut(db, createMasterKeys(keys), options, io);
+    const rotate = (keys: MasterKeySettings) =>
+      carryOut(database, createMasterKeys(keys), options, io);
     return settings.masterKeys === null
       ? await withNextKey(home, rotate)
       : await rotate(settings.masterKeys);
@@ -81,7 +84,7 @@ function tellStatus(status: Status, { output }: Options, { stdout }: CommandIo):
 }
 
 async function carryOut(
-  db: Db,
+  database: Database,
   masterKeys: MasterKeys,
   { output }: Options,
   { stdout, stderr, signal }: CommandIo,
@@ -91,8 +94,13 @@ async function carryOut(
     if (output === 'json') stderr.writeJsonLine({ event: 'progress', done, total });
     else stderr.write(`${done} of ${total} keys\n`);
   };
+  const { db } = database;
   const { rewrapped, total } = await rotateMasterKey(db, masterKeys, { onProgress, signal });
-  if (output === 'json') stdout.writeJson({ masterKeyId, rewrapped, total });
+  const sealed = await sealPlainConfigs(database, createKeyring(database, masterKeys), signal);
+  if (output === 'text' && sealed > 0) {
+    stdout.write(`sealed the secrets of ${sealed} configs and versions of configs\n`);
+  }
+  if (output === 'json') stdout.writeJson({ masterKeyId, rewrapped, total, sealed });
   else if (rewrapped > 0) {
     stdout.write(`all ${total} keys are under the master key ${masterKeyId} now\n`);
   } else {

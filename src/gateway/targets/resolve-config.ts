@@ -1,6 +1,8 @@
 /** Resolves the config of a request: the one it names or contains, else the one of its key. */
 
 import { hash } from 'node:crypto';
+import { openConfigSecrets } from '../../auth/config-secrets.ts';
+import type { Unsealer } from '../../auth/keyring.ts';
 import type { ConfigDocument } from '../../model/configs/config.ts';
 import {
   configFaults,
@@ -36,11 +38,14 @@ export interface GatewayConfig {
   readonly root: ConfigNode;
   /** The response header about fields without effect; null for a saved config, whose author was warned. */
   readonly warning: string | null;
+  /** Whether the parameters of a saved config contain secrets. */
+  readonly hasParameterSecrets?: boolean;
 }
 
 export interface ResolveConfigOptions {
   readonly database: Pick<Database, 'readable'>;
   readonly cache: SnapshotCache<GatewayConfig | null>;
+  readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly limits: TargetLimits;
   readonly trusted: TrustedHosts;
   /** Whether requests may use saved configs only. */
@@ -81,7 +86,7 @@ export class Configs {
   }
 
   #find(key: GatewayKey, reference: string): GatewayConfig | Promise<GatewayConfig> {
-    const { cache, database } = this.#options;
+    const { cache, database, unsealerOf } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
     const cached = cache.peek(cacheKey);
@@ -89,7 +94,8 @@ export class Configs {
     const loading = cache.get(cacheKey, async () => {
       const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
       if (row === undefined) return undefined;
-      return { organisationId, generation: row.generation, value: savedConfig(row) };
+      const value = savedConfig(row, await unsealerOf(organisationId));
+      return { organisationId, generation: row.generation, value };
     });
     return loading.then((config) => requireUsableConfig(config ?? null, key, reference));
   }
@@ -129,14 +135,17 @@ const plain: GatewayConfig = {
   root: { kind: 'leaf', path: 'config', weight: 1, settings: defaultTargetSettings, breaker: null },
 };
 
-function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
+function savedConfig(row: gatewayReads.GatewayConfigRow, unsealer: Unsealer): GatewayConfig | null {
   if (row.status !== 'active') return null;
+  const stored = JSON.parse(row.config) as ConfigDocument;
+  const { document, hasParameterSecrets } = openConfigSecrets(unsealer, row.id, stored);
   return {
     id: row.id,
     workspaceId: row.workspace_id,
     mark: row.version_id,
     warning: null,
-    root: buildConfigTree(JSON.parse(row.config) as ConfigDocument),
+    root: buildConfigTree(document),
+    hasParameterSecrets,
   };
 }
 
@@ -193,7 +202,9 @@ function isRawProvider(sent: string | null): boolean {
 function withHeaders(config: GatewayConfig, header: ReadHeader): GatewayConfig {
   const own = headerSettings(header);
   if (own === null) return config;
-  return { ...config, root: withSettings(config.root, own) };
+  // Secrets of the parameters must not be sent to a host that only a header names.
+  const sent = config.hasParameterSecrets === true ? { ...own, customHost: null } : own;
+  return { ...config, root: withSettings(config.root, sent) };
 }
 
 type HeaderSettings = Pick<

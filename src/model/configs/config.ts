@@ -15,7 +15,7 @@ export const ConfigCreate = z.object({
   name: ResourceName,
   config: described(
     ConfigDocument,
-    'The routing document, in the spelling of the gateway: strategy, targets, retry, cache, guardrails.',
+    'The routing document, in the spelling of the gateway: strategy, targets, retry, cache, guardrails. Responses mask its secrets.',
     { examples: [{ retry: { attempts: 3 } }] },
   ),
   slug: OptionalSlug,

@@ -1,4 +1,5 @@
 /** Table of the manifest kinds: references, special fields, API address and spec schema of each. */
+import { configSecrets } from '../configs/config-secret-fields.ts';
 import {
   configGuardrailReferences,
   configProviderReferences,
@@ -151,6 +152,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...noSpecialFields,
     workspaced: 'optional',
     references: [workspaceReference, ...configGuardrailReferences, ...configProviderReferences],
+    secrets: configSecrets.map((pattern) => `config.${pattern}`),
     opaque: ['config'],
     immutable: ['workspace_id'],
     ...collection('/v2/configs'),

@@ -1,6 +1,13 @@
 /** Matches paths in a document against the dotted patterns of the kinds table, and replaces values by path. */
 
-/** Whether a dotted pattern matches exactly this path; `*` is one key, `**` any number of keys. */
+/** Part of a pattern: any number of `targets` with an index, including none, as levels of a config nest. */
+export const levelsPart = '{targets}';
+export const levelsKey = 'targets';
+
+/**
+ * Whether a dotted pattern matches exactly this path; `*` is one key, `**` any number of keys,
+ * {@link levelsPart} any number of levels of a config.
+ */
 export function matchesPattern(pattern: string, segments: readonly string[]): boolean {
   return matchParts(partsOf(pattern), segments, false);
 }
@@ -39,9 +46,32 @@ function matchParts(
       }
       return false;
     }
+    if (expected === levelsPart) {
+      for (let level = segment; ; level += 2) {
+        if (matchParts(parts, segments, allowsMore, part + 1, level)) return true;
+        if (segments[level] !== levelsKey || level + 1 >= segments.length) return false;
+      }
+    }
     if (segment >= segments.length || (expected !== '*' && expected !== segments[segment]))
       return false;
   }
+}
+
+/**
+ * Returns what remains of a split pattern after one key, in every way in which it can match; a part that
+ * matches any number of keys also matches none.
+ */
+export function remainingParts(parts: readonly string[], key: string): (readonly string[])[] {
+  const [first, ...rest] = parts;
+  if (first === '**') return withoutKeys(parts);
+  if (first === levelsPart) return key === levelsKey ? [['*', ...parts]] : [];
+  return first === key || first === '*' ? withoutKeys(rest) : [];
+}
+
+/** The parts themselves and, while they begin with a part that may match no key, the parts behind it. */
+export function withoutKeys(parts: readonly string[]): (readonly string[])[] {
+  const mayBeEmpty = parts[0] === '**' || parts[0] === levelsPart;
+  return mayBeEmpty ? [parts, ...withoutKeys(parts.slice(1))] : [parts];
 }
 
 type Document = Readonly<Record<string, unknown>>;

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
+import { secretMask } from '../../model/secrets/secret-fields.ts';
 import { fieldsToSend } from '../diff/sent-fields.ts';
 import type { PlannedChange } from '../plan/plan-model.ts';
 import { recordedGeneration, wantedGeneration } from '../plan/rotation.ts';
@@ -14,6 +15,7 @@ import type {
   SpecJson,
 } from '../resources/resource-set.ts';
 import {
+  isLiveSecret,
   isPlainObject,
   isReference,
   isSecret,
@@ -191,7 +193,7 @@ function managedBy(
   };
 }
 
-/** Replaces placeholders by ids, slugs and secret values. */
+/** Replaces placeholders by ids, slugs and secret values; the mask keeps the value of the server. */
 function toWire(
   identity: Identity,
   spec: Spec,
@@ -200,6 +202,7 @@ function toWire(
 ): Record<string, SpecJson> {
   const { references } = kinds[identity.kind];
   return mapSpec(spec, (value, segments) => {
+    if (isLiveSecret(value)) return secretMask;
     if (isSecret(value)) return desired?.secrets.get(pointerOf(segments))?.reveal() ?? null;
     if (!isReference(value)) return undefined;
     const target = context.resolve(value.$ref);

@@ -7,7 +7,7 @@ import type {
   Spec,
   SpecJson,
 } from '../resources/resource-set.ts';
-import { isPlainObject, putAt, referencesIn, valueAt } from '../resources/spec-paths.ts';
+import { isPlainObject, isSecret, putAt, referencesIn, valueAt } from '../resources/spec-paths.ts';
 
 /** An ignored field of an existing resource. */
 export interface IgnoredField {
@@ -42,10 +42,17 @@ export function withIgnoredFields(desired: DesiredResource, live: LiveResource):
     if (there !== undefined) liveValues[`${at}`] = there;
     take(spec, path, there);
     if (base !== null) take(base, path, there);
-    return { identity, path, differs: JSON.stringify(wanted) !== JSON.stringify(there) };
+    return { identity, path, differs: textOf(wanted) !== textOf(there) };
   });
   const references = [...desired.references, ...referencesIn(liveValues).map(identityOf)];
   return { desired: { ...desired, spec, references }, base, ignored };
+}
+
+/** Secrets with equal values have equal texts, whatever their origins. */
+function textOf(value: unknown): string | undefined {
+  return JSON.stringify(value, (_, inner: SpecJson) =>
+    isSecret(inner) ? { ...inner, $secret: '' } : inner,
+  );
 }
 
 function take(spec: Spec, path: readonly string[], value: SpecJson | undefined): void {

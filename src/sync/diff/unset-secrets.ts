@@ -1,14 +1,14 @@
 /** Keeps optional secrets whose value is not set here as the server has them. */
 import { type Kind, kinds } from '../../model/kinds/kinds.ts';
 import type { DesiredResource, LiveResource } from '../resources/resource-set.ts';
-import { isSecret, mapSpec, pointerOf, valueAt } from '../resources/spec-paths.ts';
+import { isLiveSecret, isSecret, mapSpec, pointerOf, valueAt } from '../resources/spec-paths.ts';
 
 /** Returns the JSON pointers of secrets without a value, with the origins of these. */
 function unsetSecrets({ identity, spec, secrets }: DesiredResource): Map<string, string> {
   const unset = new Map<string, string>();
   if (kinds[identity.kind].secrets.length === 0) return unset;
   mapSpec(spec, (value, segments) => {
-    if (!isSecret(value)) return undefined;
+    if (!isSecret(value) || isLiveSecret(value)) return undefined;
     const pointer = pointerOf(segments);
     if (!secrets.has(pointer)) unset.set(pointer, value.$secret);
     return value;

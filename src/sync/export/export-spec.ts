@@ -19,6 +19,7 @@ export class SpecWriter {
   readonly #names: ExportNames;
   readonly #identity: Identity;
   readonly #stubs: string[];
+  readonly #variables = new Set<string>();
 
   /** @param stubs collects the paths of values that no server returns */
   constructor(names: ExportNames, identity: Identity, stubs: string[]) {
@@ -82,15 +83,23 @@ export class SpecWriter {
 
   /** No server returns a secret; at best its origin is recorded. */
   #stub(origin: string, path: readonly string[]): SpecJson {
-    // Has the prefix that manifests may read without permission.
-    const invented = ['GW_VAR', this.#identity.name, path.at(-1)!]
-      .join('_')
-      .toUpperCase()
-      .replace(/\W+/g, '_');
     const from = originForm(origin);
+    const invented = from === null ? this.#variable(path) : '';
     const stub = from === null ? `env ${invented}` : origin.replace(':', ' ');
     this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${stub}`);
     return { valueFrom: { ...(from ?? { env: invented }), optional: true } };
+  }
+
+  /** Names a variable for one value; two values of one resource never share a name. */
+  #variable(path: readonly string[]): string {
+    // Has the prefix that manifests may read without permission.
+    const nameOf = (keys: readonly string[]): string =>
+      ['GW_VAR', this.#identity.name, ...keys].join('_').toUpperCase().replace(/\W+/g, '_');
+    const isInList = path.some((key) => /^\d+$/.test(key));
+    const short = nameOf(path.slice(-1));
+    const variable = isInList || this.#variables.has(short) ? nameOf(path.slice(1)) : short;
+    this.#variables.add(variable);
+    return variable;
   }
 }
 
@@ -101,8 +110,7 @@ function sparse(live: Spec, base: Spec, kind: KindName): Spec {
     // The base records the origin of a secret.
     if (isSecret(value) && isSecret(before)) return known(value, before);
     const isWhole = opaque.some((pattern) => matchesPattern(pattern, path));
-    if (isWhole)
-      return isPlainObject(value) && isPlainObject(before) ? origins(value, before) : value;
+    if (isWhole) return origins(value, before);
     if (Array.isArray(value) && Array.isArray(before) && value.length === before.length) {
       return value.map((item, at) => pick(item, before[at]!, [...path, `${at}`]));
     }
@@ -116,12 +124,18 @@ function sparse(live: Spec, base: Spec, kind: KindName): Spec {
   return pick(live, base, []) as Spec;
 }
 
-function origins(value: PlainObject, before: PlainObject): PlainObject {
+/** Puts the declared origins of secrets into a document, wherever both sides have one. */
+function origins(value: SpecJson, before: SpecJson | undefined): SpecJson {
+  if (isSecret(value)) return isSecret(before) ? known(value, before) : value;
+  if (Array.isArray(value)) {
+    return value.map((item, at) => origins(item, Array.isArray(before) ? before[at] : undefined));
+  }
+  if (!isPlainObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => {
-      const base = before[key];
-      return [key, isSecret(item) && isSecret(base) ? known(item, base) : item];
-    }),
+    Object.entries(value).map(([key, item]) => [
+      key,
+      origins(item, isPlainObject(before) ? before[key] : undefined),
+    ]),
   );
 }
 

@@ -33,6 +33,11 @@ export function isSecret(
   );
 }
 
+/** A write-only value of the server, whose origin is therefore unknown. */
+export function isLiveSecret(value: SpecJson | undefined): boolean {
+  return isSecret(value) && value.$secret === 'live';
+}
+
 /** Formats a path as a JSON pointer (RFC 6901): `['a', 'b/c']` is `/a/b~1c`. */
 export function pointerOf(segments: readonly string[]): string {
   return segments.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');

@@ -1,5 +1,11 @@
 /** Finds the special paths of a kind's spec: references, secrets, verbatim subtrees. */
 import { type Kind, type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
+import {
+  levelsKey,
+  levelsPart,
+  remainingParts,
+  withoutKeys,
+} from '../../model/manifests/path-patterns.ts';
 
 /**
  * The properties of a path in a spec, and the shapes below it. The patterns of the kinds table are
@@ -60,15 +66,8 @@ function patternsOf(kind: Kind): Pattern[] {
     ...kind.secrets.map((path) => ({ parts: path.split('.'), means: 'secret' as const })),
     ...kind.references.map((means) => ({ parts: means.path.split('.'), means })),
   ];
-  return withZeroDepth(patterns);
-}
-
-/** `**` also matches no key: each pattern that starts with it also counts without it. */
-function withZeroDepth(patterns: readonly Pattern[]): Pattern[] {
-  return patterns.flatMap((pattern) =>
-    pattern.parts[0] === '**'
-      ? [pattern, ...withZeroDepth([{ ...pattern, parts: pattern.parts.slice(1) }])]
-      : [pattern],
+  return patterns.flatMap(({ parts, means }) =>
+    withoutKeys(parts).map((remaining) => ({ parts: remaining, means })),
   );
 }
 
@@ -87,7 +86,7 @@ class PatternShape implements Shape {
   constructor(patterns: readonly Pattern[], insideOpaque: boolean) {
     const here = patterns.filter(({ parts }) => parts.length === 0).map(({ means }) => means);
     this.#patterns = patterns;
-    this.#named = new Map(patterns.map(({ parts }) => [parts[0] ?? '', undefined]));
+    this.#named = new Map(patterns.map(({ parts }) => [nameIn(parts), undefined]));
     this.opaque = insideOpaque || here.includes('opaque');
     this.verbatim = this.opaque && patterns.length === 0;
     this.secret = here.includes('secret');
@@ -109,26 +108,31 @@ class PatternShape implements Shape {
   }
 
   #makeChild(key: string): Shape {
-    const below = this.#patterns.flatMap(({ parts, means }) => {
-      const [first, ...rest] = parts;
-      if (first === '**') return [{ parts, means }];
-      return first === key || first === '*' ? [{ parts: rest, means }] : [];
-    });
-    const patterns = withZeroDepth(below);
+    const patterns = this.#patterns.flatMap(({ parts, means }) =>
+      remainingParts(parts, key).map((remaining) => ({ parts: remaining, means })),
+    );
     const isSame =
       patterns.length === this.#patterns.length &&
       patterns.every(
         ({ parts, means }, at) =>
-          means === this.#patterns[at]?.means && parts.length === this.#patterns[at]?.parts.length,
+          means === this.#patterns[at]?.means &&
+          parts.join('.') === this.#patterns[at]?.parts.join('.'),
       );
     return isSame && this.opaque ? this : new PatternShape(patterns, this.opaque);
   }
 }
 
+/** The key for which a pattern has a shape of its own. */
+function nameIn([first = '']: readonly string[]): string {
+  return first === levelsPart ? levelsKey : first;
+}
+
+const wildcards: ReadonlySet<string> = new Set(['*', '**', levelsPart]);
+
 function referenceKeysOf(patterns: readonly Pattern[]): ReadonlyMap<string, ReferenceField> {
   const keys = new Map<string, ReferenceField>();
   for (const { parts, means } of patterns) {
-    const named = parts.length === 1 && parts[0] !== '*' && parts[0] !== '**';
+    const named = parts.length === 1 && !wildcards.has(parts[0]!);
     if (!named || typeof means !== 'object' || means.manifestField === '') continue;
     keys.set(means.manifestField, means);
     keys.set(toSnakeCase(means.manifestField), means);

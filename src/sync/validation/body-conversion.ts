@@ -93,7 +93,7 @@ export class BodyConversion {
   }
 
   #value(raw: unknown, shape: Shape): unknown {
-    if (shape.secret) return this.#secret(raw);
+    if (shape.secret && !isPartOfDocument(raw, shape)) return this.#secret(raw);
     if (raw instanceof SealedValue) {
       this.#literals.refuseSealed(this.#written);
       return undefined;
@@ -161,6 +161,11 @@ export class BodyConversion {
     }
     return idStandIn;
   }
+}
+
+/** Only texts are secrets in documents: `api_key` may also be a property of a JSON Schema. */
+function isPartOfDocument(raw: unknown, { opaque }: Shape): boolean {
+  return opaque && typeof raw === 'object' && !(raw instanceof SealedValue) && !isValueFrom(raw);
 }
 
 /** `{guardrailRef: pii}` as a list item or map value, in lists and maps of references. */

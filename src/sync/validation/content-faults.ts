@@ -110,7 +110,7 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
   if (tooLarge !== null) return [{ path: [], message: tooLarge }];
   switch (identity.kind) {
     case 'Config': {
-      const document = withoutReferences(spec.config ?? {}) as ConfigDocument;
+      const document = withoutReferences(withSecrets(spec, secrets).config ?? {}) as ConfigDocument;
       return prefixFaults(['config'], configFaults(document, targetLimits, trusted));
     }
     case 'Guardrail': {

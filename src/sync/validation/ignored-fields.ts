@@ -1,6 +1,7 @@
 /** Reads `metadata.ignoreFields`, the paths of spec fields that other tools own. */
 import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { matchesPatternOrParent } from '../../model/manifests/path-patterns.ts';
 import { didYouMean } from '../../suggest.ts';
 import { keysOfPath } from '../manifest/field-path.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -43,9 +44,9 @@ export function readIgnoredFields(
       path.push(name);
       shape = shape.child(name);
     }
-    if (holdsSecret(kind, path)) {
-      const fix = 'use valueFrom with optional: true, and leave it unset';
-      return refuse(`${text} contains write-only values, which no server returns`, fix);
+    if (isSecretPath(kind, path)) {
+      const fix = 'use valueFrom with optional: true, and leave it unset; or ignore its parent';
+      return refuse(`${text} is a write-only value, which no server returns`, fix);
     }
     return [path];
   });
@@ -58,11 +59,10 @@ function keysOf(text: string): string[] | undefined {
   return below.length > 0 ? below : undefined;
 }
 
-/** Returns whether a path leads to write-only values, into one, or to a parent of one. */
-function holdsSecret(kind: KindName, path: readonly string[]): boolean {
-  return kinds[kind].secrets.some((pattern) => {
-    const parts = pattern.split('.');
-    const length = Math.min(parts.length, path.length);
-    return parts.slice(0, length).every((one, at) => one === '*' || one === path[at]);
-  });
+/**
+ * Returns whether a path leads to a write-only value, or into one. A parent of one may be ignored; its
+ * write-only values then stay as they are on the server.
+ */
+function isSecretPath(kind: KindName, path: readonly string[]): boolean {
+  return kinds[kind].secrets.some((pattern) => matchesPatternOrParent(pattern, path));
 }

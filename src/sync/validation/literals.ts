@@ -2,6 +2,7 @@
  * Rejects plain values that must not be in a spec: credentials, and values that programs misread.
  */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { levelsPart } from '../../model/manifests/path-patterns.ts';
 import { looksLikeCredential } from '../resources/credential-forms.ts';
 import type { SpecJson } from '../resources/resource-set.ts';
 import { isReference, isSecret } from '../resources/spec-paths.ts';
@@ -11,6 +12,8 @@ import type { Segments } from '../yaml/yaml-position.ts';
 import { isValueFrom, unkeyed } from './secrets.ts';
 import { formatPath } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
+
+const placesListedMax = 12;
 
 /** Checks the plain values of one spec. `written` is the path of the value in the manifest. */
 export class Literals {
@@ -85,10 +88,15 @@ export class Literals {
   }
 
   #secretPlaces(): string {
-    const places = kinds[this.#kind].secrets.map((path) => `spec.${path}`);
+    const { secrets } = kinds[this.#kind];
+    const places = secrets
+      .slice(0, placesListedMax)
+      .map((path) => `spec.${path.replace(`${levelsPart}.`, '')}`);
+    const rest = secrets.length - places.length;
+    const more = rest === 0 ? '' : ` and ${rest} others (docs/reference/resources.md)`;
     return places.length === 0
       ? `a ${this.#kind} has no secret fields`
-      : `secret fields of a ${this.#kind} are ${places.join(', ')}`;
+      : `secret fields of a ${this.#kind} are ${places.join(', ')}${more}`;
   }
 }
 

@@ -346,15 +346,40 @@ spec: {config: {override_params: ${value}}}
     ['-----BEGIN RSA PRIVATE KEY-----'],
     ['Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijkl'],
   ])('recognises a secret in any text: %s', async (text) => {
-    const config = manifest('Config', 'c', `config: {api_key: "${text}"}`, inSupport);
+    const config = manifest('Config', 'c', `config: {metadata: "${text}"}`, inSupport);
     expect(await faultOf(config)).toEqual([
-      '5:21 secret-literal | keep credentials out of the source',
+      '5:22 secret-literal | keep credentials out of the source',
     ]);
   });
 
   it('rejects secrets where the API would show them', async () => {
-    const config = manifest('Config', 'c', 'config: {api_key: {valueFrom: {env: A}}}', inSupport);
-    expect(await faultOf(config)).toEqual(['5:21 value-from | a Config has no secret fields']);
+    const config = manifest('Config', 'c', 'config: {trace_id: {valueFrom: {env: A}}}', inSupport);
+    const places = 'secret fields of a Config are spec.config.api_key, ';
+    expect(await faultOf(config)).toEqual([expect.stringContaining(`5:22 value-from | ${places}`)]);
+    const guardrail = manifest('Guardrail', 'g', 'checks: {valueFrom: {env: A}}', inSupport);
+    expect(await faultOf(guardrail)).toEqual([
+      expect.stringContaining('value-from | a Guardrail has no secret fields'),
+    ]);
+  });
+
+  it.each([
+    'config: {api_key: "sk-proj-abcdefghijklmnopqrst"}',
+    'config: {api_key: any}',
+    'config: {targets: [{targets: [{api_key: any}]}]}',
+    'config: {override_params: {tools: [{type: mcp, headers: {Authorization: any}}]}}',
+    'config: {aws_secret_access_key: any}',
+  ])('rejects credentials of a config that are no valueFrom: %s', async (spec) => {
+    const faults = await faultOf(manifest('Config', 'c', spec, inSupport));
+    expect(faults).toEqual([
+      expect.stringMatching(/secret-literal \| write \{valueFrom: \{env: NAME\}\}$/),
+    ]);
+  });
+
+  it('takes members of a document for text where they only have the name of a secret', async () => {
+    const schema = '{type: object, properties: {api_key: {type: string}, headers: {type: object}}}';
+    const spec = `config: {override_params: {response_format: ${schema}}, metadata: {api_key: x}}`;
+    const resource = await specOf(manifest('Config', 'c', spec, inSupport));
+    expect(resource?.secrets.size).toBe(0);
   });
 });
 
