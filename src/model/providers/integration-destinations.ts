@@ -1,6 +1,6 @@
 /** Lists the places to which the secrets of an integration are sent. */
 import { originOf, type SecretDestination } from '../secrets/secret-destinations.ts';
-import type { StoredSecretMapping } from '../secrets/secret-mapping.ts';
+import { mappedPath, type StoredSecretMapping } from '../secrets/secret-mapping.ts';
 import { accountFieldsIn } from '../services/account-fields.ts';
 import { addressField, addressIn, usualAddress } from '../services/service-address.ts';
 import type { IntegrationConfigurations, ModelSetting } from './integration.ts';
@@ -72,7 +72,7 @@ export function destinationsOf(integration: AddressedIntegration): SecretDestina
 
 /** Null when the mapped field decides no address. */
 function mappedRole(service: string, field: string): SecretDestination['role'] | null {
-  const name = field.startsWith('configurations.') ? field.slice('configurations.'.length) : field;
+  const name = mappedPath(field).join('.');
   if (name === loginField) return 'login';
   const decides = name === 'custom_host' || addressField({ [name]: '' }, usualAddress(service));
   return decides ? 'service' : null;
