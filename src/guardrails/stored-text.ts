@@ -17,12 +17,22 @@ const otherShareMax = 0.2;
 /** The text in base64, or null if the bytes are a picture or anything else but text. */
 export function textInBase64(value: string): string | null {
   const bytes = value.replace(dataUrl, '');
-  const sample = Buffer.from(bytes.slice(0, (sampleBytes / 3) * 4), 'base64').toString('utf8');
-  if (sample === '' || /^%PDF-\d/.test(sample)) return null;
+  const sample = Buffer.from(bytes.slice(0, (sampleBytes / 3) * 4), 'base64');
+  return isText(sample) ? Buffer.from(bytes, 'base64').toString('utf8') : null;
+}
+
+/** The text in bytes, or null if they are a picture or anything else but text. */
+export function textInBytes(bytes: Buffer): string | null {
+  return isText(bytes.subarray(0, sampleBytes)) ? bytes.toString('utf8') : null;
+}
+
+/** Judges the first bytes of a document. */
+function isText(bytes: Buffer): boolean {
+  const sample = bytes.toString('utf8');
+  if (sample === '' || /^%PDF-\d/.test(sample)) return false;
   // A few other bytes in a text must not hide it. Almost half of the bytes of a picture are no text.
   const otherCount = sample.match(noText)?.length ?? 0;
-  if (otherCount > sample.length * otherShareMax) return null;
-  return Buffer.from(bytes, 'base64').toString('utf8');
+  return otherCount <= sample.length * otherShareMax;
 }
 
 /** JSON in a string without needless escapes, or null if it has none: `{"a":"\u0062"}` is `{"a":"b"}`. */

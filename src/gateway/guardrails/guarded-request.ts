@@ -16,6 +16,7 @@ import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import { changedForm, type GuardedForm, readGuardedForm } from './guarded-form.ts';
 import { textChanges } from './guarded-response.ts';
 import type { TextForms } from './text-forms.ts';
 import { requireUnambiguousBody } from './unambiguous-body.ts';
@@ -39,6 +40,8 @@ export class GuardedRequests {
   readonly forms: TextForms;
   readonly #exchange: Exchange;
   readonly #judged: JudgedRequest[] = [];
+  /** Set when the body is a form whose texts have been read. */
+  #form: GuardedForm | null = null;
   #requestTexts: RequestTexts | Promise<RequestTexts> | null = null;
 
   constructor(exchange: Exchange, forms: TextForms) {
@@ -91,6 +94,10 @@ export class GuardedRequests {
       exchange.now,
     );
     const texts = judgement.passages.map(({ text }) => text);
+    if (this.#form !== null) {
+      const changed = await changedForm(this.#form, texts, exchange as FormExchange);
+      return { judgement, exchange: { ...exchange, ...changed } };
+    }
     const changes = await run(textChanges(params, passages, texts), isLong(body));
     if (changes === null || body === null) return { judgement, exchange };
     const changed = {
@@ -102,9 +109,25 @@ export class GuardedRequests {
 
   #texts(): RequestTexts | Promise<RequestTexts> {
     const exchange = this.#exchange;
-    this.#requestTexts ??= run(requestTexts(exchange, this.forms.request), isLong(exchange.body));
+    this.#requestTexts ??= isForm(exchange)
+      ? this.#formTexts(exchange)
+      : run(requestTexts(exchange, this.forms.request), isLong(exchange.body));
     return this.#requestTexts;
   }
+
+  async #formTexts(exchange: FormExchange): Promise<RequestTexts> {
+    this.#form = await readGuardedForm(exchange);
+    return { ...this.#form.texts, unreadable: null };
+  }
+}
+
+type FormExchange = Exchange & { readonly body: Buffer };
+
+/** Whether the body is a form that has been read. */
+function isForm(exchange: Exchange): exchange is FormExchange {
+  const { body, isJson, request } = exchange;
+  const isRead = body !== null && body.length > 0 && !isJson;
+  return isRead && /^multipart\/form-data/i.test(request.headers['content-type'] ?? '');
 }
 
 interface RequestTexts extends RequestPassages {

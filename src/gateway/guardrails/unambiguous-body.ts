@@ -62,17 +62,18 @@ export function* requireUnambiguousBody({ body, params, isJson }: Exchange): Sli
 
 function misnamedWithin(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return null;
-  if (Array.isArray(value)) return firstMisnamed(value);
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      const misnamed = misnamedWithin(item);
+      if (misnamed !== null) return misnamed;
+    }
+    return null;
+  }
   const own = misnamedIn(value, innerMembers);
   if (own !== null) return own;
-  return firstMisnamed(
-    Object.entries(value).flatMap(([name, below]) => (freeFormMembers.has(name) ? [] : [below])),
-  );
-}
-
-function firstMisnamed(values: readonly unknown[]): string | null {
-  for (const value of values) {
-    const misnamed = misnamedWithin(value);
+  for (const name of Object.keys(value)) {
+    if (freeFormMembers.has(name)) continue;
+    const misnamed = misnamedWithin((value as Readonly<Record<string, unknown>>)[name]);
     if (misnamed !== null) return misnamed;
   }
   return null;

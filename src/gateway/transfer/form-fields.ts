@@ -1,6 +1,8 @@
 /** Reads the text fields of a multipart form, and rejects forms that another reader could read differently. */
+import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
 import { meteredMembers } from '../../model/endpoints/metering.ts';
+import type { FormPart } from './form-parts.ts';
 import { GatewayError } from './gateway-error.ts';
 import { isEvaluatedMember } from './read-body.ts';
 
@@ -8,6 +10,8 @@ const limits = { fields: 200, files: 600, parts: 800, fieldNameSize: 200, fieldS
 
 /** Permits only the `boundary` parameter, because two parameters are ambiguous; boundaries have at most 70 characters (RFC 2046). */
 const formType = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;,"]{1,70})\s*$/i;
+
+type FormField = readonly [name: string, value: string];
 
 /**
  * Returns the fields in order.
@@ -17,13 +21,56 @@ const formType = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;,"
 export async function readFormFields(
   body: Buffer,
   contentType: string | undefined,
-): Promise<readonly (readonly [name: string, value: string])[]> {
+): Promise<readonly FormField[]> {
+  const fields: FormField[] = [];
+  await readForm(body, contentType, {
+    field: (name, value) => fields.push([name, value]),
+    file: (_, stream) => stream.resume(),
+  });
+  return fields;
+}
+
+/**
+ * Returns the fields and files in order.
+ *
+ * @throws GatewayError as {@link readFormFields} does
+ */
+export async function readFormParts(
+  body: Buffer,
+  contentType: string | undefined,
+): Promise<readonly FormPart[]> {
+  const parts: FormPart[] = [];
+  await readForm(body, contentType, {
+    field: (name, value) => parts.push({ name, file: null, bytes: Buffer.from(value) }),
+    file: (name, stream, file) => {
+      const at = parts.push({ name, file, bytes: Buffer.alloc(0) }) - 1;
+      const chunks: Buffer[] = [];
+      stream
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('end', () => {
+          parts[at] = { name, file, bytes: Buffer.concat(chunks) };
+        });
+    },
+  });
+  return parts;
+}
+
+interface PartReader {
+  readonly field: (name: string, value: string) => void;
+  /** Must read the stream. */
+  readonly file: (name: string, stream: Readable, file: NonNullable<FormPart['file']>) => void;
+}
+
+async function readForm(
+  body: Buffer,
+  contentType: string | undefined,
+  reader: PartReader,
+): Promise<void> {
   if (contentType === undefined || !formType.test(contentType)) {
     const message = 'The body must be JSON or multipart/form-data with one boundary';
     throw new GatewayError('invalid_request', message, 'content-type');
   }
-  const { promise, resolve, reject } = Promise.withResolvers<[string, string][]>();
-  const fields: [string, string][] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
   const refuse = (): void =>
     reject(
       new GatewayError('invalid_request', 'The body is not a valid form or has too many parts'),
@@ -31,16 +78,17 @@ export async function readFormFields(
   const form = new Busboy({ headers: { 'content-type': contentType }, limits });
   form.on('field', (name, value, isNameCut, isValueCut) => {
     if (isNameCut || isValueCut) refuse();
-    else fields.push([name, value]);
+    else reader.field(name, value);
   });
-  form.on('file', (name, stream) => {
-    stream.on('error', refuse).resume();
+  form.on('file', (name, stream, filename, _, type) => {
+    stream.on('error', refuse);
+    reader.file(name, stream, { name: filename ?? '', type });
     if (isNamedLikeField(name)) refuse();
   });
   for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit', 'error'] as const) {
     form.on(event, refuse);
   }
-  form.on('finish', () => resolve(fields));
+  form.on('finish', resolve);
   form.end(body);
   return promise;
 }

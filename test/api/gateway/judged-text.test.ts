@@ -206,22 +206,98 @@ describe('a text in a response', () => {
   });
 });
 
-describe('a body or a check that cannot be judged', () => {
-  async function upload(guardrail: object): Promise<number> {
+describe('a multipart form', () => {
+  const sound = Buffer.from([0x52, 0x49, 0x46, 0x46, 0, 1, 2, 3, 0xff, 0xfe, 0x80, 0x81, 0, 5]);
+  const redacts = { 'default.regexReplace': { rule: word, redactText: 'REDACTED' } };
+
+  async function send(guardrail: object, fields: [string, string | Blob, string?][]) {
     const form = new FormData();
-    form.append('model', 'm');
-    form.append('prompt', word);
-    form.append('file', new Blob(['sound']), 'a.wav');
+    for (const [name, value, file] of fields) {
+      if (typeof value === 'string') form.append(name, value);
+      else form.append(name, value, file);
+    }
     const { server, upstream } = inference;
     const inline = {
       provider: 'mock-upstream',
       custom_host: upstream.url,
       input_guardrails: [guardrail],
     };
-    const answer = await fetch(`${server.inferenceUrl}/v1/audio/transcriptions`, {
+    upstream.reached.length = 0;
+    const answer = await fetch(`${server.inferenceUrl}/v1/images/edits`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'x-gateway-config': JSON.stringify(inline) },
       body: form,
+    });
+    const [reached] = upstream.reached;
+    const type = reached?.headers['content-type'];
+    const headers = { 'content-type': String(type) };
+    const sent = reached && (await new Response(reached.body, { headers }).formData());
+    return { status: answer.status, sent };
+  }
+
+  const model: [string, string] = ['model', 'm'];
+  const picture: [string, Blob, string] = ['image', new Blob([sound]), 'a "b".png'];
+
+  it.each([
+    ['a field', [['prompt', `draw ${word}`]]],
+    [
+      'a repeated field',
+      [
+        ['note', 'a'],
+        ['note', word],
+      ],
+    ],
+    ['an unknown field', [['unheard_of', word]]],
+    ['a file that is a text', [['mask', new Blob([`a ${word}`], { type: 'image/png' }), 'a.png']]],
+  ] as [string, [string, string | Blob, string?][]][])(
+    'is denied for a forbidden text in %s, and sent with it replaced by one that redacts',
+    async (_, fields) => {
+      expect(await send(forbids(), [model, picture, ...fields])).toEqual({ status: 446 });
+      const { status, sent } = await send(redacts, [model, ...fields, picture]);
+      expect(status).toBe(200);
+      const values = await Promise.all(
+        [...sent!.values()].map((value) => (typeof value === 'string' ? value : value.text())),
+      );
+      expect([...sent!.keys()]).toEqual(['model', ...fields.map(([name]) => name), 'image']);
+      expect(values.join()).not.toContain(word);
+      expect(values.join()).toContain('REDACTED');
+      const image = sent!.get('image') as File;
+      expect(image.name).toBe('a "b".png');
+      expect(Buffer.from(await image.arrayBuffer())).toEqual(sound);
+    },
+  );
+
+  it('is sent unchanged where nothing is found in it', async () => {
+    for (const guardrail of [forbids(), redacts]) {
+      const { status, sent } = await send(guardrail, [model, picture, ['prompt', 'a tree']]);
+      expect([status, sent!.get('prompt')]).toEqual([200, 'a tree']);
+    }
+  });
+});
+
+describe('a body or a check that cannot be judged', () => {
+  async function upload(guardrail: object): Promise<number> {
+    const form = new FormData();
+    form.append('purpose', 'batch');
+    form.append('file', new Blob([word]), 'a.jsonl');
+    // An upload without a declared length is streamed and not read.
+    const encoded = new Response(form);
+    const { server, upstream } = inference;
+    const inline = {
+      provider: 'openai',
+      custom_host: `${upstream.url}/v1`,
+      input_guardrails: [guardrail],
+    };
+    const answer = await fetch(`${server.inferenceUrl}/v1/files`, {
+      method: 'POST',
+      headers: {
+        authorization: 'Bearer sk-own',
+        'x-gateway-api-key': key,
+        'x-gateway-config': JSON.stringify(inline),
+        'content-type': encoded.headers.get('content-type')!,
+      },
+      body: encoded.body,
+      duplex: 'half',
     });
     return answer.status;
   }

@@ -1,0 +1,65 @@
+/** Finds the texts of a multipart form that guardrails judge, and replaces those that they change. */
+import type { Passage } from '../../guardrails/passages.ts';
+import { replaceTexts } from '../../guardrails/passages.ts';
+import { findRequestPassages, type RequestPassages } from '../../guardrails/request-passages.ts';
+import { textInBytes } from '../../guardrails/stored-text.ts';
+import { runAtOnce } from '../../slices.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { readFormParams, readFormParts } from '../transfer/form-fields.ts';
+import { type FormPart, writeForm } from '../transfer/form-parts.ts';
+
+/** A form as guardrails see it: its fields by name, and its files that are texts. */
+export interface GuardedForm {
+  readonly parts: readonly FormPart[];
+  readonly texts: RequestPassages;
+  readonly fields: Readonly<Record<string, readonly string[]>>;
+  /** Index of the part of each file that is a text, in the order of their passages after those of the fields. */
+  readonly textFiles: readonly number[];
+}
+
+type FormExchange = Pick<Exchange, 'request'> & { readonly body: Buffer };
+
+/** @throws GatewayError for a body that is not a valid form */
+export async function readGuardedForm({ body, request }: FormExchange): Promise<GuardedForm> {
+  const parts = await readFormParts(body, request.headers['content-type']);
+  const fields: Record<string, string[]> = Object.create(null);
+  const files: Passage[] = [];
+  const textFiles: number[] = [];
+  for (const [at, { name, file, bytes }] of parts.entries()) {
+    const text = file === null ? bytes.toString('utf8') : textInBytes(bytes);
+    if (file === null) {
+      fields[name] ??= [];
+      fields[name].push(text!);
+    } else if (text !== null) {
+      textFiles.push(at);
+      files.push({ path: [at], text });
+    }
+  }
+  const { passages, lastCount } = runAtOnce(findRequestPassages('unknown', fields, false));
+  const texts = { passages: [...passages, ...files], lastCount: lastCount + files.length };
+  return { parts, texts, fields, textFiles };
+}
+
+/** The form with the texts as guardrails left them; null when they changed none. */
+export async function changedForm(
+  { parts, texts: { passages }, fields, textFiles }: GuardedForm,
+  texts: readonly string[],
+  { request }: FormExchange,
+): Promise<Pick<Exchange, 'body' | 'params'> | null> {
+  if (passages.every(({ text }, at) => text === texts[at])) return null;
+  const count = passages.length - textFiles.length;
+  const replaced = replaceTexts(fields, passages.slice(0, count), texts) as typeof fields;
+  const used = new Map<string, number>();
+  const changed = parts.map((part, at): FormPart => {
+    if (part.file !== null) {
+      const file = textFiles.indexOf(at);
+      return file === -1 ? part : { ...part, bytes: Buffer.from(texts[count + file]!) };
+    }
+    const index = used.get(part.name) ?? 0;
+    used.set(part.name, index + 1);
+    return { ...part, bytes: Buffer.from(String(replaced[part.name]?.[index] ?? '')) };
+  });
+  const type = request.headers['content-type']!;
+  const body = writeForm(changed, type);
+  return { body, params: await readFormParams(body, type) };
+}
