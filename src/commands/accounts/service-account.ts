@@ -87,12 +87,16 @@ export const serviceAccount: Command<Options> = {
     name: optionalWord('Name or id of the account; needed by all actions except list'),
     roles: choicesOption(assignableRoles, 'ROLES', {
       describe: 'create, update: roles, separated by commas',
+      fallback: 'none; create needs them',
     }),
     workspace: textOption('NAME', {
       describe: 'create, list: workspace of the account, by slug or id',
       fallback: 'the whole tenant',
     }),
-    description: textOption('TEXT', { describe: 'create, update: purpose of the account' }),
+    description: textOption('TEXT', {
+      describe: 'create, update: purpose of the account',
+      fallback: 'none, or as it was',
+    }),
     file: textOption('FILE', {
       describe: 'create, rotate: new file for the credentials (mode 0600), or - to print them',
       fallback: 'none; required',

@@ -46,7 +46,10 @@ export const tsg: Command<Options> = {
     action: requiredChoice(actions, actions.join(', ')),
     name: optionalWord('Name or id of the tenant; needed by all actions except list'),
     to: optionalWord('rename: the new name'),
-    description: textOption('TEXT', { describe: 'create: purpose of the tenant' }),
+    description: textOption('TEXT', {
+      describe: 'create: purpose of the tenant',
+      fallback: 'none',
+    }),
     output: outputForm(['text', 'json']),
     ...tenantOptions,
   },

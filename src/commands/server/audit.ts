@@ -95,9 +95,7 @@ function assertOptions({ action, organisation, head, from, to }: Options): void 
 async function organisationsOf(db: Db, named: string | undefined): Promise<string[]> {
   if (named === undefined) return await auditLog.listOwners(db);
   if (named === deploymentName) return [deploymentId];
-  const found =
-    (await organisations.findByTsgId(db, named)) ??
-    (await organisations.findById(db, named.toLowerCase()));
+  const found = await organisations.findEvenDeleted(db, named);
   if (found !== undefined) return [found.id];
   throw new Failure(
     'invalidInput',

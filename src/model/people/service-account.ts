@@ -106,13 +106,13 @@ export const ServiceAccountRotate = z.object({
    * half an hour.
    */
   key_transition_period_ms: z
-    .union([
-      z.literal(0),
-      z
-        .int()
-        .min(transitionMsMin)
-        .max(365 * msPerDay),
-    ])
+    .int()
+    .min(0)
+    .max(365 * msPerDay)
+    .refine(
+      (ms) => ms === 0 || ms >= transitionMsMin,
+      `must be 0, or at least ${transitionMsMin} (half an hour)`,
+    )
     .optional(),
   /**
    * Keeps the previous secret valid without a time limit until the same `client_secret` is sent again

@@ -68,6 +68,15 @@ export async function update(
   await table.update(tx, { id }, columns);
 }
 
+/** By id or TSG id, also a deleted one, whose audit log remains. */
+export async function findEvenDeleted(
+  db: Db,
+  reference: string,
+): Promise<StoredOrganisation | undefined> {
+  const byTsgId = await table.find(db, { tsg_id: reference });
+  return byTsgId ?? (await table.find(db, { id: reference.toLowerCase() }));
+}
+
 /** Includes deleted organisations, whose logs remain until they are due. */
 export async function listIds(db: Db): Promise<string[]> {
   const found = await table.list(db, {}, { columns: ['id'], orderBy: ['id'] });

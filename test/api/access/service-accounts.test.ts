@@ -328,6 +328,8 @@ describe('rotation of a secret', () => {
     ];
     expect(await statuses()).toEqual([200, 200]);
     expect(await statusOf(rotate(account.id))).toBe(409);
+    const short = await rotate(account.id, { key_transition_period_ms: 60_000 });
+    expect(short.body.error.message).toContain('must be 0, or at least 1800000');
     server.clock.advance(halfHourMs);
     expect(await statuses()).toEqual([401, 200]);
     const now = await rotate(account.id, { key_transition_period_ms: 0 });

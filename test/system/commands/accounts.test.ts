@@ -111,4 +111,8 @@ it('creates, lists, renames and deletes a child tenant, and accounts in it', asy
   ]);
   expectSuccess(await account('delete', 'own', ...inside));
   expect(expectSuccess(await tsg('delete', 'emea'))).toBe(`tenant ${tsgId} is deleted\n`);
+  const words = ['audit', 'export', '--organisation', tsgId];
+  const rows = expectSuccess(await runCli(words, server.settings.database, { cwd: folder }));
+  const last = JSON.parse(rows.trimEnd().split('\n').at(-1)!);
+  expect(last).toMatchObject({ action: 'delete', resource_type: 'Organisation' });
 });

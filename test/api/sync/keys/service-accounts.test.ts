@@ -7,7 +7,12 @@ import { exchange } from '../../../support/network/exchange.ts';
 import type { TestServer } from '../../../support/server/server.ts';
 import { addServiceAccount } from '../../../support/server/tenant.ts';
 import { endLeases } from '../../../support/sync/lease.ts';
-import { openSync, type SyncSetup, startSyncServer } from '../../../support/sync/sync-setup.ts';
+import {
+  everyKind,
+  openSync,
+  type SyncSetup,
+  startSyncServer,
+} from '../../../support/sync/sync-setup.ts';
 
 const halfHourMs = 1_800_000;
 const dayMs = 86_400_000;
@@ -145,6 +150,15 @@ it('creates nothing and leaves no file without the right to create accounts', as
   expect(report!.items.map(({ message }) => message).join()).toContain('service_accounts.create');
   expect(await record()).toBeUndefined();
   expect(existsSync(file())).toBe(false);
+});
+
+it('applies manifests of resources with the role resource_admin alone', async () => {
+  const { clientId, clientSecret } = await addServiceAccount(server, 'resource_admin');
+  const secret = new Secret(clientSecret, 'test');
+  const client = sync.openClient({ clientId, clientSecret: secret, owner: 'resources' });
+  const { ending, report } = await cycle(everyKind, { client });
+  const failed = report!.items.filter(({ status }) => status !== 'done');
+  expect([ending, failed]).toEqual(['success', []]);
 });
 
 it('creates, renames and deletes a child tenant', async () => {
