@@ -5,6 +5,7 @@ import { type Metering, meterings } from '../../model/endpoints/metering.ts';
 import { commonQueryMembers } from '../../model/endpoints/query-members.ts';
 import { errorReference } from './error-schemas.ts';
 import { bodyExample } from './examples.ts';
+import { inferenceRequestHeaders, inferenceResponseHeaders } from './inference-headers.ts';
 import { inferenceRequest, inferenceResponse } from './inference-schemas.ts';
 import { inferenceSummary } from './inference-summary.ts';
 import type { OpenApiJson } from './json-schema.ts';
@@ -55,7 +56,11 @@ function inferenceOperation(listed: ListedEndpoint, path: string): OpenApiJson {
     parameters: parametersOf(listed, path),
     ...(method === 'POST' ? { requestBody: requestBodyOf(listed) } : {}),
     responses: {
-      200: { description: 'The response of the provider', content: contentOf(listed) },
+      200: {
+        description: 'The response of the provider',
+        headers: inferenceResponseHeaders,
+        content: contentOf(listed),
+      },
       '4XX': refusal('The gateway or the provider refuses the request'),
       '5XX': refusal('The gateway or the provider fails'),
     },
@@ -121,7 +126,7 @@ function parametersOf({ query }: ListedEndpoint, path: string): OpenApiJson[] {
     description: commonTexts[name] ?? 'Forwarded to the provider.',
     schema: { type: 'string' },
   }));
-  return [...inPath, ...inQuery, ...headerNames.map((name) => ({ $ref: headerReference(name) }))];
+  return [...inPath, ...inQuery, ...inferenceRequestHeaders];
 }
 
 const commonTexts: Readonly<Record<string, string>> = {
@@ -132,26 +137,6 @@ const commonTexts: Readonly<Record<string, string>> = {
   after: 'Id of the object before the page.',
   before: 'Id of the object after the page.',
 };
-
-const headers: Readonly<Record<string, string>> = {
-  'x-gateway-config': 'Config by slug or id, or a config as JSON, in place of that of the key.',
-  'x-gateway-provider': 'Provider of the workspace as `@slug`, or the name of a service.',
-  'x-gateway-metadata': 'JSON object of texts, for logs, analytics and policies.',
-  'x-gateway-trace-id': 'Name of the trace, which several requests may share.',
-};
-const headerNames = Object.keys(headers);
-
-function headerReference(name: string): string {
-  return `#/components/parameters/${name}`;
-}
-
-/** Headers of every inference request, by name in the components of the document. */
-export const inferenceParameters: Readonly<Record<string, OpenApiJson>> = Object.fromEntries(
-  Object.entries(headers).map(([name, description]) => [
-    name,
-    { name, in: 'header', required: false, description, schema: { type: 'string' } },
-  ]),
-);
 
 function requestBodyOf(listed: ListedEndpoint): OpenApiJson {
   const example = bodyExample(listed.method, `inference ${listed.path}`);

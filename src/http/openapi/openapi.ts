@@ -6,7 +6,8 @@ import { type MountedRoute, mountRoutes } from '../routes/registry.ts';
 import { type Route, route } from '../routes/route.ts';
 import { ComponentSchemas } from './component-schemas.ts';
 import { errorSchemas } from './error-schemas.ts';
-import { inferenceParameters, inferencePaths } from './inference.ts';
+import { inferencePaths } from './inference.ts';
+import { inferenceHeaders, inferenceParameters } from './inference-headers.ts';
 import { inferenceSchemas } from './inference-schemas.ts';
 import type { OpenApiJson } from './json-schema.ts';
 import { operationOf, pathInBraces } from './operation.ts';
@@ -92,7 +93,9 @@ async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<Ope
   for (const [path, operations] of Object.entries(inferencePaths())) {
     paths[path] = { ...operations, ...paths[path] };
   }
+  await nextTurn();
   separateTemplates(paths);
+  await nextTurn();
   const schemas = await components.define();
   return {
     openapi: '3.1.0',
@@ -100,6 +103,11 @@ async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<Ope
     servers: [{ url: '/', description: 'The server that serves this document' }],
     tags: tagDescriptions,
     paths,
-    components: { securitySchemes, parameters: inferenceParameters, schemas },
+    components: {
+      securitySchemes,
+      parameters: inferenceParameters,
+      headers: inferenceHeaders,
+      schemas,
+    },
   };
 }

@@ -1,5 +1,6 @@
 /** Verifies the OpenAPI document: it is served, valid, and matches the registered routes. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -165,6 +166,22 @@ describe('the OpenAPI document', () => {
     expect(expected.filter((one) => ours.has(one))).toEqual(['get /v1/providers']);
     const gateway = operations().filter(({ path, method }) => !ours.has(`${method} ${path}`));
     expect(gateway.length).toBe(expected.length);
+  });
+
+  it('has the headers of inference that docs/reference/inference.md lists', () => {
+    const page = readFileSync(new URL('../../../docs/reference/inference.md', import.meta.url));
+    const tables = String(page).split(/^\| (?=request header|response header)/m);
+    const listed = (title: string): string[] => {
+      const table = tables.find((one) => one.startsWith(title))!.split('\n\n', 1)[0]!;
+      const rows = table.split('\n').map((row) => row.split('|')[1]?.match(/x-gateway-[\w-]+/g));
+      return rows.flatMap((names) => names ?? []).toSorted();
+    };
+    const { parameters, headers } = document.components as unknown as Record<string, Json>;
+    const isKey = (name: string): boolean => name === 'x-gateway-api-key';
+    const requests = listed('request header').filter((name) => !isKey(name));
+    expect(Object.keys(parameters!).toSorted()).toEqual(requests);
+    const onSuccess = listed('response header').filter((name) => !name.endsWith('exception'));
+    expect(Object.keys(headers!).toSorted()).toEqual(onSuccess);
   });
 
   it('lets no path match two templates that are equally specific', () => {
