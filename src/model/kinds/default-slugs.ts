@@ -12,7 +12,7 @@ export function hasDefaultSlug(kind: KindName): boolean {
 }
 
 /** Returns the default slug of a manifest; slugs have no dots. */
-function defaultSlug(name: string): string {
+export function defaultSlug(name: string): string {
   const slug = name.replaceAll('.', '-').slice(0, slugLengthMax);
   return isUuid(slug) ? `n-${slug}` : slug;
 }
@@ -32,10 +32,7 @@ export function freeDefaultSlug(
   }
 }
 
-/**
- * Returns whether a provider whose manifest sets no slug may have this one: the default, or one that an
- * earlier version generated from its display name.
- */
-export function mayHaveProviderSlug(slug: string, name: string, displayName: string): boolean {
-  return slug === defaultSlug(name) || isGeneratedSlug(generatedForm, displayName, slug);
+/** Returns whether an earlier version may have generated this slug for a provider from its display name. */
+export function isGeneratedProviderSlug(slug: string, displayName: string): boolean {
+  return isGeneratedSlug(generatedForm, displayName, slug);
 }

@@ -1,21 +1,17 @@
 /** Checks that the providers which configs name by slug are declared, where everything is declared. */
-import { mayHaveProviderSlug } from '../../model/kinds/default-slugs.ts';
+import { defaultSlug, isGeneratedProviderSlug } from '../../model/kinds/default-slugs.ts';
 import { nearest } from '../../suggest.ts';
 import { type ExternalResource, type Identity, identityKey } from '../resources/resource-set.ts';
 import type { Declaration } from '../validation/declaration.ts';
 import { formatPath } from '../validation/spec-faults.ts';
 import type { ReferenceReports } from './identities.ts';
 
-interface DeclaredProvider {
-  readonly identity: Identity;
-  /** Null where the manifest sets no slug. */
-  readonly slug: string | null;
-  readonly displayName: string;
-}
-
 /** The providers of one workspace. */
 interface Census {
-  readonly providers: DeclaredProvider[];
+  /** By slug; the default slug where the manifest sets none. */
+  readonly bySlug: Map<string, Identity>;
+  /** Providers whose manifest sets no slug; older ones have a generated slug. */
+  readonly withoutSlug: { readonly identity: Identity; readonly displayName: string }[];
   /**
    * Whether the source declares the workspace itself and every provider by slug, so that others are typing
    * errors. A workspace that is only an External has providers of other owners.
@@ -39,13 +35,14 @@ export class DeclaredProviders {
     }
     for (const { identity, absent, slug, displayName } of declarations) {
       if (identity.kind !== 'Provider' || absent) continue;
-      const written = typeof slug === 'string' ? slug : null;
-      this.#censusOf(identity.workspace).providers.push({ identity, slug: written, displayName });
+      const { bySlug, withoutSlug } = this.#censusOf(identity.workspace);
+      if (slug === undefined) withoutSlug.push({ identity, displayName });
+      bySlug.set(typeof slug === 'string' ? slug : defaultSlug(identity.name), identity);
     }
     for (const { identity, by, lookup } of externals) {
       if (identity.kind !== 'Provider') continue;
       const census = this.#censusOf(identity.workspace);
-      if (by === 'slug') census.providers.push({ identity, slug: lookup, displayName: '' });
+      if (by === 'slug') census.bySlug.set(lookup, identity);
       else census.isClosed = false;
     }
   }
@@ -61,15 +58,15 @@ export class DeclaredProviders {
     { identity: { workspace }, place, namedProviders }: Declaration,
     isComplete: boolean,
   ): Identity[] {
+    if (namedProviders.length === 0 || workspace === null) return [...references];
+    const census = this.#censusOf(workspace);
     const added = new Map(references.map((identity) => [identityKey(identity), identity]));
-    const census = this.#byWorkspace.get(workspace);
-    if (census === undefined || workspace === null) return [...references];
     for (const { slug, written } of namedProviders) {
-      const found = census.providers.find((provider) => mayHaveSlug(provider, slug));
-      if (found !== undefined) added.set(identityKey(found.identity), found.identity);
+      const found = findProvider(census, slug);
+      if (found !== undefined) added.set(identityKey(found), found);
       else if (census.isClosed && isComplete) {
         const message = `${formatPath(written)} names the provider "@${slug}", which workspace ${workspace} does not declare`;
-        const fix = fixFor(slug, census.providers);
+        const fix = fixFor(slug, census);
         this.#reports.report(place.fault(written, 'unknown-provider', message, fix));
       } else if (census.isClosed) {
         const message = `${formatPath(written)} names the provider "@${slug}", which is not declared in any readable file`;
@@ -82,20 +79,22 @@ export class DeclaredProviders {
   #censusOf(workspace: string | null): Census {
     let census = this.#byWorkspace.get(workspace);
     if (census === undefined) {
-      census = { providers: [], isClosed: false };
+      census = { bySlug: new Map(), withoutSlug: [], isClosed: false };
       this.#byWorkspace.set(workspace, census);
     }
     return census;
   }
 }
 
-function mayHaveSlug({ identity, slug, displayName }: DeclaredProvider, named: string): boolean {
-  return slug === null ? mayHaveProviderSlug(named, identity.name, displayName) : slug === named;
+function findProvider({ bySlug, withoutSlug }: Census, slug: string): Identity | undefined {
+  const found = bySlug.get(slug);
+  if (found !== undefined) return found;
+  return withoutSlug.find(({ displayName }) => isGeneratedProviderSlug(slug, displayName))
+    ?.identity;
 }
 
-function fixFor(slug: string, providers: readonly DeclaredProvider[]): string {
-  const known = providers.map((provider) => provider.slug ?? provider.identity.name);
-  const near = nearest(slug, known);
+function fixFor(slug: string, { bySlug }: Census): string {
+  const near = nearest(slug, bySlug.keys());
   return near === undefined
     ? 'declare a Provider with this slug, or add an External for it'
     : `did you mean "@${near}"?`;

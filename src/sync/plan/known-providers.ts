@@ -13,6 +13,8 @@ import type { BlockedItem } from './plan-model.ts';
 /** The slugs and ids of the providers that exist after a plan. */
 export class KnownProviders {
   readonly #byWorkspace = new Map<string | null, Map<string, Identity>>();
+  /** Providers of all workspaces; undefined until a config of the organisation needs them. */
+  #ofAll: ReadonlyMap<string, Identity> | undefined;
 
   /**
    * @param desired with the slugs that they will have
@@ -75,7 +77,8 @@ export class KnownProviders {
   /** A config of the organisation takes providers of the workspace whose key uses it. */
   #reachable(workspace: string | null): ReadonlyMap<string, Identity> {
     if (workspace !== null) return this.#byWorkspace.get(workspace) ?? new Map();
-    return new Map(this.#byWorkspace.values().flatMap((known) => known.entries()));
+    this.#ofAll ??= new Map(this.#byWorkspace.values().flatMap((known) => known.entries()));
+    return this.#ofAll;
   }
 
   #add(identity: Identity, names: readonly unknown[]): void {
