@@ -1,5 +1,7 @@
 /** Verifies that stored secrets of integrations must be sent again when a member leads them elsewhere. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { configurationSecretLocations } from '../../../src/auth/integration-secrets.ts';
+import { openSecrets } from '../../../src/auth/secret-values.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const mask = '********';
@@ -100,7 +102,7 @@ describe('an integration', () => {
 });
 
 describe('a virtual key', () => {
-  it('asks for its key when the Azure resource changes, and keeps other secrets', async () => {
+  it('asks for its key when the Azure resource changes, and leaves other secrets as they are', async () => {
     const workspace = await send('POST', '/v2/workspaces', { name: 'w' });
     const made = await send('POST', '/v1/virtual-keys', {
       name: 'v',
@@ -113,8 +115,29 @@ describe('a virtual key', () => {
     const path = `/v1/virtual-keys/${made.body.slug}`;
     const named = 'configurations.azure_resource_name';
     await expectRefusal(path, { resourceName: 'theirs' }, 'key', named);
+    const { db } = server.database;
+    const stored = () =>
+      db
+        .selectFrom('integrations')
+        .select(['id', 'configurations'])
+        .where('creation_mode', '=', 'auto')
+        .executeTakeFirstOrThrow();
+    const { id } = await stored();
+    const configurations = { azure_resource_name: 'ours', custom_headers: { token: 'stored' } };
+    const given = await send('PUT', `/v1/integrations/${id}`, { configurations });
+    expect(given).toMatchObject({ status: 200 });
     expect(await send('PUT', path, { apiVersion: '2026-01-01' })).toMatchObject({ status: 200 });
-    const whole = await send('PUT', path, { key: 'sk-new', resourceName: 'theirs' });
-    expect(whole).toMatchObject({ status: 200 });
+    const unsealer = await server.app.keyring.unsealerOf(server.organisationId);
+    const document = JSON.parse((await stored()).configurations!);
+    expect(openSecrets(unsealer, configurationSecretLocations(id), document)).toMatchObject({
+      azure_api_version: '2026-01-01',
+      custom_headers: { token: 'stored' },
+    });
+    const moved = { key: 'sk-new', resourceName: 'theirs' };
+    const header = 'configurations.custom_headers.token';
+    await expectRefusal(path, moved, header, named);
+    const without = { azure_resource_name: 'ours' };
+    await send('PUT', `/v1/integrations/${id}`, { configurations: without });
+    expect(await send('PUT', path, moved)).toMatchObject({ status: 200 });
   });
 });

@@ -118,6 +118,41 @@ it('supports paths within a document', async () => {
   });
 });
 
+it('keeps secrets below an ignored parent when the field around them is written', async () => {
+  const crm = (scope: string) => `
+apiVersion: gatewright.dev/v1
+kind: McpIntegration
+metadata: {name: crm, ignoreFields: [spec.configurations.custom_headers]}
+spec:
+  url: https://crm.example.com/mcp
+  authType: none
+  transport: http
+  configurations:
+    oauth_scope: ${scope}
+    custom_headers: {authorization: {valueFrom: {env: GW_VAR_CRM_TOKEN}}}
+`;
+  const made = await sync.cycle(crm('one'));
+  expect(made.report?.items.map(({ status }) => status)).toContain('done');
+  const row = () =>
+    server.database.db
+      .selectFrom('mcp_integrations')
+      .select(['id', 'configurations'])
+      .executeTakeFirstOrThrow();
+  const { id } = await row();
+  const custom_headers = { authorization: 'of another tool' };
+  await change(`/admin/v2/mcp-integrations/${id}`, {
+    configurations: { oauth_scope: 'one', custom_headers },
+  });
+  const applied = await sync.cycle(crm('two'));
+  expect(applied.report?.items.map(({ status }) => status)).toEqual(['done']);
+  const sealed = JSON.parse((await row()).configurations!);
+  const unsealer = await server.app.keyring.unsealerOf(server.organisationId);
+  const place = `mcp_integrations|${id}|configurations.custom_headers.authorization`;
+  expect(sealed.oauth_scope).toBe('two');
+  expect(unsealer.unseal(sealed.custom_headers.authorization, place)).toBe('of another tool');
+  expect((await sync.cycle(crm('two'))).report).toBeNull();
+});
+
 describe('an ignored path', () => {
   it.each([
     ['spec.rateLimit', 'did you mean "rateLimits"?'],
