@@ -184,6 +184,49 @@ describe('a change in every gateway', () => {
     expect(used).toEqual(gateways.map(() => 'Bearer sk-two'));
   });
 
+  it('finds a config and a provider by their new slugs, and no longer by the previous ones', async () => {
+    const { server, upstream, addKey, chat } = inference;
+    const make = async (path: string, body: object) =>
+      (await server.request('POST', path, { body })).body;
+    const { id: workspace_id } = await make('/v2/workspaces', { name: 'Slugs' });
+    const account = {
+      ai_provider_id: 'openai',
+      key: 'k',
+      configurations: { custom_host: upstream.url },
+    };
+    const { id: integration_id } = await make('/v2/integrations', {
+      name: 'ai',
+      ...account,
+      workspace_id,
+    });
+    const place = { name: 'x', workspace_id };
+    const provider = await make('/v2/providers', { ...place, slug: 'old', integration_id });
+    const config = await make('/v2/configs', {
+      ...place,
+      slug: 'before',
+      config: { provider: '@old' },
+    });
+    const { key } = await addKey({ workspace_id });
+    const statusesFor = (slug: string): Promise<number[]> =>
+      Promise.all(
+        gateways.map(async ({ url }) => {
+          const headers = { 'x-gateway-config': slug };
+          return (await chat(key, { url, config: null, headers })).status;
+        }),
+      );
+    expect(await statusesFor('before')).toEqual(all(200));
+    await change('PUT', `/v2/configs/${config.id}`, { slug: 'after' });
+    await everyGatewayLooks();
+    expect(await statusesFor('before')).toEqual(all(400));
+    expect(await statusesFor('after')).toEqual(all(200));
+    await change('PUT', `/v2/providers/${provider.id}`, { slug: 'new' });
+    await everyGatewayLooks();
+    expect(await statusesFor('after')).toEqual(all(400));
+    await change('PUT', `/v2/configs/${config.id}`, { config: { provider: '@new' } });
+    await everyGatewayLooks();
+    expect(await statusesFor('after')).toEqual(all(200));
+  });
+
   it('applies the config for user keys to the user keys of that workspace only, when they have none of their own', async () => {
     const { server, upstream, addKey } = inference;
     const made = async (path: string, body: object) =>
