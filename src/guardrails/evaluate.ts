@@ -1,5 +1,7 @@
 /** Evaluates guardrails on a request or a response and builds the results that callers see. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type GuardrailVerdict, guardrailVerdicts } from '../model/logs/request-log.ts';
 import {
   CheckError,
   type CheckOutcome,
@@ -44,6 +46,8 @@ export interface Judgement {
   readonly results: readonly HookResult[];
   readonly passes: boolean;
   readonly isDenied: boolean;
+  /** By id of each saved guardrail. */
+  readonly verdicts: ReadonlyMap<string, GuardrailVerdict>;
   /** The passages after all replacements by checks. */
   readonly passages: readonly Passage[];
 }
@@ -65,20 +69,40 @@ export async function evaluateGuardrails(
   now: number,
 ): Promise<Judgement> {
   const results: HookResult[] = [];
+  const verdicts = new Map<string, GuardrailVerdict>();
   let { passages } = subject;
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
     const scanned = { ...subject, passages: passages.slice(from) };
     const { result, passages: remaining } = await evaluateOne(guardrail, scanned, now);
     results.push(result);
+    if (guardrail.savedId !== null) verdicts.set(guardrail.savedId, verdictOf(result));
     passages = [...passages.slice(0, from), ...remaining];
   }
   return {
     results,
+    verdicts,
     passages,
     passes: results.every(({ verdict, async: isAsync }) => verdict || isAsync),
     isDenied: results.some(({ deny }) => deny),
   };
+}
+
+function verdictOf({ verdict, deny }: HookResult): GuardrailVerdict {
+  return verdict ? 'passed' : deny ? 'denied' : 'failed';
+}
+
+/** Combines the verdicts of two judgements; of two by one guardrail the worse remains. */
+export function worstOf(
+  one: Judgement['verdicts'],
+  other: Judgement['verdicts'],
+): Judgement['verdicts'] {
+  const all = new Map(one);
+  for (const [id, verdict] of other) {
+    const known = all.get(id) ?? verdict;
+    all.set(id, guardrailVerdicts.findLast((each) => each === known || each === verdict)!);
+  }
+  return all;
 }
 
 async function evaluateOne(

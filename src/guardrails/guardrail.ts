@@ -16,6 +16,8 @@ export interface GuardrailDefinition {
   readonly id: string;
   readonly checks: readonly Pick<GuardrailCheck, 'id' | 'is_enabled' | 'parameters'>[];
   readonly actions: GuardrailActions;
+  /** Null for an inline guardrail. */
+  readonly savedId: string | null;
 }
 
 export interface Check {
@@ -37,6 +39,8 @@ export interface GuardrailFeedback {
 
 export interface Guardrail {
   readonly id: string;
+  /** Id of the saved guardrail; null for an inline one. */
+  readonly savedId: string | null;
   readonly checks: readonly Check[];
   /** Whether a failure rejects the request; never for asynchronous guardrails. */
   readonly denies: boolean;
@@ -61,13 +65,14 @@ export interface CheckTools {
 const transforming = new Set(['default.regexreplace', 'default.webhook', 'default.addprefix']);
 
 export function buildGuardrail(
-  { id, checks, actions }: GuardrailDefinition,
+  { id, savedId, checks, actions }: GuardrailDefinition,
   tools: CheckTools,
 ): Guardrail {
   const enabled = checks.filter(({ is_enabled: isEnabled }) => isEnabled !== false);
   const isAsync = actions.async === true;
   return {
     id,
+    savedId,
     isAsync,
     checks: enabled.map((check) => buildCheck(check, tools)),
     denies: actions.deny === true && !isAsync,
@@ -92,7 +97,7 @@ export function readInlineGuardrail(
   const checks = Array.isArray(item.checks)
     ? (item.checks as GuardrailDefinition['checks'])
     : inlineChecks(item);
-  return { id, checks, actions: item as GuardrailActions };
+  return { id, savedId: null, checks, actions: item as GuardrailActions };
 }
 
 function buildCheck(check: GuardrailDefinition['checks'][number], tools: CheckTools): Check {

@@ -101,5 +101,6 @@ async function rowOf(
     earlier_attempts: null,
     metadata: JSON.stringify(values.metadata),
     is_reported: 1,
+    guardrails: null,
   };
 }

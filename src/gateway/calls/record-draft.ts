@@ -1,4 +1,5 @@
 /** Collects what the log entry of a request needs while the request is served. */
+import { type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
@@ -38,6 +39,7 @@ export class RecordDraft {
   metered: MeteredUsage | null = null;
   openCharge: OpenChargeKey | null = null;
   error: GatewayError | null = null;
+  #verdicts: Judgement['verdicts'] | null = null;
   /** Whether other requests still wait for steps of this one (gateway/transfer/turn-batches.ts). */
   #isActive: boolean;
 
@@ -55,6 +57,12 @@ export class RecordDraft {
     this.trace = trace;
     this.#isActive = takesTurns;
     if (takesTurns) addActiveRequest();
+  }
+
+  /** Adds the verdicts of saved guardrails; of several by one guardrail the worst is logged. */
+  addVerdicts({ verdicts }: Judgement): void {
+    if (verdicts.size === 0) return;
+    this.#verdicts = worstOf(this.#verdicts ?? new Map(), verdicts);
   }
 
   /** Marks that the response has begun or the request has ended; later calls do nothing. */
@@ -101,6 +109,7 @@ export class RecordDraft {
       retries: outcome?.retries ?? 0,
       cacheStatus: outcome?.cacheStatus ?? null,
       guardrailVerdict: outcome?.verdict ?? null,
+      guardrails: this.#verdicts,
       isStream: outcome?.kind === 'live' && isEventStream(outcome.call.headers),
       tokens: metered?.usage ?? null,
       costUnits: metered?.costUnits ?? null,

@@ -79,6 +79,7 @@ async function guard(
   const target = await calls.targetOf(leaf, exchange);
   const judged = await requests.judge(leaf.settings.guardrails, input, target);
   const { judgement } = judged;
+  context.draft.addVerdicts(judgement);
   if (judgement.isDenied) {
     return deniedOutcome(target, denialResponse(exchange.errorForm, judgement.results, []));
   }
@@ -89,7 +90,7 @@ async function guard(
 
 /** Refuses a file when a guardrail denies what it cannot judge; null if none does. */
 async function refuseDownload(
-  { calls, exchange }: CallContext,
+  { calls, draft, exchange }: CallContext,
   leaf: ConfigLeaf,
   guardrails: readonly Guardrail[],
   { endpoint }: TextForms,
@@ -99,7 +100,9 @@ async function refuseDownload(
   const unread = { passages: [], lastCount: 0, unreadable: 'files are not read' };
   const subject = { ...subjectOf(exchange, endpoint, target), ...unread };
   const judged = { ...subject, side: 'output', answer: null } as const;
-  const { isDenied, results } = await judgeCall(guardrails, judged, exchange.now);
+  const judgement = await judgeCall(guardrails, judged, exchange.now);
+  const { isDenied, results } = judgement;
+  draft.addVerdicts(judgement);
   return isDenied ? deniedOutcome(target, denialResponse(exchange.errorForm, [], results)) : null;
 }
 
@@ -151,7 +154,7 @@ async function judgeLive(
 }
 
 async function judgeRead(
-  { exchange }: CallContext,
+  { draft, exchange }: CallContext,
   forms: TextForms,
   outcome: TargetOutcome,
   read: ReadResponse,
@@ -178,6 +181,7 @@ async function judgeRead(
     return judgedOutcome(outcome, response, outcome.verdict);
   }
   const { passages, judgement } = judged;
+  draft.addVerdicts(judgement);
   const verdict = verdictOf(input, judgement);
   if (judgement.isDenied) {
     const used = { metered, cost, providerStatus };

@@ -116,6 +116,7 @@ export class Guardrails {
     if (row === undefined) return undefined;
     const definition = {
       id: row.slug,
+      savedId: row.id,
       checks: JSON.parse(row.checks) as [],
       actions: JSON.parse(row.actions ?? '{}') as GuardrailActions,
     };

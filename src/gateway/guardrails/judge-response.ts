@@ -4,7 +4,7 @@ import {
   answersIn,
   type ResponseForm,
 } from '../../guardrails/answer-passages.ts';
-import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
+import { type GuardrailSubject, type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import type { JsonObject, Passage } from '../../guardrails/passages.ts';
 import { TextsUnreadable } from '../../guardrails/text-walk.ts';
@@ -66,6 +66,10 @@ export async function judgeResponse(
       results: judgements.flatMap(({ results }) => results),
       passes: judgements.every(({ passes }) => passes),
       isDenied: judgements.some(({ isDenied }) => isDenied),
+      verdicts: judgements.reduce<Judgement['verdicts']>(
+        (all, { verdicts }) => worstOf(all, verdicts),
+        new Map(),
+      ),
       passages: judgements.flatMap(({ passages }, at) =>
         passages.map((one) => withPrefix(one, judged[at]!.path)),
       ),

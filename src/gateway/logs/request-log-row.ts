@@ -48,6 +48,7 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     earlier_attempts: earlierAttemptsOf(entry),
     metadata: JSON.stringify(entry.metadata),
     is_reported: 0,
+    guardrails: verdictsOf(entry),
   };
   return requestLogs.writeRow(row, entry.openCharge);
 }
@@ -70,6 +71,12 @@ function earlierAttemptsOf({ earlierAttempts }: RequestRecord): string | null {
     }),
   );
   return JSON.stringify(attempts);
+}
+
+/** Ids in ascending order, so that requests with the same verdicts have the same text; null for none. */
+function verdictsOf({ guardrails }: RequestRecord): string | null {
+  if (guardrails === null) return null;
+  return JSON.stringify(Object.fromEntries([...guardrails].sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 
 function cut(text: string | null): string | null {

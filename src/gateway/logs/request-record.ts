@@ -52,6 +52,8 @@ export interface RequestRecord {
   readonly cacheStatus: string | null;
   /** Null when no guardrail judged. */
   readonly guardrailVerdict: GuardrailVerdict | null;
+  /** Verdict by id of each saved guardrail that judged; null for none. */
+  readonly guardrails: ReadonlyMap<string, GuardrailVerdict> | null;
   readonly isStream: boolean;
   /** Reported or estimated usage; null when no provider was called. */
   readonly tokens: TokenUsage | null;

@@ -58,6 +58,8 @@ export interface RequestLogRow {
   metadata: string;
   /** 1 when the caller reported the request, which did not pass through the gateway. */
   is_reported: number;
+  /** JSON: verdict by id of the guardrail, ids ascending; null for none. */
+  guardrails: string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -99,6 +101,7 @@ const columns = [
   'earlier_attempts',
   'metadata',
   'is_reported',
+  'guardrails',
 ] as const satisfies readonly (keyof RequestLogRow)[];
 
 const table = rows('request_logs');

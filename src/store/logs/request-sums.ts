@@ -30,6 +30,8 @@ export interface LogFilter {
   readonly configIds: readonly string[] | undefined;
   readonly promptSlugs: readonly string[] | undefined;
   readonly cacheStatuses: readonly string[] | undefined;
+  /** Any of these guardrails judged. */
+  readonly guardrailIds: readonly string[] | undefined;
   /** Any of the values of each key. */
   readonly metadata: readonly { readonly key: string; readonly values: readonly string[] }[];
   readonly inputTokens: Bounds;
@@ -47,7 +49,8 @@ type Column =
   | 'model'
   | 'status'
   | 'config_id'
-  | 'prompt_slug';
+  | 'prompt_slug'
+  | 'guardrails';
 
 /** A grouping key: time steps in milliseconds, a column, or a metadata value. */
 export type SumsKey = { readonly stepMs: number } | Column | { readonly metadata: string };
@@ -109,7 +112,7 @@ export interface RequestSums extends RequestCounts {
 /** Whether the totals do not suffice. */
 export function needsLog({ filter, by, usesLog }: SumsQuery): boolean {
   const isOfLog = (key: SumsKey) =>
-    ['config_id', 'prompt_slug'].includes(key as string) ||
+    ['config_id', 'prompt_slug', 'guardrails'].includes(key as string) ||
     (typeof key === 'object' && 'metadata' in key);
   return filter.log !== undefined || usesLog || by.some(isOfLog);
 }
@@ -127,7 +130,7 @@ export async function sum(
   // Sorted in an outer query: some engines cannot sort groups by an expression on aggregates.
   const { rows } = await sql<Record<string, string | number | null>>`
     SELECT * FROM (
-      SELECT ${sql.join([...keys, ...figures(isOfLog)])},
+      SELECT ${sql.join([...keys, ...figures(isOfLog, query.filter)])},
         MIN(${at}) AS firstAt, MAX(${at}) AS lastAt
       FROM ${sourceOf(organisationId, query)}
       ${names.length === 0 ? sql`` : sql`GROUP BY ${sql.join(names)}`}
@@ -190,6 +193,8 @@ export async function count(db: Db, organisationId: string, query: SumsQuery): P
 
 /** The SQL expression of a grouping key. */
 export function keyExpression(key: SumsKey, isOfLog: boolean): RawBuilder<unknown> {
+  // Engines compare only the first KiB of a text; the digest in front distinguishes longer ones.
+  if (key === 'guardrails') return sql`CONCAT(MD5(guardrails), guardrails)`;
   if (typeof key === 'string') return sql.ref(key);
   if ('metadata' in key) return metadataOf(key.metadata);
   const at = sql.ref(isOfLog ? 'ended_at' : 'began_at');
@@ -202,7 +207,9 @@ function metadataOf(key: string): RawBuilder<unknown> {
   return sql`JSON_UNQUOTE(JSON_EXTRACT(metadata, ${path})) COLLATE utf8mb4_bin`;
 }
 
-const logExpressions: Partial<Record<keyof RequestCounts, RawBuilder<unknown>>> = {
+type LogExpressions = Partial<Record<keyof RequestCounts, RawBuilder<unknown>>>;
+
+const logExpressions: LogExpressions = {
   requests: sql`1`,
   unlogged_requests: sql`0`,
   cache_hits: sql`cache_status = 'HIT'`,
@@ -211,13 +218,31 @@ const logExpressions: Partial<Record<keyof RequestCounts, RawBuilder<unknown>>> 
   guardrail_denied: sql`guardrail_verdict = 'denied'`,
 };
 
+/** Verdicts of the guardrails of a filter, of several the worst, in place of those of the request. */
+function verdictExpressions(ids: readonly string[] | undefined): LogExpressions {
+  if (ids === undefined || ids.length === 0) return {};
+  const isAny = (verdict: string) => anyOf(ids.map((id) => sql`${verdictBy(id)} = ${verdict}`));
+  const [denied, failed] = [isAny('denied'), isAny('failed')];
+  return {
+    guardrail_denied: denied,
+    guardrail_failed: sql`${failed} AND NOT ${denied}`,
+    guardrail_passed: sql`NOT ${failed} AND NOT ${denied}`,
+  };
+}
+
+/** The verdict of a guardrail; an empty text where it did not judge. Ids are UUIDs. */
+function verdictBy(id: string): RawBuilder<unknown> {
+  return sql`COALESCE(JSON_UNQUOTE(JSON_EXTRACT(guardrails, ${`$."${id}"`})), '')`;
+}
+
 /** The same columns from either source; expressions replace columns that the log lacks. */
-function figures(isOfLog: boolean): RawBuilder<unknown>[] {
+function figures(isOfLog: boolean, filter: SumsFilter): RawBuilder<unknown>[] {
+  const expressions = { ...logExpressions, ...verdictExpressions(filter.log?.guardrailIds) };
   const termOf = (name: keyof RequestCounts): RawBuilder<unknown> => {
     if (!isOfLog) return sql.ref(name);
     const bound = /^within_(\d+)_ms$/.exec(name);
     if (bound !== null) return sql`duration_ms <= ${Number(bound[1])}`;
-    return logExpressions[name] ?? sql.ref(name);
+    return expressions[name] ?? sql.ref(name);
   };
   const asNumber = (value: RawBuilder<unknown>) => sql`CAST(COALESCE(SUM(${value}), 0) AS DOUBLE)`;
   const requests = termOf('requests');
@@ -278,12 +303,15 @@ function logConditions(
   organisationId: string,
   log: LogFilter,
 ): (RawBuilder<unknown> | undefined)[] {
-  const { traceIds, configIds, promptSlugs, cacheStatuses, metadata } = log;
+  const { traceIds, configIds, promptSlugs, cacheStatuses, guardrailIds, metadata } = log;
   return [
     oneOf(sql.ref('trace_id'), traceIds),
     oneOf(sql.ref('config_id'), configIds),
     oneOf(sql.ref('prompt_slug'), promptSlugs),
     oneOf(sql.ref('cache_status'), cacheStatuses),
+    guardrailIds?.length === 0
+      ? sql`FALSE`
+      : guardrailIds && anyOf(guardrailIds.map((id) => sql`${verdictBy(id)} <> ''`)),
     ...metadata.map(({ key, values }) => oneOf(metadataOf(key), values)),
     ...within(sql`COALESCE(input_tokens, 0)`, log.inputTokens),
     ...within(sql`COALESCE(output_tokens, 0)`, log.outputTokens),

@@ -409,7 +409,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
   const noText = { organisationId: null, workspaceId: null, apiKeyId: null, configId: null };
   const noModel = { requestedModel: null, model: null, answeredModel: null };
   const noProvider = { provider: null, service: null, targetPath: null };
-  const noTarget = { ...noModel, ...noProvider, guardrailVerdict: null };
+  const noTarget = { ...noModel, ...noProvider, guardrailVerdict: null, guardrails: null };
   const record: RequestRecord = {
     ...noText,
     ...noTarget,

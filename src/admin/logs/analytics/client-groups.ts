@@ -12,6 +12,7 @@ import {
 } from '../../../store/logs/request-sums.ts';
 import type { AdminDeps } from '../../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
+import { pageOfGuardrails } from './guardrail-groups.ts';
 import { filterQuery } from './request-filter.ts';
 import { openRequestQueries, pageByNumber, type RequestQueries } from './request-queries.ts';
 import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
@@ -53,6 +54,8 @@ export const groupings = {
   status_code: ['status', 'status_code'],
   config: ['config_id', 'config'],
   workspace: ['workspace_id', 'workspace_id'],
+  guardrail: ['guardrails', 'guardrail'],
+  guardrails: ['guardrails', 'guardrail'],
   prompt: ['prompt_slug', 'prompt'],
   users: [{ metadata: '_user' }, 'user'],
   mcp_server: [null, 'mcp_server'],
@@ -136,7 +139,11 @@ export async function listGroups(
 ): Promise<z.infer<typeof ClientGroups>> {
   const order = orderOf(cut, field);
   const { rows, total } =
-    key === null ? { rows: [], total: 0 } : await pageOfGroups(questions, key, cut, order);
+    key === null
+      ? { rows: [], total: 0 }
+      : key === 'guardrails'
+        ? await pageOfGuardrails(questions, cut, order)
+        : await pageOfGroups(questions, key, cut, order);
   const requested = cut.columns === undefined ? undefined : commaList(cut.columns);
   const selected = Object.entries(figures).filter(([name]) => requested?.includes(name) ?? true);
   const data = rows.map((sums) => ({

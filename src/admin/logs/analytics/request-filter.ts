@@ -5,10 +5,12 @@
 import { z } from 'zod';
 import { providerNames } from '../../../model/logs/request-log.ts';
 import { commaList } from '../../../model/wire/comma-list.ts';
+import { isUuid } from '../../../model/wire/slug-forms.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
 import type { Db } from '../../../store/connection/db.ts';
 import type { Bounds, LogFilter, SumsFilter } from '../../../store/logs/request-sums.ts';
 import * as configs from '../../../store/resources/configs.ts';
+import * as guardrails from '../../../store/resources/guardrails.ts';
 import type { AdminRequest } from '../../request/deps.ts';
 import { rangeQuery } from './time-range.ts';
 
@@ -63,6 +65,8 @@ export const filterQuery = {
   configs: list.optional(),
   prompt_slug: list.optional(),
   cache_status: list.optional(),
+  /** Guardrails by id or slug, any of which judged the request. */
+  guardrails: list.optional(),
   metadata: z.string().min(2).max(10_000).optional(),
   total_units_min: amount.optional(),
   total_units_max: amount.optional(),
@@ -84,6 +88,7 @@ export const anyOfLog: LogFilter = {
   configIds: undefined,
   promptSlugs: undefined,
   cacheStatuses: undefined,
+  guardrailIds: undefined,
   metadata: [],
   inputTokens: [null, null],
   outputTokens: [null, null],
@@ -111,6 +116,7 @@ export async function filterOf(
     configIds: query.configs && (await configIdsOf(db, organisationId, query.configs)),
     promptSlugs: query.prompt_slug,
     cacheStatuses: query.cache_status?.map((one) => one.toUpperCase()),
+    guardrailIds: query.guardrails && (await guardrailIdsOf(db, organisationId, query.guardrails)),
     metadata: query.metadata === undefined ? [] : metadataOf(query.metadata),
     inputTokens: [query.prompt_token_min ?? null, query.prompt_token_max ?? null],
     outputTokens: [query.completion_token_min ?? null, query.completion_token_max ?? null],
@@ -145,9 +151,10 @@ function unitsOf(cents: number | undefined): number | null {
 }
 
 function isNarrowing({ metadata, ...filter }: LogFilter) {
-  const { traceIds, configIds, promptSlugs, cacheStatuses, ...bounds } = filter;
+  const { traceIds, configIds, promptSlugs, cacheStatuses, guardrailIds, ...bounds } = filter;
   const isBound = (one: Bounds) => one.some((end) => end !== null);
-  const named = [traceIds, configIds, promptSlugs, cacheStatuses].some((one) => one !== undefined);
+  const lists = [traceIds, configIds, promptSlugs, cacheStatuses, guardrailIds];
+  const named = lists.some((one) => one !== undefined);
   return named || metadata.length > 0 || Object.values(bounds).some(isBound);
 }
 
@@ -169,6 +176,24 @@ async function configIdsOf(
   for (const name of names) {
     const config = await configs.findByIdOrSlug(db, organisationId, name);
     if (config !== undefined) ids.push(config.id);
+  }
+  return ids;
+}
+
+/** An id may be that of a deleted guardrail. */
+async function guardrailIdsOf(
+  db: Db,
+  organisationId: string,
+  names: readonly string[],
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (const name of names) {
+    if (isUuid(name)) {
+      ids.push(name.toLowerCase());
+      continue;
+    }
+    const guardrail = await guardrails.findByIdOrSlug(db, organisationId, name);
+    if (guardrail !== undefined) ids.push(guardrail.id);
   }
   return ids;
 }
