@@ -16,6 +16,7 @@ import { member as serve } from './serve.ts';
 import { member as sync } from './sync.ts';
 import { member as syncFirst } from './sync-first.ts';
 import { member as syncIdle } from './sync-idle.ts';
+import { member as unfinishedBodies } from './unfinished-bodies.ts';
 import { member as validateMany } from './validate-10k.ts';
 
 const words = process.argv.slice(2);
@@ -29,7 +30,13 @@ const requested: MemberOptions = {
   nodeOptions: optionOf('node-options') ?? '',
 };
 const wanted = words.filter((word) => !word.startsWith('--'));
-const hostile = [hostileBodies, hostileInference, largeResponses, hostileConnections];
+const hostile = [
+  hostileBodies,
+  hostileInference,
+  unfinishedBodies,
+  largeResponses,
+  hostileConnections,
+];
 const all = [
   cliStart,
   deploy,

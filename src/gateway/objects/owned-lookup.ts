@@ -66,7 +66,9 @@ export class OwnedLookup {
       newResponse?.isContinued === true && param === 'previous_response_id';
     const inForm = await formReferences(exchange, form);
     if (isLong(exchange.body)) await nextTurn();
-    return [...referencesOf(params, form), ...inForm].filter((one) => !isContinued(one));
+    const references = [...referencesOf(params, form), ...inForm];
+    if (isLong(exchange.body)) await nextTurn();
+    return references.filter((one) => !isContinued(one));
   }
 
   /** @throws GatewayError for an object that the gateway itself stores, because no provider can read it */

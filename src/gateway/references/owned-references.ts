@@ -133,14 +133,29 @@ export function accountDataTypeIn(value: unknown): string | null {
 
 /** Items that are referenced by id, completely or for their encrypted reasoning. */
 function itemsNamedBy(value: object, isItem: boolean): string[] {
-  const isNamed = Object.keys(value).some((name) => name.length === 2 && foldedName(name) === 'id');
-  if (!isNamed) return [];
+  const names = Object.keys(value);
+  if (!names.some((name) => name.length === 2 && foldedName(name) === 'id')) return [];
+  // Most items have an id beside what they are.
+  const isPlain = names.every((name) => plainName.test(name));
+  if (isPlain && !mayBeReference(value, names, isItem)) return [];
   const { id: ids = [], type: types = [], ...rest } = membersByName(value);
   const isBare = isItem && types.every((type) => type === null) && Object.keys(rest).length === 0;
   const isReasoning =
     types.includes('reasoning') && typeof rest.encrypted_content?.[0] !== 'string';
   if (!isBare && !isReasoning && !types.includes('item_reference')) return [];
   return ids.filter((id): id is string => typeof id === 'string');
+}
+
+const plainName = /^[a-z\d_]*$/;
+
+/** A cheap test of an object whose names are in lower case. */
+function mayBeReference(
+  { type }: { readonly type?: unknown },
+  names: readonly string[],
+  isItem: boolean,
+): boolean {
+  const isBare = isItem && names.length <= 2 && (type ?? null) === null;
+  return isBare || type === 'reasoning' || type === 'item_reference';
 }
 
 /** Groups members by case-folded name. */
@@ -158,7 +173,10 @@ export function* findAmbiguousMembers({
   body,
   isJson,
 }: Pick<Exchange, 'body' | 'isJson'>): Slices<boolean> {
-  if (body === null || !isJson || !mayName.test(body.toString('latin1'))) return false;
+  if (body === null || !isJson) return false;
+  const letters = body.toString('latin1');
+  yield;
+  if (!mayName.test(letters)) return false;
   yield;
   return yield* findDuplicateKeys(body);
 }
