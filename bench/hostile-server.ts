@@ -32,6 +32,7 @@ const settings = readSettings(
     PORT: '0',
     GATEWRIGHT_INFERENCE_PORT: '0',
     TRUSTED_CUSTOM_HOSTS: process.argv[2],
+    GATEWRIGHT_INFERENCE_BODIES_MIB_MAX: process.argv[3],
     GATEWRIGHT_METRICS_PORT: '0',
     DB_SSL: 'DISABLED',
     DB_NAME: databaseName,
