@@ -21,6 +21,7 @@ const targets = {
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
+  'test:mcp': [['node', 'scripts/test-suites.mjs', 'mcp']],
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   build: [['node', 'scripts/build.mjs']],

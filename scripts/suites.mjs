@@ -69,6 +69,7 @@ const suites = [
     usualMs: minuteMs,
     missing: async () => (await import('../test/openapi/tools.ts')).missingTools(),
   },
+  { name: 'mcp', words: deploy('mcp'), usualMs: minuteMs },
   { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
   {
     name: 'cluster',
