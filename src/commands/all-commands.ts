@@ -149,7 +149,7 @@ const entries: readonly CommandEntry[] = [
   ),
   commandEntry(
     'mock-upstream',
-    'Run a mock model provider that echoes requests and counts tokens',
+    'Run a mock model provider that echoes and counts tokens, and a mock MCP server',
     async () => (await import('./mock-upstream/mock-upstream.ts')).mockUpstream,
   ),
   commandEntry(

@@ -559,7 +559,7 @@ describe('the conventions of the code', () => {
       ),
     );
     expect(writers.map((file) => relative(root, file)).toSorted()).toEqual([
-      'commands/mock-upstream/mock-server.ts',
+      'commands/mock-upstream/mock-exchange.ts',
       'http/responses/response-head.ts',
     ]);
   });

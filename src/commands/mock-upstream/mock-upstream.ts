@@ -1,4 +1,4 @@
-/** Defines the `mock-upstream` command, a mock model provider that echoes requests. */
+/** Defines the `mock-upstream` command: a mock model provider that echoes requests, and a mock MCP server. */
 import { once } from 'node:events';
 import { listenFailure } from '../../app/listen.ts';
 import type { Command } from '../shared/command.ts';
@@ -15,7 +15,10 @@ const portUsual = 8790;
 
 export const mockUpstream: Command<Options> = {
   examples: [
-    ['gatewright mock-upstream', 'Answer chat completions on http://127.0.0.1:8790/v1'],
+    [
+      'gatewright mock-upstream',
+      'Answer chat completions on http://127.0.0.1:8790/v1 and MCP on http://127.0.0.1:8790/mcp',
+    ],
     ['gatewright mock-upstream --port 0', 'Use a free port and print it'],
   ],
   options: {
@@ -31,6 +34,7 @@ export const mockUpstream: Command<Options> = {
       throw listenFailure(host, wanted, '--port', error);
     });
     io.stdout.write(`a mock upstream answers on ${server.url}\n`);
+    io.stdout.write(`a mock MCP server answers on ${server.mcpUrl}\n`);
     io.stderr.write('This is not a model: it echoes requests. Stop with Ctrl-C.\n');
     await io.onStarted();
     if (!io.signal.aborted) await once(io.signal, 'abort');

@@ -188,7 +188,7 @@ async function startMock(
   const { hostname, port } = new URL(`http://${wanted}`);
   // The port 80 of a URL is not written out.
   const mock = parts.use(await startMockServer(hostname, Number(port || 80)));
-  progress(`a mock upstream, which echoes, answers on ${mock.url}`);
+  progress(`a mock upstream, which echoes, answers on ${mock.url}; MCP on ${mock.mcpUrl}`);
   return new URL(mock.url).host;
 }
 

@@ -51,13 +51,12 @@ const scenarioTimeoutMs = 10_000;
 export async function runConformance(url: string, revision: Revision): Promise<ConformanceRun> {
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-conformance-'));
   try {
-    const output = await runProgram([
-      'server',
-      ...['--url', url],
-      ...['--requirements', revision],
-      ...['--timeout', String(scenarioTimeoutMs)],
-      ...['-o', folder],
-    ]);
+    const output = await runProgram({
+      '--url': url,
+      '--requirements': revision,
+      '--timeout': String(scenarioTimeoutMs),
+      '--output-dir': folder,
+    });
     const run = readRun(folder, revision);
     const missing = requiredScenarios(revision).filter((name) => !run.has(name));
     if (missing.length === 0) return run;
@@ -103,10 +102,11 @@ export function differencesOf(before: ConformanceRun, after: ConformanceRun): st
   });
 }
 
-function runProgram(words: readonly string[]): Promise<string> {
+function runProgram(options: Readonly<Record<string, string>>): Promise<string> {
   const { promise, resolve: end } = Promise.withResolvers<string>();
   // The exit code says whether all required scenarios passed, which the verdicts say too.
-  execFile(process.execPath, [program, ...words], { maxBuffer: 2 ** 26 }, (_, stdout, stderr) =>
+  const words = [program, 'server', ...Object.entries(options).flat()];
+  execFile(process.execPath, words, { maxBuffer: 2 ** 26 }, (_, stdout, stderr) =>
     end(stdout + stderr),
   );
   return promise;

@@ -1,17 +1,17 @@
 /** Contents that the MCP fixture servers of both eras return: texts, an image, a sound, prompts and resources. */
 
 /** A 1x1 PNG. */
-export const imageData =
+const imageData =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 /** A WAV file without samples. */
-export const soundData = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=';
+const soundData = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=';
 
 export type FixtureContent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
   | { readonly type: 'resource'; readonly resource: FixtureResourceText };
 
-export interface FixtureResourceText {
+interface FixtureResourceText {
   readonly uri: string;
   readonly mimeType: string;
   readonly text: string;
@@ -21,7 +21,7 @@ export type FixtureResourceContent =
   | FixtureResourceText
   | { readonly uri: string; readonly mimeType: string; readonly blob: string };
 
-export interface FixtureMessage {
+interface FixtureMessage {
   readonly role: 'user';
   readonly content: FixtureContent;
 }

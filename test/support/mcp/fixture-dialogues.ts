@@ -7,7 +7,7 @@ export type Question =
   | { readonly method: 'sampling/createMessage'; readonly params: SamplingParams }
   | { readonly method: 'roots/list'; readonly params: Readonly<Record<string, never>> };
 
-export interface ElicitationParams {
+interface ElicitationParams {
   readonly message: string;
   readonly requestedSchema: {
     readonly type: 'object';
@@ -16,7 +16,7 @@ export interface ElicitationParams {
   };
 }
 
-export interface SamplingParams {
+interface SamplingParams {
   readonly messages: readonly {
     readonly role: 'user';
     readonly content: { readonly type: 'text'; readonly text: string };

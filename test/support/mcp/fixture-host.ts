@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 
 /** A request that reached the fixture. */
-export interface FixtureRequest {
+interface FixtureRequest {
   readonly httpMethod: string;
   readonly headers: IncomingHttpHeaders;
   /** The parsed body; null for none. */

@@ -12,7 +12,7 @@ export interface FixtureTool {
   readonly run: (call: FixtureCall) => FixtureResult | Promise<FixtureResult>;
 }
 
-export interface FixtureResult {
+interface FixtureResult {
   readonly content: readonly FixtureContent[];
   readonly structuredContent?: Readonly<Record<string, unknown>>;
   readonly isError?: boolean;

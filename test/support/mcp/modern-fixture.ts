@@ -42,7 +42,7 @@ import {
 import { hostFixture, type McpFixture } from './fixture-host.ts';
 import { type FixtureCall, type FixtureTool, fixtureTools } from './fixture-tools.ts';
 
-/** What the client has answered so far. */
+/** The answers of the client so far. */
 interface State {
   readonly answers: Answers;
 }
@@ -179,8 +179,6 @@ function addResources(server: McpServer): void {
   });
 }
 
-type Declared = Readonly<Record<string, unknown>>;
-
 /** The text of the result, or the questions of the first round that is not answered completely. */
 async function hold(
   dialogue: Dialogue,
@@ -189,8 +187,8 @@ async function hold(
   codec: Codec,
 ): Promise<string | InputRequiredResult> {
   const { mcpReq } = context;
-  const envelope = mcpReq.envelope as Readonly<Record<string, Declared>> | undefined;
-  const rounds = roundsOf(dialogue, values, envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {});
+  const envelope = mcpReq.envelope as Readonly<Record<string, object>> | undefined;
+  const rounds = roundsOf(dialogue, values, { ...envelope?.[CLIENT_CAPABILITIES_META_KEY] });
   const state = dialogue.usesState === true ? mcpReq.requestState<State>() : { answers: {} };
   // Answers without the state that belongs to them count for nothing.
   const given = state === undefined ? {} : mcpReq.inputResponses;
