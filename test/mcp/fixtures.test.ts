@@ -4,23 +4,21 @@ import {
   StreamableHTTPClientTransport as ModernTransport,
 } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type McpEra, mcpEras } from '../support/mcp/eras.ts';
 import { fixtureDialogues } from '../support/mcp/fixture-dialogues.ts';
 import type { McpFixture } from '../support/mcp/fixture-host.ts';
-import { startLegacyFixture } from '../support/mcp/legacy-fixture.ts';
-import { startModernFixture } from '../support/mcp/modern-fixture.ts';
 
 const stack = new AsyncDisposableStack();
-const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' } } as const;
-const fixtures = {} as Record<keyof typeof modes, McpFixture>;
+const modes = { legacy: 'legacy', modern: { pin: '2026-07-28' }, either: 'auto' } as const;
+const fixtures = {} as Record<McpEra['name'], McpFixture>;
 
 beforeAll(async () => {
-  fixtures.legacy = stack.use(await startLegacyFixture());
-  fixtures.modern = stack.use(await startModernFixture());
+  for (const { name, start } of mcpEras) fixtures[name] = stack.use(await start());
 });
 
 afterAll(() => stack.disposeAsync());
 
-/** A client of one era, which answers every question. */
+/** A client of one era or of both, which answers every question. */
 async function connect(
   era: keyof typeof modes,
   fixture: McpFixture,
@@ -104,6 +102,11 @@ describe('each fixture', () => {
       await expect(connect(client, fixtures[server])).rejects.toThrow();
     },
   );
+
+  it.each(mcpEras)('lets a client of both eras find the $name era', async ({ name }) => {
+    await using client = await connect('either', fixtures[name]);
+    expect(client.getProtocolEra()).toBe(name);
+  });
 
   it('keeps a journal of the methods that reach it', async () => {
     const before = fixtures.legacy.journal.length;

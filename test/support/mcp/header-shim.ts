@@ -32,18 +32,9 @@ export async function startHeaderShim({
   const server = createServer((received, answer) => {
     const target = addresses[count % addresses.length]!;
     count += 1;
-    const own = received.headers.host === ownHost;
-    forward(received, answer, target, { ...received.headers, ...named(received, own), ...headers });
+    const own = ownNames(received, ownHost, target);
+    forward(received, answer, target, { ...received.headers, ...own, ...headers });
   });
-  /** The headers that name the shim, as if the client had called the target. */
-  const named = (received: IncomingMessage, isOwn: boolean): OutgoingHttpHeaders => {
-    const target = addresses[0]!;
-    const { origin } = received.headers;
-    return {
-      ...(isOwn ? { host: target.host } : {}),
-      ...(origin === `http://${ownHost}` ? { origin: target.origin } : {}),
-    };
-  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const ownHost = `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -55,6 +46,18 @@ export async function startHeaderShim({
       server.closeAllConnections();
       await closed;
     },
+  };
+}
+
+/** The headers that name the shim, as if the client had called the target. */
+function ownNames(
+  { headers: { host, origin } }: IncomingMessage,
+  ownHost: string,
+  target: URL,
+): OutgoingHttpHeaders {
+  return {
+    ...(host === ownHost ? { host: target.host } : {}),
+    ...(origin === `http://${ownHost}` ? { origin: target.origin } : {}),
   };
 }
 
