@@ -8,6 +8,7 @@ import type { Connections } from '../connections/connections.ts';
 import type { PendingResponse } from '../connections/gated-socket.ts';
 import { endWithSlices, SlicedText } from '../connections/sliced-text.ts';
 import { readBodyBytes } from '../input/body-bytes.ts';
+import type { HeldBytes } from '../input/held-bytes.ts';
 import { bodyLimitsOf } from '../input/input.ts';
 import {
   commonHeaders,
@@ -25,6 +26,7 @@ export interface DispatchContext {
   readonly table: RouteTable<Endpoint>;
   readonly states: WeakMap<IncomingMessage, RequestState>;
   readonly holdBehind: Connections['holdBehind'];
+  readonly heldBytes: HeldBytes;
   readonly classifyError: (error: unknown) => ErrorKind;
   readonly log: Log;
   readonly onUnexpectedError: () => void;
@@ -62,15 +64,17 @@ async function serve(
   const state = context.states.get(request)!;
   if (route.mayClose === true) context.holdBehind(response);
   state.route = pattern;
+  using held = context.heldBytes.hold();
   try {
-    const readBytes = () => readBodyBytes(request, bodyLimitsOf(route).bytesMax);
+    const readBytes = () => readBodyBytes(request, bodyLimitsOf(route).bytesMax, held);
     const result = await entry.serve(request, state, params, readBytes);
     const rendered = renderResult(result, route.successStatus ?? 200);
     send(context, response, rendered instanceof Promise ? await rendered : rendered);
   } catch (thrown) {
     const error = toLoggedApiError(context, thrown, state.id);
-    // Without this the connection would stay open to receive the rest of a body that is too large.
-    if (error.kind === 'tooLarge' && !request.complete) response.shouldKeepAlive = false;
+    // Without this the connection would stay open to receive the rest of a refused body.
+    const isRefused = error.kind === 'tooLarge' || error.kind === 'unavailable';
+    if (isRefused && !request.complete) response.shouldKeepAlive = false;
     send(context, response, errorResponse(error, route.errors ?? 'wrapped', accepts));
   }
 }

@@ -14,6 +14,8 @@ export interface HttpLimits extends ConnectionLimits {
   readonly requestTimeoutMs: number;
   readonly headerBytesMax: number;
   readonly headersMax: number;
+  /** Bound of all request bodies in memory together. */
+  readonly bodiesBytesMax: number;
 }
 
 export const defaultHttpLimits: HttpLimits = {
@@ -21,6 +23,8 @@ export const defaultHttpLimits: HttpLimits = {
   requestTimeoutMs: 30_000,
   headerBytesMax: 16 * 1024,
   headersMax: 100,
+  // Sixteen of the largest bodies.
+  bodiesBytesMax: 64 * 1024 * 1024,
   requestsPerSocketMax: 1000,
   requestsInFlightMax: 4,
   unsentBytesMax: 64 * 1024,

@@ -7,6 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../model/wire/errors.ts';
+import { HeldBytes } from '../input/held-bytes.ts';
 import { checkRoutes, type MountedRoute, mountRoutes } from '../routes/registry.ts';
 import { RouteTable } from '../routes/route-table.ts';
 import { trackRequest } from './access-log.ts';
@@ -18,7 +19,7 @@ import {
   type Endpoint,
   type RequestState,
 } from './endpoint.ts';
-import type { HttpServerOptions } from './http-server-options.ts';
+import { defaultHttpLimits, type HttpServerOptions } from './http-server-options.ts';
 import { createNodeServer } from './node-server.ts';
 import { requestCredentialsOf } from './request-credentials.ts';
 
@@ -49,6 +50,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
     table,
     states,
     holdBehind,
+    heldBytes: new HeldBytes((options.limits ?? defaultHttpLimits).bodiesBytesMax),
     classifyError,
     log,
     onUnexpectedError,
