@@ -20,7 +20,7 @@ export function requestLogToRecord(
   feedback: readonly TraceFeedback[],
   names: Pick<RequestLogRecord, 'api_key_name' | 'workspace_slug'>,
 ): RequestLogRecord {
-  const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
+  const { organisation_id: _, id, ended_at, cost_units, metadata, guardrails, ...rest } = row;
   const { earlier_attempts: attempts } = row;
   return {
     ...rest,
@@ -34,6 +34,7 @@ export function requestLogToRecord(
     cost: cost_units === null ? null : fromUnits(cost_units, 'cost'),
     earlier_attempts: attempts === null ? [] : JSON.parse(attempts).map(toEarlierAttempt),
     metadata: JSON.parse(metadata),
+    guardrails: guardrails === null ? {} : JSON.parse(guardrails),
     is_reported: row.is_reported === 1,
     feedback: [...feedback],
   };

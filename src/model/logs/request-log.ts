@@ -74,6 +74,8 @@ export const RequestLogRecord = z.object({
   retries: z.int(),
   cache_status: z.string().nullable(),
   guardrail_verdict: z.enum(guardrailVerdicts).nullable(),
+  /** Verdicts of the saved guardrails that judged the request, by their ids. */
+  guardrails: z.record(z.string(), z.enum(guardrailVerdicts)),
   is_stream: z.boolean(),
   duration_ms: count,
   first_byte_ms: count.nullable(),

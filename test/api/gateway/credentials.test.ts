@@ -160,8 +160,8 @@ async function faultOf(
 ): Promise<string | null> {
   const [verdict, code] = verdictOf(route, presentedValue(visible));
   const { status, body } = answer;
-  const alike = async (headers: Headers) =>
-    comparableResponse(answer) === comparableResponse(await ask(route, headers));
+  const alike = async (headers: Headers, query = '') =>
+    comparableResponse(answer) === comparableResponse(await ask(route, headers, query));
   const isCode = () =>
     [JSON.parse(body)].some(
       (contentValue) => (contentValue.error?.code ?? contentValue.code) === code,
@@ -170,7 +170,10 @@ async function faultOf(
     'comes in': () => isLetIn(status),
     'is used up': () => (isOfAdminApi(route) ? status === 401 : isLetIn(status)),
     'lacks the scope': () => status === 403 && /scope_missing| is missing"/.test(body),
-    'has shown nothing': () => status === 401 && alike({}),
+    // A credential in the query is refused as a query member that no endpoint has.
+    'has shown nothing': async () =>
+      (status === 401 && (await alike({}))) ||
+      (status === 400 && (await alike({}, `?api_key=${unknown}`))),
     'is refused': () => {
       if (isOfAdminApi(route)) return status === 401 && alike({});
       const isUnknown = code === 'invalid_api_key';

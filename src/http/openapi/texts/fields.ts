@@ -8,6 +8,7 @@ const parameterTexts: Readonly<Record<string, string>> = {
   number: 'Number of the revision.',
   limit: 'Number of servers on a page, 1 to 100.',
   updated_since: 'Only servers that changed after this time, RFC 3339.',
+  guardrails: 'Ids or slugs of guardrails that judged the requests, separated by commas.',
   include_total: 'Accepted for clients that send it; `total` is returned in any case.',
   dimension: 'Property by which requests are grouped.',
   group: 'Property by which requests are grouped.',
