@@ -40,7 +40,14 @@ export default defineConfig({
     expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
     projects: [
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
-      { extends: true, test: { name: 'mcp', include: ['test/mcp/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'mcp',
+          include: ['test/mcp/*.test.ts'],
+          globalSetup: ['test/support/run/global-setup.ts'],
+        },
+      },
       {
         extends: true,
         test: {

@@ -3,11 +3,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import { openBlobs } from './app/blobs.ts';
+import { classifyError } from './app/classify-error.ts';
+import {
+  allComponents,
+  type Component,
+  runsComponent,
+  servesWithoutDatabase,
+} from './app/components.ts';
 import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
 import { createAppGateway } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { type Addresses, listenAll } from './app/listen.ts';
+import { createAppMcpPlane } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
+import { createMetricsServer } from './app/metrics-server.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
@@ -21,7 +30,7 @@ import { authenticateAdmin, authorise, createAuthCaches } from './auth/authentic
 import { findMissingMasterKey } from './auth/data-keys.ts';
 import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
-import { createMasterKeys, type MasterKeys, MissingMasterKey } from './auth/master-keys.ts';
+import { createMasterKeys, type MasterKeys } from './auth/master-keys.ts';
 import type { Principal } from './auth/principal.ts';
 import {
   createSharedClock,
@@ -40,15 +49,12 @@ import { defaultHttpLimits, type HttpServerOptions } from './http/server/http-se
 import { createHttpServer, type HttpServer } from './http/server/server.ts';
 import type { Scheduler } from './jobs/runner/scheduler.ts';
 import { createLog, type Log } from './log.ts';
+import type { McpPlane } from './mcp/plane/mcp-plane.ts';
 import { packageVersion } from './package-root.ts';
 import type { Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
-import {
-  DatabaseUnavailable,
-  isOutcomeUnknown,
-  isUnavailable,
-} from './store/connection/unavailable.ts';
+import { DatabaseUnavailable } from './store/connection/unavailable.ts';
 import { auditTrail } from './store/logs/audit-log.ts';
 import { assertUsableSchema } from './store/migrations/migration-state.ts';
 import { tryWrite } from './store/resources/deployment.ts';
@@ -63,10 +69,6 @@ export interface AppOverrides {
   /** Components that `listen()` starts; all by default. */
   readonly components?: readonly Component[];
 }
-
-/** Components that can run in separate processes: the Admin API, inference, and scheduled jobs. */
-export const allComponents = ['admin', 'gateway', 'jobs'] as const;
-export type Component = (typeof allComponents)[number];
 
 export interface App extends AsyncDisposable {
   /** Version of this program: `0.1.0`. */
@@ -177,8 +179,7 @@ function assemble(parts: Parts): App {
   const probes = createProbes(parts, {
     isConnected: () => isConnected,
     isDraining: () => isDraining,
-    // The Admin API cannot serve without the database, and both share one readiness.
-    servesWithoutDatabase: () => !runs('admin') && gateway.servesWithoutDatabase(),
+    servesWithoutDatabase: () => servesWithoutDatabase(parts, listeners),
   });
   const requireConnection = (): void => {
     // Schema and master key are not verified yet.
@@ -186,19 +187,19 @@ function assemble(parts: Parts): App {
   };
   const shared = sharedParts(parts, metrics, requireConnection);
   const asking = createOutboundClients({ ...parts, ...shared });
-  const runs = (component: Component): boolean => parts.components.includes(component);
-  const { admin, gateway } = createListeners({ ...parts, requestLog }, shared, probes, asking);
+  const listeners = createListeners({ ...parts, requestLog }, shared, probes, asking);
+  const { servers, gateway, mcp } = listeners;
   const metricsServer = createMetricsServer(parts, metrics, [...metrics.routes, ...probes]);
   const jobs = createAppJobs(parts, metrics, asking);
   const drain = (): void => {
     isDraining = true;
-    for (const server of [admin, gateway.server]) server.drain();
+    for (const server of servers) server.drain();
   };
   let measuring: Disposable | null = null;
   const startWork = (): void => {
     if (!isConnected || isDraining) return;
     measuring ??= keepMeasuring(clock, measureIntervalMs);
-    if (runs('jobs') && isListening) jobs.start();
+    if (runsComponent(parts, 'jobs') && isListening) jobs.start();
   };
   return {
     version: packageVersion(),
@@ -211,11 +212,8 @@ function assemble(parts: Parts): App {
       startWork();
     },
     listen: async () => {
-      const addresses = await listenAll(settings, {
-        admin: runs('admin') ? admin : null,
-        inference: runs('gateway') ? gateway.server : null,
-        metrics: metricsServer,
-      });
+      const { running } = listeners;
+      const addresses = await listenAll(settings, { ...running, metrics: metricsServer });
       isListening = true;
       setImmediate(metrics.observeProcess);
       startWork();
@@ -226,9 +224,11 @@ function assemble(parts: Parts): App {
       drain();
       measuring?.[Symbol.dispose]();
       const waitsForCallers = isListening && isConnected;
-      const closing = closeServers(parts, [admin, gateway.server], waitsForCallers);
+      const closing = closeServers(parts, servers, waitsForCallers);
       await Promise.all([closing, jobs.stop()]);
-      await Promise.all([gateway, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()));
+      await Promise.all(
+        [gateway, mcp, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()),
+      );
       const blobs = parts.blobs[Symbol.asyncDispose]();
       await Promise.all([metricsServer.close(0), blobs, shared[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
@@ -250,19 +250,39 @@ async function closeServers(
   await Promise.all(servers.map((server) => server.close(drainSeconds * 1000)));
 }
 
+interface Listeners {
+  readonly gateway: Gateway;
+  readonly mcp: McpPlane;
+  /** All listeners of callers. */
+  readonly servers: readonly Pick<HttpServer, 'drain' | 'close'>[];
+  /** The listeners of components that the process runs. */
+  readonly running: Omit<Parameters<typeof listenAll>[1], 'metrics'>;
+}
+
 /** Each listener also serves the other's requests, for clients that know only one address. */
 function createListeners(
   parts: Parts & Pick<Parameters<typeof createAppGateway>[0], 'requestLog'>,
   shared: SharedParts,
   probes: readonly Route<null>[],
   asking: OutboundClients,
-): { readonly admin: HttpServer; readonly gateway: Gateway } {
+): Listeners {
   const runsGateway = parts.components.includes('gateway');
   const admin = createAdminServer(parts, shared, probes, asking, {
     passOn: runsGateway ? (...both) => gateway.server.takePrompt(...both) : null,
   });
   const gateway = createAppGateway({ ...parts, ...shared, passOn: admin.serve });
-  return { admin, gateway };
+  const mcp = createAppMcpPlane({ ...parts, ...shared });
+  const runs = (component: Component): boolean => runsComponent(parts, component);
+  return {
+    gateway,
+    mcp,
+    servers: [admin, gateway.server, mcp.listener],
+    running: {
+      admin: runs('admin') ? admin : null,
+      inference: runs('gateway') ? gateway.server : null,
+      mcp: runs('mcp') ? mcp.listener : null,
+    },
+  };
 }
 
 /** Load balancers poll `/readyz`, or learn of a shutdown, within a few seconds. */
@@ -349,37 +369,6 @@ function createProbes(
     }),
     readClock: () => clock.measure(),
   });
-}
-
-/**
- * Listens on a separate port, so that metrics are not exposed beside the API, and probes respond when
- * the API has reached its connection limit.
- */
-function createMetricsServer(
-  { clock, log }: Parts,
-  { observeRefusedBytes: observe, observeUnexpectedError }: Metrics,
-  publicRoutes: readonly Route<null>[],
-): HttpServer {
-  return createHttpServer<never>({
-    routes: [],
-    publicRoutes,
-    authenticate: () => Promise.reject(new Error('the metrics listener has no guarded routes')),
-    authorise: () => {},
-    callerId: () => '',
-    disabledFeatures: new Set(),
-    classifyError,
-    observe: () => {},
-    onRefusedBytes: createRefusedBytesReporter('metrics', observe, log),
-    onUnexpectedError: () => observeUnexpectedError('metrics'),
-    now: () => clock.now(),
-    log,
-  });
-}
-
-function classifyError(error: unknown): 'outcomeUnknown' | 'unavailable' | 'internal' {
-  if (isOutcomeUnknown(error)) return 'outcomeUnknown';
-  if (error instanceof MissingMasterKey) return 'unavailable';
-  return isUnavailable(error) ? 'unavailable' : 'internal';
 }
 
 function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {

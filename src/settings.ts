@@ -15,6 +15,7 @@ import {
   masterKeyFaults,
   masterKeySettings,
 } from './settings/groups/master-keys.ts';
+import { type McpSettings, mcpSettings } from './settings/groups/mcp.ts';
 import {
   commitStatusSettings,
   notificationSettings,
@@ -119,6 +120,8 @@ export interface Settings {
     readonly drainSeconds: number;
   };
   readonly inference: InferenceSettings;
+  /** The MCP gateway. */
+  readonly mcp: McpSettings;
   /** Storage of uploaded files. */
   readonly blobs: BlobSettings;
   /** Null when sign-in is off. */
@@ -352,6 +355,7 @@ function assemble(
       drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
     },
     inference: inferenceSettings(values, secretOf),
+    mcp: mcpSettings(values),
     blobs: blobSettings(values, secretOf),
     alerts: alertSettings(values, secretOf),
     auditDays: values.GATEWRIGHT_AUDIT_RETENTION_DAYS ?? null,

@@ -98,7 +98,7 @@ export function createAppGateway(parts: GatewayParts): Gateway {
 }
 
 /** Memory that the process may use: that of its container, or of the machine. */
-function memoryBytes(): number {
+export function memoryBytes(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
@@ -138,7 +138,7 @@ function observers({ metrics, log, refusals, noteSecretRead }: GatewayParts): Ob
  *
  * @throws Failure for a forbidden address
  */
-function issuersOf({ keySets }: TokenSettings, trusted: Settings['trustedHosts']): Issuer[] {
+export function issuersOf({ keySets }: TokenSettings, trusted: Settings['trustedHosts']): Issuer[] {
   return [...Map.groupBy(keySets, ({ url }) => url)].map(([url, entries]) => {
     const fault = outboundUrlFault(url, trusted) ?? plainFault(url);
     if (fault !== null) {

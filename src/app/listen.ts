@@ -2,13 +2,17 @@
 import { Failure } from '../failure.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { HttpServer } from '../http/server/server.ts';
+import type { McpPlane } from '../mcp/plane/mcp-plane.ts';
 import type { Settings } from '../settings.ts';
 import { inferencePort } from './gateway.ts';
+import { mcpPort } from './mcp-plane.ts';
 
 /** URLs of the listeners; null for a component that does not run. */
 export interface Addresses {
   readonly adminUrl: string | null;
   readonly inferenceUrl: string | null;
+  /** Without the path of a server, `/{slug}/mcp`. */
+  readonly mcpUrl: string | null;
   readonly metricsUrl: string;
 }
 
@@ -18,16 +22,18 @@ export async function listenAll(
   servers: {
     readonly admin: HttpServer | null;
     readonly inference: Gateway['server'] | null;
+    readonly mcp: McpPlane['listener'] | null;
     readonly metrics: HttpServer;
   },
 ): Promise<Addresses> {
   const { host, port, metricsPort } = settings.server;
-  const { admin, inference, metrics } = servers;
+  const { admin, inference, mcp, metrics } = servers;
   const inferenceSetting = 'GATEWRIGHT_INFERENCE_PORT';
   return {
     adminUrl: admin && (await listen(admin, host, port, 'PORT')),
     inferenceUrl:
       inference && (await listen(inference, host, inferencePort(settings), inferenceSetting)),
+    mcpUrl: mcp && (await listen(mcp, host, mcpPort(settings), 'GATEWRIGHT_MCP_PORT')),
     metricsUrl: await listen(metrics, host, metricsPort, 'GATEWRIGHT_METRICS_PORT'),
   };
 }

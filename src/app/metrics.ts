@@ -9,21 +9,23 @@ import type { SpanFigures } from '../gateway/logs/span-export.ts';
 import { RawReply, type Route, route } from '../http/routes/route.ts';
 import type { FinishedRequest } from '../http/server/access-log.ts';
 import type { JobOutcome } from '../jobs/runner/job-run.ts';
+import type { McpObservation } from '../mcp/plane/plane-services.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 import { TallyHistogram } from './tally-histogram.ts';
 
-/** `inference`: model requests. `mcp`: discovery of MCP servers. `jobs`: jobs that call providers. */
+/** `inference`: model requests. `mcp`: discovery and calls of MCP servers. `jobs`: jobs that call providers. */
 export type SecretReader = 'inference' | 'mcp' | 'jobs';
 
 /** `background`: work that no caller waits for. */
-type UnexpectedErrorOrigin = 'admin' | 'inference' | 'metrics' | 'background';
+type UnexpectedErrorOrigin = 'admin' | 'inference' | 'mcp' | 'metrics' | 'background';
 
 export interface Metrics {
   /** Starts the collection of process metrics, which takes long to set up. */
   observeProcess(): void;
   observeRequest(exchange: FinishedRequest): void;
   observeInference(entry: RequestRecord): void;
+  observeMcp(finished: McpObservation): void;
   observeRefused(refused: RefusedCredential, server: CredentialOrigin['server']): void;
   /** Counts input that was rejected before it became a request, by listener. */
   observeRefusedBytes(status: number, server: string): void;
@@ -87,6 +89,7 @@ export function createMetrics(sources: {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
     },
     ...measureInference(register),
+    ...measureMcp(register),
     ...countRefused(register),
     observeJob: ({ name, state, durationMs }) => {
       jobRuns.observe({ job: name, state }, durationMs / 1000);
@@ -124,6 +127,40 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
       if (firstByteMs !== null) firstBytes.note(firstByteMs / 1000, endpoint);
       if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
       genAi.observe(entry);
+    },
+  };
+}
+
+/** Methods with a label of their own; callers choose names freely. */
+const mcpMethods: ReadonlySet<string> = new Set([
+  'completion/complete',
+  'end',
+  'initialize',
+  'ping',
+  'prompts/get',
+  'prompts/list',
+  'resources/list',
+  'resources/read',
+  'resources/templates/list',
+  'server/discover',
+  'stream',
+  'subscriptions/listen',
+  'tools/call',
+  'tools/list',
+]);
+
+function measureMcp(register: Registry): Pick<Metrics, 'observeMcp'> {
+  const requests = new TallyHistogram({
+    name: 'gatewright_mcp_request_duration_seconds',
+    help: 'Time of MCP requests from the first header to the last byte, by method',
+    labelNames: ['method', 'status'],
+    buckets: inferenceBuckets,
+    register,
+  });
+  return {
+    observeMcp: ({ method, status, durationMs }) => {
+      const label = mcpMethods.has(method) ? method : 'other';
+      requests.note(durationMs / 1000, label, String(status));
     },
   };
 }

@@ -30,6 +30,8 @@ export interface DeploymentKeys {
   readonly tokenSigningSeed: Buffer;
   /** 32 bytes that seal the sign-in cookie of a browser. */
   readonly signInKey: Buffer;
+  /** 32 bytes that seal the ids of MCP sessions. */
+  readonly mcpSessionKey: Buffer;
   /** Ten digits: the tenant id of a deployment that is given none. */
   readonly derivedTsgId: string;
   /** Secret of the built-in service account, which every replica can derive. */
@@ -83,6 +85,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
     signLink: (link) => createHmac('sha256', links).update(link).digest(),
     tokenSigningSeed: derive('token-sign'),
     signInKey: derive('sign-in'),
+    mcpSessionKey: derive('mcp-sessions'),
     derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
     deriveClientSecret: (clientId) =>
       new Secret(
@@ -125,6 +128,9 @@ export function createKeyring(
     },
     get signInKey() {
       return opened().signInKey;
+    },
+    get mcpSessionKey() {
+      return opened().mcpSessionKey;
     },
     get derivedTsgId() {
       return opened().derivedTsgId;

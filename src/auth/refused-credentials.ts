@@ -31,7 +31,7 @@ export interface RefusedCredential {
 
 /** Listener and peer address of the request. */
 export interface CredentialOrigin {
-  readonly server: 'admin' | 'inference';
+  readonly server: 'admin' | 'inference' | 'mcp';
   readonly remoteAddress: string;
 }
 

@@ -1,12 +1,8 @@
-/** Runs the listener for inference: which requests it accepts, how many, and how it stops. */
-
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { detach, reportUnexpected } from '../detached.ts';
+/** Serves inference at a listener: decides which requests it accepts, and passes others on. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { detach } from '../detached.ts';
 import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
-import { mayLoseFollowingBytes, refuseAmbiguity } from '../http/input/ambiguity.ts';
-import { endAbruptly } from '../http/responses/response-head.ts';
+import { refuseAmbiguity } from '../http/input/ambiguity.ts';
 import type { CanonicalTarget } from '../model/endpoints/canonical-target.ts';
 import { prepareId, takePreparedId } from '../model/wire/ids.ts';
 import { monotonicMs } from '../monotonic.ts';
@@ -18,16 +14,10 @@ import { canonicalArrival } from './inference/canonical-arrival.ts';
 import { type Pipeline, serveRequest } from './inference/pipeline.ts';
 import { parsePromptPath } from './inference/prompts.ts';
 import { plainModelTarget } from './references/model-path.ts';
-import { CallerConnection } from './transfer/caller-connection.ts';
+import { createCallerListener } from './transfer/caller-listener.ts';
 import { errorFormOf } from './transfer/error-form.ts';
 import { GatewayError } from './transfer/gateway-error.ts';
-import {
-  errorResponseText,
-  malformedFault,
-  methodFault,
-  tunnelFault,
-  webSocketFault,
-} from './transfer/malformed-request.ts';
+import { errorResponseText, methodFault, webSocketFault } from './transfer/malformed-request.ts';
 
 export interface InferenceServerOptions {
   readonly pipeline: Pipeline;
@@ -54,101 +44,32 @@ export interface InferenceServer {
   readonly inFlight: number;
 }
 
-const headersTimeoutMs = 10_000;
-/** Bound of receiving a request; its response may take longer. */
-const requestTimeoutMs = 300_000;
-const keepAliveMs = 65_000;
-const headerBytesMax = 64 * 1024;
-const headersMax = 100;
-/** Excess connections that receive an error response; further ones are closed without one. */
-const refusedMax = 64;
-const backlogMax = 4096;
-const sweepMs = 50;
-
 export function createInferenceServer(options: InferenceServerOptions): InferenceServer {
-  const { connectionsMax } = options;
-  const connections = new Map<Duplex, CallerConnection>();
-  const state = { isDraining: false, inFlight: 0 };
-  const server = createServer({
-    headersTimeout: headersTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    connectionsCheckingInterval: 1_000,
-    maxHeaderSize: headerBytesMax,
-    keepAliveTimeout: keepAliveMs,
-    noDelay: true,
-    requireHostHeader: false,
-  });
-  server.maxHeadersCount = headersMax;
-  server.maxConnections = connectionsMax + refusedMax;
-  server.on('connection', (socket) => {
-    connections.set(socket, new CallerConnection(socket, connections.size >= connectionsMax));
-    socket.once('close', () => connections.delete(socket));
-  });
-  const onClose = (): void => {
-    state.inFlight -= 1;
-    prepareId();
-  };
-  const take = (request: IncomingMessage, response: ServerResponse): void => {
-    const connection = connections.get(request.socket);
-    if (connection === undefined || !connection.admit(response, onClose)) {
-      // An unread body would hide that the caller has gone.
-      request.resume();
-      return;
-    }
-    if (state.isDraining || mayLoseFollowingBytes(request)) response.shouldKeepAlive = false;
-    state.inFlight += 1;
-    begin(options, request, response, connection.isExcess);
-  };
-  server.on('request', take).on('checkExpectation', take);
-  const end = (socket: Duplex, fault: GatewayError, code?: string): void => {
-    options.onRefusedBytes({ status: fault.status, code });
-    const connection = connections.get(socket);
-    if (connection === undefined) socket.destroy();
-    else connection.end(errorResponseText(fault));
-  };
-  server.on('connect', (_, socket) => end(socket, tunnelFault(), 'CONNECT'));
-  server.on('clientError', (error: NodeJS.ErrnoException & { reason?: string }, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else end(socket, malformedFault(error), error.code);
+  const { pipeline } = options;
+  const listener = createCallerListener({
+    connectionsMax: options.connectionsMax,
+    what: 'an inference request',
+    onRefusedBytes: options.onRefusedBytes,
+    refusalText: errorResponseText,
+    serve: (...arrived) => dispatch(options, ...arrived),
+    onClose: prepareId,
   });
   return {
-    listen: (host, port) => listen(server, host, port),
+    listen: listener.listen,
     takePrompt: (request, response) => {
       const { target, fault } = readTarget(request);
       if (parsePromptPath(request.method, target.path)?.action !== 'completions') return null;
-      state.inFlight += 1;
-      response.on('close', onClose);
-      const { pipeline } = options;
+      listener.begin(response);
       const refusal = fault ?? aliasFault(request, pipeline.headerPrefixes);
       respond(pipeline, arrivalOf(pipeline, request, response, target), refusal);
       return '/v1/prompts/:promptId/completions';
     },
-    drain: () => {
-      state.isDraining = true;
-    },
-    close: (graceMs) => {
-      state.isDraining = true;
-      return close(server, connections, graceMs);
-    },
+    drain: listener.drain,
+    close: listener.close,
     get inFlight() {
-      return state.inFlight;
+      return listener.inFlight;
     },
   };
-}
-
-/** Never throws. */
-function begin(
-  options: InferenceServerOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-  isExcess: boolean,
-): void {
-  try {
-    dispatch(options, request, response, isExcess);
-  } catch (thrown) {
-    reportUnexpected(thrown, 'an inference request');
-    endAbruptly(response);
-  }
 }
 
 function dispatch(
@@ -254,34 +175,4 @@ function prefixOf(request: IncomingMessage, prefixes: readonly string[]): string
       (name) => request.headers[prefix + name] !== undefined,
     );
   return (prefixes.length > 1 && prefixes.slice(1).find(isUsed)) || prefixes[0]!;
-}
-
-function listen(server: Server, host: string, port: number): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  server.once('error', reject);
-  server.listen({ host, port, backlog: backlogMax }, () => {
-    server.off('error', reject);
-    const { address, family, port: taken } = server.address() as AddressInfo;
-    resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`);
-  });
-  return promise;
-}
-
-async function close(
-  server: Server,
-  connections: ReadonlyMap<Duplex, CallerConnection>,
-  graceMs: number,
-): Promise<void> {
-  if (!server.listening) return;
-  const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-  const deadlineMs = monotonicMs() + graceMs;
-  const sweep = setInterval(
-    () => {
-      server.closeIdleConnections();
-      if (monotonicMs() < deadlineMs) return;
-      for (const socket of connections.keys()) socket.destroy();
-    },
-    Math.max(1, Math.min(sweepMs, graceMs)),
-  );
-  await ended.finally(() => clearInterval(sweep));
 }

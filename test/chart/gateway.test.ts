@@ -90,7 +90,7 @@ describe('the gateway of the chart', () => {
       const objects = await render({ ...complete, mode: 'all-in-one', sync });
       expect(podOf(objects, 'gateway')).toBeUndefined();
       const server = podOf(objects, 'server')!;
-      expect(server.containers[0]!.args).toEqual(['serve']);
+      expect(server.containers[0]!.args).toEqual(['serve', '--components', 'admin,gateway,jobs']);
       expect(server.containers[0]!.ports.map(({ name }) => name)).toEqual([
         'http',
         'inference',

@@ -102,5 +102,7 @@ async function rowOf(
     metadata: JSON.stringify(values.metadata),
     is_reported: 1,
     guardrails: null,
+    mcp_server: null,
+    mcp_name: null,
   };
 }

@@ -1,8 +1,9 @@
-/** Defines the `serve` command, which serves the Admin API and inference until it is stopped. */
+/** Defines the `serve` command, which serves the Admin API, inference and MCP until it is stopped. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { allComponents, type Component } from '../../app/components.ts';
 import { missingMasterKey } from '../../app/missing-settings.ts';
-import { type App, allComponents, type Component, openApp } from '../../app.ts';
+import { type App, openApp } from '../../app.ts';
 import { createLog, type Log } from '../../log.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import { migrate } from '../../store/migrations/migrate.ts';
@@ -23,6 +24,7 @@ interface Options {
   port: number | undefined;
   'metrics-port': number | undefined;
   'inference-port': number | undefined;
+  'mcp-port': number | undefined;
   components: readonly Component[];
   'no-jobs': boolean;
   migrate: boolean;
@@ -53,8 +55,12 @@ export const serveCommand: Command<Options> = {
       describe: 'Port of inference; 0 selects a free port',
       fallback: 'GATEWRIGHT_INFERENCE_PORT, else 8787',
     }),
+    'mcp-port': portOption(8788, {
+      describe: 'Port of the MCP gateway; 0 selects a free port',
+      fallback: 'GATEWRIGHT_MCP_PORT, else 8788',
+    }),
     components: choicesOption(allComponents, 'LIST', {
-      describe: 'What to run, separated by commas: admin, gateway, jobs',
+      describe: 'What to run, separated by commas: admin, gateway, mcp, jobs',
       fallback: 'all',
     }),
     'no-jobs': switchOption('Leave the scheduled jobs to other replicas'),
@@ -133,6 +139,7 @@ function withOptions(settings: Settings, options: Options): Settings {
       ...settings.inference,
       port: options['inference-port'] ?? settings.inference.port,
     },
+    mcp: { ...settings.mcp, port: options['mcp-port'] ?? settings.mcp.port },
     server: {
       ...settings.server,
       host: options.host ?? host,

@@ -1,4 +1,4 @@
-/** Defines the `logs` command, which lists logged model requests and can follow new ones. */
+/** Defines the `logs` command, which lists logged model requests and MCP calls, and can follow new ones. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../failure.ts';
 import { RequestLogPage, type RequestLogRecord } from '../../model/logs/request-log.ts';
@@ -182,7 +182,7 @@ const none = '-';
 function cells(one: RequestLogRecord): string[] {
   const tokens = one.input_tokens === null ? none : `${one.input_tokens}+${one.output_tokens}`;
   const cost = one.cost === null ? none : one.cost.toFixed(6);
-  const model = one.model ?? one.requested_model ?? none;
+  const model = one.model ?? one.requested_model ?? one.mcp_name ?? none;
   return [
     one.ended_at,
     String(one.status),
@@ -190,7 +190,7 @@ function cells(one: RequestLogRecord): string[] {
     one.workspace_slug ?? one.workspace_id ?? none,
     one.api_key_name ?? one.api_key_id ?? none,
     String(one.duration_ms),
-    one.provider ?? none,
+    one.provider ?? one.mcp_server ?? none,
     model,
     tokens,
     one.is_estimated ? `~${cost}` : cost,

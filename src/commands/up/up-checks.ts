@@ -35,6 +35,7 @@ export function readUpSettings(
     ...(options.port !== undefined || given.has('PORT') ? (['api'] as const) : []),
     ...(given.has('GATEWRIGHT_METRICS_PORT') ? (['metrics'] as const) : []),
     ...(given.has('GATEWRIGHT_INFERENCE_PORT') ? (['inference'] as const) : []),
+    ...(given.has('GATEWRIGHT_MCP_PORT') ? (['mcp'] as const) : []),
   ]);
   if (isNamed || !options.port) return { settings, home: usual, requestedPorts };
   const ofPort = `${usual}-${options.port}`;

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { inferencePort } from '../../app/gateway.ts';
 import { listenFailure } from '../../app/listen.ts';
+import { mcpPort } from '../../app/mcp-plane.ts';
 import { inspectStateFile, writeStateFile } from '../../embedded/state-file.ts';
 import { mockUpstreamHost } from '../../model/services/provider-addresses.ts';
 import type { Settings } from '../../settings.ts';
@@ -15,7 +16,7 @@ import type { Settings } from '../../settings.ts';
 const Port = z.int().min(1).max(65_535);
 /** Replacements of usual ports, by listener. */
 const Replacements = z
-  .object({ api: Port, inference: Port, metrics: Port, mockUpstream: Port })
+  .object({ api: Port, inference: Port, mcp: Port, metrics: Port, mockUpstream: Port })
   .partial();
 type Replacements = z.infer<typeof Replacements>;
 type Listener = keyof Replacements;
@@ -26,7 +27,7 @@ export type RequestedPorts = ReadonlySet<Listener>;
 export interface PortOptions {
   /** Absolute path; it exists. */
   readonly home: string;
-  readonly settings: Pick<Settings, 'server' | 'inference'>;
+  readonly settings: Pick<Settings, 'server' | 'inference' | 'mcp'>;
   readonly requested: RequestedPorts;
   /** Whether the mock upstream runs too. */
   readonly mocksUpstream: boolean;
@@ -45,12 +46,12 @@ interface WantedPort {
 }
 
 /** Settings with ports that were just found to be free; 0 stays, for any free port. */
-export type ChosenPorts = Pick<Settings, 'server' | 'inference'>;
+export type ChosenPorts = Pick<Settings, 'server' | 'inference' | 'mcp'>;
 
 /** @throws Failure that names a requested port that cannot be used */
 export async function choosePorts(options: PortOptions): Promise<ChosenPorts> {
   const { home, settings, requested } = options;
-  const { server, inference } = settings;
+  const { server, inference, mcp } = settings;
   const path = join(home, 'ports.json');
   const stored = inspectStateFile(path, Replacements);
   const before = stored === null || stored.isDamaged ? {} : stored.state;
@@ -77,6 +78,7 @@ export async function choosePorts(options: PortOptions): Promise<ChosenPorts> {
       port: ports.get('inference')!,
       mockUpstreamHost: mockPort === undefined ? null : `${mockHost.hostname}:${mockPort}`,
     },
+    mcp: { ...mcp, port: ports.get('mcp')! },
   };
 }
 
@@ -91,6 +93,7 @@ function wantedPorts({ settings, mocksUpstream }: PortOptions): WantedPort[] {
       port: inferencePort(settings),
       setting: 'GATEWRIGHT_INFERENCE_PORT',
     },
+    { listener: 'mcp', host, port: mcpPort(settings), setting: 'GATEWRIGHT_MCP_PORT' },
     ...(mocksUpstream
       ? [
           {
@@ -137,6 +140,7 @@ async function replacePort(
 const names: Readonly<Record<Listener, string>> = {
   api: 'the Admin API',
   inference: 'inference',
+  mcp: 'MCP',
   metrics: 'the metrics',
   mockUpstream: 'the mock upstream',
 };

@@ -50,7 +50,7 @@ export function createProgress(output: Pick<TextOutput, 'write'>): (line: string
 
 export function startText(report: StartReport): string {
   const { outcome, addresses, migration } = report;
-  const { adminUrl, inferenceUrl, metricsUrl } = addresses;
+  const { adminUrl, inferenceUrl, mcpUrl, metricsUrl } = addresses;
   const sections = [
     syncText(outcome),
     formatTable([
@@ -58,6 +58,7 @@ export function startText(report: StartReport): string {
       ['migrations', migrationsText(migration)],
       ['admin API', `${adminUrl}/v2 (also ${adminUrl}/v1; ${adminUrl}/openapi.json)`],
       ['inference', `${inferenceUrl}/v1`],
+      ...(mcpUrl === null ? [] : [['MCP', `${mcpUrl}/{server}/mcp`]]),
       ['tokens', `${adminUrl}/oauth2/access_token`],
       ['metrics', `${metricsUrl}/metrics`],
       ['credentials', `${report.credentialsPath} (mode 0600)`],

@@ -47,8 +47,11 @@ export interface StartOptions {
   readonly progress: (line: string) => void;
 }
 
-/** `up` runs every component. */
-export type UpAddresses = { readonly [A in keyof Addresses]: string };
+/** `up` runs every component; MCP can be switched off. */
+export type UpAddresses = { readonly [A in Exclude<keyof Addresses, 'mcpUrl'>]: string } & Pick<
+  Addresses,
+  'mcpUrl'
+>;
 
 /** A running deployment; disposing of it stops everything, the database last. */
 export interface Deployment extends AsyncDisposable {
@@ -68,7 +71,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   for (const warning of settings.warnings) progress(`warning: ${warning}`);
   const existing = settings.masterKeys ?? ownMasterKeys(options);
   const wanted = serverSettings(settings, options.port);
-  const { server, inference } = await choosePorts({
+  const { server, inference, mcp } = await choosePorts({
     home,
     settings: { ...settings, server: wanted },
     requested: options.requestedPorts,
@@ -90,6 +93,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     database,
     masterKeys,
     server,
+    mcp,
     ...trustMock(settings, inference, mock),
   };
   const app = parts.use(await createApp(running, { log }));
@@ -108,6 +112,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   lock.publishAddress(addresses.adminUrl);
   progress(`serving the Admin API on ${addresses.adminUrl}`);
   progress(`serving inference on ${addresses.inferenceUrl}/v1`);
+  if (addresses.mcpUrl !== null) progress(`serving MCP on ${addresses.mcpUrl}/{server}/mcp`);
   await io.onStarted();
   keepHeapSmall();
   const held = parts.move();

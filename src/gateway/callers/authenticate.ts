@@ -21,7 +21,8 @@ export interface CallerSources {
   readonly tokens: GatewayTokens | null;
 }
 
-const scope = 'completions.write';
+/** The scope that model requests need. */
+const completionScope = 'completions.write';
 
 /**
  * The key is `x-gateway-api-key`, else the bearer token, else `x-api-key`, which Anthropic SDKs send. With
@@ -40,7 +41,8 @@ export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader):
   return { key: bearer ?? plain, credential: null };
 }
 
-function bearerOf(header: string | undefined): string | null {
+/** The bearer token of an Authorization header; null for none. */
+export function bearerOf(header: string | undefined): string | null {
   if (header === undefined) return null;
   const space = header.indexOf(' ');
   if (space < 0 || header.slice(0, space).toLowerCase() !== 'bearer') return null;
@@ -51,8 +53,9 @@ function bearerOf(header: string | undefined): string | null {
 /** @throws GatewayError when the key is unknown, expired or lacks the scope */
 export function authenticate(
   { keys, tokens }: CallerSources,
-  sent: SentCredentials,
+  sent: Pick<SentCredentials, 'key'>,
   now: number,
+  scope = completionScope,
 ): GatewayKey | Promise<GatewayKey> {
   if (sent.key === null) {
     const hint = 'send it as a bearer token or as x-gateway-api-key';
@@ -61,17 +64,21 @@ export function authenticate(
   if (tokens !== null && isToken(sent.key)) {
     const result = tokens.find(sent.key, now);
     return result instanceof Promise
-      ? result.then((key) => requireUsableKey(key, now))
-      : requireUsableKey(result, now);
+      ? result.then((key) => requireUsableKey(key, now, scope))
+      : requireUsableKey(result, now, scope);
   }
   const result = keys.find(sent.key, now);
   return result instanceof Promise
-    ? result.then((key) => requireUsableKey(key, now))
-    : requireUsableKey(result, now);
+    ? result.then((key) => requireUsableKey(key, now, scope))
+    : requireUsableKey(result, now, scope);
 }
 
 /** @throws GatewayError when the key is unknown, expired or lacks the scope */
-export function requireUsableKey(key: GatewayKey | undefined, now: number): GatewayKey {
+export function requireUsableKey(
+  key: GatewayKey | undefined,
+  now: number,
+  scope = completionScope,
+): GatewayKey {
   if (key === undefined) throw unknownKey();
   if (key.status === 'expired' || (key.endsAtMs !== null && key.endsAtMs <= now)) {
     const { organisationId, id: subjectId } = key;

@@ -117,6 +117,7 @@ export class RecordDraft {
       openCharge: this.openCharge,
       earlierAttempts: earlierAttemptsOf(calls?.charged.except(metered)),
       errorCode: this.error?.code ?? null,
+      mcp: null,
       metadata: exchange?.metadata ?? {},
     };
   }

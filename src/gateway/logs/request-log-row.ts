@@ -49,6 +49,8 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     metadata: JSON.stringify(entry.metadata),
     is_reported: 0,
     guardrails: verdictsOf(entry),
+    mcp_server: entry.mcp?.server ?? null,
+    mcp_name: cut(entry.mcp?.name ?? null),
   };
   return requestLogs.writeRow(row, entry.openCharge);
 }

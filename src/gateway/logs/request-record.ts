@@ -66,5 +66,7 @@ export interface RequestRecord {
   readonly earlierAttempts: readonly EarlierAttempt[];
   /** Code of the gateway's own error; null for none. */
   readonly errorCode: string | null;
+  /** Slug of the MCP server and the name of its tool, prompt or resource; null for a model request. */
+  readonly mcp: { readonly server: string; readonly name: string | null } | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }

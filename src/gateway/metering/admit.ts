@@ -72,7 +72,7 @@ function admitAt(
     return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
   };
   const refuse = (thrown: unknown): never => {
-    throw refusalOf(thrown, exchange.now);
+    throw limitRefusalOf(thrown, exchange.now);
   };
   let grant: Grant | Promise<Grant>;
   try {
@@ -98,7 +98,8 @@ function requireBound(endpoint: MeteringName, params: ResolvedTarget['params']):
   throw new GatewayError('invalid_request', `${name} must be a whole number`, name);
 }
 
-function refusalOf(thrown: unknown, now: number): unknown {
+/** Translates an error of the ledger for callers; returns any other error unchanged. */
+export function limitRefusalOf(thrown: unknown, now: number): unknown {
   const cause = { cause: thrown };
   if (thrown instanceof LimitReached) {
     const { isRate, endsAt } = thrown.limit;

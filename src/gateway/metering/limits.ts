@@ -8,6 +8,7 @@ import {
   type RequestFacts,
 } from '../../ledger/request-limits.ts';
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
+import type { RateTarget } from '../../model/limits/rate-limit-policy.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as gatewayReads from '../../store/reads/gateway-reads.ts';
 import type { StoredRateLimitPolicy } from '../../store/resources/rate-limit-policies.ts';
@@ -31,15 +32,19 @@ export class Policies {
   readonly #database: Pick<Database, 'readable'>;
   readonly #cache: SnapshotCache<readonly PolicyTerms[]>;
   readonly #switches: LimitSwitches;
+  readonly #target: RateTarget;
 
+  /** `target` selects the rate limits; budgets apply to whatever their conditions match. */
   constructor(
     database: Pick<Database, 'readable'>,
     cache: SnapshotCache<readonly PolicyTerms[]>,
     switches: LimitSwitches,
+    target: RateTarget = 'llm',
   ) {
     this.#database = database;
     this.#cache = cache;
     this.#switches = switches;
+    this.#target = target;
   }
 
   of(organisationId: string): readonly PolicyTerms[] | Promise<readonly PolicyTerms[]> {
@@ -51,9 +56,9 @@ export class Policies {
         this.#database.readable,
         organisationId,
       );
-      const ofModels = rateLimits.filter(({ target }) => target === 'llm');
+      const ofTarget = rateLimits.filter(({ target }) => target === this.#target);
       const budgets = this.#switches.usageLimits ? usageLimits : [];
-      const value = [...ofModels.map(ratePolicy), ...budgets.map(usagePolicy)];
+      const value = [...ofTarget.map(ratePolicy), ...budgets.map(usagePolicy)];
       return { organisationId, generation, value };
     });
     return reading.then((policies) => policies ?? []);

@@ -89,6 +89,10 @@ export const RequestLogRecord = z.object({
   metadata: z.record(z.string(), z.unknown()),
   /** True for a request reported by its caller, which the gateway did not handle. */
   is_reported: z.boolean(),
+  /** Slug of the MCP server; null for a model request. */
+  mcp_server: z.string().nullable(),
+  /** The tool, prompt or resource. */
+  mcp_name: z.string().nullable(),
   feedback: z.array(TraceFeedback),
 });
 export type RequestLogRecord = z.infer<typeof RequestLogRecord>;

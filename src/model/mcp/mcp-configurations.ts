@@ -2,11 +2,11 @@
 
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { isSecretName } from '../secrets/secret-names.ts';
-import { headerMapFaults } from '../services/forward-headers.ts';
+import { headerListFaults, headerMapFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
 import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
 import { ineffectiveFields, unknownFieldsBeside } from '../wire/unknown-fields.ts';
-import { McpConfigurations } from './mcp-integration.ts';
+import { type ForwardHeaders, McpConfigurations } from './mcp-integration.ts';
 import { secretHeaderMaps } from './mcp-secret-fields.ts';
 
 const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
@@ -42,16 +42,39 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
   ].flatMap(({ field, use }) =>
     prefixFaults([field], headerMapFaults(configurations[field] ?? {}, use)),
   );
-  const known = new Set<string>([...secretHeaderMaps, ...passthroughMaps, 'oauth_client_secret']);
+  const known = new Set<string>([
+    ...secretHeaderMaps,
+    ...passthroughMaps,
+    'forward_headers',
+    'oauth_client_secret',
+  ]);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
   return unknownFieldsBeside(McpConfigurations, configurations, [
     ...headers,
+    ...prefixFaults(['forward_headers'], forwardFaults(configurations.forward_headers ?? [])),
     ...faultAt(
       'oauth_token_endpoint',
       typeof endpoint === 'string' ? outboundUrlFault(endpoint, trusted) : null,
     ),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),
   ]);
+}
+
+/** Names of a list of exceptions may be restricted: they are not forwarded anyway. */
+function forwardFaults(forward: ForwardHeaders): Fault[] {
+  if (Array.isArray(forward)) return headerListFaults(forward, 'forwarded');
+  const { mode, headers } = forward;
+  if (mode === 'all-except') return [];
+  const ends = headers.map((one) => (typeof one === 'string' ? { from: one, to: one } : one));
+  return prefixFaults(
+    ['headers'],
+    (['from', 'to'] as const).flatMap((end) =>
+      headerListFaults(
+        ends.map((names) => names[end]),
+        'forwarded',
+      ),
+    ),
+  );
 }
 
 /** Recursion is safe: JSON bodies are at most 64 levels deep (http/input/json.ts). */

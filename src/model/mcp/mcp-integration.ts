@@ -14,6 +14,29 @@ const workspacesMax = 1000;
 /** Header names to values; model/services/forward-headers.ts validates both. */
 const HeaderMap = z.record(z.string(), z.string());
 
+const HeaderName = z.string().min(1).max(64);
+
+const RenamedHeader = z.strictObject({
+  from: described(HeaderName.clone(), 'Name in the request of the caller.'),
+  to: described(HeaderName.clone(), 'Name at the server.'),
+});
+
+/** Headers of the caller that the server receives: names, or a list of exceptions. */
+const ForwardHeaders = z.union([
+  z.array(HeaderName),
+  z.strictObject({
+    mode: described(
+      z.enum(['allowlist', 'all-except']),
+      'Whether only the listed headers are forwarded, or all others.',
+    ),
+    headers: described(
+      z.array(z.union([HeaderName, RenamedHeader])),
+      'Names of headers; from and to rename one in an allow-list.',
+    ),
+  }),
+]);
+export type ForwardHeaders = z.infer<typeof ForwardHeaders>;
+
 /**
  * How the gateway connects to the server. The values of `custom_headers` and `headers` and
  * `oauth_client_secret` are secrets: write-only, and returned as `secretMask` (model/secrets/secret-fields.ts).
@@ -31,9 +54,13 @@ export const McpConfigurations = acceptWithoutEffect(
     ),
     passthrough_header: described(
       HeaderMap.optional(),
-      'Headers of the caller that are forwarded: name in the request to name at the server.',
+      'Headers of every request whose values are no secrets.',
     ),
     passthrough_headers: described(HeaderMap.optional(), 'Alias of passthrough_header.'),
+    forward_headers: described(
+      ForwardHeaders.optional(),
+      'Headers of the caller that are forwarded, except credentials and others that are restricted.',
+    ),
     oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
     oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),
     oauth_token_endpoint: described(z.string().optional(), 'Address that issues its tokens.'),

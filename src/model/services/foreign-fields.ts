@@ -147,7 +147,6 @@ export const foreignPricedUnits: readonly string[] = [
 /** Fields of the configurations of an MCP integration. */
 export const foreignMcpFields: readonly string[] = [
   'external_auth_config',
-  'forward_headers',
   'jwt_validation',
   'oauth_metadata',
   'user_identity_forwarding',

@@ -11,6 +11,7 @@ type Group =
   | 'Network'
   | 'Server'
   | 'Inference'
+  | 'MCP'
   | 'Files'
   | 'Mail'
   | 'Sign-in'

@@ -6,6 +6,7 @@ import * as forms from './forms.ts';
 import { inferenceVariables } from './inference-variables.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { mailVariables } from './mail-variables.ts';
+import { mcpVariables } from './mcp-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
 import { signInVariables } from './sign-in-variables.ts';
@@ -214,6 +215,7 @@ export const settingsSchema = z.object({
   ),
 
   ...inferenceVariables,
+  ...mcpVariables,
   ...blobVariables,
   ...traceVariables,
   ...mailVariables,

@@ -98,6 +98,8 @@ function totalsOf(rows: readonly requestLogs.WrittenRow[]): requestTotals.Reques
   const totals = new Map<string, requestTotals.RequestTotalRow>();
   let latest: requestTotals.RequestTotalRow | null = null;
   for (const { row } of rows) {
+    // Totals are of model requests.
+    if (row.mcp_server !== null) continue;
     // Most rows belong to the same totals as the previous one, which is faster to check than to look up.
     if (latest === null || !belongsTo(latest, row)) latest = totalOf(totals, row);
     count(latest, row);

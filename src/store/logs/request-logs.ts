@@ -60,6 +60,10 @@ export interface RequestLogRow {
   is_reported: number;
   /** JSON: verdict by id of the guardrail, ids ascending; null for none. */
   guardrails: string | null;
+  /** Slug of the called MCP server; null for a model request. */
+  mcp_server: string | null;
+  /** Name of the tool or prompt, or address of the resource. */
+  mcp_name: string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -102,6 +106,8 @@ const columns = [
   'metadata',
   'is_reported',
   'guardrails',
+  'mcp_server',
+  'mcp_name',
 ] as const satisfies readonly (keyof RequestLogRow)[];
 
 const table = rows('request_logs');

@@ -293,6 +293,8 @@ export function sourceOf(organisationId: string, query: SumsQuery): RawBuilder<u
     oneOf(sql.ref('status'), statuses),
     // Unlogged requests have no values for other grouping keys.
     isOfLog || isOfTime ? undefined : sql`unlogged_requests = 0`,
+    // Calls of MCP servers are in the log only.
+    isOfLog ? sql`mcp_server IS NULL` : undefined,
     ...(log === undefined ? [] : logConditions(organisationId, log)),
   ];
   const given = conditions.filter((condition) => condition !== undefined);

@@ -130,6 +130,40 @@ export async function listByIntegration(
   return found.map(withNameAsText);
 }
 
+/** A capability with the addresses that the server has reported, and the schema of a tool with header arguments. */
+export interface CapabilityAddress {
+  readonly id: string;
+  readonly type: McpCapabilityType;
+  readonly name: string;
+  readonly enabled: number;
+  readonly uri: string | null;
+  readonly uri_template: string | null;
+  /** Facts of a tool whose arguments have headers, as JSON; null for any other capability. */
+  readonly facts: string | null;
+}
+
+/** All capabilities of an integration. Facts are read only where they are needed, because they are large. */
+export async function listAddresses(
+  db: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<CapabilityAddress[]> {
+  const fact = (path: string) =>
+    sql<string | null>`nullif(json_unquote(json_extract(facts, ${path})), 'null')`;
+  const found = await table
+    .matching(db, { organisation_id: organisationId, mcp_integration_id: integrationId })
+    .select(['id', 'type', 'name', 'enabled'])
+    .select(fact('$.uri').as('uri'))
+    .select(fact('$.uri_template').as('uri_template'))
+    .select(
+      sql<string | null>`if(type = 'tool' and facts like '%x-mcp-header%', facts, null)`.as(
+        'facts',
+      ),
+    )
+    .execute();
+  return found.map((row) => ({ ...row, name: row.name.toString() }));
+}
+
 /** Disabled capabilities of all integrations, in a fixed order. */
 export async function listDisabled(
   db: Db,

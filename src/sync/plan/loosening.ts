@@ -162,6 +162,12 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       auth_type: becomes('none'),
       'configurations.passthrough_header.*': gives,
       'configurations.passthrough_headers.*': gives,
+      'configurations.forward_headers.*': gives,
+      'configurations.forward_headers.mode': becomes('all-except'),
+      // An exception forwards more when it goes, a listed name when it comes.
+      'configurations.forward_headers.headers.*': unknown,
+      'configurations.forward_headers.headers.*.from': unknown,
+      'configurations.forward_headers.headers.*.to': unknown,
       ...workspaceRules,
       ...capabilityRules,
       workspace_id: guards,

@@ -428,6 +428,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
     errorCode: null,
     earlierAttempts: [],
     openCharge: null,
+    mcp: null,
     metadata: {},
     promptSlug: null,
   };

@@ -33,6 +33,7 @@ export function requestRecord(
     costUnits: 125,
     isEstimated: false,
     openCharge: null,
+    mcp: null,
     earlierAttempts: [],
     errorCode: null,
     metadata: { team: 'a' },

@@ -1,4 +1,5 @@
 /** Starts a real server for a test: with its own database, over HTTP, with a settable clock. */
+import type { Component } from '../../../src/app/components.ts';
 import { type App, openApp } from '../../../src/app.ts';
 import type { ProcessClock } from '../../../src/clock.ts';
 import { createLog, type Log } from '../../../src/log.ts';
@@ -21,6 +22,8 @@ export interface TestServer extends AsyncDisposable {
   readonly url: string;
   /** `http://127.0.0.1:port` of inference, without `/v1`. */
   readonly inferenceUrl: string;
+  /** `http://127.0.0.1:port` of MCP; empty unless the component runs. */
+  readonly mcpUrl: string;
   readonly metricsUrl: string;
   readonly tsgId: string;
   readonly organisationId: string;
@@ -52,6 +55,8 @@ const startOfTests = Date.UTC(2027, 0, 4, 8);
 export interface ServerOverrides {
   readonly settings?: Partial<Settings>;
   readonly log?: Log;
+  /** Components that run; by default the Admin API and inference. */
+  readonly components?: readonly Component[];
   /** The time that all replicas share; by default that of the test clock. */
   readonly readSharedTime?: () => Promise<number>;
   /** Places a link between the server and its database; returns the settings for the server. */
@@ -79,7 +84,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     clock,
     readSharedTime: overrides.readSharedTime ?? (async () => clock.now()),
     log,
-    components: ['admin', 'gateway'],
+    components: overrides.components ?? ['admin', 'gateway'],
   });
   // With a reader, a writer that does not respond in time counts as down, which may happen on a
   // busy machine.
@@ -93,7 +98,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
       now: clock.now(),
     }),
   );
-  const { adminUrl, inferenceUrl, metricsUrl } = await app.listen();
+  const { adminUrl, inferenceUrl, mcpUrl, metricsUrl } = await app.listen();
   const url = adminUrl!;
   const clientSecret = tenant.clientSecret.reveal();
   const organisationApiKey = tenant.organisationApiKey.reveal();
@@ -106,6 +111,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
   };
   return {
     inferenceUrl: inferenceUrl!,
+    mcpUrl: mcpUrl ?? '',
     url,
     metricsUrl,
     clock,

@@ -36,16 +36,17 @@ async function occupy(port: number): Promise<number> {
   return (other.address() as AddressInfo).port;
 }
 
-type Ports = Readonly<Record<'port' | 'metricsPort' | 'inferencePort', number>>;
+type Ports = Readonly<Record<'port' | 'metricsPort' | 'inferencePort' | 'mcpPort', number>>;
 
 async function choose(ports: Ports, more: Partial<PortOptions> = {}) {
   const settings = testSettings();
   const progress: string[] = [];
-  const { server, inference } = await choosePorts({
+  const { server, inference, mcp } = await choosePorts({
     home,
     settings: {
       server: { ...settings.server, host, port: ports.port, metricsPort: ports.metricsPort },
       inference: { ...settings.inference, port: ports.inferencePort },
+      mcp: { ...settings.mcp, port: ports.mcpPort },
     },
     requested: new Set(),
     mocksUpstream: true,
@@ -53,7 +54,7 @@ async function choose(ports: Ports, more: Partial<PortOptions> = {}) {
     ...more,
   });
   const mock = Number(inference.mockUpstreamHost?.split(':')[1] ?? Number.NaN);
-  return { chosen: [server.port, server.metricsPort, inference.port, mock], progress };
+  return { chosen: [server.port, server.metricsPort, inference.port, mcp.port, mock], progress };
 }
 
 describe('a usual port that is in use', () => {
@@ -62,14 +63,16 @@ describe('a usual port that is in use', () => {
       port: await occupy(0),
       metricsPort: await occupy(0),
       inferencePort: await occupy(0),
+      mcpPort: await occupy(0),
     };
     const first = await choose(ports);
-    const [api, metrics, inference] = first.chosen;
+    const [api, metrics, inference, mcp] = first.chosen;
     expect(Object.values(ports)).not.toContain(api);
     expect(Object.values(ports)).not.toContain(metrics);
     expect(Object.values(ports)).not.toContain(inference);
-    expect(new Set(first.chosen).size).toBe(4);
-    expect(first.progress.length).toBeGreaterThanOrEqual(3);
+    expect(Object.values(ports)).not.toContain(mcp);
+    expect(new Set(first.chosen).size).toBe(5);
+    expect(first.progress.length).toBeGreaterThanOrEqual(4);
     // Also when the usual ports have become free.
     for (const other of others.splice(0)) other.close();
     expect(await choose(ports)).toEqual({ chosen: first.chosen, progress: [] });
@@ -80,6 +83,7 @@ describe('a usual port that is in use', () => {
       port: await findFreePort(),
       metricsPort: await findFreePort(),
       inferencePort: await findFreePort(),
+      mcpPort: await findFreePort(),
     };
     const { chosen, progress } = await choose(ports, { mocksUpstream: false });
     expect([chosen, progress]).toEqual([[...Object.values(ports), Number.NaN], []]);
@@ -91,9 +95,10 @@ it.each([
   ['api', 'port', 'PORT'],
   ['metrics', 'metricsPort', 'GATEWRIGHT_METRICS_PORT'],
   ['inference', 'inferencePort', 'GATEWRIGHT_INFERENCE_PORT'],
+  ['mcp', 'mcpPort', 'GATEWRIGHT_MCP_PORT'],
 ] as const)('refuses a requested port of %s that is in use', async (listener, name, setting) => {
   const taken = await occupy(0);
-  const ports = { port: 0, metricsPort: 0, inferencePort: 0, [name]: taken };
+  const ports = { port: 0, metricsPort: 0, inferencePort: 0, mcpPort: 0, [name]: taken };
   const refusal = await choose(ports, { requested: new Set([listener]) }).catch((error) => error);
   expect(refusal).toBeInstanceOf(Failure);
   expect(refusal.message).toContain(`${host}:${taken}: another program`);

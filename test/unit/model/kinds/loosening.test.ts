@@ -440,6 +440,41 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       { configurations: { passthrough_headers: { a: 'b', c: 'd' } } },
       ['/configurations/passthrough_headers/c'],
     ],
+    [
+      'a header of the caller forwarded',
+      { configurations: { forward_headers: ['a'] } },
+      { configurations: { forward_headers: ['a', 'b'] } },
+      ['/configurations/forward_headers/1'],
+    ],
+    [
+      'all headers of the caller but some forwarded',
+      { configurations: { forward_headers: { mode: 'allowlist', headers: ['a'] } } },
+      { configurations: { forward_headers: { mode: 'all-except', headers: ['a'] } } },
+      ['/configurations/forward_headers/mode'],
+    ],
+    [
+      'an exception of forwarding less',
+      { configurations: { forward_headers: { mode: 'all-except', headers: ['a', 'b'] } } },
+      { configurations: { forward_headers: { mode: 'all-except', headers: ['a'] } } },
+      ['/configurations/forward_headers/headers/1'],
+    ],
+    [
+      'a header forwarded from and to other names',
+      {
+        configurations: {
+          forward_headers: { mode: 'allowlist', headers: [{ from: 'a', to: 'b' }] },
+        },
+      },
+      {
+        configurations: {
+          forward_headers: { mode: 'allowlist', headers: [{ from: 'c', to: 'd' }] },
+        },
+      },
+      [
+        '/configurations/forward_headers/headers/0/from',
+        '/configurations/forward_headers/headers/0/to',
+      ],
+    ],
     ['for the organisation', { workspace_id: 'w' }, {}, ['/workspace_id']],
     [
       'a header passed through under the other name',

@@ -1,0 +1,164 @@
+/** Decides which tools, prompts and resources of a server its callers may see and use. */
+import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
+import { type ClientMessage, isObject, type RpcObject } from './read-messages.ts';
+import { UriSet } from './uri-set.ts';
+
+/** A capability as the database knows it. */
+export interface KnownCapability {
+  readonly type: McpCapabilityType;
+  readonly name: string;
+  readonly isEnabled: boolean;
+  /** Addresses that the server has reported; null before the first discovery. */
+  readonly uri: string | null;
+  readonly uriTemplate: string | null;
+}
+
+/** A capability as a message names it: by name, or a resource by its address. */
+export interface NamedCapability {
+  readonly type: 'tool' | 'prompt' | 'resource';
+  readonly name: string;
+}
+
+/** Members of results that list capabilities, with the type of their items. */
+const lists = {
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  resourceTemplates: 'resource_template',
+} as const;
+const listNames = Object.keys(lists) as (keyof typeof lists)[];
+
+const listMethods: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+]);
+
+export function isListMethod(method: string): boolean {
+  return listMethods.has(method);
+}
+
+/** The capability that a message of a client names; null for none. */
+export function namedCapability({ method, params }: ClientMessage): NamedCapability | null {
+  const { name, uri, ref } = params;
+  switch (method) {
+    case 'tools/call':
+      return typeof name === 'string' ? { type: 'tool', name } : null;
+    case 'prompts/get':
+      return typeof name === 'string' ? { type: 'prompt', name } : null;
+    case 'resources/read':
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
+      return typeof uri === 'string' ? { type: 'resource', name: uri } : null;
+    case 'completion/complete':
+      if (!isObject(ref)) return null;
+      if (typeof ref.name === 'string') return { type: 'prompt', name: ref.name };
+      return typeof ref.uri === 'string' ? { type: 'resource', name: ref.uri } : null;
+    default:
+      return null;
+  }
+}
+
+/** Without letter case, compatibility forms and blanks. */
+function foldedCapability(name: string): string {
+  return name.normalize('NFKC').toLowerCase().trim();
+}
+
+export class CapabilityRules {
+  /** Whether anything is disabled. */
+  readonly isRestricted: boolean;
+  /** Disabled resources whose address is unknown, so that reading them cannot be refused by address. */
+  readonly unaddressed: readonly string[];
+  readonly #disabled: ReadonlyMap<McpCapabilityType, ReadonlySet<string>>;
+  readonly #disabledUris: UriSet;
+  readonly #enabledUris: ReadonlySet<string>;
+  /** Names with their type: `tool x`. */
+  readonly #enabled: ReadonlySet<string>;
+  readonly #foldedNames: ReadonlySet<string>;
+
+  constructor(capabilities: readonly KnownCapability[]) {
+    const disabled = capabilities.filter(({ isEnabled }) => !isEnabled);
+    this.isRestricted = disabled.length > 0;
+    const enabled = capabilities.filter(({ isEnabled }) => isEnabled);
+    this.#enabled = new Set(enabled.map(({ type, name }) => `${type} ${name}`));
+    this.#foldedNames = new Set(
+      disabled.map(({ type, name }) => `${type} ${foldedCapability(name)}`),
+    );
+    this.#disabled = new Map(
+      [...Map.groupBy(disabled, ({ type }) => type)].map(([type, some]) => [
+        type,
+        new Set(some.map(({ name }) => name)),
+      ]),
+    );
+    const addresses = disabled.filter(
+      ({ type }) => type === 'resource' || type === 'resource_template',
+    );
+    this.#disabledUris = new UriSet(
+      addresses.flatMap(({ name, uri, uriTemplate }) =>
+        [name, uri, uriTemplate].filter((one) => one?.includes(':') === true),
+      ) as string[],
+    );
+    this.unaddressed = addresses
+      .filter(({ name, uri, uriTemplate }) => (uri ?? uriTemplate) === null && !name.includes(':'))
+      .map(({ name }) => name);
+    this.#enabledUris = new Set(
+      capabilities.flatMap(({ isEnabled, uri }) => (isEnabled && uri !== null ? [uri] : [])),
+    );
+  }
+
+  /** Whether anything of the type is disabled. */
+  restricts(type: NamedCapability['type']): boolean {
+    const isOwn = this.#disabled.has(type);
+    return type === 'resource' ? isOwn || this.#disabled.has('resource_template') : isOwn;
+  }
+
+  isDisabled({ type, name }: NamedCapability): boolean {
+    if (!this.isRestricted) return false;
+    if (type !== 'resource') return this.#isDisabledName(type, name);
+    if (this.#disabled.get('resource')?.has(name) === true) return true;
+    // A resource with an entry of its own may also match a disabled template.
+    if (this.#enabledUris.has(name)) return false;
+    return this.#disabledUris.has(name);
+  }
+
+  /** A server may read another spelling as the disabled name, unless that is the name of an enabled one. */
+  #isDisabledName(type: 'tool' | 'prompt', name: string): boolean {
+    if (this.#disabled.get(type)?.has(name) === true) return true;
+    if (this.#enabled.has(`${type} ${name}`)) return false;
+    return this.#foldedNames.has(`${type} ${foldedCapability(name)}`);
+  }
+
+  /** Whether a text anywhere in the value is the address of a disabled resource. */
+  namesDisabledUri(value: unknown): boolean {
+    if (!this.isRestricted) return false;
+    if (typeof value === 'string') return this.isDisabled({ type: 'resource', name: value });
+    if (typeof value !== 'object' || value === null) return false;
+    return Object.values(value).some((item) => this.namesDisabledUri(item));
+  }
+
+  /** Removes disabled items from the lists of a result; the same object when nothing is removed. */
+  filter(result: RpcObject): RpcObject {
+    if (!this.isRestricted) return result;
+    let changed: Record<string, unknown> | null = null;
+    for (const list of listNames) {
+      const items = result[list];
+      if (!Array.isArray(items)) continue;
+      const rest = items.filter((item) => !this.#hides(lists[list], item));
+      if (rest.length < items.length) changed = { ...(changed ?? result), [list]: rest };
+    }
+    if (changed === null) return result;
+    // The list differs from what the server declared as the same for everybody.
+    return 'cacheScope' in changed ? { ...changed, cacheScope: 'private' } : changed;
+  }
+
+  #hides(type: McpCapabilityType, item: unknown): boolean {
+    if (!isObject(item)) return false;
+    const { name, uri, uriTemplate } = item;
+    const names = this.#disabled.get(type);
+    if ([name, uri, uriTemplate].some((one) => typeof one === 'string' && names?.has(one))) {
+      return true;
+    }
+    return typeof uri === 'string' && this.isDisabled({ type: 'resource', name: uri });
+  }
+}

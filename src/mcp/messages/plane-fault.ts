@@ -1,0 +1,69 @@
+/** Defines the errors that the MCP gateway sends: HTTP status, JSON-RPC code and public message. */
+
+/** Status and JSON-RPC code of each error of the gateway's own rules. */
+const forms = {
+  parse_error: { status: 400, rpcCode: -32700 },
+  invalid_message: { status: 400, rpcCode: -32600 },
+  header_mismatch: { status: 400, rpcCode: -32020 },
+  version_missing: { status: 400, rpcCode: -32602 },
+  origin_forbidden: { status: 403, rpcCode: -32000 },
+  user_forbidden: { status: 403, rpcCode: -32000 },
+  limit_unenforceable: { status: 403, rpcCode: -32000 },
+  server_not_found: { status: 404, rpcCode: -32000 },
+  session_not_found: { status: 404, rpcCode: -32001 },
+  method_not_allowed: { status: 405, rpcCode: -32000 },
+  not_acceptable: { status: 406, rpcCode: -32000 },
+  content_type: { status: 415, rpcCode: -32000 },
+  /** The peer of the same kind uses this code, which is outside of the codes that MCP reserves. */
+  guardrail_denied: { status: 200, rpcCode: -32446 },
+  unknown_capability: { status: 200, rpcCode: -32602 },
+  not_sent: { status: 200, rpcCode: -32600 },
+  server_unusable: { status: 502, rpcCode: -32000 },
+} as const;
+
+export type PlaneFaultCode = keyof typeof forms;
+
+export type RpcId = string | number | null;
+
+interface PlaneFaultOptions extends ErrorOptions {
+  /** Headers of the response; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number;
+  /** Members of `error.data` beside the code. */
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** Meant for the caller: the message quotes no credential. */
+export class PlaneFault extends Error {
+  override name = 'PlaneFault';
+  /** In the log and in `error.data.code`. */
+  readonly code: string;
+  readonly status: number;
+  readonly rpcCode: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(code: PlaneFaultCode, message: string, options: PlaneFaultOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.status = options.status ?? forms[code].status;
+    this.rpcCode = forms[code].rpcCode;
+    this.headers = options.headers ?? {};
+    this.data = options.data ?? {};
+  }
+}
+
+/** The parts of an error that a JSON-RPC message contains. */
+export type RpcFault = Pick<PlaneFault, 'code' | 'rpcCode' | 'message' | 'data'>;
+
+/** The error as a JSON-RPC message. One for an unknown capability has no code, so that nothing tells two reasons apart. */
+export function rpcErrorMessage(fault: RpcFault, id: RpcId): Record<string, unknown> {
+  const { code, rpcCode, message, data } = fault;
+  const all = code === 'unknown_capability' ? data : { code, ...data };
+  const error = { code: rpcCode, message };
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: Object.keys(all).length === 0 ? error : { ...error, data: all },
+  };
+}

@@ -1,0 +1,160 @@
+/** Reads JSON-RPC messages from a request body, and rejects everything that two readers could understand differently. */
+import { isUtf8 } from 'node:buffer';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { findDuplicateKeys, parseWithExactKeys } from '../../model/json/json-object.ts';
+import { type JsonBounds, JsonScan } from '../../model/json/json-scan.ts';
+import { foldedName } from '../../model/json/member-name.ts';
+import { longLengthMin, run } from '../../slices.ts';
+import { PlaneFault, type RpcId } from './plane-fault.ts';
+
+export type RpcObject = Readonly<Record<string, unknown>>;
+
+/** One JSON-RPC message of a client. */
+export interface ClientMessage {
+  readonly kind: 'request' | 'notification' | 'response';
+  /** Null for a notification. */
+  readonly id: RpcId;
+  /** Empty for a response. */
+  readonly method: string;
+  readonly params: RpcObject;
+  /** The whole message. */
+  readonly json: RpcObject;
+}
+
+export interface ReceivedMessages {
+  readonly isBatch: boolean;
+  /** At least one. */
+  readonly messages: readonly ClientMessage[];
+}
+
+const batchMax = 100;
+const methodPattern = /^[\x21-\x7e]{1,128}$/;
+const idCharsMax = 512;
+/** Bodies from this length on are measured and parsed with turns of the event loop in between. */
+const slicedBytesMin = 256 * 1024;
+
+/** @throws PlaneFault */
+export async function readMessages(body: Buffer, bounds: JsonBounds): Promise<ReceivedMessages> {
+  requirePlainText(body);
+  const scan = new JsonScan(body, bounds);
+  for (;;) {
+    const fault = scan.step();
+    if (fault !== null) throw new PlaneFault('parse_error', `The JSON body ${fault}`);
+    if (scan.isDone) break;
+    await nextTurn();
+  }
+  const value = parsed(body);
+  if (body.length > slicedBytesMin) await nextTurn();
+  if (await run(findDuplicateKeys(body), body.length >= longLengthMin)) {
+    throw new PlaneFault('invalid_message', 'The JSON body contains a duplicate member');
+  }
+  if (!Array.isArray(value)) return { isBatch: false, messages: [messageOf(value)] };
+  if (value.length === 0 || value.length > batchMax) {
+    throw new PlaneFault('invalid_message', `A batch must have 1 to ${batchMax} messages`);
+  }
+  const messages = value.map(messageOf);
+  const ids = messages.filter(({ kind }) => kind === 'request').map(({ id }) => idKey(id));
+  if (new Set(ids).size < ids.length) {
+    throw new PlaneFault('invalid_message', 'Two requests of the batch have the same id');
+  }
+  return { isBatch: true, messages };
+}
+
+/** Distinguishes the number 1 from the text '1'. */
+export function idKey(id: unknown): string {
+  return `${typeof id} ${String(id)}`;
+}
+
+function requirePlainText(body: Buffer): void {
+  const [first, second] = body;
+  const hasMark =
+    (first === 0xef && second === 0xbb) ||
+    (first === 0xfe && second === 0xff) ||
+    (first === 0xff && second === 0xfe);
+  if (hasMark || !isUtf8(body) || body.includes(0)) {
+    throw new PlaneFault('parse_error', 'The body must be UTF-8 without a byte order mark');
+  }
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return parseWithExactKeys(body.toString('utf8'));
+  } catch {
+    throw new PlaneFault('parse_error', 'The body is not valid JSON');
+  }
+}
+
+const messageMembers = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
+/** Members of parameters that the gateway evaluates. */
+const paramMembers = [
+  '_meta',
+  'arguments',
+  'cursor',
+  'inputresponses',
+  'name',
+  'ref',
+  'requeststate',
+  'uri',
+];
+const exactParamMembers = new Set([...paramMembers, 'inputResponses', 'requestState']);
+
+function messageOf(value: unknown): ClientMessage {
+  if (!isObject(value)) {
+    throw new PlaneFault('invalid_message', 'A JSON-RPC message must be an object');
+  }
+  refuseTwins(value, messageMembers, new Set(messageMembers));
+  if (value.jsonrpc !== '2.0') throw new PlaneFault('invalid_message', 'jsonrpc must be "2.0"');
+  const isCall = value.method !== undefined;
+  if (isCall === ('result' in value || 'error' in value)) {
+    const message = 'A message must have either a method or one of result and error';
+    throw new PlaneFault('invalid_message', message);
+  }
+  return isCall ? callOf(value) : responseOf(value);
+}
+
+function callOf(json: RpcObject): ClientMessage {
+  const { method, params = {}, id } = json;
+  if (typeof method !== 'string' || !methodPattern.test(method)) {
+    throw new PlaneFault(
+      'invalid_message',
+      'method must be a text of at most 128 visible characters',
+    );
+  }
+  if (!isObject(params)) throw new PlaneFault('invalid_message', 'params must be an object');
+  refuseTwins(params, paramMembers, exactParamMembers);
+  if (!('id' in json)) {
+    // A server might run a call that expects no response, which nothing would count.
+    if (!method.startsWith('notifications/')) {
+      throw new PlaneFault('invalid_message', 'A request must have an id');
+    }
+    return { kind: 'notification', id: null, method, params, json };
+  }
+  return { kind: 'request', id: requireId(id), method, params, json };
+}
+
+function responseOf(json: RpcObject): ClientMessage {
+  if ('result' in json && 'error' in json) {
+    throw new PlaneFault('invalid_message', 'A response must have one of result and error');
+  }
+  // An error may concern a request whose id could not be read.
+  const id = json.id === null && 'error' in json ? null : requireId(json.id);
+  return { kind: 'response', id, method: '', params: {}, json };
+}
+
+function requireId(id: unknown): RpcId {
+  if (typeof id === 'number' && Number.isFinite(id)) return id;
+  if (typeof id === 'string' && id.length <= idCharsMax) return id;
+  throw new PlaneFault('invalid_message', `id must be a number or a text of at most ${idCharsMax}`);
+}
+
+/** Rejects names such as `Method`, which a reader that ignores case would take for another member. */
+function refuseTwins(json: RpcObject, folded: readonly string[], exact: ReadonlySet<string>): void {
+  for (const name of Object.keys(json)) {
+    if (exact.has(name) || !folded.includes(foldedName(name.trim()))) continue;
+    throw new PlaneFault('invalid_message', `${JSON.stringify(name)} must be spelled exactly`);
+  }
+}
+
+export function isObject(value: unknown): value is RpcObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,175 @@
+/** Determines the protocol era of a request and verifies that its headers agree with its body. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { PlaneFault } from './plane-fault.ts';
+import { type ClientMessage, isObject, type ReceivedMessages } from './read-messages.ts';
+
+/** `legacy` has sessions and `initialize`; `modern` has neither. */
+export type McpEra = 'legacy' | 'modern';
+
+/** The first version of the modern era. Versions are dates, so texts compare like them. */
+const modernVersion = '2026-07-28';
+/** The only version with batches, which is assumed when no version is sent. */
+const batchVersion = '2025-03-26';
+const versionPattern = /^\d{4}-\d{2}-\d{2}$/;
+const versionMember = 'io.modelcontextprotocol/protocolVersion';
+
+/** The parameter that `Mcp-Name` repeats, by method. */
+const nameMembers: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+};
+
+/** Paths of arguments by the name of the header that repeats them, in lower case without `mcp-param-`. */
+export type ParamHeaders = ReadonlyMap<string, readonly string[]>;
+
+export function isModernVersion(version: string | undefined): boolean {
+  return version !== undefined && versionPattern.test(version) && version >= modernVersion;
+}
+
+/**
+ * `paramHeadersOf` returns the argument headers of a tool.
+ *
+ * @throws PlaneFault when a header contradicts the body, is missing where the era demands it, or the
+ * version has no batches
+ */
+export function verifyHeaders(
+  headers: IncomingHttpHeaders,
+  { isBatch, messages }: ReceivedMessages,
+  paramHeadersOf: (tool: string) => ParamHeaders | undefined,
+): McpEra {
+  const version = textOf(headers['mcp-protocol-version']);
+  const isModern =
+    isModernVersion(version) || messages.some((message) => isModernVersion(metaVersion(message)));
+  if (isBatch) {
+    requireBatchVersion(version, isModern);
+    for (const name of ['mcp-method', 'mcp-name']) {
+      if (headers[name] !== undefined) throw mismatch(name, 'a batch has no single value of it');
+    }
+    return 'legacy';
+  }
+  const message = messages[0]!;
+  verifyMethod(headers, message, isModern);
+  verifyName(headers, message, isModern);
+  if (!isModern) return 'legacy';
+  verifyVersion(version, message);
+  if (message.method === 'tools/call') {
+    verifyArguments(headers, message, paramHeadersOf(String(message.params.name)));
+  }
+  return 'modern';
+}
+
+function requireBatchVersion(version: string | undefined, isModern: boolean): void {
+  if (!isModern && (version === undefined || version === batchVersion)) return;
+  const message = `Batches exist in version ${batchVersion} only; send one message`;
+  throw new PlaneFault('invalid_message', message);
+}
+
+function verifyMethod(
+  headers: IncomingHttpHeaders,
+  message: ClientMessage,
+  isModern: boolean,
+): void {
+  const sent = textOf(headers['mcp-method']);
+  if (message.kind === 'response') {
+    if (isModern) throw new PlaneFault('invalid_message', 'This version has no client responses');
+    if (sent !== undefined) throw mismatch('mcp-method', 'a response has no method');
+    return;
+  }
+  if (sent === undefined && !isModern) return;
+  if (sent === undefined) throw mismatch('mcp-method', 'it is missing');
+  if (sent !== message.method) throw mismatch('mcp-method', 'it differs from method');
+}
+
+function verifyName(headers: IncomingHttpHeaders, message: ClientMessage, isModern: boolean): void {
+  const sent = textOf(headers['mcp-name']);
+  const member = message.kind === 'response' ? undefined : nameMembers[message.method];
+  if (member === undefined) {
+    // Other methods may gain a name later; none may contradict a name in the body.
+    const own = message.params.name ?? message.params.uri;
+    if (sent !== undefined && typeof own === 'string' && decodedHeader(sent) !== own) {
+      throw mismatch('mcp-name', 'it differs from the body');
+    }
+    return;
+  }
+  if (sent === undefined && !isModern) return;
+  if (sent === undefined) throw mismatch('mcp-name', 'it is missing');
+  if (decodedHeader(sent) !== message.params[member]) {
+    throw mismatch('mcp-name', `it differs from params.${member}`);
+  }
+}
+
+function verifyVersion(version: string | undefined, message: ClientMessage): void {
+  if (version === undefined) throw mismatch('mcp-protocol-version', 'it is missing');
+  const own = metaVersion(message);
+  if (own === undefined) {
+    if (message.kind === 'notification') return;
+    const text = `params._meta["${versionMember}"] is missing`;
+    throw new PlaneFault('version_missing', text);
+  }
+  if (own !== version) throw mismatch('mcp-protocol-version', 'it differs from params._meta');
+}
+
+function metaVersion({ params }: ClientMessage): string | undefined {
+  const { _meta: meta } = params;
+  const version = isObject(meta) ? meta[versionMember] : undefined;
+  return typeof version === 'string' ? version : undefined;
+}
+
+/** Headers of arguments that are sent must repeat the argument; the server checks that none is missing. */
+function verifyArguments(
+  headers: IncomingHttpHeaders,
+  { params }: ClientMessage,
+  known: ParamHeaders | undefined,
+): void {
+  for (const [name, path] of known ?? []) {
+    const sent = textOf(headers[`mcp-param-${name}`]);
+    if (sent === undefined) continue;
+    let value: unknown = params.arguments;
+    for (const step of path) value = isObject(value) ? value[step] : undefined;
+    const text = decodedHeader(sent);
+    const isSame =
+      typeof value === 'number'
+        ? text !== null && text.trim() !== '' && Number(text) === value
+        : value !== undefined && value !== null && text === String(value);
+    if (!isSame) throw mismatch(`mcp-param-${name}`, `it differs from ${path.join('.')}`);
+  }
+}
+
+/** Decodes `=?base64?…?=`; null for invalid base64. Any other value stands for itself. */
+export function decodedHeader(value: string): string | null {
+  const encoded = /^=\?base64\?(.*)\?=$/s.exec(value)?.[1];
+  if (encoded === undefined) return value;
+  const bytes = Buffer.from(encoded, 'base64');
+  if (bytes.toString('base64') !== encoded) return null;
+  const text = bytes.toString('utf8');
+  return Buffer.from(text).equals(bytes) ? text : null;
+}
+
+function textOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value;
+}
+
+function mismatch(header: string, why: string): PlaneFault {
+  return new PlaneFault('header_mismatch', `The header ${header} does not match the body: ${why}`);
+}
+
+/** Reads which arguments of a tool have headers from its input schema. */
+export function paramHeadersIn(schema: unknown): ParamHeaders {
+  const found = new Map<string, readonly string[]>();
+  collect(schema, [], found);
+  return found;
+}
+
+const schemaDepthMax = 16;
+
+function collect(schema: unknown, path: readonly string[], found: Map<string, readonly string[]>) {
+  if (!isObject(schema) || !isObject(schema.properties) || path.length > schemaDepthMax) return;
+  for (const [name, property] of Object.entries(schema.properties)) {
+    if (!isObject(property)) continue;
+    const header = property['x-mcp-header'];
+    const at = [...path, name];
+    if (typeof header === 'string') found.set(header.toLowerCase(), at);
+    collect(property, at, found);
+  }
+}

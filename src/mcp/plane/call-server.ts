@@ -1,0 +1,174 @@
+/** Calls the MCP server with verified messages, opens its stream, and ends its sessions. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { detach } from '../../detached.ts';
+import { Caller } from '../../gateway/transfer/caller.ts';
+import { visibleHeaderValue } from '../../http/responses/response-head.ts';
+import { Call, CallCut } from '../../upstream/call.ts';
+import { AddressRefused } from '../../upstream/guarded-connect.ts';
+import { PlaneFault } from '../messages/plane-fault.ts';
+import { deliverResponse, isEvents } from './deliver.ts';
+import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { ServerMessages } from './server-messages.ts';
+import { upstreamHeaders } from './upstream-headers.ts';
+
+/** Longest wait for the head of a response, and between two chunks of it. */
+const silenceMs = 600_000;
+/** A stream of the server may be silent for ever. */
+const noTimeout = 0;
+/** Finds callers that have gone without a word. */
+const keepAliveMs = 60_000;
+
+/** Headers of the protocol that pass as they were verified. */
+const passedNames = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'traceparent', 'tracestate'];
+
+/** @throws PlaneFault */
+export async function callServer(exchange: McpExchange, sent: SentMessages): Promise<void> {
+  const session = sent.era === 'legacy' ? openedSession(exchange) : null;
+  const protocol = {
+    ...protocolHeaders(exchange.arrival.request.headers, session),
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  };
+  const isOpenEnded = sent.calls.some((one) => one.isOpenEnded);
+  const silenceTimeoutMs = isOpenEnded ? noTimeout : silenceMs;
+  const call = await send(exchange, 'POST', protocol, sent.body, silenceTimeoutMs);
+  const responding = respond(exchange, call, sent, session);
+  await (isOpenEnded ? untilStopped(exchange, call, responding) : responding);
+}
+
+/** Opens the stream on which a legacy server sends messages of its own. @throws PlaneFault */
+export async function openStream(exchange: McpExchange): Promise<void> {
+  const { headers } = exchange.arrival.request;
+  const session = openedSession(exchange);
+  const lastEvent = headers['last-event-id'];
+  const protocol = {
+    ...protocolHeaders(headers, session),
+    ...(typeof lastEvent === 'string' && { 'last-event-id': lastEvent }),
+    accept: 'text/event-stream',
+  };
+  const call = await send(exchange, 'GET', protocol, null, noTimeout);
+  await untilStopped(exchange, call, respond(exchange, call, null, session));
+}
+
+/** Ends a stream without an end of its own when the process stops, so that its client connects elsewhere. */
+async function untilStopped(
+  { services, arrival }: McpExchange,
+  call: Call,
+  responding: Promise<void>,
+): Promise<void> {
+  arrival.request.socket.setKeepAlive(true, keepAliveMs);
+  const forget = services.streams.add(() => {
+    arrival.response.end();
+    call.cut(new CallCut('the gateway is stopping'));
+  });
+  await responding.finally(forget);
+}
+
+/** @throws PlaneFault */
+export async function endSession(exchange: McpExchange): Promise<void> {
+  const session = openedSession(exchange);
+  const protocol = protocolHeaders(exchange.arrival.request.headers, session);
+  const call = await send(exchange, 'DELETE', protocol, null, silenceMs);
+  await respond(exchange, call, null, session);
+}
+
+/** The session that the caller names and its upstream id; null for none. */
+interface OpenedSession {
+  readonly sealed: string;
+  readonly upstreamId: string;
+}
+
+function openedSession({ services, arrival, key, server }: McpExchange): OpenedSession | null {
+  const sealed = arrival.request.headers['mcp-session-id'];
+  if (sealed === undefined) return null;
+  return {
+    sealed: String(sealed),
+    upstreamId: services.sessions.open(String(sealed), { key, server }),
+  };
+}
+
+function protocolHeaders(
+  headers: IncomingHttpHeaders,
+  session: OpenedSession | null,
+): Record<string, string> {
+  const passed: Record<string, string> = { 'accept-encoding': 'identity' };
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value !== 'string') continue;
+    if (passedNames.includes(name) || name.startsWith('mcp-param-')) passed[name] = value;
+  }
+  if (session !== null) passed['mcp-session-id'] = session.upstreamId;
+  return passed;
+}
+
+async function send(
+  exchange: McpExchange,
+  method: 'GET' | 'POST' | 'DELETE',
+  protocol: Record<string, string>,
+  body: Buffer | null,
+  silenceTimeoutMs: number,
+): Promise<Call> {
+  const { services, arrival, server, credentials, reply } = exchange;
+  const callerHeaders = arrival.request.headers;
+  const wanted = { server, callerHeaders, credentials, protocol };
+  const headers = await upstreamHeaders(wanted, services.secrets);
+  const { origin, pathname, search } = server.url;
+  const caller = new Caller(arrival.response);
+  if (caller.isGone) throw new CallCut('the caller has gone');
+  const path = pathname + search;
+  const request = { origin, path, method, headers, body, silenceTimeoutMs };
+  const call = new Call(services.origins.at(origin), request);
+  caller.onLeave(() => call.cut(new CallCut('the caller has gone')));
+  reply.call = call;
+  try {
+    await call.responseStarted;
+  } catch (error) {
+    throw unreachable(error);
+  }
+  return call;
+}
+
+function unreachable(error: unknown): PlaneFault {
+  const { code = 'no response' } = error as NodeJS.ErrnoException;
+  const why = error instanceof AddressRefused ? error.message : `no response (${code})`;
+  const message = `The MCP server cannot be reached: ${why}`;
+  return new PlaneFault('server_unusable', message, { cause: error });
+}
+
+async function respond(
+  exchange: McpExchange,
+  call: Call,
+  sent: SentMessages | null,
+  session: OpenedSession | null,
+): Promise<void> {
+  const { server, arrival, metadata, reply } = exchange;
+  const { request, response, id, now } = arrival;
+  const calls = sent?.calls ?? [];
+  const rules = { server, calls, headers: request.headers, metadata, traceId: id, now };
+  const messages = new ServerMessages(rules);
+  reply.isStream = isEvents(call);
+  const headers = {
+    'x-gateway-trace-id': visibleHeaderValue(id),
+    ...sessionHeader(exchange, call, sent, session),
+  };
+  try {
+    await deliverResponse({ call, response, messages, headers });
+  } catch (thrown) {
+    call.cut(new CallCut('the response cannot be delivered'));
+    detach('reading a response to its end', call.responseStarted);
+    throw thrown;
+  }
+}
+
+/** The session of a legacy response, sealed; the caller's own when the server repeats it. */
+function sessionHeader(
+  { services, key, server }: McpExchange,
+  call: Call,
+  sent: SentMessages | null,
+  session: OpenedSession | null,
+): Record<string, string> {
+  const upstreamId = call.headers['mcp-session-id'];
+  if (typeof upstreamId !== 'string' || sent?.era === 'modern') return {};
+  const isSame = session !== null && session.upstreamId === upstreamId;
+  const sealed = isSame ? session.sealed : services.sessions.seal(upstreamId, { key, server });
+  return sealed === null ? {} : { 'mcp-session-id': sealed };
+}

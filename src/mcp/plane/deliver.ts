@@ -1,0 +1,231 @@
+/** Delivers the response of a server to the caller: unread where no rule needs it, else message by message. */
+import { isUtf8 } from 'node:buffer';
+import type { ServerResponse } from 'node:http';
+import { writeResponseHead } from '../../http/responses/response-head.ts';
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
+import { longLengthMin, run } from '../../slices.ts';
+import type { Call } from '../../upstream/call.ts';
+import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
+import { PlaneFault } from '../messages/plane-fault.ts';
+import { chunksOf, writeChunk } from './response-chunks.ts';
+import type { ServerMessages } from './server-messages.ts';
+
+export interface ResponseDelivery {
+  readonly call: Call;
+  readonly response: ServerResponse;
+  readonly messages: ServerMessages;
+  /** Headers of the gateway; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Bound of a message that rules must read. */
+const messageBytesMax = 8 * 1024 * 1024;
+/** Longer responses do not just say that a name is unknown. */
+const unknownBytesMax = 8 * 1024;
+const nothing = Buffer.alloc(0);
+
+/** Headers of the server that callers receive. */
+const passedNames = [
+  'content-type',
+  'content-encoding',
+  'content-length',
+  'cache-control',
+  'retry-after',
+  'allow',
+  'mcp-protocol-version',
+];
+
+/** @throws PlaneFault before anything is sent when the response cannot be delivered */
+export async function deliverResponse(delivery: ResponseDelivery): Promise<void> {
+  const { call, response, headers } = delivery;
+  const { status } = call;
+  requireDeliverable(delivery);
+  if (status === 202 || status === 204 || typeOf(call) === 'none') {
+    drop(call);
+    writeResponseHead(response, status, { ...headers, 'content-length': '0' });
+    response.end();
+  } else if (typeOf(call) === 'events') await deliverEvents(delivery);
+  else await deliverJson(delivery);
+}
+
+type BodyType = 'json' | 'events' | 'none' | 'other';
+
+function typeOf({ headers }: Pick<Call, 'headers'>): BodyType {
+  const type = String(headers['content-type'] ?? '');
+  if (/^application\/json\b/i.test(type)) return 'json';
+  if (/^text\/event-stream\b/i.test(type)) return 'events';
+  // A body without a type is left out.
+  return type === '' ? 'none' : 'other';
+}
+
+export function isEvents(call: Pick<Call, 'headers'>): boolean {
+  return typeOf(call) === 'events';
+}
+
+function requireDeliverable({ call, messages }: ResponseDelivery): void {
+  const { status, headers } = call;
+  const type = typeOf(call);
+  if (status === 202 || status === 204) return;
+  if (status === 401 || status === 403) {
+    throw unusable(`it rejects the credentials of the gateway (${status})`);
+  }
+  if (status >= 300 && status < 400) {
+    throw unusable(`it redirects (${status}), which is not followed`);
+  }
+  if (status >= 400 && type !== 'json') throw failed(status);
+  if (type === 'other') throw unusable('its response is neither JSON nor a stream of events');
+  const isRead = messages.mustRead || messages.mayBeUnknown;
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (isRead && encoding !== 'identity') throw unusable('its response is compressed unasked');
+}
+
+function failed(status: number): PlaneFault {
+  const text = `The MCP server responded with status ${status}`;
+  return new PlaneFault('server_unusable', text, { status });
+}
+
+function unusable(why: string): PlaneFault {
+  return new PlaneFault('server_unusable', `The MCP server cannot be used: ${why}`);
+}
+
+function passedHeaders(
+  { call, headers }: ResponseDelivery,
+  keepsBytes: boolean,
+): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const name of passedNames) {
+    const value = call.headers[name];
+    if (typeof value !== 'string') continue;
+    if (keepsBytes || (name !== 'content-length' && name !== 'content-encoding')) {
+      passed[name] = value;
+    }
+  }
+  return { ...passed, ...headers };
+}
+
+/** The body is not needed. */
+function drop(call: Call): void {
+  call.pipe({ data: () => true, end: () => {}, fail: () => {} });
+}
+
+async function deliverJson(delivery: ResponseDelivery): Promise<void> {
+  const { call, response, messages } = delivery;
+  const { mustRead, mayBeUnknown } = messages;
+  const gathered: Buffer[] = [];
+  let bytes = 0;
+  // An error of the transport belongs to no call.
+  let isRelayed = call.status >= 400 ? !messages.isJudged : !mustRead && !mayBeUnknown;
+  if (isRelayed) writeResponseHead(response, call.status, passedHeaders(delivery, true));
+  for await (const chunk of chunksOf(call)) {
+    if (isRelayed) {
+      await writeChunk(response, chunk);
+      continue;
+    }
+    gathered.push(chunk);
+    bytes += chunk.length;
+    if (!mustRead && bytes > unknownBytesMax) {
+      isRelayed = true;
+      writeResponseHead(response, call.status, passedHeaders(delivery, true));
+      await writeChunk(response, Buffer.concat(gathered));
+    } else if (bytes > messageBytesMax) {
+      throw unusable(`its response has more than ${messageBytesMax} bytes`);
+    }
+  }
+  if (!isRelayed) await sendTaken(delivery, Buffer.concat(gathered));
+  else response.end();
+}
+
+async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void> {
+  const { call, response, messages } = delivery;
+  const text = await takenText(messages, body, call.status);
+  const sent = text === null ? body : Buffer.from(text);
+  const headers = passedHeaders(delivery, false);
+  // With another encoding in its type the judged bytes would be read as another text.
+  if (messages.isJudged) headers['content-type'] = 'application/json';
+  writeResponseHead(response, call.status, { ...headers, 'content-length': String(sent.length) });
+  response.end(sent);
+}
+
+/** Null when the bytes can be sent as they are. @throws PlaneFault for what cannot be read */
+async function takenText(
+  messages: ServerMessages,
+  body: Buffer,
+  status: number,
+): Promise<string | null> {
+  let message: unknown;
+  try {
+    message = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw unusable('its response is not valid JSON');
+  }
+  if (messages.isJudged && !isUtf8(body)) throw unusable('its response is not valid UTF-8');
+  if (messages.isJudged && (await hasDuplicateKeys(body))) {
+    throw unusable('its response contains a duplicate member');
+  }
+  const taken = await messages.take(message);
+  if (taken === message) return null;
+  if (taken === null && status >= 400) throw failed(status);
+  if (taken === null) throw unusable('its response belongs to another request');
+  return JSON.stringify(taken);
+}
+
+async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
+  const { call, response, messages } = delivery;
+  const isRead = messages.mustRead || messages.mayBeUnknown;
+  const headers = passedHeaders(delivery, !isRead);
+  headers['x-accel-buffering'] = 'no';
+  if (messages.isJudged) headers['content-type'] = 'text/event-stream';
+  writeResponseHead(response, call.status, headers);
+  // Sends the head before the first event.
+  response.write(nothing);
+  const reader = new StreamEventReader(messageBytesMax);
+  for await (const chunk of chunksOf(call)) {
+    if (!isRead) {
+      await writeChunk(response, chunk);
+      continue;
+    }
+    for (const event of reader.push(chunk)) {
+      const bytes = await takenEvent(messages, event);
+      if (bytes !== null) await writeChunk(response, bytes);
+    }
+  }
+  response.end();
+}
+
+function hasDuplicateKeys(bytes: Buffer): boolean | Promise<boolean> {
+  return run(findDuplicateKeys(bytes), bytes.length >= longLengthMin);
+}
+
+/** Null for an event that the caller does not receive. */
+async function takenEvent(messages: ServerMessages, event: StreamEvent): Promise<Buffer | null> {
+  const { data, bytes } = event;
+  // Comments keep the connection alive; an event without data carries an id to resume from.
+  if (data === null || data === '') return messages.isJudged ? withoutText(event) : bytes;
+  let message: unknown;
+  try {
+    message = JSON.parse(data);
+  } catch {
+    return null;
+  }
+  if (messages.isJudged && (await hasDuplicateKeys(Buffer.from(data)))) return null;
+  const taken = await messages.take(message);
+  if (taken === null) return null;
+  // Judged events are built anew, so that their other lines carry no text.
+  if (taken === message && !messages.isJudged) return bytes;
+  const text = taken === message && !/[\n\r]/.test(data) ? data : JSON.stringify(taken);
+  return withEventData(messages.isJudged ? withoutComments(event) : event, text);
+}
+
+function withoutText({ bytes, data }: StreamEvent): Buffer {
+  if (data === null) return Buffer.from(': keep-alive\n\n');
+  return withEventData(withoutComments({ bytes, data }), '');
+}
+
+/** Leaves only the lines that a client evaluates. */
+function withoutComments(event: StreamEvent): StreamEvent {
+  const lines = event.bytes.toString('utf8').split(/\r\n|\n|\r/);
+  const evaluated = lines.filter((line) =>
+    /^(?:id: ?[!-~]{0,256}|event: ?message|retry: ?\d{1,9})$/.test(line),
+  );
+  return { bytes: Buffer.from(`${evaluated.join('\n')}\n`), data: event.data };
+}

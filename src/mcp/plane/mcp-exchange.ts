@@ -1,0 +1,28 @@
+/** Defines an MCP request that is being served, with what has been resolved for it. */
+import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
+import type { Metadata } from '../../gateway/callers/metadata.ts';
+import type { McpEra } from '../messages/verify-headers.ts';
+import type { PlaneCall } from './plane-call.ts';
+import type { PlaneReply } from './plane-reply.ts';
+import type { PlaneServer } from './plane-server.ts';
+import type { McpArrival, PlaneServices } from './plane-services.ts';
+
+/** A request with its caller and server. */
+export interface McpExchange {
+  readonly services: PlaneServices;
+  readonly arrival: McpArrival;
+  readonly reply: PlaneReply;
+  readonly key: GatewayKey;
+  readonly server: PlaneServer;
+  readonly metadata: Metadata;
+  /** Credentials of the caller, which never reach the server. */
+  readonly credentials: readonly string[];
+}
+
+/** The messages of a request as they are sent to the server. */
+export interface SentMessages {
+  readonly body: Buffer;
+  readonly era: McpEra;
+  readonly isBatch: boolean;
+  readonly calls: readonly PlaneCall[];
+}

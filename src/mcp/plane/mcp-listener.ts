@@ -1,0 +1,92 @@
+/** Runs the listener of the MCP gateway: reads the path `/{server slug}/mcp` and starts each request. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { detach } from '../../detached.ts';
+import { aliasFault, ownHeaders } from '../../gateway/callers/exchange.ts';
+import {
+  type CallerListener,
+  type CallerListenerOptions,
+  createCallerListener,
+} from '../../gateway/transfer/caller-listener.ts';
+import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
+import { errorResponseText } from '../../gateway/transfer/malformed-request.ts';
+import { refuseAmbiguity } from '../../http/input/ambiguity.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { monotonicMs } from '../../monotonic.ts';
+import { serveMcp } from './pipeline.ts';
+import { PlaneReply } from './plane-reply.ts';
+import type { McpArrival, PlaneServices } from './plane-services.ts';
+
+export interface McpListenerOptions
+  extends Pick<CallerListenerOptions, 'connectionsMax' | 'onRefusedBytes'> {
+  readonly services: PlaneServices;
+}
+
+export type McpListener = CallerListener;
+
+export function createMcpListener(options: McpListenerOptions): McpListener {
+  const { services, connectionsMax, onRefusedBytes } = options;
+  const listener = createCallerListener({
+    connectionsMax,
+    onRefusedBytes,
+    what: 'an MCP request',
+    refusalText: errorResponseText,
+    serve: (request, response, isExcess) => {
+      const arrival = arrivalOf(services, request, response);
+      const refusal = refusalOf(services, request, isExcess);
+      if (refusal === null) {
+        detach('an MCP request', serveMcp(services, arrival));
+        return;
+      }
+      // The rest of the connection cannot be trusted.
+      response.shouldKeepAlive = false;
+      onRefusedBytes(refusal);
+      detach('an MCP request', new PlaneReply(services, arrival).fail(refusal));
+    },
+    onClose: () => {},
+  });
+  return {
+    ...listener,
+    close: async (graceMs) => {
+      const closing = listener.close(graceMs);
+      services.streams.endAll();
+      await closing;
+    },
+  };
+}
+
+function refusalOf(
+  { headerPrefixes }: PlaneServices,
+  request: IncomingMessage,
+  isExcess: boolean,
+): GatewayError | null {
+  if (isExcess) {
+    const message = 'The gateway has reached its connection limit; try again';
+    return new GatewayError('unavailable', message);
+  }
+  const ambiguity = refuseAmbiguity(request);
+  if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
+  return aliasFault(request, headerPrefixes);
+}
+
+/** A trace id sent by the caller is used, as in the Admin API and for inference. */
+const traceIdPattern = /^[\w.:-]{1,128}$/;
+const pathPattern = /^\/([A-Za-z0-9_-]{1,255})\/mcp\/?$/;
+
+function arrivalOf(
+  services: PlaneServices,
+  request: IncomingMessage,
+  response: ServerResponse,
+): McpArrival {
+  const header = ownHeaders(request, services.headerPrefixes);
+  const sentId = header('trace-id');
+  const [path = ''] = (request.url ?? '').split('?', 1);
+  return {
+    id: sentId !== null && traceIdPattern.test(sentId) ? sentId : newId(),
+    request,
+    response,
+    header,
+    slug: pathPattern.exec(path)?.[1] ?? null,
+    beganMs: monotonicMs(),
+    now: services.now(),
+  };
+}

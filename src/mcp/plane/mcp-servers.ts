@@ -1,0 +1,63 @@
+/** Finds the MCP server of a request, cached while nothing of its organisation has changed. */
+import type { Keyring } from '../../auth/keyring.ts';
+import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
+import type { SnapshotCache, SnapshotEntry } from '../../gateway/callers/snapshot-cache.ts';
+import type { CheckTools } from '../../guardrails/guardrail.ts';
+import { readMappings } from '../../model/secrets/secret-mapping.ts';
+import type { Database } from '../../store/connection/db.ts';
+import * as mcpReads from '../../store/reads/mcp-reads.ts';
+import * as secretReferences from '../../store/resources/secret-references.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { PlaneFault } from '../messages/plane-fault.ts';
+import { buildPlaneServer, type PlaneServer } from './plane-server.ts';
+
+export interface McpServersOptions {
+  readonly database: Pick<Database, 'readable'>;
+  readonly unsealerOf: Keyring['unsealerOf'];
+  readonly cache: SnapshotCache<PlaneServer | null>;
+  readonly trusted: TrustedHosts;
+  readonly tools: CheckTools;
+  readonly runsGuardrails: boolean;
+}
+
+export class McpServers {
+  readonly #options: McpServersOptions;
+
+  constructor(options: McpServersOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * A key of a workspace finds the servers of its workspace, a key of the organisation all servers.
+   *
+   * @throws PlaneFault one error for an unknown, archived or foreign server
+   */
+  async find(key: Pick<GatewayKey, 'organisationId' | 'workspace'>, slug: string) {
+    const { organisationId, workspace } = key;
+    const { cache } = this.#options;
+    const cacheKey = `${organisationId} ${slug}`;
+    const server =
+      cache.peek(cacheKey) ?? (await cache.get(cacheKey, () => this.#load(organisationId, slug)));
+    if (!server || (workspace !== null && workspace.id !== server.workspaceId)) {
+      throw new PlaneFault('server_not_found', 'There is no such MCP server');
+    }
+    return server;
+  }
+
+  async #load(
+    organisationId: string,
+    slug: string,
+  ): Promise<SnapshotEntry<PlaneServer | null> | undefined> {
+    const { database, unsealerOf, trusted, tools, runsGuardrails } = this.#options;
+    const db = database.readable;
+    const reading = await mcpReads.findMcpServer(db, organisationId, slug);
+    if (reading === undefined) return undefined;
+    const { secret_mappings: mappings } = reading.integration;
+    const ids = [...new Set(readMappings(mappings).map((one) => one.reference_id))];
+    const rows = ids.length === 0 ? [] : await secretReferences.listByIds(db, organisationId, ids);
+    const references = await secretReferences.withWorkspaces(db, organisationId, rows);
+    const unsealer = await unsealerOf(organisationId);
+    const parts = { reading, references, unsealer, trusted, tools, runsGuardrails };
+    return { organisationId, generation: reading.generation, value: buildPlaneServer(parts) };
+  }
+}

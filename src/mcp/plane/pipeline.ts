@@ -1,0 +1,100 @@
+/** Serves MCP requests. `serveMcp` and `serveMessages` list the stages of a request in order. */
+import { authenticate, bearerOf } from '../../gateway/callers/authenticate.ts';
+import { metadataOf } from '../../gateway/callers/metadata.ts';
+import type { BodyHold } from '../../gateway/transfer/body-memory.ts';
+import { readBody } from '../../gateway/transfer/read-body.ts';
+import { readMessages } from '../messages/read-messages.ts';
+import { verifyHeaders } from '../messages/verify-headers.ts';
+import { callServer, endSession, openStream } from './call-server.ts';
+import { judgeInput } from './judge-input.ts';
+import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { PlaneCall } from './plane-call.ts';
+import { PlaneReply } from './plane-reply.ts';
+import type { McpArrival, PlaneServices } from './plane-services.ts';
+import { verifyArrival } from './verify-arrival.ts';
+import {
+  requireServerUser,
+  requireUsableServer,
+  reserveCalls,
+  verifyCapabilities,
+} from './verify-calls.ts';
+
+const scope = 'mcp.invoke';
+
+/** Responds to the request in every case, and logs it; never rejects. */
+export async function serveMcp(services: PlaneServices, arrival: McpArrival): Promise<void> {
+  const { request, header } = arrival;
+  const reply = new PlaneReply(services, arrival);
+  try {
+    verifyArrival(request, services.hosts);
+
+    // Authenticate.
+    const bearer = bearerOf(request.headers.authorization);
+    const sent = header('api-key') ?? bearer;
+    const key = await authenticate(services, { key: sent }, arrival.now, scope);
+    reply.key = key;
+
+    // Find the server in the key's workspace.
+    const server = await services.servers.find(key, arrival.slug ?? '');
+    reply.server = server;
+
+    // User access.
+    requireServerUser(key, server);
+    requireUsableServer(server);
+    const metadata = metadataOf(key, header, undefined);
+    reply.metadata = metadata;
+    services.keys.noteUse(key, arrival.now);
+    const credentials = [sent, bearer].filter((one) => one !== null);
+    const exchange = { services, arrival, reply, key, server, metadata, credentials };
+    if (request.method === 'POST') await serveMessages(exchange);
+    else if (request.method === 'GET') await openStream(exchange);
+    else await endSession(exchange);
+  } catch (thrown) {
+    await reply.fail(thrown);
+  }
+
+  // Log.
+  reply.log();
+}
+
+async function serveMessages(exchange: McpExchange): Promise<void> {
+  const { services, reply, key } = exchange;
+  const hold = services.bodyMemory.hold(key.id);
+  try {
+    // Parse and verify the message.
+    const sent = await readSent(exchange, hold);
+
+    // Capability.
+    verifyCapabilities(exchange.server, sent.calls);
+
+    // Limits.
+    if (!reply.isRefused) await reserveCalls(exchange, sent.calls);
+
+    // Input guardrails.
+    const judged = reply.isRefused ? sent : await judgeInput(exchange, sent);
+    if (reply.isRefused) return reply.refuse();
+
+    // Call upstream, output guardrails, deliver: call-server.ts and deliver.ts.
+    await callServer(exchange, judged);
+  } finally {
+    hold.release();
+
+    // Settle.
+    reply.settle();
+  }
+}
+
+async function readSent(
+  { services, arrival, reply, server }: McpExchange,
+  hold: BodyHold,
+): Promise<SentMessages> {
+  const { headers } = arrival.request;
+  const body = (await readBody(arrival.request, services.bodyBytesMax, hold)) ?? Buffer.alloc(0);
+  const received = await readMessages(body, services.jsonBounds);
+  const { isBatch } = received;
+  const calls = received.messages.map((message) => new PlaneCall(message));
+  // From here on errors carry the ids of the requests.
+  reply.setCalls(calls, isBatch);
+  const era = verifyHeaders(headers, received, (tool) => server.paramHeaders.get(tool));
+  return { body, era, isBatch, calls };
+}

@@ -1,0 +1,100 @@
+/** Collects what the log entry of one call needs: a tools/call, prompts/get or resources/read, or any other message. */
+import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
+import type { Metadata } from '../../gateway/callers/metadata.ts';
+import type { RequestRecord } from '../../gateway/logs/request-record.ts';
+import { worstOf } from '../../guardrails/evaluate.ts';
+import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { monotonicMs } from '../../monotonic.ts';
+import { type NamedCapability, namedCapability } from '../messages/capability-rules.ts';
+import type { PlaneFault } from '../messages/plane-fault.ts';
+import type { ClientMessage } from '../messages/read-messages.ts';
+import type { ReservedCall } from './call-limits.ts';
+import type { TextVerdict } from './judge-texts.ts';
+import type { PlaneServer } from './plane-server.ts';
+import type { McpArrival } from './plane-services.ts';
+
+/** Calls that have an entry in the request log. */
+const loggedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+export class PlaneCall {
+  readonly message: ClientMessage;
+  /** The capability that the message names; null for none. */
+  readonly named: NamedCapability | null;
+  reserved: ReservedCall | null = null;
+  verdict: GuardrailVerdict | null = null;
+  /** Verdict by id of each guardrail; null when none judged. */
+  guardrails: TextVerdict['verdicts'] | null = null;
+  /** Error that the caller receives; null while there is none. */
+  fault: Pick<PlaneFault, 'code' | 'rpcCode' | 'message' | 'data'> | null = null;
+
+  constructor(message: ClientMessage) {
+    this.message = message;
+    this.named = namedCapability(message);
+  }
+
+  get isLogged(): boolean {
+    return loggedMethods.has(this.message.method);
+  }
+
+  /** Whether the response is a stream of notices without an end of its own. */
+  get isOpenEnded(): boolean {
+    return this.message.method === 'subscriptions/listen';
+  }
+
+  get isToolCall(): boolean {
+    return this.message.method === 'tools/call';
+  }
+
+  /** The worst of several verdicts counts. */
+  noteVerdict({ verdict, verdicts }: Pick<TextVerdict, 'verdict' | 'verdicts'>): void {
+    const isWorse = verdict === 'denied' || (verdict === 'failed' && this.verdict !== 'denied');
+    if (this.verdict === null || isWorse) this.verdict = verdict;
+    if (verdicts.size > 0) this.guardrails = worstOf(this.guardrails ?? new Map(), verdicts);
+  }
+}
+
+export interface FinishedCall {
+  readonly arrival: McpArrival;
+  readonly key: GatewayKey;
+  readonly server: PlaneServer;
+  readonly metadata: Metadata;
+  readonly status: number;
+  readonly isStream: boolean;
+}
+
+/** The log entry of a finished call. */
+export function recordOf(call: PlaneCall, finished: FinishedCall): RequestRecord {
+  const { arrival, key, server, metadata, status, isStream } = finished;
+  return {
+    id: arrival.id,
+    startedAt: arrival.now,
+    durationMs: monotonicMs() - arrival.beganMs,
+    firstByteMs: null,
+    organisationId: key.organisationId,
+    workspaceId: server.workspaceId,
+    apiKeyId: key.id,
+    configId: null,
+    promptSlug: null,
+    endpoint: call.message.method,
+    status,
+    provider: null,
+    service: null,
+    requestedModel: null,
+    model: null,
+    answeredModel: null,
+    targetPath: null,
+    retries: 0,
+    cacheStatus: null,
+    guardrailVerdict: call.verdict,
+    guardrails: call.guardrails,
+    isStream,
+    tokens: null,
+    costUnits: null,
+    isEstimated: false,
+    openCharge: null,
+    earlierAttempts: [],
+    errorCode: call.fault?.code ?? null,
+    mcp: { server: server.slug, name: call.named?.name ?? null },
+    metadata,
+  };
+}

@@ -1,0 +1,182 @@
+/** Builds what the gateway needs of an MCP server from its rows: address, headers, access, capabilities and guardrails. */
+import type { Unsealer } from '../../auth/keyring.ts';
+import {
+  findBarredField,
+  type MappedField,
+  resolveMappedFields,
+} from '../../auth/mapped-fields.ts';
+import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
+import { openSecrets } from '../../auth/secret-values.ts';
+import type { CheckTools } from '../../guardrails/guardrail.ts';
+import type { ForwardHeaders, McpConfigurations } from '../../model/mcp/mcp-integration.ts';
+import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
+import { isGranted } from '../../model/providers/integration-access.ts';
+import { headerNameFault } from '../../model/services/forward-headers.ts';
+import { outboundUrlFault } from '../../model/services/outbound-url.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import { Secret } from '../../secret.ts';
+import type { McpServerReading } from '../../store/reads/mcp-reads.ts';
+import type { SecretReferenceWithWorkspaces } from '../../store/resources/secret-references.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { CapabilityRules, type KnownCapability } from '../messages/capability-rules.ts';
+import { type ParamHeaders, paramHeadersIn } from '../messages/verify-headers.ts';
+import { type ServerGuardrails, serverGuardrails } from './server-guardrails.ts';
+
+/** How the server is called; values are secrets. */
+interface UpstreamAccess {
+  /** Headers with the integration's credentials; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Headers with fixed values that are no secrets. */
+  readonly passthrough: Readonly<Record<string, string>>;
+  /** Fields that take their value from secret managers. */
+  readonly mapped: readonly MappedField[];
+}
+
+export interface PlaneServer {
+  readonly id: string;
+  readonly slug: string;
+  readonly organisationId: string;
+  readonly workspaceId: string;
+  readonly url: URL;
+  readonly access: Secret<UpstreamAccess>;
+  /** Headers of the caller that are forwarded; null for none. */
+  readonly forward: ForwardHeaders | null;
+  readonly allowsUnlistedUsers: boolean;
+  /** Access of single users, by id. */
+  readonly users: ReadonlyMap<string, boolean>;
+  readonly capabilities: CapabilityRules;
+  /** Headers of arguments, by tool. */
+  readonly paramHeaders: ReadonlyMap<string, ParamHeaders>;
+  readonly guardrails: ServerGuardrails;
+  /** Why the server cannot be called as it is configured; null when it can. */
+  readonly fault: string | null;
+}
+
+export interface PlaneServerParts {
+  readonly reading: McpServerReading;
+  readonly references: readonly SecretReferenceWithWorkspaces[];
+  readonly unsealer: Unsealer;
+  readonly trusted: TrustedHosts;
+  readonly tools: CheckTools;
+  readonly runsGuardrails: boolean;
+}
+
+/** Null for a server that may not be used: archived, or of an integration that its workspace may not use. */
+export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
+  const { server, integration, grant, users } = parts.reading;
+  const isOpen =
+    server.status === 'active' &&
+    integration.status === 'active' &&
+    isGranted(integration, grant, server.workspace_id);
+  if (!isOpen) return null;
+  const { id, slug, organisation_id: organisationId, workspace_id: workspaceId } = server;
+  const stored = readDocument<McpConfigurations>(integration.configurations) ?? {};
+  const access = accessOf(parts, stored);
+  return {
+    id,
+    slug,
+    organisationId,
+    workspaceId,
+    url: new URL(integration.url),
+    access: new Secret(access, `the headers of the MCP integration ${integration.slug}`),
+    forward: stored.forward_headers ?? null,
+    allowsUnlistedUsers: server.default_user_access !== 'deny',
+    users: new Map(users.map((row) => [row.user_id, row.enabled !== 0])),
+    capabilities: new CapabilityRules(knownCapabilities(parts.reading)),
+    paramHeaders: paramHeadersOf(parts.reading),
+    guardrails: serverGuardrails(parts.reading, parts.tools, parts.runsGuardrails),
+    fault: faultOf(parts, stored, access),
+  };
+}
+
+function accessOf(
+  { reading: { server, integration }, references, unsealer }: PlaneServerParts,
+  stored: McpConfigurations,
+): UpstreamAccess {
+  const opened = openSecrets(unsealer, headerSecretLocations(integration.id), stored);
+  const headers: Record<string, string> = {};
+  for (const field of secretHeaderMaps) {
+    for (const [name, value] of Object.entries(opened[field] ?? {})) {
+      headers[name.toLowerCase()] = value;
+    }
+  }
+  const { secret_mappings: mappings } = integration;
+  const fields = resolveMappedFields(mappings, references, unsealer, server.workspace_id);
+  return { headers, passthrough: passthroughOf(stored), mapped: fields.filter(isHeaderField) };
+}
+
+/** Whether the field is a header: `custom_headers.X-Key`. */
+function isHeaderField({ target: [map, name] }: MappedField): boolean {
+  return secretHeaderMaps.some((one) => one === map) && name !== undefined;
+}
+
+/** Restricted names are refused when they are stored, and again here. */
+function passthroughOf(stored: McpConfigurations): Record<string, string> {
+  const pairs = Object.entries({ ...stored.passthrough_header, ...stored.passthrough_headers });
+  return Object.fromEntries(
+    pairs
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => headerNameFault(name, 'forwarded') === null),
+  );
+}
+
+/** Settings that decide who may call or with which identity, and that this gateway does not apply yet. */
+const unsupportedSettings = ['jwt_validation', 'user_identity_forwarding', 'external_auth_config'];
+
+function faultOf(
+  { reading: { integration }, trusted }: PlaneServerParts,
+  stored: McpConfigurations,
+  { headers, mapped }: UpstreamAccess,
+): string | null {
+  const address = outboundUrlFault(integration.url, trusted);
+  if (address !== null) return `its address ${address}`;
+  if (integration.transport === 'sse') return 'its transport sse is not relayed; use http';
+  const barred = findBarredField(mapped, integration.url);
+  if (barred !== undefined) return `the secret ${barred.slug} may not be sent to its host`;
+  const closed = mapped.find(({ isAllowed }) => !isAllowed);
+  if (closed !== undefined) return `its workspace may not use the secret ${closed.slug}`;
+  const unsupported = unsupportedSettings.find((name) => stored[name] !== undefined);
+  if (unsupported !== undefined) {
+    return `its setting configurations.${unsupported} is not supported; remove it`;
+  }
+  const hasCredential =
+    headers.authorization !== undefined ||
+    mapped.some(({ target }) => target[1]?.toLowerCase() === 'authorization');
+  if (integration.auth_type.startsWith('oauth') && !hasCredential) {
+    return `its auth_type ${integration.auth_type} is not supported; set custom_headers.Authorization`;
+  }
+  return null;
+}
+
+/** A capability is enabled when both the integration and the server enable it. */
+function knownCapabilities({ capabilities, ownCapabilities }: McpServerReading): KnownCapability[] {
+  const keyOf = ({ type, name }: { readonly type: string; readonly name: string }): string =>
+    `${type} ${name}`;
+  const own = new Map(ownCapabilities.map((row) => [keyOf(row), row]));
+  const known = capabilities.map((row): KnownCapability => {
+    const isEnabled = row.enabled !== 0 && own.get(keyOf(row))?.enabled !== 0;
+    own.delete(keyOf(row));
+    const { type, name, uri, uri_template: uriTemplate } = row;
+    return { type, name, isEnabled, uri, uriTemplate };
+  });
+  const others = [...own.values()].map(
+    ({ type, name, enabled }): KnownCapability => ({
+      type,
+      name,
+      isEnabled: enabled !== 0,
+      uri: null,
+      uriTemplate: null,
+    }),
+  );
+  return [...known, ...others];
+}
+
+function paramHeadersOf({ capabilities }: McpServerReading): ReadonlyMap<string, ParamHeaders> {
+  return new Map(
+    capabilities.flatMap(({ name, facts }) => {
+      if (facts === null) return [];
+      const { input_schema: schema } = JSON.parse(facts) as { input_schema?: unknown };
+      return [[name, paramHeadersIn(schema)] as const];
+    }),
+  );
+}

@@ -1,0 +1,67 @@
+/** Defines what all requests of the MCP gateway share, and how one arrives. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RefusedCredential } from '../../auth/refused-credentials.ts';
+import type { CallerSources } from '../../gateway/callers/authenticate.ts';
+import type { ReadHeader } from '../../gateway/callers/exchange.ts';
+import type { RequestRecord } from '../../gateway/logs/request-record.ts';
+import type { LimitSwitches, Policies } from '../../gateway/metering/limits.ts';
+import type { SecretValueCache } from '../../gateway/targets/secret-value-cache.ts';
+import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { JsonBounds } from '../../model/json/json-scan.ts';
+import type { Origins } from '../../upstream/origins.ts';
+import type { McpServers } from './mcp-servers.ts';
+import type { OpenStreams } from './open-streams.ts';
+import type { SessionIds } from './session-ids.ts';
+
+/** A finished request of the MCP gateway, for metrics. */
+export interface McpObservation {
+  /** A method of MCP; `other` for any other, `stream` and `end` for GET and DELETE. */
+  readonly method: string;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+export interface PlaneServices extends CallerSources {
+  readonly servers: McpServers;
+  readonly policies: Policies;
+  readonly ledger: Ledger;
+  readonly origins: Origins;
+  readonly secrets: SecretValueCache;
+  readonly sessions: SessionIds;
+  readonly streams: OpenStreams;
+  readonly bodyMemory: BodyMemory;
+  readonly bodyBytesMax: number;
+  readonly jsonBounds: JsonBounds;
+  /** Prefixes of the gateway's headers in lower case: its own first, then the aliases. */
+  readonly headerPrefixes: readonly string[];
+  /** Further names of this gateway in `Host` and `Origin`, in lower case. */
+  readonly hosts: ReadonlySet<string>;
+  /** False: limits count calls but reject nothing. */
+  readonly enforcesLimits: boolean;
+  readonly limitsBy: LimitSwitches;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly isUnavailable: (error: unknown) => boolean;
+  readonly record: (entry: RequestRecord) => void;
+  readonly observe: (finished: McpObservation) => void;
+  /** Reports a rejected credential and the address it came from. */
+  readonly onRefused: (refused: RefusedCredential, remoteAddress: string) => void;
+  /** Reports an unexpected error. */
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** A request whose headers have arrived. */
+export interface McpArrival {
+  /** Trace id. */
+  readonly id: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Slug of the server; null for a path that names none. */
+  readonly slug: string | null;
+  readonly header: ReadHeader;
+  /** Monotonic clock, milliseconds. */
+  readonly beganMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}

@@ -1,0 +1,81 @@
+/** Decides whether a caller may use a server and what its messages name, and reserves the limits of its calls. */
+import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
+import { PlaneFault } from '../messages/plane-fault.ts';
+import { unknownCapability } from '../messages/unknown-capability.ts';
+import { reserveCall } from './call-limits.ts';
+import type { McpExchange } from './mcp-exchange.ts';
+import type { PlaneCall } from './plane-call.ts';
+import { rpcFaultOf } from './plane-reply.ts';
+import type { PlaneServer } from './plane-server.ts';
+import { isUnjudged } from './server-guardrails.ts';
+
+/**
+ * A key without a user has the access of users who are not listed.
+ *
+ * @throws PlaneFault
+ */
+export function requireServerUser(key: Pick<GatewayKey, 'personId'>, server: PlaneServer): void {
+  const own = key.personId === null ? undefined : server.users.get(key.personId);
+  if (own ?? server.allowsUnlistedUsers) return;
+  throw new PlaneFault('user_forbidden', 'The user of this key may not use this MCP server');
+}
+
+/** @throws PlaneFault for a server whose configuration asks for what the gateway cannot do */
+export function requireUsableServer({ fault }: PlaneServer): void {
+  if (fault !== null)
+    throw new PlaneFault('server_unusable', `The MCP server cannot be used: ${fault}`);
+}
+
+/** Sets the fault of each call that names a capability that may not be used. */
+export function verifyCapabilities(server: PlaneServer, calls: readonly PlaneCall[]): void {
+  for (const call of calls) call.fault = capabilityFault(server, call);
+}
+
+function capabilityFault(
+  { capabilities, guardrails }: PlaneServer,
+  call: PlaneCall,
+): PlaneFault | null {
+  const { named, message } = call;
+  if (call.isToolCall && guardrails.fault !== null) {
+    return new PlaneFault('server_unusable', `The call cannot be judged: ${guardrails.fault}`);
+  }
+  if (named === null) {
+    if (call.isLogged) return new PlaneFault('unknown_capability', 'The name is missing');
+    const isListen = message.method === 'subscriptions/listen';
+    const { _meta: _, ...params } = message.params;
+    return isListen && capabilities.namesDisabledUri(params)
+      ? new PlaneFault('unknown_capability', 'Unknown resource')
+      : null;
+  }
+  if (capabilities.isDisabled(named)) return unknownCapability(named);
+  if (named.type === 'resource' && capabilities.unaddressed.length > 0) {
+    const message = `The address of the disabled resource ${capabilities.unaddressed[0]} is unknown; synchronise the integration`;
+    return new PlaneFault('server_unusable', message);
+  }
+  if (call.isLogged && isUnjudged(guardrails, named)) {
+    const message = `A guardrail is mapped to this ${named.type}, but guardrails judge tool calls only`;
+    return new PlaneFault('server_unusable', message);
+  }
+  return null;
+}
+
+/** Reserves every tool call. When one cannot be reserved, it gets the fault, and none is sent. */
+export async function reserveCalls(
+  { services, key, server, metadata, arrival }: McpExchange,
+  calls: readonly PlaneCall[],
+): Promise<void> {
+  for (const call of calls) {
+    if (!call.isToolCall) continue;
+    const { params } = call.message;
+    const tool = String(params.name);
+    const limited = { key, server, tool, params, metadata, now: arrival.now };
+    try {
+      call.reserved = await reserveCall(services, limited);
+    } catch (thrown) {
+      const fault = rpcFaultOf(services, thrown);
+      if (fault === null) throw thrown;
+      call.fault = fault;
+      return;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** Declares the environment variables of the MCP gateway. */
+import * as forms from './forms.ts';
+import { defaulted, optional } from './variable.ts';
+
+const hostNames: forms.Form<string[]> = {
+  ...forms.hostList,
+  schema: forms.hostList.schema.transform((names) => names.map((name) => name.toLowerCase())),
+  expected: 'host names separated by commas',
+  example: 'mcp.example.com',
+};
+
+export const mcpVariables = {
+  GATEWRIGHT_MCP_PORT: optional(
+    'MCP',
+    { ...forms.listenPort, example: '8788' },
+    'Port of the MCP gateway (/{server}/mcp). When unset: 8788. 0, or PORT=0, selects a free port.',
+  ),
+  GATEWRIGHT_MCP_CONNECTIONS_MAX: defaulted(
+    'MCP',
+    forms.integer(1, 1_000_000, '10000'),
+    '10000',
+    'Maximum number of connections to the MCP gateway; further ones receive 503 and are closed.',
+  ),
+  GATEWRIGHT_MCP_BODY_MIB_MAX: defaulted(
+    'MCP',
+    forms.integer(1, 64, '4'),
+    '4',
+    'Maximum size of a request body of the MCP gateway in MiB.',
+  ),
+  GATEWRIGHT_MCP_HOSTS: defaulted(
+    'MCP',
+    hostNames,
+    '',
+    'Hosts whose pages may call the MCP gateway (Origin), and that may name it where it listens on this machine only (Host).',
+  ),
+};

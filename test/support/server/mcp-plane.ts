@@ -1,0 +1,114 @@
+/** Starts a server with the MCP gateway in front of a recording MCP server, and calls it as clients do. */
+import type { Settings } from '../../../src/settings.ts';
+import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { exchange, type TestResponse } from '../network/exchange.ts';
+import { type McpJournal, startMcpJournal } from '../upstream/mcp-journal.ts';
+import { startTestServer, type TestServer } from './server.ts';
+
+export interface CreatedResource {
+  readonly id: string;
+  readonly slug: string;
+}
+
+export interface McpTestPlane extends AsyncDisposable {
+  readonly server: TestServer;
+  readonly upstream: McpJournal;
+  readonly workspace: CreatedResource;
+  /** Creates a key of the workspace with the scope. */
+  addKey(more?: object): Promise<{ readonly key: string; readonly id: string }>;
+  /** Creates an integration that leads to the upstream. */
+  addIntegration(more?: object): Promise<CreatedResource>;
+  /** Creates a server of the workspace, with an integration of its own unless one is given. */
+  addServer(more?: object, integration?: CreatedResource): Promise<CreatedResource>;
+  create(path: string, body: object): Promise<TestResponse['body']>;
+  /** Sends a body, by default as POST. */
+  send(key: string | null, slug: string, body?: unknown, more?: SendOptions): Promise<TestResponse>;
+  /** Calls a method in the legacy era. */
+  call(
+    key: string,
+    slug: string,
+    method: string,
+    params?: object,
+    more?: SendOptions,
+  ): Promise<TestResponse>;
+}
+
+interface SendOptions {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly id?: unknown;
+  /** The URL of another replica. */
+  readonly url?: string;
+}
+
+export async function startMcpTestPlane(
+  more: Partial<Settings> = {},
+  trusted = '',
+): Promise<McpTestPlane> {
+  const upstream = await startMcpJournal();
+  const hosts = readTrustedHosts([upstream.host, trusted].filter((one) => one !== '').join(','));
+  const trustedHosts = 'hosts' in hosts ? hosts.hosts : [];
+  const server = await startTestServer({
+    settings: { trustedHosts, ...more },
+    components: ['admin', 'gateway', 'mcp'],
+  });
+  const create = async (path: string, body: object) => {
+    const made = await server.request('POST', path, { body });
+    if (made.status !== 200) throw new Error(`${path}: ${JSON.stringify(made.body)}`);
+    return made.body;
+  };
+  const workspace = await create('/v2/workspaces', { name: 'Support' });
+  let names = 0;
+  const addIntegration = (fields: object = {}) => {
+    names += 1;
+    return create('/v2/mcp-integrations', {
+      name: `journal ${names}`,
+      url: upstream.url,
+      auth_type: 'none',
+      transport: 'http',
+      ...fields,
+    });
+  };
+  const send: McpTestPlane['send'] = (key, slug, body, sent = {}) => {
+    const { method = 'POST', headers = {}, url = server.mcpUrl } = sent;
+    return exchange(method, `${url}/${slug}/mcp`, body, {
+      accept: 'application/json, text/event-stream',
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...headers,
+    });
+  };
+  return {
+    server,
+    upstream,
+    workspace,
+    create,
+    addIntegration,
+    addKey: (fields = {}) =>
+      create('/v1/api-keys/workspace/service', {
+        name: 'agent',
+        scopes: ['mcp.invoke'],
+        workspace_id: workspace.id,
+        ...fields,
+      }),
+    addServer: async (fields = {}, integration) => {
+      names += 1;
+      const { id } = integration ?? (await addIntegration());
+      return create('/v2/mcp-servers', {
+        name: `server ${names}`,
+        slug: `server-${names}`,
+        mcp_integration_id: id,
+        workspace_id: workspace.id,
+        ...fields,
+      });
+    },
+    send,
+    call: (key, slug, method, params = {}, sent = {}) => {
+      const { id = 1 } = sent;
+      return send(key, slug, { jsonrpc: '2.0', id, method, params }, sent);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
