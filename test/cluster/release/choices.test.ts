@@ -101,7 +101,7 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
   };
 
   it('installs by the commands of its README, with its own database user', async () => {
-    await platform.sql(blockOf('## Before', 'sql'));
+    await platform.sql(blockOf('## Prerequisites', 'sql'));
     const output = await runReadme(blockOf('## Install', 'sh'), 3);
     expect(output).toMatch(/Phase: +Succeeded/);
   });
@@ -120,7 +120,7 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
     for (const node of cluster.nodes) {
       await cluster.runOn(node, ['ctr', '-n', 'k8s.io', 'images', 'tag', ...names]);
     }
-    const output = await runReadme(blockOf('### Without a database, for a trial', 'sh'), 4);
+    const output = await runReadme(blockOf('### Trial without a database', 'sh'), 4);
     expect(output).toMatch(/Phase: +Succeeded/);
     expect(output).toContain('Not for production');
     const [, next] = /^Next:\n((?: {2}.*\n)+)/m.exec(output)!;
