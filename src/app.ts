@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import { openBlobs } from './app/blobs.ts';
+import { createAppCallerServices } from './app/caller-services.ts';
 import { classifyError } from './app/classify-error.ts';
 import {
   allComponents,
@@ -40,6 +41,7 @@ import {
   type SharedClock,
   systemClock,
 } from './clock.ts';
+import type { CallerServices } from './gateway/callers/caller-services.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/logs/span-export.ts';
 import { createRefusedBytesReporter } from './http/connections/refused-bytes.ts';
@@ -179,7 +181,7 @@ function assemble(parts: Parts): App {
   const probes = createProbes(parts, {
     isConnected: () => isConnected,
     isDraining: () => isDraining,
-    servesWithoutDatabase: () => servesWithoutDatabase(parts, listeners),
+    servesWithoutDatabase: () => servesWithoutDatabase(parts, shared.callers),
   });
   const requireConnection = (): void => {
     // Schema and master key are not verified yet.
@@ -229,6 +231,7 @@ function assemble(parts: Parts): App {
       await Promise.all(
         [gateway, mcp, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()),
       );
+      await shared.callers[Symbol.asyncDispose]();
       const blobs = parts.blobs[Symbol.asyncDispose]();
       await Promise.all([metricsServer.close(0), blobs, shared[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
@@ -292,6 +295,8 @@ const lameDuckSecondsDefault = 5;
 interface SharedParts extends CountedRows {
   readonly unexpectedErrors: Disposable;
   readonly metrics: Metrics;
+  /** Shared by the gateways of models and of MCP. */
+  readonly callers: CallerServices;
   /** Throws like an unavailable database until the database is verified. */
   readonly requireConnection: () => void;
 }
@@ -299,7 +304,8 @@ interface SharedParts extends CountedRows {
 function sharedParts(parts: Parts, metrics: Metrics, requireConnection: () => void): SharedParts {
   const counted = createCountedRows(parts, metrics, requireConnection);
   const unexpectedErrors = reportUnexpectedErrors(metrics, parts.log);
-  return { metrics, requireConnection, unexpectedErrors, ...counted };
+  const callers = createAppCallerServices({ ...parts, requireConnection });
+  return { metrics, requireConnection, unexpectedErrors, callers, ...counted };
 }
 
 function createAdminServer(

@@ -1,6 +1,5 @@
 /** Defines the components that can run in separate processes, and which of them a process runs. */
-import type { Gateway } from '../gateway/gateway.ts';
-import type { McpPlane } from '../mcp/plane/mcp-plane.ts';
+import type { CallerServices } from '../gateway/callers/caller-services.ts';
 import type { Settings } from '../settings.ts';
 
 /** The Admin API, inference, MCP, and scheduled jobs. */
@@ -23,10 +22,7 @@ export function runsComponent(
 /** The Admin API cannot serve without the database, and all components of a process share one readiness. */
 export function servesWithoutDatabase(
   parts: ComponentParts,
-  { gateway, mcp }: { readonly gateway: Gateway; readonly mcp: McpPlane },
+  callers: Pick<CallerServices, 'servesWithoutDatabase'>,
 ): boolean {
-  if (runsComponent(parts, 'admin')) return false;
-  const runsMcp = runsComponent(parts, 'mcp');
-  if (runsMcp && !mcp.servesWithoutDatabase()) return false;
-  return (runsMcp && !runsComponent(parts, 'gateway')) || gateway.servesWithoutDatabase();
+  return !runsComponent(parts, 'admin') && callers.servesWithoutDatabase();
 }

@@ -137,7 +137,7 @@ const mayImport: Record<string, readonly string[]> = {
   ...gatewayRooms({
     transfer: ['upstream', 'auth', 'http', 'model'],
     // `remote` for fetching token signing keys through the operator's proxy.
-    callers: ['ledger', 'upstream', 'auth', 'store', 'model', 'remote'],
+    callers: ['ledger', 'upstream', 'auth', 'store', 'model', 'remote', 'clock'],
     references: ['objects', 'model'],
     targets: ['objects', 'upstream', 'auth', 'secret-managers', 'store', 'model', 'clock'],
     metering: ['ledger', 'upstream', 'store', 'model'],

@@ -29,6 +29,6 @@ export function managedSecrets({
 }: ManagedSecretsOptions) {
   const managers = new SecretManagers({ trusted, clock, allowsOwnIdentity: mayBeItself, onRead });
   const onFailure = (error: unknown, { id }: { readonly id: string }) => onSecretFailure(error, id);
-  const secrets = new MappedSecrets(new SecretValueCache({ managers, clock, onFailure }));
-  return { managers, secrets };
+  const values = new SecretValueCache({ managers, clock, onFailure });
+  return { managers, values, secrets: new MappedSecrets(values) };
 }

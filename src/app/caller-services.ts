@@ -1,0 +1,87 @@
+/** Creates what the gateways of the process share, and the callbacks by which each reports events. */
+import type { Keyring } from '../auth/keyring.ts';
+import type { RefusedCredential, RefusedCredentials } from '../auth/refused-credentials.ts';
+import type { Clock } from '../clock.ts';
+import { type CallerServices, createCallerServices } from '../gateway/callers/caller-services.ts';
+import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings.ts';
+import type { Database } from '../store/connection/db.ts';
+import { isUnavailable } from '../store/connection/unavailable.ts';
+import type { CountedRows } from './counted-rows.ts';
+import { issuersOf } from './issuers.ts';
+import type { Metrics } from './metrics.ts';
+
+const refreshLogIntervalMs = 10_000;
+
+interface CallerParts {
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Throws like an unavailable database until the database is verified. */
+  readonly requireConnection: () => void;
+}
+
+export function createAppCallerServices(parts: CallerParts): CallerServices {
+  const { settings, database, keyring, clock, log, requireConnection } = parts;
+  const { inference, trustedHosts, proxies } = settings;
+  const { tokens } = inference;
+  let quietUntilMs = 0;
+  return createCallerServices({
+    database,
+    clock,
+    trustedHosts,
+    proxies,
+    isUnavailable,
+    requireConnection,
+    graceMs: inference.graceSeconds * 1000,
+    hashCredential: (value) => {
+      requireConnection();
+      return keyring.hashCredential(value);
+    },
+    tokens: tokens && {
+      issuers: issuersOf(tokens, trustedHosts),
+      rules: tokens,
+      onKeysFailure: (err, url) =>
+        log.warn({ err, url }, 'the signing keys of tokens could not be fetched'),
+    },
+    onLookFailure: (err) => {
+      if (performance.now() < quietUntilMs) return;
+      quietUntilMs = performance.now() + refreshLogIntervalMs;
+      log.warn(
+        { err },
+        'the gateway cannot check for changes; it continues with its last snapshot',
+      );
+    },
+  });
+}
+
+interface EventParts {
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'observeRefusedBytes' | 'observeUnexpectedError'>;
+  readonly refusals: Pick<RefusedCredentials, 'record'>;
+  readonly noteSecretRead: CountedRows['noteSecretRead'];
+}
+
+/** Callbacks that count and log events of a listener; `failure` is the log text of an unexpected error. */
+export function listenerEvents(
+  { metrics, log, refusals, noteSecretRead }: EventParts,
+  server: 'inference' | 'mcp',
+  failure: string,
+) {
+  return {
+    onRefusedBytes: createRefusedBytesReporter(server, metrics.observeRefusedBytes, log),
+    onRefused: (refused: RefusedCredential, remoteAddress: string) =>
+      refusals.record(refused, { server, remoteAddress }),
+    onSecretRead: (place: Parameters<CountedRows['noteSecretRead']>[0]) =>
+      noteSecretRead(place, server),
+    onSecretFailure: (err: unknown, reference: string) =>
+      log.warn({ err, reference }, 'a secret could not be read from its secret manager'),
+    onFault: (err: unknown, requestId: string) => {
+      metrics.observeUnexpectedError(server);
+      log.error({ err, requestId }, failure);
+    },
+  };
+}

@@ -1,0 +1,98 @@
+/** Creates what all gateways of a process share of their callers, so that changes are polled and limits are held once. */
+import type { Clock } from '../../clock.ts';
+import { createLedger, type Ledger } from '../../ledger/ledger.ts';
+import { monotonicMs } from '../../monotonic.ts';
+import type { Proxies } from '../../remote/proxies.ts';
+import type { Database } from '../../store/connection/db.ts';
+import * as snapshotMarks from '../../store/rows/snapshot-marks.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { Origins } from '../../upstream/origins.ts';
+import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
+import { GatewayTokens, type TokenRules, type TokenWorkspace } from './gateway-token.ts';
+import { Generations } from './generations.ts';
+import { type Issuer, IssuerKeys } from './issuer-keys.ts';
+import { IssuerOrigins } from './issuer-origins.ts';
+import { SnapshotCache } from './snapshot-cache.ts';
+
+export interface CallerServicesOptions {
+  readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
+  readonly clock: Clock;
+  readonly trustedHosts: TrustedHosts;
+  /** Proxies for fetching the keys of issuers; null for none. */
+  readonly proxies: Proxies | null;
+  readonly hashCredential: (value: string) => Buffer;
+  /** Throws, like an unreachable database, until the connection is proved to lead to the right one. */
+  readonly requireConnection: () => void;
+  /** Whether an error means that the database is unreachable. */
+  readonly isUnavailable: (error: unknown) => boolean;
+  /** Issuers whose tokens are accepted in place of keys; null when tokens are not accepted. */
+  readonly tokens: {
+    readonly issuers: readonly Issuer[];
+    readonly rules: TokenRules;
+    /** Reports signing keys of an issuer that could not be fetched. */
+    readonly onKeysFailure: (error: unknown, url: string) => void;
+  } | null;
+  /** How long cached values are used while the database is unreachable. */
+  readonly graceMs: number;
+  /** Reports a failed poll for changes. */
+  readonly onLookFailure: (error: unknown) => void;
+}
+
+export interface CallerServices extends AsyncDisposable {
+  readonly keys: GatewayKeys;
+  /** Null when tokens are not accepted. */
+  readonly tokens: GatewayTokens | null;
+  readonly ledger: Ledger;
+  readonly origins: Origins;
+  /** Creates a cache of values that are valid until something of their organisation changes. */
+  cache<T>(entriesMax: number): SnapshotCache<T>;
+  /** Whether requests with cached keys are served although the database does not respond. */
+  servesWithoutDatabase(): boolean;
+}
+
+/** Interval of polling for changes, which every process therefore applies within a second. */
+const pollMs = 300;
+const keysMax = 100_000;
+const workspacesMax = 10_000;
+
+/** Must be disposed after the gateways. */
+export function createCallerServices(options: CallerServicesOptions): CallerServices {
+  const { database, clock, trustedHosts, hashCredential, isUnavailable } = options;
+  const generations = new Generations({
+    load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
+    pollMs,
+    graceMs: options.graceMs,
+    onFailure: options.onLookFailure,
+  });
+  const origins = new Origins(trustedHosts);
+  const issuerOrigins = new IssuerOrigins(origins, options.proxies);
+  const ledger = createLedger({ database, clock });
+  const cache = <T>(entriesMax: number): SnapshotCache<T> =>
+    new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
+  return {
+    keys: new GatewayKeys({ database, hashCredential, cache: cache<GatewayKey>(keysMax) }),
+    tokens: tokensOf(options, issuerOrigins, cache),
+    ledger,
+    origins,
+    cache,
+    servesWithoutDatabase: () => generations.isHolding(),
+    [Symbol.asyncDispose]: async () => {
+      await generations.close();
+      await ledger[Symbol.asyncDispose]();
+      await issuerOrigins[Symbol.asyncDispose]();
+      await origins[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function tokensOf(
+  { database, tokens, requireConnection }: CallerServicesOptions,
+  origins: IssuerOrigins,
+  cache: CallerServices['cache'],
+): GatewayTokens | null {
+  if (tokens === null) return null;
+  const { issuers, rules, onKeysFailure: onFailure } = tokens;
+  const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
+  const workspaces = cache<TokenWorkspace>(workspacesMax);
+  return new GatewayTokens({ database, requireConnection, issuerKeys, rules, workspaces });
+}
