@@ -1,14 +1,14 @@
 /** Delivers the events of a stream while their objects are recorded, each before it is sent. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
-import { type Call, CallCut } from '../../upstream/call.ts';
+import { CallCut } from '../../upstream/call.ts';
 import { errorOf } from '../calls/attempt.ts';
 import type { LiveOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import { responseHeaders } from '../calls/response-headers.ts';
+import { bytesOf, drained } from '../transfer/body-pieces.ts';
 import { linger } from '../transfer/linger.ts';
 import { passedHeaders, type RelayEnd, stalledMs } from '../transfer/relay.ts';
-import { drained } from './send-object.ts';
 
 export interface StreamRecorder {
   /** Records events in the caller's format, in pieces; the caller receives them afterwards. */
@@ -132,48 +132,4 @@ export async function deliverRecordedStream(
     trailer === null ? last : Buffer.concat([last, trailer]),
     isWhole || last.length > 0,
   );
-}
-
-/** Bytes that are read ahead while earlier bytes are recorded. */
-const aheadBytesMax = 64 * 1024;
-
-/** Yields the body in pieces; each contains all bytes that arrived while the previous one was processed. */
-async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
-  let received: Buffer[] = [];
-  let receivedBytes = 0;
-  let ending: { readonly error: Error | null } | null = null;
-  let wake = (): void => {};
-  call.pipe({
-    data: (bytes) => {
-      received.push(bytes);
-      receivedBytes += bytes.length;
-      wake();
-      return receivedBytes < aheadBytesMax;
-    },
-    end: () => {
-      ending = { error: null };
-      wake();
-    },
-    fail: (error) => {
-      ending = { error };
-      wake();
-    },
-  });
-  const endingNow = (): { readonly error: Error | null } | null => ending;
-  for (;;) {
-    if (received.length > 0) {
-      const bytes = received.length === 1 ? received[0]! : Buffer.concat(received);
-      received = [];
-      receivedBytes = 0;
-      call.resume();
-      yield bytes;
-      continue;
-    }
-    const end = endingNow();
-    if (end?.error != null) throw end.error;
-    if (end !== null) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    wake = resolve;
-    await promise;
-  }
 }

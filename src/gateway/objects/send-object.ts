@@ -7,6 +7,7 @@ import type { RequestContext } from '../calls/request-context.ts';
 import { gatewayHeaders } from '../calls/response-headers.ts';
 import { noUsage } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { drained } from '../transfer/body-pieces.ts';
 import { stalledMs } from '../transfer/relay.ts';
 
 /** An outcome for responses that the gateway itself produces; null for a body that follows separately. */
@@ -94,12 +95,4 @@ async function sendBytes(
     throw error;
   }
   response.end();
-}
-
-/** Resolves when the caller has received the written bytes or has disconnected. */
-export async function drained(response: ServerResponse): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  response.once('drain', resolve).once('close', resolve);
-  await promise;
-  response.off('drain', resolve).off('close', resolve);
 }
