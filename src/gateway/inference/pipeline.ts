@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { BodyHold } from '../../http/input/body-hold.ts';
 import { addWarningHeader, endAbruptly } from '../../http/responses/response-head.ts';
 import { Secret } from '../../secret.ts';
 import { authenticate, credentialsOf, type SentCredentials } from '../callers/authenticate.ts';
@@ -20,7 +21,6 @@ import { beginTrace } from '../logs/request-trace.ts';
 import type { OwnedObjects } from '../objects/owned-objects.ts';
 import { modelRequestObjectsOf } from '../references/model-request-objects.ts';
 import { type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
-import type { BodyHold } from '../transfer/body-memory.ts';
 import { Caller } from '../transfer/caller.ts';
 import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';

@@ -1,4 +1,5 @@
 /** Bounds the bytes of all request bodies that the process holds in memory, and the share of each key. */
+import { BodyHold } from '../../http/input/body-hold.ts';
 import { GatewayError } from './gateway-error.ts';
 
 /** The bodies of one key may take this part of the total. */
@@ -21,7 +22,7 @@ export class BodyMemory {
     return this.#bytes;
   }
 
-  /** Begins to count the body of a request of this key. */
+  /** Begins to count the body of a request of this key, which throws GatewayError 503 when there is no room. */
   hold(keyId: string): BodyHold {
     return new BodyHold((bytes) => this.#take(keyId, bytes));
   }
@@ -34,30 +35,6 @@ export class BodyMemory {
     this.#bytes += bytes;
     if (ofKey === 0) this.#byKey.delete(keyId);
     else this.#byKey.set(keyId, ofKey);
-  }
-}
-
-/** Counts the bytes of one body from the first one that arrives until it is released. */
-export class BodyHold {
-  readonly #take: (bytes: number) => void;
-  #bytes = 0;
-  #isReleased = false;
-
-  constructor(take: (bytes: number) => void) {
-    this.#take = take;
-  }
-
-  /** @throws GatewayError 503 when the bodies in memory leave no room */
-  add(bytes: number): void {
-    if (this.#isReleased) return;
-    this.#take(bytes);
-    this.#bytes += bytes;
-  }
-
-  release(): void {
-    if (this.#isReleased) return;
-    this.#isReleased = true;
-    if (this.#bytes > 0) this.#take(-this.#bytes);
   }
 }
 

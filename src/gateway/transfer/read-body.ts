@@ -4,12 +4,12 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
+import type { BodyHold } from '../../http/input/body-hold.ts';
 import { meteredMembers } from '../../model/endpoints/metering.ts';
 import { countMembers, parseWithExactKeys } from '../../model/json/json-object.ts';
 import { type JsonBounds, JsonScan, opensMoreThan } from '../../model/json/json-scan.ts';
 import { memberNames, parseLazily } from '../../model/json/lazy-object.ts';
 import { foldedName } from '../../model/json/member-name.ts';
-import type { BodyHold } from './body-memory.ts';
 import { GatewayError } from './gateway-error.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
 

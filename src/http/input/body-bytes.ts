@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../model/wire/errors.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
-import type { HeldBody } from './held-bytes.ts';
+import type { BodyHold } from './body-hold.ts';
 
 const empty = Buffer.alloc(0);
 
@@ -15,7 +15,7 @@ const empty = Buffer.alloc(0);
 export function readBodyBytes(
   request: IncomingMessage,
   bytesMax: number,
-  held: HeldBody,
+  held: BodyHold,
 ): Promise<Buffer> {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
   const hasBody = encoding !== undefined || (length !== undefined && length !== '0');
@@ -26,7 +26,7 @@ export function readBodyBytes(
   return collect(request, bytesMax, held);
 }
 
-function collect(request: IncomingMessage, bytesMax: number, held: HeldBody): Promise<Buffer> {
+function collect(request: IncomingMessage, bytesMax: number, held: BodyHold): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

@@ -1,5 +1,6 @@
-/** Counts the bytes of all request bodies in memory, and refuses more than the process may hold. */
+/** Bounds the bytes of all request bodies of the Admin API in memory. */
 import { ApiError } from '../../model/wire/errors.ts';
+import { BodyHold } from './body-hold.ts';
 
 /** The bytes of all bodies that are in memory now. */
 export class HeldBytes {
@@ -10,29 +11,15 @@ export class HeldBytes {
     this.#bytesMax = bytesMax;
   }
 
-  /** Begins to count the body of one request. */
-  hold(): HeldBody {
-    let bytes = 0;
-    return {
-      add: (more) => {
-        if (this.#bytes + more > this.#bytesMax) throw exhausted();
-        this.#bytes += more;
-        bytes += more;
-      },
-      [Symbol.dispose]: () => {
-        this.#bytes -= bytes;
-        bytes = 0;
-      },
-    };
+  /** Begins to count the body of one request, which throws ApiError `unavailable` when there is no room. */
+  hold(): BodyHold {
+    return new BodyHold((bytes) => this.#take(bytes));
   }
-}
 
-/** The counted bytes of one body; dispose releases them. */
-export interface HeldBody extends Disposable {
-  /** @throws ApiError `unavailable` when all bodies together would exceed the bound */
-  add(bytes: number): void;
-}
-
-function exhausted(): ApiError {
-  return new ApiError('unavailable', 'The request bodies in memory leave no room; try again');
+  #take(bytes: number): void {
+    if (bytes > 0 && this.#bytes + bytes > this.#bytesMax) {
+      throw new ApiError('unavailable', 'The request bodies in memory leave no room; try again');
+    }
+    this.#bytes += bytes;
+  }
 }

@@ -1,8 +1,8 @@
 /** Serves MCP requests. `serveMcp` and `serveMessages` list the stages of a request in order. */
 import { authenticate, bearerOf } from '../../gateway/callers/authenticate.ts';
 import { metadataOf } from '../../gateway/callers/metadata.ts';
-import type { BodyHold } from '../../gateway/transfer/body-memory.ts';
 import { readBody } from '../../gateway/transfer/read-body.ts';
+import type { BodyHold } from '../../http/input/body-hold.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
 import { callServer, endSession, openStream } from './call-server.ts';

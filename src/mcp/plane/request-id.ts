@@ -1,7 +1,7 @@
 /** Reads the id of a refused request, so that the error reaches the call that waits for it. */
 import type { IncomingMessage } from 'node:http';
-import { BodyHold } from '../../gateway/transfer/body-memory.ts';
 import { readBody } from '../../gateway/transfer/read-body.ts';
+import { BodyHold } from '../../http/input/body-hold.ts';
 import type { RpcId } from '../messages/plane-fault.ts';
 import { isObject } from '../messages/read-messages.ts';
 
