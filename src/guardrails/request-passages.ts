@@ -1,5 +1,7 @@
 /** Finds the texts of a request that guardrails judge, and which of them are its last message. */
+
 import type { TextsForm } from '../model/endpoints/endpoint.ts';
+import { isObject } from '../model/json/read-object.ts';
 import type { Slices } from '../slices.ts';
 import {
   indexedItems,
@@ -140,8 +142,4 @@ function isConversation(value: unknown): value is readonly unknown[] {
     Array.isArray(value) &&
     value.every((item) => ['role', 'type'].some((name) => typeof member(item, name) === 'string'))
   );
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

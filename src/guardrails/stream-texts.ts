@@ -1,4 +1,5 @@
 /** Finds the texts in one event of a stream: pieces of a text, and whole texts that are new or repeated. */
+import { isObject } from '../model/json/read-object.ts';
 import {
   answerPassages,
   isFromCaller,
@@ -158,8 +159,4 @@ function keyOf(event: JsonObject, path: PassagePath): string {
 
 function indexOf(part: unknown, at: string | number): string {
   return String(member(part, 'index') ?? at);
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

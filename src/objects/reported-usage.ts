@@ -1,4 +1,5 @@
 /** Extracts id, completion and usage of responses and runs from what a provider reports about them. */
+import { isObject } from '../model/json/read-object.ts';
 import type { TokenUsage } from '../model/pricing/pricing.ts';
 import {
   addReportedUsage,
@@ -45,8 +46,4 @@ function usageOf(object: object): TokenUsage | null {
   const reported = newReportedUsage();
   addReportedUsage(reported, object);
   return completeUsage(reported, true);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -332,7 +332,7 @@ const mayImport: Record<string, readonly string[]> = {
   log: ['settings'],
   ...modelRooms({
     json: [],
-    wire: [],
+    wire: ['json'],
     patterns: ['json', 'wire'],
     services: ['wire'],
     endpoints: ['services'],
@@ -343,7 +343,7 @@ const mayImport: Record<string, readonly string[]> = {
     objects: [],
     secrets: ['wire', 'services'],
     guardrails: ['wire', 'patterns', 'services'],
-    configs: ['wire', 'patterns', 'services', 'secrets', 'manifests', 'guardrails'],
+    configs: ['json', 'wire', 'patterns', 'services', 'secrets', 'manifests', 'guardrails'],
     providers: ['json', 'wire', 'services', 'limits', 'secrets'],
     mcp: ['wire', 'services', 'secrets', 'providers'],
     pricing: ['json', 'providers'],
@@ -351,6 +351,7 @@ const mayImport: Record<string, readonly string[]> = {
     workspaces: ['wire', 'services', 'limits', 'people', 'logs'],
     // The table of kinds loads the spec schema of each kind when it is first used.
     kinds: [
+      'json',
       'wire',
       'manifests',
       'limits',

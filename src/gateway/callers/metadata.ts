@@ -1,5 +1,6 @@
 /** Merges the metadata of workspace, key and request, in that order of precedence. */
 
+import { isObject } from '../../model/json/read-object.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { ReadHeader } from './exchange.ts';
 import type { GatewayKey } from './gateway-key.ts';
@@ -49,10 +50,9 @@ function ownMetadata(key: GatewayKey): Metadata {
 
 /** `param` names the source of the metadata, which has `chars` characters. */
 function requireMetadata(value: unknown, param: string, chars = 0): Metadata {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  const entries = isObject ? Object.entries(value) : [];
+  const entries = isObject(value) ? Object.entries(value) : [];
   const isValid =
-    isObject &&
+    isObject(value) &&
     chars <= headerCharsMax &&
     entries.length <= keysMax &&
     entries.every(([, item]) => typeof item !== 'object' && String(item).length <= valueCharsMax);

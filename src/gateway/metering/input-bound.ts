@@ -1,5 +1,7 @@
 /** Bounds the input tokens of a request: at most one per byte of text, plus images, files and tools. */
+
 import { peekMember } from '../../model/json/lazy-object.ts';
+import { isObject } from '../../model/json/read-object.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -66,8 +68,7 @@ const openNames = [
 /** A single message or part counts like a list of one. */
 function listIn(params: Params, name: string): unknown {
   const value = peekMember(params, name);
-  const isOne = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isOne ? [value] : value;
+  return isObject(value) ? [value] : value;
 }
 
 function hasOpenInput(params: Params): boolean {

@@ -1,4 +1,5 @@
 /** Prepares a request for a response: adds the previous turns, and records the new response. */
+import { isObject } from '../../model/json/read-object.ts';
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { ResponseRecord } from '../../objects/responses/response-record.ts';
@@ -50,7 +51,7 @@ export async function newResponse(
     const message = 'background: true requires a stored response; omit store';
     throw new GatewayError('invalid_request', message, 'store');
   }
-  if (Array.isArray(params.input) && !params.input.every(isItem)) {
+  if (Array.isArray(params.input) && !params.input.every(isObject)) {
     throw new GatewayError('invalid_request', 'input must be a string or a list of items', 'input');
   }
   const id = newObjectId('resp');
@@ -71,10 +72,6 @@ export async function newResponse(
     exchange: { ...exchange, ...continued, newResponse },
     keeping: params.store === false ? null : new ResponseWriter(response, keepingOptions),
   };
-}
-
-function isItem(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function withTurns(

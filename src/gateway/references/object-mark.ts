@@ -1,7 +1,9 @@
 /** Adds and removes the mark by which a created object is found at its provider when the response is lost. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import type { Owner } from '../../objects/owner.ts';
 
 /** Name of the mark in the metadata of an object. */
@@ -92,8 +94,4 @@ function parsed(body: Buffer): unknown {
   } catch {
     return null;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -10,6 +10,7 @@ import { countMembers, parseWithExactKeys } from '../../model/json/json-object.t
 import { type JsonBounds, JsonScan, opensMoreThan } from '../../model/json/json-scan.ts';
 import { memberNames, parseLazily } from '../../model/json/lazy-object.ts';
 import { foldedName } from '../../model/json/member-name.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { GatewayError } from './gateway-error.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
 
@@ -215,8 +216,7 @@ function wholeObject(text: string): Params {
 }
 
 function requireObject(value: unknown): Params {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (!isObject) throw new GatewayError('invalid_json', 'The body must be a JSON object');
+  if (!isObject(value)) throw new GatewayError('invalid_json', 'The body must be a JSON object');
   return value as Params;
 }
 

@@ -1,4 +1,5 @@
 /** Parses path parameters, query and body of a request by the route's schemas and reports their faults. */
+
 import { z } from 'zod';
 import {
   type BodyLimits,
@@ -7,6 +8,7 @@ import {
   documentSizeFault,
   formBodyLimits,
 } from '../../model/json/body-limits.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { type Fault, faultsOfIssues } from '../../model/wire/fault.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
@@ -98,7 +100,7 @@ export function createInnerBodyReader(route: BodyRoute, mount: Mount): (value: u
 }
 
 function refuseAny(value: unknown): undefined {
-  if (!isRecord(value) || Object.keys(value).length === 0) return undefined;
+  if (!isObject(value) || Object.keys(value).length === 0) return undefined;
   const [field] = Object.keys(value);
   throw validationError({ path: [field!], message: 'is not a known field' });
 }
@@ -155,7 +157,7 @@ export function parseFields(form: URLSearchParams): Record<string, string | stri
 }
 
 function omit(value: unknown, keys: readonly string[]): unknown {
-  if (keys.length === 0 || !isRecord(value)) return value;
+  if (keys.length === 0 || !isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
 }
 
@@ -171,10 +173,6 @@ function without(value: unknown, unknownKeys: readonly Issue[]): unknown {
     for (const key of issue.keys) delete (parent as Record<string, unknown>)[key];
   }
   return copy;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Combines all issues of a schema in one error. */

@@ -1,6 +1,7 @@
 /** Decides which tools, prompts and resources of a server its callers may see and use. */
+import { isObject } from '../../model/json/read-object.ts';
 import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
-import { type ClientMessage, isObject, type RpcObject } from './read-messages.ts';
+import type { ClientMessage, RpcObject } from './read-messages.ts';
 import { UriSet } from './uri-set.ts';
 
 /** A capability as the database knows it. */

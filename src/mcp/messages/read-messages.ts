@@ -1,9 +1,11 @@
 /** Reads JSON-RPC messages from a request body, and rejects everything that two readers could understand differently. */
+
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { findDuplicateKeys, parseWithExactKeys } from '../../model/json/json-object.ts';
 import { type JsonBounds, JsonScan } from '../../model/json/json-scan.ts';
 import { foldedName } from '../../model/json/member-name.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { longLengthMin, run } from '../../slices.ts';
 import { PlaneFault, type RpcId } from './plane-fault.ts';
 
@@ -45,7 +47,7 @@ export async function readMessages(body: Buffer, bounds: JsonBounds): Promise<Re
   }
   const value = parsed(body);
   if (body.length > slicedBytesMin) await nextTurn();
-  if (await run(findDuplicateKeys(body), body.length >= longLengthMin)) {
+  if (await hasDuplicateKeys(body)) {
     throw new PlaneFault('invalid_message', 'The JSON body contains a duplicate member');
   }
   if (!Array.isArray(value)) return { isBatch: false, messages: [messageOf(value)] };
@@ -58,6 +60,11 @@ export async function readMessages(body: Buffer, bounds: JsonBounds): Promise<Re
     throw new PlaneFault('invalid_message', 'Two requests of the batch have the same id');
   }
   return { isBatch: true, messages };
+}
+
+/** Whether an object in the JSON has two members with one key; in turns for a long text. */
+export function hasDuplicateKeys(json: Buffer): boolean | Promise<boolean> {
+  return run(findDuplicateKeys(json), json.length >= longLengthMin);
 }
 
 /** Distinguishes the number 1 from the text '1'. */
@@ -153,8 +160,4 @@ function refuseTwins(json: RpcObject, folded: readonly string[], exact: Readonly
     if (exact.has(name) || !folded.includes(foldedName(name.trim()))) continue;
     throw new PlaneFault('invalid_message', `${JSON.stringify(name)} must be spelled exactly`);
   }
-}
-
-export function isObject(value: unknown): value is RpcObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,8 @@
 /** Gives unknown and disabled capabilities one error, so that callers cannot tell them apart. */
+import { isObject } from '../../model/json/read-object.ts';
 import type { NamedCapability } from './capability-rules.ts';
 import { PlaneFault } from './plane-fault.ts';
-import { isObject, type RpcObject } from './read-messages.ts';
+import type { RpcObject } from './read-messages.ts';
 
 const kinds = { tool: 'tool', prompt: 'prompt', resource: 'resource' } as const;
 /** JSON-RPC codes with which servers report an unknown name: invalid parameters, and not found. */

@@ -1,7 +1,9 @@
 /** Determines the protocol era of a request and verifies that its headers agree with its body. */
+
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '../../model/json/read-object.ts';
 import { PlaneFault } from './plane-fault.ts';
-import { type ClientMessage, isObject, type ReceivedMessages } from './read-messages.ts';
+import type { ClientMessage, ReceivedMessages } from './read-messages.ts';
 
 /** `legacy` has sessions and `initialize`; `modern` has neither. */
 export type McpEra = 'legacy' | 'modern';

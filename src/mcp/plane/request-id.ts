@@ -1,9 +1,10 @@
 /** Reads the id of a refused request, so that the error reaches the call that waits for it. */
+
 import type { IncomingMessage } from 'node:http';
 import { readBody } from '../../gateway/transfer/read-body.ts';
 import { BodyHold } from '../../http/input/body-hold.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import type { RpcId } from '../messages/plane-fault.ts';
-import { isObject } from '../messages/read-messages.ts';
 
 /** Nobody is known to hold the memory of a larger body. */
 const bytesMax = 16 * 1024;

@@ -1,9 +1,11 @@
 /** Applies the rules of a server to the messages that it sends: lists, unknown names, and guardrails on texts. */
+
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { isListMethod } from '../messages/capability-rules.ts';
 import { type PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
-import { idKey, isObject, type RpcObject } from '../messages/read-messages.ts';
+import { idKey, type RpcObject } from '../messages/read-messages.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
 import { judgeTexts } from './judge-texts.ts';
 import type { PlaneCall } from './plane-call.ts';

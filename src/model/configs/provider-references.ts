@@ -1,4 +1,5 @@
 /** Finds the providers that a config names by slug or id. */
+import { isObject } from '../json/read-object.ts';
 
 /** A provider that a document names, and the path of the name. */
 export interface ProviderReference {
@@ -51,7 +52,7 @@ function visitsOf(
 ): Visit[] {
   const isRoot = path.length === 0;
   return levels.flatMap((level, at) =>
-    isRecord(level) ? [{ level, path: isRoot ? [] : [...path, at], ...inherited }] : [],
+    isObject(level) ? [{ level, path: isRoot ? [] : [...path, at], ...inherited }] : [],
   );
 }
 
@@ -68,7 +69,7 @@ function inheritedFrom({ level, path, isPinned, models }: Visit) {
   const [override, usual] = models;
   const named = (field: string, above: NamedModel | null): NamedModel | null => {
     const params = level[field];
-    if (!isRecord(params) || params.model === undefined) return above;
+    if (!isObject(params) || params.model === undefined) return above;
     return { path: [...path, field, 'model'], model: params.model };
   };
   return {
@@ -81,8 +82,4 @@ function modelReference([override, usual]: Visit['models']): ProviderReference |
   const { path, model } = override ?? usual ?? { path: [], model: null };
   const provider = typeof model === 'string' ? /^@([^/]+)\//.exec(model)?.[1] : undefined;
   return provider === undefined ? null : { path, provider };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,7 @@
 /** Defines change sets on the wire: many changes of resources in one request, and their results. */
+
 import { z } from 'zod';
+import { isObject } from '../json/read-object.ts';
 import { idempotencyKeyPattern } from '../wire/idempotency.ts';
 import { listSchema } from '../wire/paging.ts';
 import { kindNames } from './kinds.ts';
@@ -11,10 +13,7 @@ export const afterMax = 100;
 
 /** The schema of the corresponding route validates the content, change by change. */
 const ChangeBody = z
-  .custom<Record<string, unknown>>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-    'must be an object',
-  )
+  .custom<Record<string, unknown>>(isObject, 'must be an object')
   .meta({ type: 'object' });
 
 /** Name of a change within its set. */

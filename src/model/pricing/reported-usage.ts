@@ -1,5 +1,7 @@
 /** Parses the token usage that providers report, in each of their formats. */
+
 import { pickMembers } from '../json/json-object.ts';
+import { isObject } from '../json/read-object.ts';
 import type { TokenUsage } from './pricing.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -83,7 +85,7 @@ function beginsObject(body: Buffer): boolean {
 
 /** Adds the usage of a body, or of the data of one stream event. */
 export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
-  if (!isJson(body)) return;
+  if (!isObject(body)) return;
   reported.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
   // Anthropic reports the input in the first message event, OpenAI's Responses API in the last event.
   const usage = usageIn(body) ?? usageIn(body.message) ?? usageIn(body.response);
@@ -91,11 +93,11 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
 }
 
 function usageIn(holder: unknown): JsonObject | null {
-  return isJson(holder) && isJson(holder.usage) ? holder.usage : null;
+  return isObject(holder) && isObject(holder.usage) ? holder.usage : null;
 }
 
 function modelIn(holder: unknown): string | null {
-  return isJson(holder) && typeof holder.model === 'string' ? holder.model : null;
+  return isObject(holder) && typeof holder.model === 'string' ? holder.model : null;
 }
 
 function addCounts(reported: ReportedUsage, usage: JsonObject): void {
@@ -148,11 +150,7 @@ function isSplit(usage: JsonObject): boolean {
 
 function detailOf(usage: JsonObject, member: string, name: string): unknown {
   const details = usage[member];
-  return isJson(details) ? details[name] : undefined;
-}
-
-function isJson(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(details) ? details[name] : undefined;
 }
 
 /** Returns the complete usage, or null if a part is missing. An embedding has no output, so its total is its input. */

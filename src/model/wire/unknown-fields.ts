@@ -1,6 +1,8 @@
 /** Finds fields of a document that its schema does not define, and fields that have no effect here. */
+
 import { z } from 'zod';
 import { didYouMean } from '../../suggest.ts';
+import { isObject } from '../json/read-object.ts';
 import type { Fault } from './fault.ts';
 
 /**
@@ -81,13 +83,13 @@ function fieldsOutside(schema: z.ZodType, value: unknown, path: Path): OutsideFi
       fieldsOutside(inner.element as z.ZodType, item, [...path, at]),
     );
   }
-  if (!(inner instanceof z.ZodObject) || !isRecord(value)) return [];
+  if (!(inner instanceof z.ZodObject) || !isObject(value)) return [];
   const { shape } = inner;
   const isOpen = isOpenObject(inner);
   return Object.entries(value).flatMap(([name, item]) => {
     const at = [...path, name];
     if (Object.hasOwn(shape, name)) return fieldsOutside(shape[name] as z.ZodType, item, at);
-    if (!isOpen || (name === extensionsField && isRecord(item))) return [];
+    if (!isOpen || (name === extensionsField && isObject(item))) return [];
     const isIneffective = withoutEffect.get(inner)?.names.has(name) ?? false;
     return [{ path: at, known: [...Object.keys(shape), extensionsField], isIneffective }];
   });
@@ -100,8 +102,4 @@ function isOpenObject(schema: z.ZodObject): boolean {
 function unwrapped(schema: z.ZodType): z.ZodType {
   const isWrapper = schema instanceof z.ZodOptional || schema instanceof z.ZodNullable;
   return isWrapper ? unwrapped(schema.unwrap() as z.ZodType) : schema;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

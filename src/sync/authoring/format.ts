@@ -1,4 +1,5 @@
 /** Formats manifests: keys in camelCase, the envelope in order, two spaces, comments preserved. */
+
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Document,
@@ -15,6 +16,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
+import { isObject } from '../../model/json/read-object.ts';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { isForeignDocument, isForeignHeading } from '../manifest/document-owner.ts';
 import { isEncryptedFile } from '../manifest/encrypted-files.ts';
@@ -65,7 +67,7 @@ const lossyResult: FormatResult = {
 
 /** A list of manifests may use the version of a Kubernetes List. */
 function holdsForeign(value: unknown): boolean {
-  const isList = isRecord(value) && value.kind === 'List' && Array.isArray(value.items);
+  const isList = isObject(value) && value.kind === 'List' && Array.isArray(value.items);
   return isList ? (value.items as unknown[]).some(isForeignDocument) : isForeignDocument(value);
 }
 
@@ -276,7 +278,7 @@ function meaningOf(documents: readonly { readonly value: unknown }[]): unknown {
 }
 
 function ofManifest(value: unknown): unknown {
-  if (!isRecord(value)) return value;
+  if (!isObject(value)) return value;
   if (value.kind === 'List' && Array.isArray(value.items)) {
     return { ...value, items: value.items.map(ofManifest) };
   }
@@ -287,17 +289,13 @@ function ofManifest(value: unknown): unknown {
 function ofSpec(value: unknown, shape: Shape): unknown {
   if (shape.secret || shape.verbatim) return value;
   if (Array.isArray(value)) return value.map((item) => ofSpec(item, shape.child('0')));
-  if (!isRecord(value)) return value;
+  if (!isObject(value)) return value;
   return Object.entries(value)
     .map(([key, item]) => {
       const name = shape.opaque ? key : toSnakeCase(key);
       return [name, ofSpec(item, shape.child(name))] as const;
     })
     .toSorted(([one], [two]) => (one < two ? -1 : 1));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Sorted, because comments move with their nodes. */

@@ -1,4 +1,5 @@
 /** Distinguishes manifests, faulty manifests, and documents of other programs. */
+import { isObject } from '../../model/json/read-object.ts';
 import { kindNames } from '../../model/kinds/kinds.ts';
 import { nearest } from '../../suggest.ts';
 
@@ -15,9 +16,9 @@ const groupDistanceMax = 5;
  */
 export function isForeignDocument(document: unknown): boolean {
   if (Array.isArray(document))
-    return document.every((item) => !isMap(item) || isForeignDocument(item));
+    return document.every((item) => !isObject(item) || isForeignDocument(item));
   // Plain text may be the rest of a truncated manifest, or one without colons.
-  if (!isMap(document)) return false;
+  if (!isObject(document)) return false;
   const { apiVersion: version, kind } = document;
   if (typeof version !== 'string') return !isProbableManifest(document);
   if (apiVersion.startsWith(version)) return false;
@@ -26,7 +27,7 @@ export function isForeignDocument(document: unknown): boolean {
   if (name.toLowerCase().includes('gatewright')) return false;
   // Core groups of Kubernetes have no name; a kubeconfig has `v1` and `Config`.
   if (!version.includes('/')) {
-    return !isOurKind || (!isMap(document.spec) && !isNamed(document));
+    return !isOurKind || (!isObject(document.spec) && !isNamed(document));
   }
   return nearest(name, [group], isOurKind ? groupDistanceMax : undefined) === undefined;
 }
@@ -42,17 +43,13 @@ function isProbableManifest(document: Readonly<Record<string, unknown>>): boolea
   if (typeof kind === 'string') {
     if (kindsOfOurs.includes(kind)) return true;
     const isNear = nearest(kind, kindsOfOurs) !== undefined;
-    if (isNear && (isMap(document.spec) || isNamed(document))) return true;
+    if (isNear && (isObject(document.spec) || isNamed(document))) return true;
   }
-  return isMap(document.spec) && isNamed(document);
+  return isObject(document.spec) && isNamed(document);
 }
 
 function isNamed({ metadata }: Readonly<Record<string, unknown>>): boolean {
-  return isMap(metadata) && 'name' in metadata;
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(metadata) && 'name' in metadata;
 }
 
 /**

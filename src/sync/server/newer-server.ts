@@ -1,5 +1,7 @@
 /** Removes from a snapshot what a newer server reports and this version does not know. */
+
 import { z } from 'zod';
+import { isObject } from '../../model/json/read-object.ts';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 
@@ -16,13 +18,13 @@ export interface KnownSnapshotPart {
  * another form is returned unchanged, to be validated as a whole.
  */
 export async function withoutUnknown(body: unknown): Promise<KnownSnapshotPart> {
-  if (!isMap(body) || !Array.isArray(body.resources)) return { body, unknown: [] };
+  if (!isObject(body) || !Array.isArray(body.resources)) return { body, unknown: [] };
   const unknown: string[] = [];
   const resources: unknown[] = [];
   for (const resource of body.resources as unknown[]) {
-    if (isMap(resource) && isKnownKind(resource.kind)) {
+    if (isObject(resource) && isKnownKind(resource.kind)) {
       resources.push(await withoutFields(resource, resource.kind, unknown));
-    } else if (isMap(resource) && typeof resource.kind === 'string') {
+    } else if (isObject(resource) && typeof resource.kind === 'string') {
       unknown.push(nameOf(resource));
     } else {
       resources.push(resource);
@@ -40,13 +42,13 @@ async function withoutFields(
   const { spec, managed_by: managed } = resource;
   const extra: string[] = [];
   const known = knownPart(schema, spec, '', extra);
-  const base = isMap(managed) ? knownPart(schema, managed.last_applied, '', []) : undefined;
-  if (known === spec && (!isMap(managed) || base === managed.last_applied)) return resource;
+  const base = isObject(managed) ? knownPart(schema, managed.last_applied, '', []) : undefined;
+  if (known === spec && (!isObject(managed) || base === managed.last_applied)) return resource;
   unknown.push(...extra.map((path) => `${nameOf(resource)}: ${path}`));
   return {
     ...resource,
     spec: known,
-    ...(isMap(managed) ? { managed_by: { ...managed, last_applied: base } } : {}),
+    ...(isObject(managed) ? { managed_by: { ...managed, last_applied: base } } : {}),
   };
 }
 
@@ -124,14 +126,10 @@ function unwrapSchema(schema: unknown): unknown {
 
 function nameOf(resource: Readonly<Record<string, unknown>>): string {
   const { kind, name, slug, id, managed_by: managed } = resource;
-  const declared = isMap(managed) ? [managed.workspace, managed.name] : [name ?? slug ?? id];
+  const declared = isObject(managed) ? [managed.workspace, managed.name] : [name ?? slug ?? id];
   return [kind, ...declared].filter((part) => typeof part === 'string').join('/');
 }
 
 function isKnownKind(kind: unknown): kind is KindName {
   return kindNames.some((known) => known === kind);
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
