@@ -2,11 +2,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
-import { findDuplicateKeys } from '../../model/json/json-object.ts';
-import { longLengthMin, run } from '../../slices.ts';
 import type { Call } from '../../upstream/call.ts';
 import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import { hasDuplicateKeys } from '../messages/read-messages.ts';
 import { chunksOf, writeChunk } from './response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
 
@@ -190,10 +189,6 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
     }
   }
   response.end();
-}
-
-function hasDuplicateKeys(bytes: Buffer): boolean | Promise<boolean> {
-  return run(findDuplicateKeys(bytes), bytes.length >= longLengthMin);
 }
 
 /** Null for an event that the caller does not receive. */

@@ -167,33 +167,31 @@ function modelOf(text: string): { provider: string; model: string } {
 }
 
 /** Configs that no longer exist match no request. */
-async function configIdsOf(
-  db: Db,
-  organisationId: string,
-  names: readonly string[],
-): Promise<string[]> {
-  const ids: string[] = [];
-  for (const name of names) {
-    const config = await configs.findByIdOrSlug(db, organisationId, name);
-    if (config !== undefined) ids.push(config.id);
-  }
-  return ids;
+function configIdsOf(db: Db, organisationId: string, names: readonly string[]): Promise<string[]> {
+  return idsOf(names, (name) => configs.findByIdOrSlug(db, organisationId, name));
 }
 
 /** An id may be that of a deleted guardrail. */
-async function guardrailIdsOf(
+function guardrailIdsOf(
   db: Db,
   organisationId: string,
   names: readonly string[],
 ): Promise<string[]> {
+  return idsOf(names, async (name) =>
+    isUuid(name)
+      ? { id: name.toLowerCase() }
+      : await guardrails.findByIdOrSlug(db, organisationId, name),
+  );
+}
+
+async function idsOf(
+  names: readonly string[],
+  find: (name: string) => Promise<{ readonly id: string } | undefined>,
+): Promise<string[]> {
   const ids: string[] = [];
   for (const name of names) {
-    if (isUuid(name)) {
-      ids.push(name.toLowerCase());
-      continue;
-    }
-    const guardrail = await guardrails.findByIdOrSlug(db, organisationId, name);
-    if (guardrail !== undefined) ids.push(guardrail.id);
+    const found = await find(name);
+    if (found !== undefined) ids.push(found.id);
   }
   return ids;
 }
