@@ -3,16 +3,15 @@ import { z } from 'zod';
 import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/people/api-key.ts';
 import { maskApiKey } from '../../model/people/credentials.ts';
 import { rotatedPolicy, transitionOf } from '../../model/people/rotation-times.ts';
-import { ApiError } from '../../model/wire/errors.ts';
 import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
-import { validationError } from '../../model/wire/validation-error.ts';
+import { formatTimestampOrNull } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { StoredValue } from '../../store/resources/api-key-values.ts';
 import * as apiKeyValues from '../../store/resources/api-key-values.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
 import { chooseValue } from '../access/chosen-value.ts';
+import { requireChosenForDelivery, stillRotating } from '../access/rotation-faults.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
@@ -46,10 +45,7 @@ export async function rotate(
   subTypes: readonly ApiKeySubType[],
 ): Promise<{ id: string; key: string; key_transition_expires_at: string | null }> {
   const { body, caller, params, query } = request;
-  if (body.await_delivery === true && body.key === undefined) {
-    const message = 'is allowed only together with key';
-    throw validationError({ path: ['await_delivery'], message });
-  }
+  requireChosenForDelivery(body, 'key');
   const key = chooseValue(deps, body, 'key');
   return deps.database.transaction(async (tx) => {
     const { organisationId } = caller;
@@ -158,7 +154,5 @@ function requireTransitionEnded(previous: StoredValue | undefined, now: number):
   if (previous === undefined) return;
   const { valid_until: end } = previous;
   if (end !== null && end <= now) return;
-  const until = end === null ? 'its successor is delivered' : formatTimestamp(end);
-  const message = `This key is being rotated: the previous value is valid until ${until}`;
-  throw new ApiError('conflict', message, 'key_transition_expires_at');
+  throw stillRotating(end, 'key_transition_expires_at');
 }

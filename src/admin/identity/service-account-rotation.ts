@@ -3,14 +3,13 @@ import { z } from 'zod';
 import type { RotationPolicy } from '../../model/people/api-key.ts';
 import { rotatedPolicy, transitionOf } from '../../model/people/rotation-times.ts';
 import type { ServiceAccountRotate } from '../../model/people/service-account.ts';
-import { ApiError } from '../../model/wire/errors.ts';
 import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
-import { validationError } from '../../model/wire/validation-error.ts';
+import { formatTimestampOrNull } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as profiles from '../../store/people/service-account-profiles.ts';
 import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import { chooseValue } from '../access/chosen-value.ts';
+import { requireChosenForDelivery, stillRotating } from '../access/rotation-faults.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
@@ -38,10 +37,7 @@ type RotateRequest = AdminRequest<
  */
 export async function rotateServiceAccount(deps: AdminDeps, request: RotateRequest) {
   const { body, caller, params, query, now } = request;
-  if (body.await_delivery === true && body.client_secret === undefined) {
-    const message = 'is allowed only together with client_secret';
-    throw validationError({ path: ['await_delivery'], message });
-  }
+  requireChosenForDelivery(body, 'client_secret');
   const secret = chooseValue(deps, body, 'client_secret');
   return deps.database.transaction(async (tx) => {
     const { organisationId } = caller;
@@ -111,7 +107,9 @@ async function replace(
     await serviceAccounts.update(tx, account, secret);
     return { rotated_at: now };
   }
-  if (hasPrevious) throw stillRotating(account.previous_valid_until);
+  if (hasPrevious) {
+    throw stillRotating(account.previous_valid_until, 'secret_transition_expires_at');
+  }
   const policy = policyOf(row);
   const transitionMs = transitionOf(policy, body.key_transition_period_ms);
   const end = body.await_delivery === true ? null : now + transitionMs;
@@ -129,10 +127,4 @@ async function replace(
 
 function policyOf(row: profiles.StoredServiceAccountProfile): RotationPolicy | null {
   return readDocument<RotationPolicy>(row.rotation_policy);
-}
-
-function stillRotating(end: number | null): ApiError {
-  const until = end === null ? 'its successor is delivered' : formatTimestamp(end);
-  const message = `This secret is being rotated: the previous one is valid until ${until}`;
-  return new ApiError('conflict', message, 'secret_transition_expires_at');
 }
