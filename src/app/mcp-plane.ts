@@ -43,6 +43,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     keyring,
     callers,
     trustedHosts,
+    mockUpstreamHost: inference.mockUpstreamHost,
     isUnavailable,
     connectionsMax: mcp.connectionsMax,
     bodyBytesMax: mcp.bodyBytesMax,

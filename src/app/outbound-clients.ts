@@ -34,6 +34,7 @@ export function createOutboundClients(parts: {
     keyring,
     clock,
     trusted,
+    mockUpstreamHost: inference.mockUpstreamHost,
     version: packageVersion(),
     allowsOwnIdentity: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'mcp'),

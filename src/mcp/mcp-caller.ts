@@ -13,6 +13,7 @@ import { McpUnreachableError } from '../model/mcp/mcp-discovery.ts';
 import type { McpConfigurations } from '../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';
 import { readMappings } from '../model/secrets/secret-mapping.ts';
+import { calledMcpUrl } from '../model/services/provider-addresses.ts';
 import { readDocument } from '../model/wire/json-record.ts';
 import { SecretUnreadable, textOf } from '../secret-managers/managed-secret.ts';
 import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
@@ -35,6 +36,8 @@ export interface McpCallerOptions {
   readonly keyring: Pick<Keyring, 'unsealerOf'>;
   readonly clock: Clock;
   readonly trusted: TrustedHosts;
+  /** Host and port of the mock upstream; null for the usual ones. */
+  readonly mockUpstreamHost: string | null;
   /** Whether secret managers may be accessed with the identity of the gateway. */
   readonly allowsOwnIdentity: boolean;
   /** Called for each value that is read from a secret manager. */
@@ -91,9 +94,10 @@ export class McpCaller implements AsyncDisposable {
   }
 
   async #explore(query: McpQuery): Promise<ExploredServer> {
-    const { url, transport } = query.integration;
+    const { url: storedUrl, transport } = query.integration;
     const headers = await this.#headersOf(query);
-    const { trusted, version } = this.#options;
+    const { trusted, version, mockUpstreamHost } = this.#options;
+    const url = calledMcpUrl(storedUrl, mockUpstreamHost);
     const options = { origins: this.#origins, trusted, timeoutMs };
     // Loaded on first use, because few organisations query servers.
     const { explore } = await import('./explore.ts');

@@ -7,6 +7,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import {
   guardrailVerdicts,
+  loggedTypes,
   RequestLogPage,
   RequestLogRecord,
 } from '../../model/logs/request-log.ts';
@@ -34,8 +35,11 @@ const LogsQuery = WorkspaceQuery.extend({
   ...rangeQuery,
   api_key_id: z.uuid().optional(),
   config_id: text,
+  type: z.enum(loggedTypes).optional(),
   provider: text,
   model: text,
+  mcp_server: text,
+  mcp_name: text,
   trace_id: z.string().min(1).max(128).optional(),
   guardrail_verdict: z.enum(guardrailVerdicts).optional(),
   status: z
@@ -53,7 +57,7 @@ export function requestLogRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs',
       scope: 'logs.list',
-      summary: 'List model requests',
+      summary: 'List model requests and MCP calls',
       query: LogsQuery,
       response: RequestLogPage,
       handle: (request) => list(deps, request),
@@ -63,7 +67,7 @@ export function requestLogRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs/:logId',
       scope: 'logs.view',
-      summary: 'Get a model request',
+      summary: 'Get a model request or an MCP call',
       query: WorkspaceQuery,
       response: RequestLogRecord,
       handle: (request) => get(deps, request),
@@ -79,13 +83,15 @@ async function list(
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   await requireRight(db, caller, workspace, 'ViewLogs');
   const apiKeyIds = await visibleKeys(db, caller, workspace);
-  const { api_key_id, config_id, provider, model, trace_id, guardrail_verdict, page_size } = query;
+  const { api_key_id, config_id, provider, model, mcp_server, mcp_name, page_size } = query;
+  const { trace_id, guardrail_verdict, type } = query;
   const [statusFrom, statusTo] = statusesOf(query.status);
   const place = parseCursor(query.cursor);
   const filter: requestLogs.RequestLogFilter = {
     ...parseTimeRange(query, now, daysMax),
     statusFrom,
     statusTo,
+    type,
     apiKeyIds,
     before: place === null ? null : { ended_at: place.at, id: place.id },
     equal: {
@@ -94,6 +100,8 @@ async function list(
       config_id,
       provider,
       model,
+      mcp_server,
+      mcp_name,
       trace_id,
       guardrail_verdict,
     },

@@ -1,10 +1,21 @@
 /** Defines the `logs` command, which lists logged model requests and MCP calls, and can follow new ones. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../failure.ts';
-import { RequestLogPage, type RequestLogRecord } from '../../model/logs/request-log.ts';
+import {
+  type LoggedType,
+  loggedTypes,
+  RequestLogPage,
+  type RequestLogRecord,
+} from '../../model/logs/request-log.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { outputForm, switchOption, textOption, wholeNumberOption } from '../shared/option.ts';
+import {
+  optionalChoiceOption,
+  outputForm,
+  switchOption,
+  textOption,
+  wholeNumberOption,
+} from '../shared/option.ts';
 import type { PipeReaders } from '../shared/pipe-readers.ts';
 import { formatTable } from '../shared/table.ts';
 import { openClient, type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
@@ -14,6 +25,7 @@ interface LogsOptions extends Pick<ServerOptions, 'home' | 'credentials'> {
   readonly follow: boolean;
   readonly number: number | undefined;
   readonly workspace: string | undefined;
+  readonly type: LoggedType | undefined;
   readonly provider: string | undefined;
   readonly model: string | undefined;
   readonly status: string | undefined;
@@ -33,6 +45,7 @@ export const logs: Command<LogsOptions> = {
   examples: [
     ['gatewright logs', 'The latest of the last 24 hours'],
     ['gatewright logs --follow --status 4xx', 'Follow rejected requests'],
+    ['gatewright logs --type mcp', 'Calls of tools, prompts and resources of MCP servers'],
     ['gatewright logs --trace order-17 -o json', 'Everything about the requests of one trace'],
   ],
   options: {
@@ -46,6 +59,10 @@ export const logs: Command<LogsOptions> = {
       letter: 'n',
     },
     workspace: filter('NAME', 'Only of this workspace, by slug or id'),
+    type: optionalChoiceOption(loggedTypes, {
+      describe: 'Only requests to models, or only calls of MCP servers',
+      fallback: 'both',
+    }),
     provider: filter('NAME', 'Only to this provider, as the log names it'),
     model: filter('NAME', 'Only this model, by its name at the provider'),
     status: filter('STATUS', 'Only with this status: 429, or 4xx'),
@@ -108,10 +125,11 @@ async function read(
   since: number | null,
 ): Promise<RequestLogRecord[]> {
   const wanted = since === null ? (options.number ?? numberUsual) : Number.POSITIVE_INFINITY;
-  const { workspace: workspace_id, provider, model, status, trace: trace_id } = options;
+  const { workspace: workspace_id, type, provider, model, status, trace: trace_id } = options;
   const from = since === null || since < 0 ? undefined : new Date(since).toISOString();
-  const filters = { workspace_id, provider, model, status, trace_id, time_of_generation_min: from };
-  const given = Object.entries(filters).filter(([, value]) => value !== undefined);
+  const filters = { workspace_id, type, provider, model, status, trace_id };
+  const time = { time_of_generation_min: from };
+  const given = Object.entries({ ...filters, ...time }).filter(([, value]) => value !== undefined);
   const found: RequestLogRecord[] = [];
   let cursor: string | null = '';
   while (cursor !== null && found.length < wanted) {

@@ -70,6 +70,7 @@ import {
   startText,
 } from './up-report.ts';
 import { type Deployment, logPathOf, startDeployment } from './up-start.ts';
+import { triesOf } from './up-tries.ts';
 
 interface Options {
   home: string | undefined;
@@ -306,23 +307,11 @@ function printStart(context: Context, started: Deployment, outcome: SyncOutcome)
     embedded: started.embedded !== null,
     credentialsPath: credentialsPathOf(home),
     logPath: options.output === 'json' ? null : logPathOf(home),
-    next: [...context.next, ...triesOf(context, started)],
+    next: [...context.next, ...triesOf(context, started.addresses)],
   };
   if (options.output === 'json') io.stdout.writeJson(startDocument(report));
   else io.stdout.write(startText(report));
   if (!options.once) io.stderr.write(`\nwatching ${location}; Ctrl-C stops everything\n`);
-}
-
-/** Example requests; with the quickstart, also a completion with the delivered key. */
-function triesOf({ home, io, isQuickstart }: Context, { addresses }: Deployment): string[] {
-  const description = `curl ${addresses.adminUrl}/openapi.json`;
-  if (!isQuickstart) return [description];
-  const key = relative(io.cwd, join(home, 'secrets/support/support-bot.key'));
-  const body = '{"model":"any","messages":[{"role":"user","content":"hello"}]}';
-  const completion =
-    `curl ${addresses.inferenceUrl}/v1/chat/completions -H "authorization: Bearer $(cat ${key})" ` +
-    `-H 'content-type: application/json' -d '${body}'`;
-  return [completion, description];
 }
 
 /** With `-o json` standard output contains only the document; events go to standard error. */

@@ -39,6 +39,8 @@ export interface McpPlaneOptions
   /** Bound of the bytes of all request bodies in memory. */
   readonly bodiesBytesMax: number;
   readonly headerAliases: readonly string[];
+  /** Host and port of the mock upstream; null for the usual ones. */
+  readonly mockUpstreamHost: string | null;
   readonly runsGuardrails: boolean;
 }
 
@@ -89,9 +91,10 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
 
 /** Everything that only MCP requests read from the database, cached while it is current. */
 function lookupsOf(
-  { database, callers, trustedHosts: trusted, keyring, limitsBy, runsGuardrails }: McpPlaneOptions,
+  options: McpPlaneOptions,
   searches: Searches,
 ): Pick<PlaneServices, 'policies' | 'servers'> {
+  const { database, callers, trustedHosts: trusted, keyring, limitsBy } = options;
   return {
     policies: new Policies(database, callers.cache(organisationsMax), limitsBy, 'mcp_tools'),
     servers: new McpServers({
@@ -100,7 +103,8 @@ function lookupsOf(
       cache: callers.cache(serversMax),
       trusted,
       tools: { searches, outbound: new Outbound(callers.origins, trusted) },
-      runsGuardrails,
+      runsGuardrails: options.runsGuardrails,
+      mockUpstreamHost: options.mockUpstreamHost,
     }),
   };
 }

@@ -18,6 +18,8 @@ export interface McpServersOptions {
   readonly trusted: TrustedHosts;
   readonly tools: CheckTools;
   readonly runsGuardrails: boolean;
+  /** Host and port of the mock upstream; null for the usual ones. */
+  readonly mockUpstreamHost: string | null;
 }
 
 export class McpServers {
@@ -49,6 +51,7 @@ export class McpServers {
     slug: string,
   ): Promise<SnapshotEntry<PlaneServer | null> | undefined> {
     const { database, unsealerOf, trusted, tools, runsGuardrails } = this.#options;
+    const { mockUpstreamHost } = this.#options;
     const db = database.readable;
     const reading = await mcpReads.findMcpServer(db, organisationId, slug);
     if (reading === undefined) return undefined;
@@ -57,7 +60,8 @@ export class McpServers {
     const rows = ids.length === 0 ? [] : await secretReferences.listByIds(db, organisationId, ids);
     const references = await secretReferences.withWorkspaces(db, organisationId, rows);
     const unsealer = await unsealerOf(organisationId);
-    const parts = { reading, references, unsealer, trusted, tools, runsGuardrails };
+    const found = { reading, references, unsealer };
+    const parts = { ...found, trusted, tools, runsGuardrails, mockUpstreamHost };
     return { organisationId, generation: reading.generation, value: buildPlaneServer(parts) };
   }
 }

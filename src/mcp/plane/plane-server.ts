@@ -13,6 +13,7 @@ import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
 import { isGranted } from '../../model/providers/integration-access.ts';
 import { headerNameFault } from '../../model/services/forward-headers.ts';
 import { outboundUrlFault } from '../../model/services/outbound-url.ts';
+import { calledMcpUrl } from '../../model/services/provider-addresses.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import { Secret } from '../../secret.ts';
 import type { McpServerReading } from '../../store/reads/mcp-reads.ts';
@@ -59,6 +60,8 @@ export interface PlaneServerParts {
   readonly trusted: TrustedHosts;
   readonly tools: CheckTools;
   readonly runsGuardrails: boolean;
+  /** Host and port of the mock upstream; null for the usual ones. */
+  readonly mockUpstreamHost: string | null;
 }
 
 /** Null for a server that may not be used: archived, or of an integration that its workspace may not use. */
@@ -77,7 +80,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     slug,
     organisationId,
     workspaceId,
-    url: new URL(integration.url),
+    url: new URL(urlOf(parts)),
     access: new Secret(access, `the headers of the MCP integration ${integration.slug}`),
     forward: stored.forward_headers ?? null,
     allowsUnlistedUsers: server.default_user_access !== 'deny',
@@ -87,6 +90,10 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     guardrails: serverGuardrails(parts.reading, parts.tools, parts.runsGuardrails),
     fault: faultOf(parts, stored, access),
   };
+}
+
+function urlOf({ reading: { integration }, mockUpstreamHost }: PlaneServerParts): string {
+  return calledMcpUrl(integration.url, mockUpstreamHost);
 }
 
 function accessOf(
@@ -124,11 +131,12 @@ function passthroughOf(stored: McpConfigurations): Record<string, string> {
 const unsupportedSettings = ['jwt_validation', 'user_identity_forwarding', 'external_auth_config'];
 
 function faultOf(
-  { reading: { integration }, trusted }: PlaneServerParts,
+  parts: PlaneServerParts,
   stored: McpConfigurations,
   { headers, mapped }: UpstreamAccess,
 ): string | null {
-  const address = outboundUrlFault(integration.url, trusted);
+  const { integration } = parts.reading;
+  const address = outboundUrlFault(urlOf(parts), parts.trusted);
   if (address !== null) return `its address ${address}`;
   if (integration.transport === 'sse') return 'its transport sse is not relayed; use http';
   const barred = findBarredField(mapped, integration.url);

@@ -22,6 +22,10 @@ export function providerNames(slug: string): string[] {
 export const guardrailVerdicts = ['passed', 'failed', 'denied'] as const;
 export type GuardrailVerdict = (typeof guardrailVerdicts)[number];
 
+/** Requests to models, and calls of MCP servers. */
+export const loggedTypes = ['llm', 'mcp'] as const;
+export type LoggedType = (typeof loggedTypes)[number];
+
 const count = z.int().min(0);
 
 /** Usage of an attempt whose response was not returned to the caller. */

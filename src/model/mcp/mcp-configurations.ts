@@ -4,6 +4,7 @@ import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { isSecretName } from '../secrets/secret-names.ts';
 import { headerListFaults, headerMapFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
+import { mockMcpUrl } from '../services/provider-addresses.ts';
 import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
 import { ineffectiveFields, unknownFieldsBeside } from '../wire/unknown-fields.ts';
 import { type ForwardHeaders, McpConfigurations } from './mcp-integration.ts';
@@ -23,9 +24,14 @@ export function mcpIntegrationFaults(
   trusted: TrustedHosts,
 ): Fault[] {
   return [
-    ...faultAt('url', url === undefined ? null : outboundUrlFault(url, trusted)),
+    ...faultAt('url', url === undefined ? null : urlFault(url, trusted)),
     ...prefixFaults(['configurations'], configurationsFaults(configurations ?? {}, trusted)),
   ];
+}
+
+/** The mock server can be named everywhere, like the provider of its name; it is called only where it is trusted. */
+function urlFault(url: string, trusted: TrustedHosts): string | null {
+  return url === mockMcpUrl ? null : outboundUrlFault(url, trusted);
 }
 
 /** Returns the fields of the configurations that are accepted without effect; paths start at the body. */

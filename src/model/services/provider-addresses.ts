@@ -19,6 +19,17 @@ export const providerNameForm =
 /** Default listen address of `gatewright mock-upstream`; called only where it is trusted. */
 export const mockUpstreamHost = '127.0.0.1:8790';
 
+/** The MCP server of `gatewright mock-upstream` as integrations name it, whichever port it has. */
+export const mockMcpUrl = `http://${mockUpstreamHost}/mcp`;
+
+/**
+ * The address at which the server of an MCP integration is called. `mockHost` is the host and port of
+ * the running mock upstream; null for the usual ones.
+ */
+export function calledMcpUrl(url: string, mockHost: string | null): string {
+  return url === mockMcpUrl && mockHost !== null ? `http://${mockHost}/mcp` : url;
+}
+
 const openAi = (baseUrl: string | null): ProviderAddress => ({ dialect: 'openai', baseUrl });
 
 /** By slug. Services without a dialect of their own accept the `openai` format. */

@@ -1,6 +1,6 @@
 /** Table functions for request_logs: one entry for each model request. */
 import { sql } from 'kysely';
-import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import type { GuardrailVerdict, LoggedType } from '../../model/logs/request-log.ts';
 import { timeOfId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from '../rows/bulk-insert.ts';
@@ -169,13 +169,16 @@ export interface RequestLogFilter {
   readonly equal: Readonly<
     Partial<Record<'workspace_id' | 'api_key_id' | 'config_id', string | undefined>>
   > &
-    Readonly<Partial<Record<'provider' | 'model' | 'trace_id', string | undefined>>> & {
+    Readonly<Partial<Record<'provider' | 'model' | 'trace_id', string | undefined>>> &
+    Readonly<Partial<Record<'mcp_server' | 'mcp_name', string | undefined>>> & {
       readonly guardrail_verdict?: GuardrailVerdict | undefined;
     };
   /** Only requests of these keys; null for all. */
   readonly apiKeyIds: readonly string[] | null;
   readonly statusFrom: number;
   readonly statusTo: number;
+  /** Undefined for both. */
+  readonly type: LoggedType | undefined;
   /** The last row of the previous page; null for the first page. */
   readonly before: Pick<RequestLogRow, 'ended_at' | 'id'> | null;
 }
@@ -187,7 +190,7 @@ export async function list(
   filter: RequestLogFilter,
   limit: number,
 ): Promise<RequestLogRow[]> {
-  const { from, to, equal, statusFrom, statusTo, before } = filter;
+  const { from, to, equal, statusFrom, statusTo, type, before } = filter;
   let query = table
     .matching(db, { organisation_id: organisationId, ...equal, api_key_id: apiKeysOf(filter) })
     .select(columns)
@@ -195,6 +198,9 @@ export async function list(
     .where('ended_at', '<=', before === null ? to : Math.min(to, before.ended_at));
   if (statusFrom > 0) query = query.where('status', '>=', statusFrom);
   if (statusTo < statusMax) query = query.where('status', '<=', statusTo);
+  if (type !== undefined) {
+    query = query.where('mcp_server', type === 'mcp' ? 'is not' : 'is', null);
+  }
   if (before !== null) {
     const { ended_at, id } = before;
     query = query.where((eb) => eb.or([eb('ended_at', '<', ended_at), eb('id', '<', id)]));

@@ -500,6 +500,15 @@ describe('the log', () => {
       ['tools/call', server.slug, 'drop_table', 200, 'unknown_capability'],
       ['tools/call', server.slug, 'echo', 200, null],
     ]);
+    for (const [filter, count] of [
+      ['type=mcp', 4],
+      ['type=llm', 0],
+      [`mcp_server=${server.slug}`, 4],
+      ['mcp_name=echo', 1],
+    ] as const) {
+      const found = await plane.server.request('GET', `${path}&${filter}`);
+      expect(found.body.data, filter).toHaveLength(count);
+    }
     expect(body.data[0]).toMatchObject({
       api_key_name: 'logged agent',
       workspace_slug: plane.workspace.slug,

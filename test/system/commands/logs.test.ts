@@ -95,6 +95,8 @@ it('shows the latest requests with the given filters, and follows new ones', asy
   expect(lines[2]).toContain('a\\u001b[31m\\u000ab');
   const refused = JSON.parse((await run('--status', '4xx', '-o', 'json')).stdout);
   expect(refused.requests).toMatchObject([{ trace_id: 'second', status: 429 }]);
+  expect((await run('--type', 'mcp')).stdout).toBe('No requests in the last 24 hours.\n');
+  expect(JSON.parse((await run('--type', 'llm', '-o', 'json')).stdout).requests).toHaveLength(2);
   const wide = (await run('-n', '1', '-o', 'wide')).stdout;
   expect(wide).toMatch(/ EARLIER [\s\S]* anthropic\/claude 500 0\.001200 /);
   const wrong = await run('--status', '4x');

@@ -196,6 +196,24 @@ describe('the first start', () => {
   });
 });
 
+describe('the quickstart', () => {
+  it('prints commands that complete a chat and call a tool when they are pasted into a shell', async () => {
+    await using run = startUp(home.path, ['--source', example], {}, sourceProgram);
+    await run.saw(/Ctrl-C stops everything/);
+    const lines = run.stdout().split('try next')[1]!.split('\n');
+    const answerOf = (path: string) => {
+      const line = lines.find((one) => one.includes('curl') && one.includes(path))!;
+      const { stdout, stderr } = spawnSync('/bin/sh', ['-c', line], {
+        cwd: run.cwd,
+        encoding: 'utf8',
+      });
+      return stdout || stderr;
+    };
+    expect(answerOf('/v1/chat/completions')).toContain('hello');
+    expect(answerOf('/mock-tools/mcp')).toContain('"structuredContent":{"sum":5}');
+  });
+});
+
 describe('the next start', () => {
   beforeEach(useHomeOfBefore);
 

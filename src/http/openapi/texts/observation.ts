@@ -3,10 +3,11 @@ import type { OperationTexts } from './operation-texts.ts';
 
 export const logTexts: OperationTexts = {
   'GET /logs':
-    'Returns model requests, newest first by their end: on v1 by a cursor, on v2 by numbered pages of a workspace. Bodies, headers and credentials are not stored.',
+    'Returns model requests and calls of MCP servers, newest first by their end: on v1 by a cursor, on v2 by numbered pages of a workspace. Bodies, headers and credentials are not stored.',
   'POST /logs':
     'Adds one request, or up to 100, that were made without the gateway. Bodies are read for model and tokens and discarded. They count in no budget or limit.',
-  'GET /logs/{logId}': 'Returns one model request with tokens, cost and earlier attempts.',
+  'GET /logs/{logId}':
+    'Returns one model request or MCP call with tokens, cost and earlier attempts.',
   'GET /audit-logs':
     'Returns changes and reads of secrets with author, time and the changed fields, newest first. Send `next_cursor` as `cursor` for the next page.',
   'GET /logs/exports/field-restrictions':
