@@ -15,7 +15,7 @@ import {
   masterKeyFaults,
   masterKeySettings,
 } from './settings/groups/master-keys.ts';
-import { type McpSettings, mcpSettings } from './settings/groups/mcp.ts';
+import { type McpSettings, mcpFaults, mcpSettings } from './settings/groups/mcp.ts';
 import {
   commitStatusSettings,
   notificationSettings,
@@ -263,7 +263,7 @@ export function inspectSettings(
     warnings,
   });
   const isGiven = (name: SettingName): boolean => given.has(name) || unread.has(name);
-  const wholes = [notifyFaults, tokenFaults, blobFaults, mailFaults, signInFaults];
+  const wholes = [notifyFaults, tokenFaults, mcpFaults, blobFaults, mailFaults, signInFaults];
   faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
   faults.push(...masterKeyFaults(values, wrong), ...wholes.flatMap((of) => of(values, isGiven)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;

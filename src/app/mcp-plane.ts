@@ -50,6 +50,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     bodiesBytesMax: memoryBytes() * bodiesShare,
     jsonBounds: inference.jsonBounds,
     hosts: new Set(mcp.hosts),
+    resource: mcp,
     headerAliases: inference.headerAliases,
     enforcesLimits: inference.enforcesLimits,
     limitsBy: settings.features,

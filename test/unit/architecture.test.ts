@@ -150,9 +150,11 @@ const mayImport: Record<string, readonly string[]> = {
   }),
   mcp: ['secret-managers', 'upstream', 'auth', 'store', 'model', 'clock'],
   'mcp/messages': ['model'],
+  'mcp/resource': [],
   // The MCP gateway shares keys, limits and transfer with the gateway of models.
   'mcp/plane': [
     'mcp/messages',
+    'mcp/resource',
     'gateway/callers',
     'gateway/targets',
     'gateway/metering',

@@ -5,7 +5,7 @@ import { grantsScope } from '../../model/people/scopes.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { ReadHeader } from './exchange.ts';
 import type { GatewayKey, GatewayKeys } from './gateway-key.ts';
-import { type GatewayTokens, isToken } from './gateway-token.ts';
+import { type Audiences, type GatewayTokens, isToken } from './gateway-token.ts';
 
 /** The credentials in a request. */
 export interface SentCredentials {
@@ -56,13 +56,14 @@ export function authenticate(
   sent: Pick<SentCredentials, 'key'>,
   now: number,
   scope = completionScope,
+  audiences?: Audiences,
 ): GatewayKey | Promise<GatewayKey> {
   if (sent.key === null) {
     const hint = 'send it as a bearer token or as x-gateway-api-key';
     throw new GatewayError('invalid_api_key', `No API key was sent: ${hint}`);
   }
   if (tokens !== null && isToken(sent.key)) {
-    const result = tokens.find(sent.key, now);
+    const result = tokens.find(sent.key, now, audiences);
     return result instanceof Promise
       ? result.then((key) => requireUsableKey(key, now, scope))
       : requireUsableKey(result, now, scope);

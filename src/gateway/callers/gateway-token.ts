@@ -46,6 +46,9 @@ export interface GatewayTokensOptions {
   readonly workspaces: SnapshotCache<TokenWorkspace>;
 }
 
+/** A token must be for one of them; null accepts every token. */
+export type Audiences = readonly string[] | null;
+
 /** A workspace with its organisation. */
 export interface TokenWorkspace {
   readonly organisationId: string;
@@ -82,29 +85,46 @@ export class GatewayTokens {
   readonly #options: GatewayTokensOptions;
   /** Keyed by digest, so that no token stays in memory. */
   readonly #verified = new Map<string, VerifiedToken>();
+  readonly #audiences: Audiences;
 
   constructor(options: GatewayTokensOptions) {
     this.#options = options;
+    const { audience } = options.rules;
+    this.#audiences = audience === null ? null : [audience];
+  }
+
+  /** The audience that the rules require; null for none. */
+  get audience(): string | null {
+    return this.#options.rules.audience;
   }
 
   /**
    * Returns the key that the token represents; synchronously when it was verified before and nothing changed.
    *
+   * @param audiences by default the one of the rules
    * @throws GatewayError when the token is invalid, or cannot be verified now
    */
-  find(token: string, now: number): GatewayKey | Promise<GatewayKey> {
+  find(
+    token: string,
+    now: number,
+    audiences: Audiences = this.#audiences,
+  ): GatewayKey | Promise<GatewayKey> {
     const { issuerKeys, workspaces, rules } = this.#options;
     // A verification is valid only as long as the keys it used.
     issuerKeys.renewIfStale();
     const digest = hash('sha256', token, 'base64url');
     const verified = this.#verified.get(digest);
     if (verified === undefined || verified.version !== issuerKeys.version) {
-      return this.#verify(token, digest, now).then((verified) => this.#keyOf(verified, now));
+      return this.#verify(token, digest, now).then((verified) => {
+        requireAudience(verified, audiences);
+        return this.#keyOf(verified, now);
+      });
     }
     if ((verified.claims.exp + rules.clockToleranceSeconds) * 1000 <= now) {
       this.#verified.delete(digest);
       throw expired(verified.key?.key);
     }
+    requireAudience(verified, audiences);
     const isCurrent =
       verified.key !== null &&
       workspaces.peek(workspaceKey(verified.claims)) === verified.key.tenant;
@@ -113,7 +133,7 @@ export class GatewayTokens {
 
   async #verify(token: string, digest: string, now: number): Promise<VerifiedToken> {
     const { issuerKeys, rules } = this.#options;
-    const { issuer, audience, clockToleranceSeconds: clockTolerance } = rules;
+    const { issuer, clockToleranceSeconds: clockTolerance } = rules;
     const kid = kidOf(token);
     const { keys, version } = await findIssuerKeys(issuerKeys, kid);
     const signers: IssuerKey[] = [];
@@ -123,7 +143,6 @@ export class GatewayTokens {
         const verified = await jwtVerify(token, candidate.key, {
           algorithms: [candidate.algorithm],
           ...(issuer === null ? {} : { issuer }),
-          ...(audience === null ? {} : { audience }),
           clockTolerance,
           currentDate: new Date(now),
           requiredClaims: ['exp'],
@@ -205,6 +224,17 @@ export class GatewayTokens {
         .catch(() => undefined);
     }
   }
+}
+
+/** @throws GatewayError for a token that is for another recipient */
+function requireAudience({ claims }: VerifiedToken, audiences: Audiences): void {
+  if (audiences?.length === 0) {
+    const settings = 'GATEWRIGHT_MCP_URL or GATEWRIGHT_JWT_AUDIENCE';
+    throw invalid(`is not accepted here, because no audience is configured: set ${settings}`);
+  }
+  if (audiences === null || [claims.aud ?? []].flat().some((one) => audiences.includes(one)))
+    return;
+  throw invalid('cannot be used: its claim aud is missing or invalid');
 }
 
 function isLimited(row: gatewayReads.TokenWorkspaceRow['workspace']): boolean {

@@ -17,6 +17,7 @@ const TokenClaims = z
   .object({
     exp: z.number(),
     iss: z.string().optional(),
+    aud: z.union([z.string(), z.array(z.string())]).optional(),
     sub: z.string().min(1).max(255).optional(),
     organisation_id: z.uuid().optional(),
     tsg_id: z

@@ -10,6 +10,7 @@ import {
 import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
 import { errorResponseText } from '../../gateway/transfer/malformed-request.ts';
 import { refuseAmbiguity } from '../../http/input/ambiguity.ts';
+import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import { serveMcp } from './pipeline.ts';
@@ -34,6 +35,7 @@ export function createMcpListener(options: McpListenerOptions): McpListener {
       const arrival = arrivalOf(services, request, response);
       const refusal = refusalOf(services, request, isExcess);
       if (refusal === null) {
+        if (serveMetadata(services, request, response)) return;
         detach('an MCP request', serveMcp(services, arrival));
         return;
       }
@@ -68,6 +70,29 @@ function refusalOf(
   return aliasFault(request, headerPrefixes);
 }
 
+/** Serves metadata of protected resources, which are public. Returns false for any other request. */
+function serveMetadata(
+  { resource }: PlaneServices,
+  request: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  if (request.method !== 'GET') return false;
+  const metadata = resource.metadataAt(pathOf(request));
+  if (metadata === null) return false;
+  const text = JSON.stringify(metadata);
+  writeResponseHead(response, 200, {
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(text)),
+    'cache-control': 'max-age=300',
+  });
+  response.end(text);
+  return true;
+}
+
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0]!;
+}
+
 /** A trace id sent by the caller is used, as in the Admin API and for inference. */
 const traceIdPattern = /^[\w.:-]{1,128}$/;
 const pathPattern = /^\/([A-Za-z0-9_-]{1,255})\/mcp\/?$/;
@@ -79,13 +104,12 @@ function arrivalOf(
 ): McpArrival {
   const header = ownHeaders(request, services.headerPrefixes);
   const sentId = header('trace-id');
-  const [path = ''] = (request.url ?? '').split('?', 1);
   return {
     id: sentId !== null && traceIdPattern.test(sentId) ? sentId : newId(),
     request,
     response,
     header,
-    slug: pathPattern.exec(path)?.[1] ?? null,
+    slug: pathPattern.exec(pathOf(request))?.[1] ?? null,
     beganMs: monotonicMs(),
     now: services.now(),
   };

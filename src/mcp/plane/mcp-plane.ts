@@ -10,6 +10,10 @@ import { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import { Searches } from '../../guardrails/searches.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { Outbound } from '../../upstream/outbound.ts';
+import {
+  ProtectedResource,
+  type ProtectedResourceOptions,
+} from '../resource/protected-resource.ts';
 import { createMcpListener, type McpListener, type McpListenerOptions } from './mcp-listener.ts';
 import { McpServers } from './mcp-servers.ts';
 import { OpenStreams } from './open-streams.ts';
@@ -42,6 +46,7 @@ export interface McpPlaneOptions
   /** Host and port of the mock upstream; null for the usual ones. */
   readonly mockUpstreamHost: string | null;
   readonly runsGuardrails: boolean;
+  readonly resource: Pick<ProtectedResourceOptions, 'publicUrl' | 'authorizationServers'>;
 }
 
 export interface McpPlane extends AsyncDisposable {
@@ -65,6 +70,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     origins,
     secrets: values,
     sessions: new SessionIds(() => options.keyring.mcpSessionKey),
+    resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
     streams: new OpenStreams(),
     bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
     bodyBytesMax: options.bodyBytesMax,

@@ -5,6 +5,7 @@ import { readBody } from '../../gateway/transfer/read-body.ts';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
+import { mcpScope } from '../resource/protected-resource.ts';
 import { callServer, endSession, openStream } from './call-server.ts';
 import { judgeInput } from './judge-input.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
@@ -19,11 +20,10 @@ import {
   verifyCapabilities,
 } from './verify-calls.ts';
 
-const scope = 'mcp.invoke';
-
 /** Responds to the request in every case, and logs it; never rejects. */
 export async function serveMcp(services: PlaneServices, arrival: McpArrival): Promise<void> {
   const { request, header } = arrival;
+  const slug = arrival.slug ?? '';
   const reply = new PlaneReply(services, arrival);
   try {
     verifyArrival(request, services.hosts);
@@ -31,11 +31,12 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     // Authenticate.
     const bearer = bearerOf(request.headers.authorization);
     const sent = header('api-key') ?? bearer;
-    const key = await authenticate(services, { key: sent }, arrival.now, scope);
+    const audiences = services.resource.audiencesOf(slug);
+    const key = await authenticate(services, { key: sent }, arrival.now, mcpScope, audiences);
     reply.key = key;
 
     // Find the server in the key's workspace.
-    const server = await services.servers.find(key, arrival.slug ?? '');
+    const server = await services.servers.find(key, slug);
     reply.server = server;
 
     // User access.

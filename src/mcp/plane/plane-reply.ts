@@ -18,12 +18,11 @@ interface ReplyFault extends RpcFault {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const scopeChallenge = 'Bearer error="insufficient_scope", scope="mcp.invoke"';
-
 /** Null for an error that no rule foresees. */
 export function rpcFaultOf(
-  { isUnavailable, now }: Pick<PlaneServices, 'isUnavailable' | 'now'>,
+  { isUnavailable, now, resource }: Pick<PlaneServices, 'isUnavailable' | 'now' | 'resource'>,
   thrown: unknown,
+  slug: string | null,
 ): ReplyFault | null {
   if (thrown instanceof PlaneFault) return thrown;
   const error = isUnavailable(thrown)
@@ -36,8 +35,8 @@ export function rpcFaultOf(
   const status = code === 'usage_limit_exceeded' ? 429 : error.status;
   const headers: Record<string, string> = {};
   if (retryAfterMs !== null) headers['retry-after'] = String(Math.ceil(retryAfterMs / 1000));
-  if (status === 401) headers['www-authenticate'] = challengeOf(error);
-  if (code === 'scope_missing') headers['www-authenticate'] = scopeChallenge;
+  const challenge = challengeErrorOf(error, status);
+  if (challenge !== undefined) headers['www-authenticate'] = resource.challenge(challenge, slug);
   return { code, message, status, headers, rpcCode: -32000, data: {} };
 }
 
@@ -47,11 +46,11 @@ function resetMs({ cause }: GatewayError, now: number): number | null {
   return Math.max(1, cause.limit.endsAt - now);
 }
 
-/** Without a credential the challenge names no error. */
-function challengeOf({ code, refused }: GatewayError): string {
-  const realm = 'Bearer realm="gatewright"';
-  const isMissing = code === 'invalid_api_key' && refused === null;
-  return isMissing ? realm : `${realm}, error="invalid_token"`;
+/** Null without a credential, undefined for an error that another credential does not change. */
+function challengeErrorOf({ code, refused }: GatewayError, status: number) {
+  if (code === 'scope_missing') return 'insufficient_scope';
+  if (status !== 401) return undefined;
+  return code === 'invalid_api_key' && refused === null ? null : 'invalid_token';
 }
 
 export class PlaneReply {
@@ -102,9 +101,9 @@ export class PlaneReply {
 
   /** Responds to an error; never throws. */
   async fail(thrown: unknown): Promise<void> {
-    const { response, id } = this.#arrival;
+    const { response, id, slug } = this.#arrival;
     try {
-      const fault = rpcFaultOf(this.#services, thrown) ?? this.#unexpected(thrown);
+      const fault = rpcFaultOf(this.#services, thrown, slug) ?? this.#unexpected(thrown);
       for (const call of this.#calls) call.fault ??= fault;
       this.#noteRefused(thrown);
       if (response.headersSent || response.destroyed) response.destroy();

@@ -72,7 +72,7 @@ export async function reserveCalls(
     try {
       call.reserved = await reserveCall(services, limited);
     } catch (thrown) {
-      const fault = rpcFaultOf(services, thrown);
+      const fault = rpcFaultOf(services, thrown, arrival.slug);
       if (fault === null) throw thrown;
       call.fault = fault;
       return;

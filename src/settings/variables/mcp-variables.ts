@@ -1,4 +1,5 @@
 /** Declares the environment variables of the MCP gateway. */
+import { z } from 'zod';
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
@@ -7,6 +8,18 @@ const hostNames: forms.Form<string[]> = {
   schema: forms.hostList.schema.transform((names) => names.map((name) => name.toLowerCase())),
   expected: 'host names separated by commas',
   example: 'mcp.example.com',
+};
+
+const issuers: forms.Form<string[]> = {
+  schema: z
+    .string()
+    .max(8192)
+    .transform((text) => text.split(',').map((entry) => entry.trim()))
+    .refine((entries) =>
+      entries.every((entry) => forms.webAddress.schema.safeParse(entry).success),
+    ),
+  expected: 'addresses that begin with https:// or http://, separated by commas',
+  example: 'https://login.example.com',
 };
 
 export const mcpVariables = {
@@ -32,5 +45,15 @@ export const mcpVariables = {
     hostNames,
     '',
     'Hosts whose pages may call the MCP gateway (Origin), and that may name it where it listens on this machine only (Host).',
+  ),
+  GATEWRIGHT_MCP_URL: optional(
+    'MCP',
+    { ...forms.webAddress, example: 'https://mcp.example.com' },
+    'Address at which clients reach the MCP gateway, without the path of a server. Tokens must name it or a server below it as audience.',
+  ),
+  GATEWRIGHT_MCP_AUTHORIZATION_SERVERS: optional(
+    'MCP',
+    issuers,
+    'Issuers at which MCP clients obtain tokens; named in the metadata of each server. When unset: GATEWRIGHT_JWT_ISSUER, if it is an address.',
   ),
 };

@@ -38,32 +38,29 @@ describe('a caller', () => {
   });
 
   it.each([
-    ['is missing', null, 'Bearer realm="gatewright"'],
-    ['is unknown', 'a'.repeat(40), 'Bearer realm="gatewright", error="invalid_token"'],
-    [
-      'is a token nobody signed',
-      'eyJhbGciOiJub25lIn0.e30.',
-      'Bearer realm="gatewright", error="invalid_token"',
-    ],
-  ])(
-    'receives 401 with a challenge and the id when its credential %s',
-    async (_, sent, challenge) => {
-      const refused = await plane.send(sent, slug, list);
-      expect(refused).toMatchObject({
-        status: 401,
-        headers: { 'www-authenticate': challenge },
-        body: { jsonrpc: '2.0', id: 'seven', error: { code: -32000, data: {} } },
-      });
-      expect(plane.upstream.journal).toEqual([]);
-    },
-  );
+    ['is missing', null, ''],
+    ['is unknown', 'a'.repeat(40), ', error="invalid_token"'],
+    ['is a token nobody signed', 'eyJhbGciOiJub25lIn0.e30.', ', error="invalid_token"'],
+  ])('receives 401 with a challenge and the id when its credential %s', async (_, sent, error) => {
+    const challenge = `Bearer realm="gatewright"${error}, scope="mcp.invoke"`;
+    const refused = await plane.send(sent, slug, list);
+    expect(refused).toMatchObject({
+      status: 401,
+      headers: { 'www-authenticate': challenge },
+      body: { jsonrpc: '2.0', id: 'seven', error: { code: -32000, data: {} } },
+    });
+    expect(plane.upstream.journal).toEqual([]);
+  });
 
   it('receives 403 and the name of the scope when its key lacks mcp.invoke', async () => {
     const { key: other } = await plane.addKey({ scopes: ['completions.write'] });
     const refused = await plane.send(other, slug, list);
     expect(refused).toMatchObject({
       status: 403,
-      headers: { 'www-authenticate': 'Bearer error="insufficient_scope", scope="mcp.invoke"' },
+      headers: {
+        'www-authenticate':
+          'Bearer realm="gatewright", error="insufficient_scope", scope="mcp.invoke"',
+      },
       body: { id: 'seven', error: { data: { code: 'scope_missing' } } },
     });
     expect(plane.upstream.journal).toEqual([]);

@@ -737,9 +737,7 @@ describe('the reference', () => {
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
         ...(name.startsWith('SMTP_') || /SMTP_TLS|ALERT_EMAILS/.test(name) ? mailing : {}),
         ...(name.includes('BLOB_') ? { ...bucketed, ...podRole } : {}),
-        ...(name.includes('JWT_')
-          ? { GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example.com/k' }
-          : {}),
+        ...(/JWT_|AUTHORIZATION_SERVERS/.test(name) ? tokenIssuing : {}),
         ...(/SIGN_IN|PUBLIC_URL|SESSION_/.test(name) ? signingIn : {}),
         ...outside,
       };
@@ -747,6 +745,12 @@ describe('the reference', () => {
     }
   });
 });
+
+/** Settings that complete those of tokens. */
+const tokenIssuing = {
+  GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example.com/k',
+  GATEWRIGHT_MCP_URL: 'https://mcp.example.com',
+};
 
 /** Settings that complete the given setting of Vault. */
 function vaultOf(name: string): Record<string, string> {
