@@ -174,6 +174,7 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
     guardrails: new Guardrails({
       database,
       cache: callers.cache<CachedGuardrail>(guardrailsMax),
+      unsealerOf,
       isEnabled: options.runsGuardrails,
       tools: { searches, outbound },
     }),

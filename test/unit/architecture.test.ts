@@ -143,7 +143,7 @@ const mayImport: Record<string, readonly string[]> = {
     metering: ['ledger', 'upstream', 'store', 'model'],
     // `remote` for reaching the trace collector through the operator's proxy.
     logs: ['upstream', 'store', 'model', 'remote'],
-    guardrails: ['guardrails', 'objects', 'upstream', 'store', 'model'],
+    guardrails: ['auth', 'guardrails', 'objects', 'upstream', 'store', 'model'],
     calls: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model'],
     objects: ['ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model', 'clock'],
     inference: ['auth', 'http', 'store', 'model'],
@@ -344,7 +344,7 @@ const mayImport: Record<string, readonly string[]> = {
     prompts: ['wire'],
     objects: [],
     secrets: ['wire', 'services'],
-    guardrails: ['wire', 'patterns', 'services'],
+    guardrails: ['wire', 'patterns', 'services', 'secrets', 'manifests'],
     configs: ['json', 'wire', 'patterns', 'services', 'secrets', 'manifests', 'guardrails'],
     providers: ['json', 'wire', 'services', 'limits', 'secrets'],
     mcp: ['wire', 'services', 'secrets', 'providers'],

@@ -1,6 +1,6 @@
 /** Converts configs to API records, list items and the body that would create them again. */
 import { z } from 'zod';
-import { fingerprintConfigSecrets, maskConfigSecrets } from '../../auth/config-secrets.ts';
+import { configSecretsOf } from '../../auth/secret-documents.ts';
 import { type ConfigDocument, ConfigStatus } from '../../model/configs/config.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredConfig, StoredConfigVersion } from '../../store/resources/configs.ts';
@@ -53,7 +53,7 @@ export function configToRecord(row: StoredConfig): z.infer<typeof ConfigRecord> 
 /** Returns the text itself when the document contains no secrets. */
 function maskedText(stored: string): string {
   const document = JSON.parse(stored) as ConfigDocument;
-  const masked = maskConfigSecrets(document);
+  const masked = configSecretsOf.mask(document);
   return masked === document ? stored : JSON.stringify(masked);
 }
 
@@ -81,7 +81,7 @@ export function configToSpec(
   return {
     name: row.name,
     slug: row.slug,
-    config: fingerprintConfigSecrets(unsealer, fingerprintKey, row.id, stored),
+    config: configSecretsOf.fingerprint(unsealer, fingerprintKey, row.id, stored),
     isDefault: row.is_default === 0 ? 0 : 1,
     ...(row.workspace_id === null ? {} : { workspace_id: row.workspace_id }),
   };

@@ -1,9 +1,9 @@
 /** HTTP routes for gateway configs (docs/reference/resources.md, Configs). */
 
 import { z } from 'zod';
-import { hasConfigSecrets, sealConfigSecrets } from '../../auth/config-secrets.ts';
 import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
+import { configSecretsOf } from '../../auth/secret-documents.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/configs/config.ts';
 import {
@@ -277,7 +277,7 @@ async function sealerFor(
   { keyring }: AdminDeps,
   { caller, body }: BodyRequest<{ readonly config?: ConfigDocument | undefined }>,
 ): Promise<Sealer | null> {
-  const hasSecrets = body.config !== undefined && hasConfigSecrets(body.config);
+  const hasSecrets = body.config !== undefined && configSecretsOf.isIn(body.config);
   return hasSecrets ? keyring.sealerOf(caller.organisationId) : null;
 }
 
@@ -289,7 +289,7 @@ function sealedDocument(
   stored: ConfigDocument | null,
 ): ConfigDocument {
   if (sealer === null) return sent;
-  const { document, faults } = sealConfigSecrets(sealer, configId, sent, stored);
+  const { document, faults } = configSecretsOf.seal(sealer, configId, sent, stored);
   rejectFaults(prefixFaults(['config'], faults));
   return document;
 }

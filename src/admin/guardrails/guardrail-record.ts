@@ -1,5 +1,6 @@
 /** Converts guardrails to API records, list items and the body that would create them again. */
 import { z } from 'zod';
+import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
 import {
   GuardrailActions,
   GuardrailCheck,
@@ -8,6 +9,7 @@ import {
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { StoredGuardrail } from '../../store/resources/guardrails.ts';
 import { constant, record, timestamp } from '../request/record.ts';
+import type { SpecSecrets } from '../request/resource.ts';
 import { GuardrailMapping } from './guardrail-mapping-record.ts';
 
 type ListedGuardrail = Omit<
@@ -51,7 +53,8 @@ export function guardrailToFrame(
   row: StoredGuardrail,
   form: 'as sent' | 'complete',
 ): Omit<z.infer<typeof GuardrailRecord>, 'mcp_server_mappings'> {
-  const checks = JSON.parse(row.checks) as GuardrailCheck[];
+  const stored = { checks: JSON.parse(row.checks) as GuardrailCheck[] };
+  const { checks } = guardrailSecretsOf.mask(stored) as typeof stored;
   const actions = readDocument<GuardrailActions>(row.actions) ?? {};
   const complete = form === 'complete';
   return {
@@ -63,11 +66,15 @@ export function guardrailToFrame(
 }
 
 /** The body that would create this guardrail; sync compares it with its manifests. */
-export function guardrailToSpec(row: StoredGuardrail): Record<string, unknown> {
+export function guardrailToSpec(
+  row: StoredGuardrail,
+  { unsealer, fingerprintKey }: SpecSecrets,
+): Record<string, unknown> {
+  const stored = { checks: JSON.parse(row.checks) as GuardrailCheck[] };
   return {
     name: row.name,
     target: row.target,
-    checks: JSON.parse(row.checks),
+    checks: guardrailSecretsOf.fingerprint(unsealer, fingerprintKey, row.id, stored).checks,
     ...(row.actions === null ? {} : { actions: JSON.parse(row.actions) }),
     ...(row.workspace_id === null ? {} : { workspace_id: row.workspace_id }),
   };

@@ -1,9 +1,12 @@
 /** HTTP routes for guardrails (docs/reference/resources.md, Guardrails). */
 
 import { z } from 'zod';
+import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
+import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { guardrailReferences } from '../../model/configs/config-document.ts';
+import type { CheckList } from '../../model/guardrails/check-secrets.ts';
 import {
   type GuardrailCheck,
   GuardrailCreate,
@@ -137,6 +140,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const { caller, body, now } = request;
   const target = body.target ?? 'llm';
   rejectFaults(guardrailFaults(body, target, deps.trustedHosts));
+  const sealer = await sealerFor(deps, request);
   const created = await createResource(deps, request, 'Guardrail', async (tx, workspace) => {
     const fresh = baseColumns(request, workspace);
     guardrailScopes.require(caller, fresh, 'create');
@@ -145,7 +149,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       name: body.name,
       target,
       status: 'active' as const,
-      checks: JSON.stringify(body.checks ?? []),
+      checks: JSON.stringify(sealedChecks(sealer, fresh.id, body.checks ?? [], null)),
       actions: writeDocument(body.actions),
       version_id: newId(),
       owner_id: caller.id,
@@ -204,14 +208,17 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body } = request;
+  const sealer = await sealerFor(deps, request);
   const { id, slug, version_id } = await updateResource(deps, request, writer, {
     columns: (_, row) => {
       requireUnchanged('target', body.target, row.target);
-      const checks = body.checks && withCheckIds(body.checks, readChecks(row));
+      const stored = readChecks(row);
+      const checks = body.checks && withCheckIds(body.checks, stored);
       const judged = { checks: checks ?? ('stored' as const), actions: actionsOf(row, body) };
       rejectFaults(guardrailFaults(judged, row.target, deps.trustedHosts));
+      const sealed = checks && sealedChecks(sealer, row.id, checks, stored);
       const content = {
-        checks: rewriteDocument(row.checks, checks),
+        checks: rewriteDocument(row.checks, sealed),
         actions: rewriteDocument(row.actions, body.actions),
       };
       const same = content.checks === row.checks && content.actions === row.actions;
@@ -264,6 +271,34 @@ async function insertVersion(
     created_by: caller.id,
     created_at: now,
   });
+}
+
+/** Null for checks without secrets, so that an organisation without any needs no key. */
+async function sealerFor(
+  { keyring }: AdminDeps,
+  { caller, body }: BodyRequest<Pick<GuardrailUpdate, 'checks'>>,
+): Promise<Sealer | null> {
+  const hasSecrets = guardrailSecretsOf.isIn({ checks: body.checks ?? [] });
+  return hasSecrets ? keyring.sealerOf(caller.organisationId) : null;
+}
+
+/** @throws ApiError `invalid` for a mask that does not stand for a stored value */
+function sealedChecks(
+  sealer: Sealer | null,
+  guardrailId: string,
+  sent: readonly GuardrailCheck[],
+  stored: readonly GuardrailCheck[] | null,
+): CheckList['checks'] {
+  if (sealer === null) return sent;
+  const before = stored === null ? null : { checks: stored };
+  const { document, faults } = guardrailSecretsOf.seal(
+    sealer,
+    guardrailId,
+    { checks: sent },
+    before,
+  );
+  rejectFaults(faults);
+  return document.checks;
 }
 
 function readChecks(row: guardrails.StoredGuardrail): GuardrailCheck[] {

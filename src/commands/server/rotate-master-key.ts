@@ -1,4 +1,4 @@
-/** Defines the `rotate-master-key` command, which re-encrypts all data keys while servers run, and seals older configs. */
+/** Defines the `rotate-master-key` command, which re-encrypts all data keys while servers run, and seals older documents. */
 import { resolve } from 'node:path';
 import { missingMasterKey } from '../../app/missing-settings.ts';
 import {
@@ -9,7 +9,7 @@ import {
 } from '../../auth/data-keys.ts';
 import { createKeyring } from '../../auth/keyring.ts';
 import { createMasterKeys, type MasterKeys } from '../../auth/master-keys.ts';
-import { sealPlainConfigs } from '../../auth/plain-configs.ts';
+import { sealPlainDocuments } from '../../auth/plain-documents.ts';
 import type { Ending } from '../../failure.ts';
 import { createLog } from '../../log.ts';
 import type { MasterKeySettings } from '../../settings/groups/master-keys.ts';
@@ -96,9 +96,9 @@ async function carryOut(
   };
   const { db } = database;
   const { rewrapped, total } = await rotateMasterKey(db, masterKeys, { onProgress, signal });
-  const sealed = await sealPlainConfigs(database, createKeyring(database, masterKeys), signal);
+  const sealed = await sealPlainDocuments(database, createKeyring(database, masterKeys), signal);
   if (output === 'text' && sealed > 0) {
-    stdout.write(`sealed the secrets of ${sealed} configs and versions of configs\n`);
+    stdout.write(`sealed the secrets of ${sealed} configs, guardrails and versions of them\n`);
   }
   if (output === 'json') stdout.writeJson({ masterKeyId, rewrapped, total, sealed });
   else if (rewrapped > 0) {

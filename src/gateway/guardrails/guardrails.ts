@@ -1,4 +1,6 @@
 /** Finds the guardrails that judge a call: those of its config, and the defaults of its workspace. */
+import type { Unsealer } from '../../auth/keyring.ts';
+import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
 import {
   buildGuardrail,
   type CheckTools,
@@ -29,6 +31,7 @@ export interface CachedGuardrail {
 export interface GuardrailsOptions {
   readonly database: Pick<Database, 'readable'>;
   readonly cache: SnapshotCache<CachedGuardrail>;
+  readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly tools: CheckTools;
   /** False disables all guardrails (`GUARDRAILS_ENABLED`). */
   readonly isEnabled: boolean;
@@ -111,13 +114,15 @@ export class Guardrails {
     organisationId: string,
     reference: string,
   ): Promise<SnapshotEntry<CachedGuardrail> | undefined> {
-    const { database, tools } = this.#options;
+    const { database, tools, unsealerOf } = this.#options;
     const row = await gatewayReads.findGuardrail(database.readable, organisationId, reference);
     if (row === undefined) return undefined;
+    const stored = { checks: JSON.parse(row.checks) as [] };
+    const unsealer = await unsealerOf(organisationId);
     const definition = {
       id: row.slug,
       savedId: row.id,
-      checks: JSON.parse(row.checks) as [],
+      checks: guardrailSecretsOf.open(unsealer, row.id, stored).checks as [],
       actions: JSON.parse(row.actions ?? '{}') as GuardrailActions,
     };
     const isOfModels = row.status === 'active' && row.target === 'llm';

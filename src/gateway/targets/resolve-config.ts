@@ -1,14 +1,15 @@
 /** Resolves the config of a request: the one it names or contains, else the one of its key. */
 
 import { hash } from 'node:crypto';
-import { openConfigSecrets } from '../../auth/config-secrets.ts';
 import type { Unsealer } from '../../auth/keyring.ts';
+import { configSecretsOf } from '../../auth/secret-documents.ts';
 import type { ConfigDocument } from '../../model/configs/config.ts';
 import {
   configFaults,
   configWarnings,
   type TargetLimits,
 } from '../../model/configs/config-document.ts';
+import { isParameterSecret } from '../../model/configs/config-secrets.ts';
 import {
   buildConfigTree,
   type ConfigNode,
@@ -38,7 +39,7 @@ export interface GatewayConfig {
   readonly root: ConfigNode;
   /** The response header about fields without effect; null for a saved config, whose author was warned. */
   readonly warning: string | null;
-  /** Whether the parameters of a saved config contain secrets. */
+  /** Whether the parameters of a saved config, which are sent wherever a target leads, contain secrets. */
   readonly hasParameterSecrets?: boolean;
 }
 
@@ -138,7 +139,10 @@ const plain: GatewayConfig = {
 function savedConfig(row: gatewayReads.GatewayConfigRow, unsealer: Unsealer): GatewayConfig | null {
   if (row.status !== 'active') return null;
   const stored = JSON.parse(row.config) as ConfigDocument;
-  const { document, hasParameterSecrets } = openConfigSecrets(unsealer, row.id, stored);
+  let hasParameterSecrets = false;
+  const document = configSecretsOf.open(unsealer, row.id, stored, (path) => {
+    hasParameterSecrets ||= isParameterSecret(path);
+  });
   return {
     id: row.id,
     workspaceId: row.workspace_id,

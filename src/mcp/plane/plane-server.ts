@@ -87,7 +87,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     users: new Map(users.map((row) => [row.user_id, row.enabled !== 0])),
     capabilities: new CapabilityRules(knownCapabilities(parts.reading)),
     paramHeaders: paramHeadersOf(parts.reading),
-    guardrails: serverGuardrails(parts.reading, parts.tools, parts.runsGuardrails),
+    guardrails: serverGuardrails(parts.reading, parts),
     fault: faultOf(parts, stored, access),
   };
 }

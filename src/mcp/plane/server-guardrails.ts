@@ -1,4 +1,6 @@
 /** Determines which guardrails judge the tool calls of a server, from their mappings. */
+import type { Unsealer } from '../../auth/keyring.ts';
+import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
 import { buildGuardrail, type CheckTools, type Guardrail } from '../../guardrails/guardrail.ts';
 import type { GuardrailActions } from '../../model/guardrails/guardrail.ts';
 import type { McpServerReading } from '../../store/reads/mcp-reads.ts';
@@ -25,12 +27,17 @@ const outputNames: ReadonlySet<string> = new Set(['output', 'afterToolCall']);
 
 const nothing: ServerGuardrails = { input: [], output: [], unjudged: new Set(), fault: null };
 
+interface GuardrailParts {
+  readonly tools: CheckTools;
+  readonly unsealer: Unsealer;
+  readonly runsGuardrails: boolean;
+}
+
 export function serverGuardrails(
   { mappings, guardrails, capabilities }: McpServerReading,
-  tools: CheckTools,
-  isEnabled: boolean,
+  { tools, unsealer, runsGuardrails }: GuardrailParts,
 ): ServerGuardrails {
-  if (!isEnabled || mappings.length === 0) return nothing;
+  if (!runsGuardrails || mappings.length === 0) return nothing;
   const rows = new Map(guardrails.map((row) => [row.id, row]));
   const named = new Map(capabilities.map((row) => [row.id, row]));
   const input: MappedGuardrail[] = [];
@@ -52,10 +59,11 @@ export function serverGuardrails(
       else if (one !== undefined)
         unjudged.add(`${one.type} ${one.name}`).add(`resource ${one.uri}`);
     }
+    const stored = { checks: JSON.parse(row.checks) as [] };
     const definition = {
       id: row.slug,
       savedId: row.id,
-      checks: JSON.parse(row.checks) as [],
+      checks: guardrailSecretsOf.open(unsealer, row.id, stored).checks as [],
       actions: JSON.parse(row.actions ?? '{}') as GuardrailActions,
     };
     const one: MappedGuardrail = {

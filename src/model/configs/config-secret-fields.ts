@@ -1,4 +1,5 @@
 /** Lists the secret members of a config document. Only texts are secrets, at the paths of this list. */
+import { checkSecrets } from '../guardrails/check-secrets.ts';
 import { guardrailFields } from '../manifests/kind-references.ts';
 import { levelsPart } from '../manifests/path-patterns.ts';
 
@@ -49,9 +50,6 @@ export const checkFields = [
   'after_request_hooks',
   ...guardrailFields,
 ] as const;
-
-/** Members of one check: the headers of its address, and the account of a partner. */
-const checkSecrets = ['headers.*', 'credentials.*'];
 
 /** Secrets of one level of the document. */
 const levelSecrets: readonly string[] = [

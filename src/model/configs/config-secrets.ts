@@ -1,5 +1,6 @@
 /** Finds the secrets in a config document, and the places to which each of them is sent. */
-import { matchesPattern, replaceValues } from '../manifests/path-patterns.ts';
+import { checkPlace } from '../guardrails/check-secrets.ts';
+import { matchesPattern, pathIdentifier, replaceValues } from '../manifests/path-patterns.ts';
 import { originOf } from '../secrets/secret-destinations.ts';
 import { addressIn, usualAddress } from '../services/service-address.ts';
 import { newId } from '../wire/ids.ts';
@@ -8,7 +9,7 @@ import { checkFields, configSecrets, parameterFields } from './config-secret-fie
 import { buildConfigTree, type ConfigNode, type TargetSettings } from './config-tree.ts';
 
 /** Keys of a document that lead to a value; indexes are decimal numbers. */
-export type ConfigPath = readonly string[];
+type ConfigPath = readonly string[];
 
 /** Last keys of the patterns, and the keys above a last key that may be any: other paths need no comparison. */
 const lastKeys = new Set(configSecrets.map((pattern) => pattern.split('.').at(-1)!));
@@ -48,11 +49,8 @@ export function mapConfigSecrets(
   );
 }
 
-/** Identifies the path of a secret in a map. */
-export const configPathKey = (path: ConfigPath): string => JSON.stringify(path);
-
 /**
- * Returns the places to which each secret is sent, by the {@link configPathKey} of the secret: the address of the
+ * Returns the places to which each secret is sent, by the {@link pathIdentifier} of the secret: the address of the
  * check that contains it, or provider and address of every target that uses it, inherited settings
  * included. A secret without effect has none.
  *
@@ -68,7 +66,7 @@ export function secretDestinations(
   const marked = mapConfigSecrets(document, (value, path) => {
     if (!isSecretValue(value)) return undefined;
     const places = new Set<string>(checkPlaces(document, path));
-    destinations.set(configPathKey(path), places);
+    destinations.set(pathIdentifier(path), places);
     const mark = newId();
     byMark.set(mark, places);
     return mark;
@@ -100,22 +98,15 @@ function targetPlace(settings: TargetSettings): string {
   return JSON.stringify([provider, virtualKey, isPassthrough, origin]);
 }
 
-/** Members of a check that contain the address which its secrets are sent to. */
-const checkAddresses = ['webhookURL', 'logURL'];
-
 /** The place of a secret in a check, such as a header of a webhook; none for other secrets. */
 function checkPlaces(document: ConfigDocument, path: ConfigPath): string[] {
   const field = levelFieldOf(path);
   if (!checkFields.some((name) => name === field)) return [];
-  const parameters = valueAt(document, path.slice(0, -2));
+  const parameters = valueAt(document, path.slice(0, -2)) as Readonly<Record<string, unknown>>;
   const check = valueAt(document, path.slice(0, -3));
-  const addresses = checkAddresses.map((name) => {
-    const address = memberOf(parameters, name);
-    return typeof address === 'string' ? originOf(address) : null;
-  });
   // The id of a check that a guardrail contains directly is its key.
   const id = path.at(-3) === 'parameters' ? memberOf(check, 'id') : path.at(-3);
-  return [JSON.stringify([id ?? null, addresses])];
+  return [checkPlace(id, parameters)];
 }
 
 function valueAt(document: unknown, path: ConfigPath): unknown {

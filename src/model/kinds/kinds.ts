@@ -1,5 +1,6 @@
 /** Table of the manifest kinds: references, special fields, API address and spec schema of each. */
 import { configSecrets } from '../configs/config-secret-fields.ts';
+import { guardrailSecrets } from '../guardrails/check-secrets.ts';
 import {
   configGuardrailReferences,
   configProviderReferences,
@@ -89,6 +90,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...noSpecialFields,
     workspaced: 'optional',
     references: [workspaceReference],
+    secrets: guardrailSecrets,
     opaque: ['checks.*.parameters', 'actions'],
     immutable: ['target', 'workspace_id'],
     ...collection('/v2/guardrails'),

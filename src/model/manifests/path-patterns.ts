@@ -4,6 +4,9 @@
 export const levelsPart = '{targets}';
 export const levelsKey = 'targets';
 
+/** Identifies a path in a map. */
+export const pathIdentifier = (path: readonly string[]): string => JSON.stringify(path);
+
 /**
  * Whether a dotted pattern matches exactly this path; `*` is one key, `**` any number of keys,
  * {@link levelsPart} any number of levels of a config.

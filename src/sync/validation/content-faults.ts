@@ -114,7 +114,7 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
       return prefixFaults(['config'], configFaults(document, targetLimits, trusted));
     }
     case 'Guardrail': {
-      const content = spec as unknown as GuardrailCreate;
+      const content = withSecrets(spec, secrets) as unknown as GuardrailCreate;
       return guardrailFaults(content, content.target ?? 'llm', trusted);
     }
     case 'McpIntegration': {

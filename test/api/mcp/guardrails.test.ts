@@ -163,6 +163,17 @@ describe('an input guardrail', () => {
     );
   });
 
+  it('sends the secret headers of a check in plain text', async () => {
+    const webhookURL = `http://${plane.upstream.host}/hook`;
+    const headers = { 'x-token': 'of-the-webhook' };
+    const { slug } = await addGuarded({}, { deny: true }, [
+      { id: 'default.webhook', parameters: { webhookURL, headers } },
+    ]);
+    await call(slug, { text: 'x' });
+    const [hook] = plane.upstream.journal;
+    expect([hook!.url, hook!.headers['x-token']]).toEqual(['/hook', 'of-the-webhook']);
+  });
+
   it('denies when a check cannot run', async () => {
     const webhookURL = `http://${plane.upstream.host}/hook`;
     const { slug } = await addGuarded({}, { deny: true }, [

@@ -3,7 +3,7 @@
  * the places that they are sent to already.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sealPlainConfigs } from '../../../src/auth/plain-configs.ts';
+import { sealPlainDocuments } from '../../../src/auth/plain-documents.ts';
 import { dumpDatabase } from '../../support/database/dump.ts';
 import { secretDocuments } from '../../support/interface/config-secret-documents.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
@@ -264,10 +264,10 @@ describe('a config whose secrets an older version stored as text', () => {
     const { body: before, headers } = await send('GET', `/v2/configs/${id}`);
     const { database, app } = inference.server;
     const { signal } = new AbortController();
-    expect(await sealPlainConfigs(database, app.keyring, signal)).toBeGreaterThan(1);
+    expect(await sealPlainDocuments(database, app.keyring, signal)).toBeGreaterThan(1);
     expect(await storedTexts(id)).not.toContain(canary);
     const after = await send('GET', `/v2/configs/${id}`);
     expect([after.body, after.headers.etag]).toEqual([before, headers.etag]);
-    expect(await sealPlainConfigs(database, app.keyring, signal)).toBe(0);
+    expect(await sealPlainDocuments(database, app.keyring, signal)).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 /** Verifies that sync sets secrets of configs by origin, compares them by fingerprint, and never shows them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openConfigSecrets } from '../../../../src/auth/config-secrets.ts';
+import { configSecretsOf } from '../../../../src/auth/secret-documents.ts';
 import { Secret } from '../../../../src/secret.ts';
 import type { CycleOptions, CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';
 import { exportManifests } from '../../../../src/sync/export/export.ts';
@@ -89,7 +89,9 @@ async function stored(): Promise<{ id: string; config: string }> {
 async function openedText(): Promise<string> {
   const unsealer = await server.app.keyring.unsealerOf(server.organisationId);
   const rows = await server.database.db.selectFrom('configs').select(['id', 'config']).execute();
-  const opened = rows.map(({ id, config }) => openConfigSecrets(unsealer, id, JSON.parse(config)));
+  const opened = rows.map(({ id, config }) =>
+    configSecretsOf.open(unsealer, id, JSON.parse(config)),
+  );
   return JSON.stringify(opened);
 }
 

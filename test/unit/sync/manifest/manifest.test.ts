@@ -358,7 +358,11 @@ spec: {config: {override_params: ${value}}}
     expect(await faultOf(config)).toEqual([expect.stringContaining(`5:22 value-from | ${places}`)]);
     const guardrail = manifest('Guardrail', 'g', 'checks: {valueFrom: {env: A}}', inSupport);
     expect(await faultOf(guardrail)).toEqual([
-      expect.stringContaining('value-from | a Guardrail has no secret fields'),
+      expect.stringContaining('value-from | secret fields of a Guardrail are spec.checks.*.param'),
+    ]);
+    const label = manifest('PromptLabel', 'p', 'description: {valueFrom: {env: A}}', inSupport);
+    expect(await faultOf(label)).toEqual([
+      expect.stringContaining('value-from | a PromptLabel has no secret fields'),
     ]);
   });
 
