@@ -356,7 +356,7 @@ describe('rendering', () => {
 
   it('sets no number of autoscaled pods, and protects only components with several pods', async () => {
     const scaled = await render(everything);
-    for (const component of ['server', 'gateway']) {
+    for (const component of ['server', 'gateway', 'mcp']) {
       const found = scaled.filter(({ metadata }) => metadata.name === `gw-gatewright-${component}`);
       expect(found.map(({ kind }) => kind)).toEqual(
         expect.arrayContaining(['HorizontalPodAutoscaler', 'PodDisruptionBudget']),
@@ -366,7 +366,7 @@ describe('rendering', () => {
     }
     const kindsOf = async (values: object) => (await render(values)).map(({ kind }) => kind);
     expect(await kindsOf(complete)).toContain('PodDisruptionBudget');
-    const single = { server: { replicas: 1 }, gateway: { replicas: 1 } };
+    const single = { server: { replicas: 1 }, gateway: { replicas: 1 }, mcp: { replicas: 1 } };
     expect(await kindsOf({ ...complete, ...single })).not.toContain('PodDisruptionBudget');
   });
 
@@ -505,8 +505,8 @@ describe('rejected values', () => {
     ],
     [
       'more connections than there are',
-      { ...complete, mysql: { ...complete.mysql, maxConnections: 71 } },
-      /72 connections are possible.*takes 71/,
+      { ...complete, mysql: { ...complete.mysql, maxConnections: 107 } },
+      /108 connections are possible.*takes 107/,
     ],
     ['sync without a source', { ...complete, sync: { enabled: true } }, /sync\.source/],
     [

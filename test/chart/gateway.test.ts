@@ -1,46 +1,14 @@
 /** Tests the gateway of the chart: its pods, network policies and database connections. */
 import { describe, expect, it } from 'vitest';
-import { chartFolder, complete, helm, type KubernetesObject, render } from './helm.ts';
+import { chartFolder, complete, helm, render } from './helm.ts';
 import { podsOf } from './restricted.ts';
+import { componentLabels, findObject, servingPod, settingOf } from './serving-pods.ts';
 import { everything, gitSync, withoutGateway } from './stories.ts';
-
-interface ServingPod {
-  readonly terminationGracePeriodSeconds: number;
-  readonly topologySpreadConstraints: readonly object[];
-  readonly containers: readonly {
-    readonly name: string;
-    readonly args: readonly string[];
-    readonly env: readonly { readonly name: string; readonly value?: string }[];
-    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
-    readonly readinessProbe: object;
-  }[];
-}
-
-function podOf(objects: readonly KubernetesObject[], component: string): ServingPod | undefined {
-  const pod = podsOf(objects).find(({ name }) => name === `gw-gatewright-${component}`);
-  return pod?.spec as ServingPod | undefined;
-}
-
-/** The setting of the container that serves requests. */
-function settingOf(pod: ServingPod, name: string): string | undefined {
-  return pod.containers[0]!.env.find((one) => one.name === name)?.value;
-}
-
-function find<T>(objects: readonly KubernetesObject[], kind: string, name: string): T {
-  const found = objects.find((one) => one.kind === kind && one.metadata.name === name);
-  return found as T;
-}
-
-const component = (name: string) => ({
-  'app.kubernetes.io/name': 'gatewright',
-  'app.kubernetes.io/instance': 'gw',
-  'app.kubernetes.io/component': name,
-});
 
 describe('the gateway of the chart', () => {
   it('has pods of its own that serve inference alone, beside those of the control plane without it', async () => {
     const objects = await render(complete);
-    const [gateway, server] = ['gateway', 'server'].map((name) => podOf(objects, name)!);
+    const [gateway, server] = ['gateway', 'server'].map((name) => servingPod(objects, name)!);
     const [container] = gateway!.containers;
     expect(container).toMatchObject({
       args: ['serve', '--components', 'gateway'],
@@ -62,9 +30,9 @@ describe('the gateway of the chart', () => {
         { name: 'metrics', containerPort: 9464 },
       ],
     });
-    expect(find(objects, 'Service', 'gw-gatewright-gateway')).toMatchObject({
+    expect(findObject(objects, 'Service', 'gw-gatewright-gateway')).toMatchObject({
       spec: {
-        selector: component('gateway'),
+        selector: componentLabels('gateway'),
         ports: [{ name: 'http', port: 80, targetPort: 'inference' }],
       },
     });
@@ -72,13 +40,13 @@ describe('the gateway of the chart', () => {
 
   it('is left out with all that belongs to it', async () => {
     const objects = await render(withoutGateway);
-    expect(objects.filter(({ metadata: { name } }) => /gateway$/.test(name))).toEqual([]);
+    expect(objects.filter(({ metadata: { name } }) => /(?:gateway|mcp)$/.test(name))).toEqual([]);
     // The release's test calls the address that it is given.
     const others = objects.filter(({ metadata: { name } }) => !name.endsWith('-test'));
-    expect(JSON.stringify(others)).not.toMatch(/inference|8787/i);
+    expect(JSON.stringify(others)).not.toMatch(/inference|8787|8788/i);
     const test = podsOf(objects).find(({ name }) => name.endsWith('-test'))!;
     expect(test.spec.containers[0]).not.toHaveProperty('env');
-    expect(podOf(objects, 'server')!.containers[0]!.args).toEqual([
+    expect(servingPod(objects, 'server')!.containers[0]!.args).toEqual([
       'serve',
       '--components',
       'admin,jobs',
@@ -88,19 +56,24 @@ describe('the gateway of the chart', () => {
   it('is in the pods of the server with all in one, with sync or without, and stops as slowly as either', async () => {
     for (const sync of [{}, gitSync]) {
       const objects = await render({ ...complete, mode: 'all-in-one', sync });
-      expect(podOf(objects, 'gateway')).toBeUndefined();
-      const server = podOf(objects, 'server')!;
-      expect(server.containers[0]!.args).toEqual(['serve', '--components', 'admin,gateway,jobs']);
+      expect(servingPod(objects, 'gateway')).toBeUndefined();
+      const server = servingPod(objects, 'server')!;
+      expect(server.containers[0]!.args).toEqual([
+        'serve',
+        '--components',
+        'admin,gateway,mcp,jobs',
+      ]);
       expect(server.containers[0]!.ports.map(({ name }) => name)).toEqual([
         'http',
         'inference',
+        'mcp',
         'metrics',
       ]);
       expect(settingOf(server, 'GATEWRIGHT_LAME_DUCK_SECONDS')).toBe('30');
       expect(settingOf(server, 'GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS')).toBe('110');
       expect(server.terminationGracePeriodSeconds).toBe(30 + 110 + 20);
-      expect(find(objects, 'Service', 'gw-gatewright-gateway')).toMatchObject({
-        spec: { selector: component('server'), ports: [{ targetPort: 'inference' }] },
+      expect(findObject(objects, 'Service', 'gw-gatewright-gateway')).toMatchObject({
+        spec: { selector: componentLabels('server'), ports: [{ targetPort: 'inference' }] },
       });
     }
   });
@@ -110,16 +83,16 @@ describe('the gateway of the chart', () => {
       ...complete,
       gateway: { lameDuckSeconds: 7, drainSeconds: 300 },
     });
-    const gateway = podOf(objects, 'gateway')!;
+    const gateway = servingPod(objects, 'gateway')!;
     expect(settingOf(gateway, 'GATEWRIGHT_LAME_DUCK_SECONDS')).toBe('7');
     expect(settingOf(gateway, 'GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS')).toBe('300');
     expect(gateway.terminationGracePeriodSeconds).toBe(7 + 300 + 20);
-    expect(podOf(objects, 'server')!.terminationGracePeriodSeconds).toBe(30 + 20 + 10);
+    expect(servingPod(objects, 'server')!.terminationGracePeriodSeconds).toBe(30 + 20 + 10);
   });
 
   it('is reached at hosts of its own, for /v1 alone', async () => {
     const objects = await render(everything);
-    expect(find(objects, 'Ingress', 'gw-gatewright-inference')).toMatchObject({
+    expect(findObject(objects, 'Ingress', 'gw-gatewright-inference')).toMatchObject({
       metadata: { annotations: { a: 'e', c: 'd' } },
       spec: {
         ingressClassName: 'nginx',
@@ -140,10 +113,10 @@ describe('the gateway of the chart', () => {
         ],
       },
     });
-    expect(find(objects, 'Ingress', 'gw-gatewright')).toMatchObject({
+    expect(findObject(objects, 'Ingress', 'gw-gatewright')).toMatchObject({
       metadata: { annotations: { a: 'b', c: 'd' } },
     });
-    expect(find(objects, 'HTTPRoute', 'gw-gatewright-inference')).toMatchObject({
+    expect(findObject(objects, 'HTTPRoute', 'gw-gatewright-inference')).toMatchObject({
       spec: {
         parentRefs: [{ name: 'public' }],
         hostnames: ['models.example.com'],
@@ -169,25 +142,28 @@ describe('the gateway of the chart', () => {
         mode,
         networkPolicy: { enabled: true, providerPorts, inferenceFrom: [{ podSelector: {} }] },
       });
-      expect(find(objects, 'NetworkPolicy', 'gw-gatewright-gateway')).toMatchObject({
+      expect(findObject(objects, 'NetworkPolicy', 'gw-gatewright-gateway')).toMatchObject({
         spec: {
-          podSelector: { matchLabels: component(pods) },
+          podSelector: { matchLabels: componentLabels(pods) },
           policyTypes: ['Egress'],
           egress: [{ ports: providerPorts.map((port) => ({ port })) }],
         },
       });
-      const { spec } = find<{ spec: { ingress: object[]; egress: object[] } }>(
+      const { spec } = findObject<{ spec: { ingress: object[]; egress: object[] } }>(
         objects,
         'NetworkPolicy',
         'gw-gatewright',
       );
-      const { 'app.kubernetes.io/component': _, ...release } = component(pods);
+      const { 'app.kubernetes.io/component': _, ...release } = componentLabels(pods);
       const own = { podSelector: { matchLabels: release } };
       expect(spec.ingress).toContainEqual({
         ports: [{ port: 'inference' }],
         from: [{ podSelector: {} }, own],
       });
-      expect(spec.egress).toContainEqual({ to: [own], ports: [{ port: 8080 }, { port: 8787 }] });
+      expect(spec.egress).toContainEqual({
+        to: [own],
+        ports: [{ port: 8080 }, { port: 8787 }, { port: 8788 }],
+      });
     },
   );
 
@@ -203,14 +179,14 @@ describe('the gateway of the chart', () => {
     ]);
     expect(apart).toMatch(/^inference {4}http:\/\/gw-gatewright-gateway\.gateways:80\/v1$/m);
     expect(apart).toMatch(
-      /^connections {2}at most 72 .*\(pods of server and gateway and one more of each during an upgrade, 12 each\)$/m,
+      /^connections {2}at most 108 .*\(pods of server, gateway, mcp and one more of each during an upgrade, 12 each\)$/m,
     );
     expect(together).toMatch(/^connections {2}at most 36 .*\(pods and one more during an upgrade/m);
     expect(alone).toMatch(/^connections {2}at most 36 /m);
-    expect(alone).not.toMatch(/^inference/m);
+    expect(alone).not.toMatch(/^(?:inference|MCP)/m);
     const busy = await reported(everything);
     expect(busy).toMatch(/^inference {4}https:\/\/models\.example\.com\/v1$/m);
-    expect(busy).toMatch(/^connections {2}at most 204 .* of 500$/m);
+    expect(busy).toMatch(/^connections {2}at most 336 .* of 500$/m);
   });
 
   it('is called by the test of the release, and its metrics are scraped', async () => {
@@ -218,13 +194,14 @@ describe('the gateway of the chart', () => {
     const test = podsOf(objects).find(({ name }) => name.endsWith('-test'))!;
     expect(test.spec.containers[0]!.env).toEqual([
       { name: 'INFERENCE_URL', value: 'http://gw-gatewright-gateway:443/v1' },
+      { name: 'MCP_URL', value: 'http://gw-gatewright-mcp:8443' },
     ]);
-    const { spec } = find<{ spec: { selector: object } }>(
+    const { spec } = findObject<{ spec: { selector: object } }>(
       objects,
       'Service',
       'gw-gatewright-metrics',
     );
-    const { 'app.kubernetes.io/component': _, ...release } = component('gateway');
+    const { 'app.kubernetes.io/component': _, ...release } = componentLabels('gateway');
     expect(spec.selector).toEqual(release);
   });
 });

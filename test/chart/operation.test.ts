@@ -99,8 +99,8 @@ describe('an alert of a release', () => {
         .filter(({ alert }) => alert === 'GatewrightDown')
         .map(({ labels }) => labels.component);
     };
-    expect(await missing(everything)).toEqual(['server', 'gateway', 'sync']);
-    expect(await missing({ ...everything, sync: {} })).toEqual(['server', 'gateway']);
+    expect(await missing(everything)).toEqual(['server', 'gateway', 'mcp', 'sync']);
+    expect(await missing({ ...everything, sync: {} })).toEqual(['server', 'gateway', 'mcp']);
     expect(await missing({ ...complete, mode: 'all-in-one', sync: gitSync })).toEqual(['server']);
     const monitor = specOf<{ podTargetLabels: string[] }>(
       await render(everything),

@@ -156,7 +156,7 @@ const sync = fc
   )
   .chain(([one, more]) => flag.map((enabled) => ({ ...more, ...one, enabled })));
 
-/** Values that the server and the gateway share. */
+/** Values that the server and the gateways share. */
 const serving = (volume: string) => ({
   pod: podWith(volume),
   resources,
@@ -184,6 +184,7 @@ const server = some({
 });
 
 const gateway = some({ ...serving('third'), enabled: flag });
+const mcp = some({ ...serving('fifth'), enabled: flag });
 
 /** All values that a user may set. */
 export const randomValues: fc.Arbitrary<object> = fc
@@ -205,6 +206,7 @@ export const randomValues: fc.Arbitrary<object> = fc
       image,
       server,
       gateway,
+      mcp,
       sync,
       openshift: flag,
       mode: fc.constantFrom('components', 'all-in-one'),
@@ -239,12 +241,20 @@ export const randomValues: fc.Arbitrary<object> = fc
           annotations: { a: 'b' },
           inference: { host: 'b.example.com', tlsSecret: 'tls', annotations: { a: 'c' } },
         },
+        {
+          enabled: true,
+          host: 'a.example.com',
+          tlsSecret: 'tls',
+          mcp: { host: 'c.example.com', annotations: { a: 'c' } },
+        },
       ),
       networkPolicy: some({
         enabled: flag,
         apiFrom: fc.constantFrom([], [{ podSelector: {} }]),
         inferenceFrom: fc.constantFrom([], [{ podSelector: {} }]),
         providerPorts: fc.constantFrom([], [443], [80, 443, 65_535]),
+        mcpFrom: fc.constantFrom([], [{ podSelector: {} }]),
+        mcpServerPorts: fc.constantFrom([], [443], [80, 443, 65_535]),
         metricsFrom: fc.constantFrom([], [{ namespaceSelector: {} }]),
         extraEgress: fc.constantFrom([], [{ ports: [{ port: 443 }] }]),
       }),
@@ -256,6 +266,11 @@ export const randomValues: fc.Arbitrary<object> = fc
           parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
           hostnames: ['gateway.example.com', '*.example.com'],
           inference: { hostnames: ['models.example.com'] },
+        },
+        {
+          enabled: true,
+          parentRefs: [{ name: 'public' }],
+          mcp: { hostnames: ['mcp.example.com'] },
         },
       ),
       monitoring: some({
@@ -273,9 +288,12 @@ export const randomValues: fc.Arbitrary<object> = fc
   .map(({ mysql: database, migrations, mode, ...rest }) => ({
     ...rest,
     mysql: database,
-    // Routes to inference need the gateway.
+    // Routes to inference and to MCP need their gateways.
     ...('inference' in { ...rest.ingress, ...rest.httpRoute }
       ? { gateway: { ...rest.gateway, enabled: true } }
+      : {}),
+    ...('mcp' in { ...rest.ingress, ...rest.httpRoute }
+      ? { mcp: { ...rest.mcp, enabled: true } }
       : {}),
     // A shared pod has one service account.
     ...('serviceAccount' in (rest.sync ?? {}) ? {} : { mode: mode ?? 'components' }),

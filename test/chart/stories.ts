@@ -27,6 +27,11 @@ export const everything = {
     service: { type: 'LoadBalancer', port: 443, annotations: { a: 'b' } },
     pod: { labels: { team: 'ml' }, priorityClassName: 'high' },
   },
+  mcp: {
+    autoscaling: { enabled: true },
+    service: { type: 'LoadBalancer', port: 8443, annotations: { a: 'b' } },
+    pod: { labels: { team: 'tools' }, priorityClassName: 'high' },
+  },
   sync: {
     enabled: true,
     source: 'https://git.example.com/gateway.git#main:prod',
@@ -64,18 +69,22 @@ export const everything = {
     className: 'nginx',
     annotations: { a: 'b', c: 'd' },
     inference: { host: 'models.example.com', annotations: { a: 'e' } },
+    mcp: { host: 'mcp.example.com', tlsSecret: 'mcp-tls', annotations: { a: 'f' } },
   },
   httpRoute: {
     enabled: true,
     parentRefs: [{ name: 'public' }],
     hostnames: ['a.example.com'],
     inference: { hostnames: ['models.example.com'] },
+    mcp: { hostnames: ['mcp.example.com'] },
   },
   networkPolicy: {
     enabled: true,
     apiFrom: [{ podSelector: {} }],
     inferenceFrom: [{ podSelector: {} }],
     providerPorts: [443, 11_434],
+    mcpFrom: [{ podSelector: {} }],
+    mcpServerPorts: [443, 8000],
   },
   monitoring: {
     serviceMonitor: { enabled: true },
@@ -101,10 +110,11 @@ export const hook = { ...complete, migrations: { strategy: 'hook' } };
 export const privateCluster = parse(
   readFileSync(join(chartFolder, '../../examples/3-private-cluster/values.yaml'), 'utf8'),
 ) as object;
-/** The control plane without gateway and sync. */
+/** The control plane without gateways and sync. */
 export const withoutGateway = {
   ...complete,
   gateway: { enabled: false },
+  mcp: { enabled: false },
   networkPolicy: { enabled: true },
 };
 export const stories = {

@@ -1,4 +1,4 @@
-// Creates an API key, uses it, deletes it and checks that it is rejected afterwards, at the API and at the gateway.
+// Creates an API key, uses it, deletes it and checks that it is rejected afterwards, at the API and at the gateways.
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -6,7 +6,7 @@ const requestMsMax = 10_000;
 /** Every gateway process learns of a change within a second, unless the machine is overloaded. */
 const triesMax = 20;
 const pauseMs = 500;
-const { INFERENCE_URL: inferenceUrl } = process.env;
+const { INFERENCE_URL: inferenceUrl, MCP_URL: mcpUrl } = process.env;
 
 try {
   await testRelease(JSON.parse(readFileSync('/run/gatewright/credentials.json', 'utf8')));
@@ -24,23 +24,26 @@ async function testRelease({ adminBaseUrl, baseUrl, clientId, clientSecret, tsgI
     body: new URLSearchParams({ grant_type: 'client_credentials', scope: `tsg_id:${tsgId}` }),
   });
   const bearer = { authorization: `Bearer ${token.access_token}` };
+  const scopes = ['workspaces.list', 'completions.write', 'mcp.invoke'];
   const created = await expectStatus(
     200,
     'POST',
     `${adminBaseUrl}/v2/api-keys/organisation/service`,
     {
       headers: { ...bearer, 'content-type': 'application/json' },
-      body: JSON.stringify({ name: 'helm test', scopes: ['workspaces.list', 'completions.write'] }),
+      body: JSON.stringify({ name: 'helm test', scopes }),
     },
   );
   const headers = { 'x-gateway-api-key': created.key };
   await expectStatus(200, 'GET', `${baseUrl}/workspaces`, { headers });
   if (inferenceUrl !== undefined) await retry(() => expectInference(400, created.key));
+  if (mcpUrl !== undefined) await retry(() => expectMcp(404, created.key));
   await expectStatus(200, 'DELETE', `${adminBaseUrl}/v2/api-keys/${created.id}`, {
     headers: bearer,
   });
   await expectStatus(401, 'GET', `${baseUrl}/workspaces`, { headers });
   if (inferenceUrl !== undefined) await retry(() => expectInference(401, created.key));
+  if (mcpUrl !== undefined) await retry(() => expectMcp(401, created.key));
 }
 
 /** The request names no provider, which the gateway reports only to accepted keys. */
@@ -48,6 +51,14 @@ function expectInference(status, key) {
   return expectStatus(status, 'POST', `${inferenceUrl}/chat/completions`, {
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'none', messages: [] }),
+  });
+}
+
+/** The request names no server, which the gateway reports only to accepted keys. */
+function expectMcp(status, key) {
+  return expectStatus(status, 'POST', `${mcpUrl}/none/mcp`, {
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   });
 }
 

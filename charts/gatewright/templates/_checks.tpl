@@ -48,14 +48,14 @@
 {{- fail (printf "%s takes one kind of volume, but has %s; keep one" $path (keys $volume | sortAlpha | join " and ")) -}}
 {{- end -}}
 {{- end -}}
-{{- range $component, $scaling := dict "server" $v.server.autoscaling "gateway" $v.gateway.autoscaling -}}
+{{- range $component, $scaling := dict "server" $v.server.autoscaling "gateway" $v.gateway.autoscaling "mcp" $v.mcp.autoscaling -}}
 {{- if and $scaling.enabled (lt (int $scaling.maxReplicas) (int $scaling.minReplicas)) -}}
 {{- fail (printf "%s.autoscaling.maxReplicas is less than minReplicas" $component) -}}
 {{- end -}}
 {{- end -}}
 {{- $budget := int (include "gatewright.connections" .) -}}
 {{- if and (gt (int $v.mysql.maxConnections) 0) (gt $budget (int $v.mysql.maxConnections)) -}}
-{{- fail (printf "%d connections are possible (pods of server and gateway and one more of each during an upgrade, times mysql.poolSize), but the server takes %d (mysql.maxConnections); lower mysql.poolSize or the pods" $budget (int $v.mysql.maxConnections)) -}}
+{{- fail (printf "%d connections are possible (pods of server and gateways and one more of each during an upgrade, times mysql.poolSize), but the server takes %d (mysql.maxConnections); lower mysql.poolSize or the pods" $budget (int $v.mysql.maxConnections)) -}}
 {{- end -}}
 {{- if $v.sync.enabled -}}
 {{- if ne (len (compact (list $v.sync.source $v.sync.configMap $v.sync.sourceVolume.source))) 1 -}}
@@ -90,25 +90,45 @@
 {{- if and $v.ingress.enabled (not $v.ingress.host) -}}
 {{- fail "ingress.enabled needs ingress.host" -}}
 {{- end -}}
-{{- if and (not $v.gateway.enabled) (or $v.ingress.inference.host $v.httpRoute.inference.hostnames) -}}
-{{- fail "ingress.inference and httpRoute.inference lead to the gateway, which gateway.enabled turns off" -}}
+{{- include "gatewright.hostChecks" (dict "root" . "name" "inference" "component" "gateway" "clash" "the paths of both begin with /v1") -}}
+{{- include "gatewright.hostChecks" (dict "root" . "name" "mcp" "component" "mcp" "clash" "a server of MCP may have any name") -}}
+{{- with $v.ingress.mcp.host -}}
+{{- if eq . $v.ingress.inference.host -}}
+{{- fail "ingress.mcp.host must differ from ingress.inference.host: a server of MCP may have any name" -}}
 {{- end -}}
-{{- if and $v.ingress.enabled (eq $v.ingress.host $v.ingress.inference.host) -}}
-{{- fail "ingress.inference.host must differ from ingress.host: the paths of both begin with /v1" -}}
 {{- end -}}
-{{- if and $v.ingress.inference.host (not $v.ingress.enabled) -}}
-{{- fail "ingress.inference.host needs ingress.enabled" -}}
-{{- end -}}
-{{- range $v.httpRoute.inference.hostnames -}}
-{{- if not $v.httpRoute.enabled -}}
-{{- fail "httpRoute.inference.hostnames needs httpRoute.enabled" -}}
-{{- end -}}
-{{- if has . $v.httpRoute.hostnames -}}
-{{- fail (printf "%s is in httpRoute.hostnames and in httpRoute.inference.hostnames: the paths of both begin with /v1; keep one" .) -}}
-{{- end -}}
+{{- if and $v.mcp.enabled (has (toString (get $v.settings "MCP_ENABLED") | lower) (list "off" "false" "no" "0")) -}}
+{{- fail "mcp.enabled runs the MCP gateway, which settings.MCP_ENABLED turns off; set mcp.enabled: false" -}}
 {{- end -}}
 {{- if and $v.httpRoute.enabled (empty $v.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled needs httpRoute.parentRefs, its parent Gateways" -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Takes {root, name: the block of hosts in ingress and httpRoute, component, clash: why it shares no host}. */}}
+{{- define "gatewright.hostChecks" -}}
+{{- $v := .root.Values -}}
+{{- $host := (get $v.ingress .name).host -}}
+{{- $hostnames := (get $v.httpRoute .name).hostnames -}}
+{{- if and (not (get $v .component).enabled) (or $host $hostnames) -}}
+{{- fail (printf "ingress.%s and httpRoute.%s lead to the %s, which %s.enabled turns off" .name .name (ternary "MCP gateway" "gateway" (eq .component "mcp")) .component) -}}
+{{- end -}}
+{{- if and $v.ingress.enabled (eq $v.ingress.host $host) -}}
+{{- fail (printf "ingress.%s.host must differ from ingress.host: %s" .name .clash) -}}
+{{- end -}}
+{{- if and $host (not $v.ingress.enabled) -}}
+{{- fail (printf "ingress.%s.host needs ingress.enabled" .name) -}}
+{{- end -}}
+{{- range $hostname := $hostnames -}}
+{{- if not $v.httpRoute.enabled -}}
+{{- fail (printf "httpRoute.%s.hostnames needs httpRoute.enabled" $.name) -}}
+{{- end -}}
+{{- if has $hostname $v.httpRoute.hostnames -}}
+{{- fail (printf "%s is in httpRoute.hostnames and in httpRoute.%s.hostnames: %s; keep one" $hostname $.name $.clash) -}}
+{{- end -}}
+{{- if and (eq $.name "mcp") (has $hostname $v.httpRoute.inference.hostnames) -}}
+{{- fail (printf "%s is in httpRoute.inference.hostnames and in httpRoute.mcp.hostnames: %s; keep one" $hostname $.clash) -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 
@@ -136,8 +156,9 @@
 {{- /* The maximum number of database connections: each pod has a pool, and an upgrade adds a pod of each component. */}}
 {{- define "gatewright.connections" -}}
 {{- $pods := 0 -}}
-{{- range ternary (list .Values.server .Values.gateway) (list .Values.server) (not (empty (include "gatewright.gatewayIsApart" .))) -}}
-{{- $pods = add1 (add $pods (int (ternary .autoscaling.maxReplicas .replicas .autoscaling.enabled))) -}}
+{{- range include "gatewright.servingComponents" . | fromJsonArray -}}
+{{- $block := get $.Values . -}}
+{{- $pods = add1 (add $pods (int (ternary $block.autoscaling.maxReplicas $block.replicas $block.autoscaling.enabled))) -}}
 {{- end -}}
 {{- mul $pods (int .Values.mysql.poolSize) -}}
 {{- end }}

@@ -50,6 +50,24 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if and .Values.gateway.enabled (eq .Values.mode "components") }}true{{ end -}}
 {{- end }}
 
+{{- /* Not empty if the MCP gateway has its own pods. */}}
+{{- define "gatewright.mcpIsApart" -}}
+{{- if and .Values.mcp.enabled (eq .Values.mode "components") }}true{{ end -}}
+{{- end }}
+
+{{- /* The component whose pods relay MCP. */}}
+{{- define "gatewright.mcpComponent" -}}
+{{- if include "gatewright.mcpIsApart" . }}mcp{{ else }}server{{ end -}}
+{{- end }}
+
+{{- /* A JSON list of the components whose pods have a pool of database connections. */}}
+{{- define "gatewright.servingComponents" -}}
+{{- $components := list "server" -}}
+{{- if include "gatewright.gatewayIsApart" . }}{{ $components = append $components "gateway" }}{{ end -}}
+{{- if include "gatewright.mcpIsApart" . }}{{ $components = append $components "mcp" }}{{ end -}}
+{{- toJson $components -}}
+{{- end }}
+
 {{- /* The component whose pods run inference. */}}
 {{- define "gatewright.gatewayComponent" -}}
 {{- if include "gatewright.gatewayIsApart" . }}gateway{{ else }}server{{ end -}}
@@ -123,6 +141,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end }}
 
+{{- /* The base URL of MCP without the path of a server. */}}
+{{- define "gatewright.mcpUrl" -}}
+{{- $v := .Values -}}
+{{- if and $v.ingress.enabled $v.ingress.mcp.host -}}
+{{- printf "%s://%s" (ternary "https" "http" (not (empty (include "gatewright.mcpTlsSecret" .)))) $v.ingress.mcp.host -}}
+{{- else -}}
+{{- printf "http://%s-mcp.%s:%v" (include "gatewright.name" .) .Release.Namespace $v.mcp.service.port -}}
+{{- end -}}
+{{- end }}
+
+{{- define "gatewright.mcpTlsSecret" -}}
+{{- .Values.ingress.mcp.tlsSecret | default .Values.ingress.tlsSecret -}}
+{{- end }}
+
 {{- define "gatewright.inferenceTlsSecret" -}}
 {{- .Values.ingress.inference.tlsSecret | default .Values.ingress.tlsSecret -}}
 {{- end }}
@@ -144,8 +176,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- /* A JSON list of the components that have pods of their own and run at all times. */}}
 {{- define "gatewright.monitoredComponents" -}}
-{{- $components := list "server" -}}
-{{- if include "gatewright.gatewayIsApart" . }}{{ $components = append $components "gateway" }}{{ end -}}
+{{- $components := include "gatewright.servingComponents" . | fromJsonArray -}}
 {{- if and .Values.sync.enabled (not (include "gatewright.syncIsInServer" .)) }}{{ $components = append $components "sync" }}{{ end -}}
 {{- toJson $components -}}
 {{- end }}

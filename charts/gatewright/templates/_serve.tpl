@@ -1,12 +1,12 @@
-{{- /* Templates shared by the pods of the server and the gateway. */}}
-{{- /* Takes {root, component: server or gateway, words, servesInference, holdsSync, lameDuckSeconds, drainSeconds}. */}}
+{{- /* Templates shared by the pods of the server and the gateways. */}}
+{{- /* Takes {root, component: server, gateway or mcp, words, serves: a list of http, inference and mcp, holdsSync, lameDuckSeconds, drainSeconds}. */}}
 {{- define "gatewright.serveDeployment" -}}
 {{- $root := .root -}}
 {{- $v := $root.Values -}}
 {{- $block := get $v .component -}}
 {{- $name := printf "%s-%s" (include "gatewright.name" $root) .component -}}
 {{- /* Includes 10 s for responses whose callers disconnected, which are read on to charge their usage. */}}
-{{- $endSeconds := ternary 20 10 .servesInference -}}
+{{- $endSeconds := ternary 20 10 (has "inference" .serves) -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -64,8 +64,11 @@ spec:
             {{- include "gatewright.databaseEnvironment" (dict "root" $root "secret" $v.mysql.existingSecret) | nindent 12 }}
             - {name: PORT, value: "8080"}
             - {name: GATEWRIGHT_METRICS_PORT, value: "9464"}
-            {{- if .servesInference }}
+            {{- if has "inference" .serves }}
             - {name: GATEWRIGHT_INFERENCE_PORT, value: "8787"}
+            {{- end }}
+            {{- if has "mcp" .serves }}
+            - {name: GATEWRIGHT_MCP_PORT, value: "8788"}
             {{- end }}
             - {name: GATEWRIGHT_LAME_DUCK_SECONDS, value: {{ .lameDuckSeconds | quote }}}
             - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
@@ -77,11 +80,9 @@ spec:
           envFrom: {{ toJson . }}
           {{- end }}
           ports:
-            {{- if eq .component "server" }}
-            - {name: http, containerPort: 8080}
-            {{- end }}
-            {{- if .servesInference }}
-            - {name: inference, containerPort: 8787}
+            {{- $ports := dict "http" 8080 "inference" 8787 "mcp" 8788 }}
+            {{- range .serves }}
+            - {name: {{ . }}, containerPort: {{ get $ports . }}}
             {{- end }}
             - {name: metrics, containerPort: 9464}
           # The metrics port serves probes even when the connection limit is reached.

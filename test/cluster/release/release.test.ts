@@ -156,12 +156,12 @@ describe.skipIf(why !== null)(`the chart on a cluster${why === null ? '' : ` (${
 
   it('survives an outage of the database without a restart', async () => {
     const restarts = async (release: Release): Promise<unknown> =>
-      [...(await release.pods('server')), ...(await release.pods('gateway'))].map(
-        ({ metadata: { uid }, status }) => [
+      (await Promise.all(['server', 'gateway', 'mcp'].map((name) => release.pods(name))))
+        .flat()
+        .map(({ metadata: { uid }, status }) => [
           uid,
           status.containerStatuses?.map(({ restartCount }) => restartCount),
-        ],
-      );
+        ]);
     const before = await each(restarts);
     await cluster.kubectl(
       'delete pod mysql-0 --namespace=databases --grace-period=0 --force'.split(' '),

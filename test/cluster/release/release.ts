@@ -111,12 +111,12 @@ export class Release {
     const isReady = ({ status }: Pod): boolean =>
       status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
     const path = 'jsonpath={.items[*].endpoints[*].addresses[0]}';
-    for (const component of ['server', 'gateway', 'sync']) {
+    for (const component of ['server', 'gateway', 'mcp', 'sync']) {
       await eventually(async () => {
         expect((await this.pods(component)).map(isReady)).toEqual([true, true]);
       });
     }
-    for (const component of ['server', 'gateway']) {
+    for (const component of ['server', 'gateway', 'mcp']) {
       const label = `kubernetes.io/service-name=gw-gatewright-${component}`;
       await eventually(async () => {
         const endpoints = await this.kubectl(['get', 'endpointslices', '-l', label, '-o', path]);

@@ -47,6 +47,13 @@ export const runnableValues = fc.record({
     drainSeconds: fc.nat(5),
     service: fc.record({ port: fc.integer({ min: 1, max: 65_535 }) }),
   }),
+  mcp: fc.record({
+    enabled: flag,
+    replicas: fc.integer({ min: 1, max: 2 }),
+    lameDuckSeconds: fc.nat(5),
+    drainSeconds: fc.nat(5),
+    service: fc.record({ port: fc.integer({ min: 1, max: 65_535 }) }),
+  }),
   sync: fc.record({
     enabled: fc.constant(true),
     configMap: fc.constant('manifests'),
