@@ -25,7 +25,10 @@ interface McpPlaneParts {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'observeMcp' | 'observeRefusedBytes' | 'observeUnexpectedError'>;
+  readonly metrics: Pick<
+    Metrics,
+    'observeMcp' | 'observeEraProbe' | 'observeRefusedBytes' | 'observeUnexpectedError'
+  >;
   /** Closed by its owner. */
   readonly requestLog: Pick<RequestLog, 'record'>;
   /** Closed by its owner. */
@@ -58,6 +61,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     mayBeItself: inference.signsInAsItself,
     record: (entry) => requestLog.record(entry),
     observe: metrics.observeMcp,
+    onProbe: metrics.observeEraProbe,
     ...listenerEvents(parts, 'mcp', 'an MCP request failed'),
   });
 }

@@ -26,6 +26,8 @@ export interface Metrics {
   observeRequest(exchange: FinishedRequest): void;
   observeInference(entry: RequestRecord): void;
   observeMcp(finished: McpObservation): void;
+  /** Counts a probe for the protocol era of an MCP server. */
+  observeEraProbe(result: 'legacy' | 'modern' | 'failed'): void;
   observeRefused(refused: RefusedCredential, server: CredentialOrigin['server']): void;
   /** Counts input that was rejected before it became a request, by listener. */
   observeRefusedBytes(status: number, server: string): void;
@@ -149,7 +151,7 @@ const mcpMethods: ReadonlySet<string> = new Set([
   'tools/list',
 ]);
 
-function measureMcp(register: Registry): Pick<Metrics, 'observeMcp'> {
+function measureMcp(register: Registry): Pick<Metrics, 'observeMcp' | 'observeEraProbe'> {
   const requests = new TallyHistogram({
     name: 'gatewright_mcp_request_duration_seconds',
     help: 'Time of MCP requests from the first header to the last byte, by method',
@@ -157,7 +159,14 @@ function measureMcp(register: Registry): Pick<Metrics, 'observeMcp'> {
     buckets: inferenceBuckets,
     register,
   });
+  const probes = new Counter({
+    name: 'gatewright_mcp_era_probes_total',
+    help: 'Probes for the protocol era of MCP servers, by result',
+    labelNames: ['result'],
+    registers: [register],
+  });
   return {
+    observeEraProbe: (result) => probes.inc({ result }),
     observeMcp: ({ method, status, durationMs }) => {
       const label = mcpMethods.has(method) ? method : 'other';
       requests.note(durationMs / 1000, label, String(status));

@@ -6,55 +6,48 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import {
-  capabilitiesMax,
-  type DiscoveredCapability,
-  McpCapabilityFacts,
-  type McpDiscovery,
   McpServerFacts,
   McpUnreachableError,
   withUniqueNames,
 } from '../model/mcp/mcp-discovery.ts';
-import type { McpCapabilityType } from '../model/mcp/mcp-integration.ts';
+import { monotonicMs } from '../monotonic.ts';
+import { exploreModern } from './explore-modern.ts';
+import type { ExploredServer, McpTarget } from './explored-server.ts';
 import { GuardedFetch, type GuardedFetchOptions } from './guarded-fetch.ts';
+import {
+  type ListPage,
+  type ListSession,
+  listCapabilities,
+  validFields,
+} from './list-capabilities.ts';
 
-/** Address and credentials of a server. */
-export interface McpTarget {
-  readonly url: string;
-  readonly transport: string;
-  /** Names in lower case. */
-  readonly headers: Record<string, string>;
-}
-
-export interface ExploredServer extends McpDiscovery {
-  /** HTTP status of the last response. */
-  readonly status: number | null;
-}
-
-const pagesMax = 200;
-
-/** Capabilities with the method that lists them and the key of the list in its result. */
-const lists = [
-  { flag: 'tools', method: 'tools/list', key: 'tools', type: 'tool' },
-  { flag: 'prompts', method: 'prompts/list', key: 'prompts', type: 'prompt' },
-  { flag: 'resources', method: 'resources/list', key: 'resources', type: 'resource' },
-  {
-    flag: 'resources',
-    method: 'resources/templates/list',
-    key: 'resourceTemplates',
-    type: 'resource_template',
-  },
-] as const satisfies readonly {
-  readonly flag: string;
-  readonly method: string;
-  readonly key: string;
-  readonly type: McpCapabilityType;
-}[];
-
-/** Checks no items: one invalid item must not discard the others, and the SDK's schemas are strict. */
-const ListPage = z.looseObject({ nextCursor: z.unknown().optional() });
+/** Statuses with which servers of the modern era refuse `initialize`. */
+const refusals: ReadonlySet<number | null> = new Set([400, 404, 405, 406, 422]);
 
 /** @param wantsLists whether to query the capabilities too @throws McpUnreachableError */
 export async function explore(
+  target: McpTarget,
+  options: Omit<GuardedFetchOptions, 'headers'>,
+  clientVersion: string,
+  wantsLists: boolean,
+): Promise<ExploredServer> {
+  const beganMs = monotonicMs();
+  try {
+    return await exploreLegacy(target, options, clientVersion, wantsLists);
+  } catch (error) {
+    const mayBeModern =
+      target.transport !== 'sse' &&
+      error instanceof McpUnreachableError &&
+      refusals.has(error.status);
+    const timeoutMs = options.timeoutMs - (monotonicMs() - beganMs);
+    if (!mayBeModern || timeoutMs <= 0) throw error;
+    const explored = await exploreModern(target, { ...options, timeoutMs }, wantsLists);
+    if (explored === null) throw error;
+    return explored;
+  }
+}
+
+async function exploreLegacy(
   { url, transport: kind, headers }: McpTarget,
   options: Omit<GuardedFetchOptions, 'headers'>,
   clientVersion: string,
@@ -69,17 +62,15 @@ export async function explore(
   const session = new Session(guarded, options.timeoutMs, clientVersion);
   try {
     const server = await session.open(transport);
-    const capabilities: DiscoveredCapability[] = [];
-    for (const list of wantsLists ? lists : []) {
-      if (server.capability_flags?.[list.flag] === undefined) continue;
-      capabilities.push(...(await session.list(list, capabilities.length)));
-    }
+    const listed = wantsLists
+      ? await listCapabilities(session, server.capability_flags ?? {})
+      : null;
     const { status } = guarded;
     if (transport instanceof StreamableHTTPClientTransport) {
       // The server need not support the end of sessions.
       await transport.terminateSession().catch(() => undefined);
     }
-    return { server, capabilities: wantsLists ? withUniqueNames(capabilities) : null, status };
+    return { server, capabilities: listed && withUniqueNames(listed), status };
   } catch (error) {
     throw failureOf(error, guarded);
   } finally {
@@ -106,7 +97,10 @@ function failureOf(error: unknown, { failure, status }: GuardedFetch): McpUnreac
   return new McpUnreachableError(text, status, { cause: error });
 }
 
-class Session {
+/** Checks no items: one invalid item must not discard the others, and the SDK's schemas are strict. */
+const Page = z.looseObject({ nextCursor: z.unknown().optional() });
+
+class Session implements ListSession {
   readonly #guarded: GuardedFetch;
   readonly #client: Client;
   readonly #requestOptions: { readonly signal: AbortSignal; readonly timeout: number };
@@ -125,6 +119,10 @@ class Session {
       },
     );
     this.#requestOptions = { signal: guarded.signal, timeout: timeoutMs };
+  }
+
+  get status(): number | null {
+    return this.#guarded.status;
   }
 
   async open(transport: Transport): Promise<McpServerFacts> {
@@ -150,47 +148,17 @@ class Session {
     });
   }
 
-  /** Reads all pages of one list; items that are not capabilities are dropped. */
-  async list(
-    { method, key, type }: (typeof lists)[number],
-    countBefore: number,
-  ): Promise<DiscoveredCapability[]> {
-    const capabilities: DiscoveredCapability[] = [];
-    let cursor: string | undefined;
-    for (let pages = 0; pages < pagesMax; pages += 1) {
-      const page = await this.#request(method, cursor === undefined ? {} : { cursor }, type);
-      const items = page?.[key];
-      if (!Array.isArray(items)) {
-        // Servers with resources need not support templates.
-        if (type === 'resource_template') return capabilities;
-        throw this.#failure(`the server responds to ${method} without a list`);
-      }
-      capabilities.push(...items.flatMap((item) => capabilityOf(type, item)));
-      if (countBefore + capabilities.length > capabilitiesMax) {
-        throw this.#failure(`the server offers more than ${capabilitiesMax} capabilities`);
-      }
-      if (typeof page?.nextCursor !== 'string') return capabilities;
-      cursor = page.nextCursor;
-    }
-    throw this.#failure(`the list of ${method} has more than ${pagesMax} pages`);
-  }
-
   async close(): Promise<void> {
     await this.#client.close().catch(() => undefined);
   }
 
-  /** Null when the server rejects the listing of templates. */
-  async #request(
-    method: (typeof lists)[number]['method'],
-    params: { cursor?: string },
-    type: McpCapabilityType,
-  ): Promise<Record<string, unknown> | null> {
+  /** A page, or the code with which the server rejects the request. */
+  async request(method: string, params: { readonly cursor?: string }): Promise<ListPage> {
     try {
-      return await this.#client.request({ method, params }, ListPage, this.#requestOptions);
+      return await this.#client.request({ method, params }, Page, this.#requestOptions);
     } catch (error) {
       if (!(error instanceof McpError) || this.#guarded.failure !== null) throw error;
-      if (type === 'resource_template') return null;
-      throw this.#failure(`the server rejects ${method} with the error ${error.code}`);
+      return { rejectedWith: error.code };
     }
   }
 
@@ -207,34 +175,4 @@ class Session {
       signal.removeEventListener('abort', abort);
     }
   }
-
-  #failure(message: string): McpUnreachableError {
-    return new McpUnreachableError(message, this.#guarded.status);
-  }
-}
-
-function capabilityOf(type: McpCapabilityType, item: unknown): DiscoveredCapability[] {
-  if (typeof item !== 'object' || item === null) return [];
-  const fields = item as Record<string, unknown>;
-  const facts = validFields(McpCapabilityFacts, {
-    ...fields,
-    input_schema: fields.inputSchema,
-    output_schema: fields.outputSchema,
-    uri_template: fields.uriTemplate,
-    mime_type: fields.mimeType,
-  });
-  const { name } = fields;
-  return [{ type, name: typeof name === 'string' ? name : '', facts }];
-}
-
-/** Returns the fields that match the schema and omits the others. */
-function validFields<S extends z.ZodObject>(
-  schema: S,
-  values: Record<string, unknown>,
-): z.infer<S> {
-  const fields = Object.entries(schema.shape).flatMap(([name, field]) => {
-    const { data } = (field as z.ZodType).safeParse(values[name]);
-    return data === undefined || data === null ? [] : [[name, data] as const];
-  });
-  return Object.fromEntries(fields) as z.infer<S>;
 }

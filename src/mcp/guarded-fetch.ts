@@ -15,6 +15,8 @@ export interface GuardedFetchOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** For the whole conversation. */
   readonly timeoutMs: number;
+  /** Statuses whose responses are read although they are errors; none by default. */
+  readonly readStatuses?: ReadonlySet<number>;
 }
 
 const bytesMax = 8 * 1024 * 1024;
@@ -67,7 +69,8 @@ export class GuardedFetch implements Disposable {
     }
     const { status } = call;
     this.#status = status;
-    if (status < 200 || status >= 300) {
+    const isRead = this.#options.readStatuses?.has(status) === true;
+    if (!isRead && (status < 200 || status >= 300)) {
       this.#drop(call);
       throw this.#fail(`the server responds with ${status}${explanationOf(status)}`);
     }

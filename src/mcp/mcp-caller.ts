@@ -22,7 +22,7 @@ import type { StoredMcpIntegration } from '../store/mcp/mcp-integrations.ts';
 import * as secretReferences from '../store/resources/secret-references.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
-import type { ExploredServer } from './explore.ts';
+import type { ExploredServer } from './explored-server.ts';
 
 /** Below the 30 s that clients of the Admin API wait. */
 const timeoutMs = 20_000;

@@ -6,7 +6,7 @@ import type { Call } from '../../upstream/call.ts';
 const aheadBytesMax = 64 * 1024;
 
 /** Yields the body in pieces; each contains all bytes that arrived while the previous one was processed. */
-export async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
+export async function* bytesOf(call: Pick<Call, 'pipe' | 'resume'>): AsyncGenerator<Buffer> {
   let received: Buffer[] = [];
   let receivedBytes = 0;
   let ending: { readonly error: Error | null } | null = null;

@@ -9,14 +9,14 @@ import type { ClientMessage, ReceivedMessages } from './read-messages.ts';
 export type McpEra = 'legacy' | 'modern';
 
 /** The first version of the modern era. Versions are dates, so texts compare like them. */
-const modernVersion = '2026-07-28';
+export const firstModernVersion = '2026-07-28';
 /** The only version with batches, which is assumed when no version is sent. */
 const batchVersion = '2025-03-26';
 const versionPattern = /^\d{4}-\d{2}-\d{2}$/;
-const versionMember = 'io.modelcontextprotocol/protocolVersion';
+export const versionMember = 'io.modelcontextprotocol/protocolVersion';
 
 /** The parameter that `Mcp-Name` repeats, by method. */
-const nameMembers: Readonly<Record<string, string>> = {
+export const nameMembers: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
@@ -26,7 +26,7 @@ const nameMembers: Readonly<Record<string, string>> = {
 export type ParamHeaders = ReadonlyMap<string, readonly string[]>;
 
 export function isModernVersion(version: string | undefined): boolean {
-  return version !== undefined && versionPattern.test(version) && version >= modernVersion;
+  return version !== undefined && versionPattern.test(version) && version >= firstModernVersion;
 }
 
 /**

@@ -1,15 +1,14 @@
 /** Calls the MCP server with verified messages, opens its stream, and ends its sessions. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { detach } from '../../detached.ts';
-import { Caller } from '../../gateway/transfer/caller.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
-import { Call, CallCut } from '../../upstream/call.ts';
-import { AddressRefused } from '../../upstream/guarded-connect.ts';
+import { type Call, CallCut } from '../../upstream/call.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import type { LiveResponse } from '../transfer/response-chunks.ts';
 import { deliverResponse, isEvents } from './deliver.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { openCall, type ServerRequest } from './open-call.ts';
+import { unlessRefused } from './server-era.ts';
 import { ServerMessages } from './server-messages.ts';
-import { upstreamHeaders } from './upstream-headers.ts';
 
 /** Longest wait for the head of a response, and between two chunks of it. */
 const silenceMs = 600_000;
@@ -31,8 +30,15 @@ export async function callServer(exchange: McpExchange, sent: SentMessages): Pro
   };
   const isOpenEnded = sent.calls.some((one) => one.isOpenEnded);
   const silenceTimeoutMs = isOpenEnded ? noTimeout : silenceMs;
-  const call = await send(exchange, 'POST', protocol, sent.body, silenceTimeoutMs);
-  const responding = respond(exchange, call, sent, session);
+  const request = { method: 'POST', protocol, body: sent.body, silenceTimeoutMs } as const;
+  const call = await send(exchange, request);
+  const isTelling = sent.era === 'legacy' && session === null;
+  const response = isTelling ? await unlessRefused(exchange, call) : call;
+  if (response === null) {
+    const message = 'The MCP server speaks version 2026-07-28 only; use a client of that version';
+    throw new PlaneFault('server_unusable', message);
+  }
+  const responding = respond(exchange, response, sent, session);
   await (isOpenEnded ? untilStopped(exchange, call, responding) : responding);
 }
 
@@ -46,7 +52,8 @@ export async function openStream(exchange: McpExchange): Promise<void> {
     ...(typeof lastEvent === 'string' && { 'last-event-id': lastEvent }),
     accept: 'text/event-stream',
   };
-  const call = await send(exchange, 'GET', protocol, null, noTimeout);
+  const request = { method: 'GET', protocol, body: null, silenceTimeoutMs: noTimeout } as const;
+  const call = await send(exchange, request);
   await untilStopped(exchange, call, respond(exchange, call, null, session));
 }
 
@@ -68,7 +75,8 @@ async function untilStopped(
 export async function endSession(exchange: McpExchange): Promise<void> {
   const session = openedSession(exchange);
   const protocol = protocolHeaders(exchange.arrival.request.headers, session);
-  const call = await send(exchange, 'DELETE', protocol, null, silenceMs);
+  const request = { method: 'DELETE', protocol, body: null, silenceTimeoutMs: silenceMs } as const;
+  const call = await send(exchange, request);
   await respond(exchange, call, null, session);
 }
 
@@ -100,43 +108,16 @@ function protocolHeaders(
   return passed;
 }
 
-async function send(
-  exchange: McpExchange,
-  method: 'GET' | 'POST' | 'DELETE',
-  protocol: Record<string, string>,
-  body: Buffer | null,
-  silenceTimeoutMs: number,
-): Promise<Call> {
-  const { services, arrival, server, credentials, reply } = exchange;
-  const callerHeaders = arrival.request.headers;
-  const wanted = { server, callerHeaders, credentials, protocol };
-  const headers = await upstreamHeaders(wanted, services.secrets);
-  const { origin, pathname, search } = server.url;
-  const caller = new Caller(arrival.response);
-  if (caller.isGone) throw new CallCut('the caller has gone');
-  const path = pathname + search;
-  const request = { origin, path, method, headers, body, silenceTimeoutMs };
-  const call = new Call(services.origins.at(origin), request);
-  caller.onLeave(() => call.cut(new CallCut('the caller has gone')));
-  reply.call = call;
-  try {
-    await call.responseStarted;
-  } catch (error) {
-    throw unreachable(error);
-  }
-  return call;
-}
-
-function unreachable(error: unknown): PlaneFault {
-  const { code = 'no response' } = error as NodeJS.ErrnoException;
-  const why = error instanceof AddressRefused ? error.message : `no response (${code})`;
-  const message = `The MCP server cannot be reached: ${why}`;
-  return new PlaneFault('server_unusable', message, { cause: error });
+/** Sends the message of the caller. @throws PlaneFault */
+async function send(exchange: McpExchange, request: ServerRequest): Promise<Call> {
+  return await openCall(exchange, request, (call) => {
+    exchange.reply.call = call;
+  });
 }
 
 async function respond(
   exchange: McpExchange,
-  call: Call,
+  call: LiveResponse,
   sent: SentMessages | null,
   session: OpenedSession | null,
 ): Promise<void> {
@@ -154,7 +135,6 @@ async function respond(
     await deliverResponse({ call, response, messages, headers });
   } catch (thrown) {
     call.cut(new CallCut('the response cannot be delivered'));
-    detach('reading a response to its end', call.responseStarted);
     throw thrown;
   }
 }
@@ -162,7 +142,7 @@ async function respond(
 /** The session of a legacy response, sealed; the caller's own when the server repeats it. */
 function sessionHeader(
   { services, key, server }: McpExchange,
-  call: Call,
+  call: LiveResponse,
   sent: SentMessages | null,
   session: OpenedSession | null,
 ): Record<string, string> {

@@ -2,15 +2,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
-import type { Call } from '../../upstream/call.ts';
 import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { hasDuplicateKeys } from '../messages/read-messages.ts';
-import { chunksOf, writeChunk } from './response-chunks.ts';
+import { chunksOf, type LiveResponse, writeChunk } from '../transfer/response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
 
 export interface ResponseDelivery {
-  readonly call: Call;
+  readonly call: LiveResponse;
   readonly response: ServerResponse;
   readonly messages: ServerMessages;
   /** Headers of the gateway; names in lower case. */
@@ -49,7 +48,7 @@ export async function deliverResponse(delivery: ResponseDelivery): Promise<void>
 
 type BodyType = 'json' | 'events' | 'none' | 'other';
 
-function typeOf({ headers }: Pick<Call, 'headers'>): BodyType {
+function typeOf({ headers }: Pick<LiveResponse, 'headers'>): BodyType {
   const type = String(headers['content-type'] ?? '');
   if (/^application\/json\b/i.test(type)) return 'json';
   if (/^text\/event-stream\b/i.test(type)) return 'events';
@@ -57,7 +56,7 @@ function typeOf({ headers }: Pick<Call, 'headers'>): BodyType {
   return type === '' ? 'none' : 'other';
 }
 
-export function isEvents(call: Pick<Call, 'headers'>): boolean {
+export function isEvents(call: Pick<LiveResponse, 'headers'>): boolean {
   return typeOf(call) === 'events';
 }
 
@@ -103,7 +102,7 @@ function passedHeaders(
 }
 
 /** The body is not needed. */
-function drop(call: Call): void {
+function drop(call: LiveResponse): void {
   call.pipe({ data: () => true, end: () => {}, fail: () => {} });
 }
 

@@ -10,6 +10,7 @@ import { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import { Searches } from '../../guardrails/searches.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { Outbound } from '../../upstream/outbound.ts';
+import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
 import {
   ProtectedResource,
   type ProtectedResourceOptions,
@@ -35,7 +36,8 @@ export interface McpPlaneOptions
       | 'observe'
       | 'onRefused'
       | 'onFault'
-    > {
+    >,
+    ServerErasOptions {
   readonly database: Pick<Database, 'readable'>;
   readonly keyring: Pick<Keyring, 'unsealerOf' | 'mcpSessionKey'>;
   /** Shared with other gateways of the process, and disposed of by its owner. */
@@ -71,6 +73,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     secrets: values,
     sessions: new SessionIds(() => options.keyring.mcpSessionKey),
     resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
+    eras: new ServerEras(options),
     streams: new OpenStreams(),
     bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
     bodyBytesMax: options.bodyBytesMax,

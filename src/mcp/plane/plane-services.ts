@@ -10,6 +10,7 @@ import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
+import type { ServerEras } from '../bridge/server-eras.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
 import type { McpServers } from './mcp-servers.ts';
 import type { OpenStreams } from './open-streams.ts';
@@ -31,6 +32,7 @@ export interface PlaneServices extends CallerSources {
   readonly secrets: SecretValueCache;
   readonly sessions: SessionIds;
   readonly resource: ProtectedResource;
+  readonly eras: ServerEras;
   readonly streams: OpenStreams;
   readonly bodyMemory: BodyMemory;
   readonly bodyBytesMax: number;

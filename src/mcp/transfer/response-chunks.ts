@@ -4,11 +4,14 @@ import { bytesOf, drained } from '../../gateway/transfer/body-pieces.ts';
 import type { Call } from '../../upstream/call.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 
+/** A response whose body can be read once. */
+export type LiveResponse = Pick<Call, 'status' | 'headers' | 'pipe' | 'resume' | 'cut'>;
+
 /** A caller that reads nothing for this time is disconnected. */
 const stalledMs = 120_000;
 
 /** @throws PlaneFault when the response breaks off */
-export async function* chunksOf(call: Call): AsyncGenerator<Buffer> {
+export async function* chunksOf(call: LiveResponse): AsyncGenerator<Buffer> {
   try {
     yield* bytesOf(call);
   } catch (cause) {

@@ -1,0 +1,51 @@
+/** Sends one request to the MCP server of an exchange, and ends it when the caller leaves. */
+import { Caller } from '../../gateway/transfer/caller.ts';
+import { Call, CallCut } from '../../upstream/call.ts';
+import { AddressRefused } from '../../upstream/guarded-connect.ts';
+import { PlaneFault } from '../messages/plane-fault.ts';
+import type { McpExchange } from './mcp-exchange.ts';
+import { upstreamHeaders } from './upstream-headers.ts';
+
+export interface ServerRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Headers of the protocol; names in lower case. */
+  readonly protocol: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+  readonly silenceTimeoutMs: number;
+}
+
+/**
+ * Resolves when the response begins; `onCall` receives the call before.
+ *
+ * @throws PlaneFault
+ */
+export async function openCall(
+  { services, arrival, server, credentials }: McpExchange,
+  { method, protocol, body, silenceTimeoutMs }: ServerRequest,
+  onCall: (call: Call) => void,
+): Promise<Call> {
+  const callerHeaders = arrival.request.headers;
+  const wanted = { server, callerHeaders, credentials, protocol };
+  const headers = await upstreamHeaders(wanted, services.secrets);
+  const { origin, pathname, search } = server.url;
+  const caller = new Caller(arrival.response);
+  if (caller.isGone) throw new CallCut('the caller has gone');
+  const path = pathname + search;
+  const request = { origin, path, method, headers, body, silenceTimeoutMs };
+  const call = new Call(services.origins.at(origin), request);
+  caller.onLeave(() => call.cut(new CallCut('the caller has gone')));
+  onCall(call);
+  try {
+    await call.responseStarted;
+  } catch (error) {
+    throw unreachable(error);
+  }
+  return call;
+}
+
+function unreachable(error: unknown): PlaneFault {
+  const { code = 'no response' } = error as NodeJS.ErrnoException;
+  const why = error instanceof AddressRefused ? error.message : `no response (${code})`;
+  const message = `The MCP server cannot be reached: ${why}`;
+  return new PlaneFault('server_unusable', message, { cause: error });
+}
