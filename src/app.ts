@@ -15,7 +15,7 @@ import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
 import { createAppGateway } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { type Addresses, listenAll } from './app/listen.ts';
-import { createAppMcpPlane } from './app/mcp-plane.ts';
+import { createAppMcpPlane, mcpAddress } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
@@ -330,6 +330,7 @@ function createAdminServer(
     trustedHosts,
     configTargets,
     mcp,
+    mcpUrl: mcpAddress(settings),
     outbound,
     signIn,
     blobs,

@@ -15,7 +15,6 @@ import {
   ResponseTimestamp,
   Timestamp,
 } from '../../model/wire/timestamp.ts';
-import type { Db } from '../../store/connection/db.ts';
 import * as mcpIntegrationWorkspaces from '../../store/mcp/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
 import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
@@ -48,7 +47,7 @@ const Entry = z.object({
     description: z.string(),
     version: z.string(),
     websiteUrl: z.string().optional(),
-    remotes: z.array(z.object({ type: z.enum(['streamable-http', 'sse']), url: z.string() })),
+    remotes: z.array(z.object({ type: z.literal('streamable-http'), url: z.string() })),
   }),
   _meta: z.object({
     [official]: z.object({
@@ -91,12 +90,12 @@ async function list(
     workspaceId: workspace?.id,
     search: search === '' ? undefined : search,
     changedAfter: since === undefined ? undefined : parseTimestamp(since),
-    after: cursor?.toLowerCase(),
+    before: cursor?.toLowerCase(),
   };
   // One row more than the page shows whether there is a further page.
-  const rows = await mcpServers.listAfter(db, organisationId, filter, limit + 1);
+  const rows = await mcpServers.listBefore(db, organisationId, filter, limit + 1);
   const page = rows.slice(0, limit);
-  const servers = await entriesOf(db, caller, page);
+  const servers = await entriesOf(deps, caller, page);
   const next = rows.length > limit ? page.at(-1)!.id : undefined;
   const metadata = { count: servers.length, ...(next !== undefined && { nextCursor: next }) };
   return { servers, metadata };
@@ -104,10 +103,11 @@ async function list(
 
 /** Entries of servers that the caller may use; a page may be shorter than requested. */
 async function entriesOf(
-  db: Db,
+  { database, mcpUrl }: AdminDeps,
   caller: Principal,
   rows: readonly mcpServers.StoredMcpServer[],
 ): Promise<z.infer<typeof Entry>[]> {
+  const db = database.readable;
   const { organisationId } = caller;
   const integrationIds = [...new Set(rows.map((row) => row.mcp_integration_id))];
   const places = [...new Set(rows.map((row) => row.workspace_id))];
@@ -130,13 +130,13 @@ async function entriesOf(
     if (integration === undefined || !isOpen) return [];
     if (!isGranted(integration, grant, row.workspace_id)) return [];
     const facts = metadata.find((one) => one.mcp_integration_id === integration.id)?.facts ?? null;
-    return [toEntry(row, integration, readDocument<McpServerFacts>(facts) ?? {})];
+    return [toEntry(row, mcpUrl, readDocument<McpServerFacts>(facts) ?? {})];
   });
 }
 
 function toEntry(
   row: mcpServers.StoredMcpServer,
-  { url, transport }: mcpIntegrations.StoredMcpIntegration,
+  mcpUrl: string | null,
   facts: McpServerFacts,
 ): z.infer<typeof Entry> {
   const description = row.description || facts.description || row.name;
@@ -148,7 +148,8 @@ function toEntry(
       description: [...description].slice(0, descriptionLengthMax).join(''),
       version: facts.server_version || versionUnknown,
       ...(facts.website_url && { websiteUrl: facts.website_url }),
-      remotes: [{ type: transport === 'sse' ? 'sse' : 'streamable-http', url }],
+      remotes:
+        mcpUrl === null ? [] : [{ type: 'streamable-http', url: `${mcpUrl}/${row.slug}/mcp` }],
     },
     _meta: {
       [official]: {

@@ -43,6 +43,8 @@ export interface AdminDeps {
   readonly configTargets: TargetLimits;
   readonly disabledFeatures: ReadonlySet<Feature>;
   readonly mcp: McpExplorer;
+  /** Address of the MCP gateway without a slash at its end; null when it is unknown. */
+  readonly mcpUrl: string | null;
   /** Sends requests to addresses that administrators have configured. */
   readonly outbound: {
     /**

@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { moreThan } from '../rows/predicate.ts';
+import { lessThan, moreThan } from '../rows/predicate.ts';
 import { nameOrSlugContains, resourceTable } from '../rows/resource-table.ts';
 import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
@@ -69,14 +69,14 @@ export interface RegistryFilter {
   /** Milliseconds since the epoch; only servers changed later. */
   readonly changedAfter?: number | undefined;
   /** Id of the last server of the previous page. */
-  readonly after?: string | undefined;
+  readonly before?: string | undefined;
 }
 
-/** Up to `limit` active servers, oldest first. */
-export function listAfter(
+/** Up to `limit` active servers, newest first. */
+export function listBefore(
   db: Db,
   organisationId: string,
-  { workspaceId, search, changedAfter, after }: RegistryFilter,
+  { workspaceId, search, changedAfter, before }: RegistryFilter,
   limit: number,
 ): Promise<StoredMcpServer[]> {
   return table.rows
@@ -85,11 +85,11 @@ export function listAfter(
       status: 'active',
       workspace_id: workspaceId,
       last_updated_at: changedAfter === undefined ? undefined : moreThan(changedAfter),
-      id: after === undefined ? undefined : moreThan(after),
+      id: before === undefined ? undefined : lessThan(before),
     })
     .selectAll()
     .$if(search !== undefined, (all) => all.where(nameOrSlugContains(search!)))
-    .orderBy('id')
+    .orderBy('id', 'desc')
     .limit(limit)
     .execute();
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exchange } from '../../support/network/exchange.ts';
 import { addUser, ownerOf } from '../../support/server/people.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer, testSettings } from '../../support/server/server.ts';
 import { addSession, signedInSettings } from '../../support/server/sessions.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 
@@ -16,7 +16,8 @@ let server: TestServer;
 let workspace: CreatedResource;
 let integration: CreatedResource;
 beforeAll(async () => {
-  server = await startTestServer({ settings: { signIn: signedInSettings } });
+  const mcp = { ...testSettings().mcp, publicUrl: 'https://mcp.example.com' };
+  server = await startTestServer({ settings: { signIn: signedInSettings, mcp } });
   workspace = await makeWorkspace('Support');
   integration = await makeIntegration();
 });
@@ -440,7 +441,7 @@ describe('the MCP registry', () => {
       if (metadata.nextCursor === undefined) break;
       cursor = `&cursor=${metadata.nextCursor}`;
     }
-    expect(names).toEqual(made.map(({ slug }) => `gatewright/${slug}`));
+    expect(names).toEqual(made.toReversed().map(({ slug }) => `gatewright/${slug}`));
     expect((await read('search=R2')).servers).toEqual([
       {
         server: {
@@ -449,7 +450,9 @@ describe('the MCP registry', () => {
           title: 'r2',
           version: '0.0.0',
           description: 'd'.repeat(100),
-          remotes: [{ type: 'streamable-http', url: 'https://crm.example.com/mcp' }],
+          remotes: [
+            { type: 'streamable-http', url: `https://mcp.example.com/${made[1]!.slug}/mcp` },
+          ],
         },
         _meta: {
           'io.modelcontextprotocol.registry/official': {

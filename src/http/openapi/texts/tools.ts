@@ -64,7 +64,7 @@ export const toolTexts: OperationTexts = {
   'GET /mcp-servers/{mcpServerId}/client-info':
     'Returns the OAuth client id of the configuration, or null, because the gateway registers none.',
   'GET /v0.1/servers':
-    'Lists the MCP servers that the caller may use in the form of the MCP registry, oldest first. Send `nextCursor` as `cursor` for the next page.',
+    'Lists the MCP servers that the caller may use in the form of the MCP registry, newest first, with their addresses at the MCP gateway. Send `nextCursor` as `cursor` for the next page.',
   'POST /labels':
     'Creates a label, such as `staging`, that marks one version of a prompt at a time.',
   'GET /labels': 'Returns labels, newest first.',
