@@ -51,7 +51,7 @@ const unused = {
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
   mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
   mcpUrl: null,
-    outbound: { request: () => Promise.reject(new Error('nothing is asked')) },
+  outbound: { request: () => Promise.reject(new Error('nothing is asked')) },
 };
 
 /** A path with every parameter filled: an allowed word, an example, or an unknown id. */
