@@ -50,6 +50,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     isUnavailable,
     connectionsMax: mcp.connectionsMax,
     bodyBytesMax: mcp.bodyBytesMax,
+    keepAliveMs: mcp.keepAliveMs,
     bodiesBytesMax: memoryBytes() * bodiesShare,
     jsonBounds: inference.jsonBounds,
     hosts: new Set(mcp.hosts),

@@ -171,12 +171,14 @@ const mayImport: Record<string, readonly string[]> = {
     'http',
     'model',
   ],
+  'mcp/streams': ['mcp/transfer'],
   // The MCP gateway shares keys, limits and transfer with the gateway of models.
   'mcp/plane': [
     'mcp/bridge',
     'mcp/messages',
     'mcp/resource',
     'mcp/transfer',
+    'mcp/streams',
     'gateway/callers',
     'gateway/targets',
     'gateway/metering',

@@ -46,6 +46,8 @@ export interface CallerServices extends AsyncDisposable {
   readonly origins: Origins;
   /** Creates a cache of values that are valid until something of their organisation changes. */
   cache<T>(entriesMax: number): SnapshotCache<T>;
+  /** Calls back within a second of any change in an organisation that has callers, until the process stops. */
+  onChange(listener: (organisationId: string) => void): void;
   /** Whether requests with cached keys are served although the database does not respond. */
   servesWithoutDatabase(): boolean;
 }
@@ -58,11 +60,15 @@ const workspacesMax = 10_000;
 /** Must be disposed after the gateways. */
 export function createCallerServices(options: CallerServicesOptions): CallerServices {
   const { database, clock, trustedHosts, hashCredential, isUnavailable } = options;
+  const listeners: ((organisationId: string) => void)[] = [];
   const generations = new Generations({
     load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
     pollMs,
     graceMs: options.graceMs,
     onFailure: options.onLookFailure,
+    onChange: (organisationId) => {
+      for (const listener of listeners) listener(organisationId);
+    },
   });
   const origins = new Origins(trustedHosts);
   const issuerOrigins = new IssuerOrigins(origins, options.proxies);
@@ -75,6 +81,7 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
     ledger,
     origins,
     cache,
+    onChange: (listener) => void listeners.push(listener),
     servesWithoutDatabase: () => generations.isHolding(),
     [Symbol.asyncDispose]: async () => {
       await generations.close();

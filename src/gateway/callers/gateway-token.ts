@@ -178,7 +178,7 @@ export class GatewayTokens {
       );
     }
     if (verified.key?.tenant === tenant) return verified.key.key;
-    const key = keyOf(tenant, claims, rules.defaultScopes);
+    const key = keyOf(tenant, claims, rules);
     verified.key = { tenant, key };
     this.#storeWindows(tenant, claims, key, now);
     return key;
@@ -317,7 +317,7 @@ function invalid(what: string, cause?: unknown): GatewayError {
 function keyOf(
   { organisationId, workspace, guardrails, terms }: TokenWorkspace,
   claims: TokenClaims,
-  defaultScopes: readonly string[],
+  { defaultScopes, clockToleranceSeconds }: TokenRules,
 ): GatewayKey {
   const { sub, defaults = {} } = claims;
   const tenant = { organisationId, workspaceId: workspace.id };
@@ -331,7 +331,7 @@ function keyOf(
     guardrails,
     personId: null,
     status: 'active',
-    endsAtMs: null,
+    endsAtMs: (claims.exp + clockToleranceSeconds) * 1000,
     scopes: scopesOf(claims, defaultScopes),
     rateLimits: claims.rate_limits ?? null,
     metadata: defaults.metadata ?? {},

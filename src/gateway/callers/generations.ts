@@ -10,6 +10,8 @@ export interface GenerationsOptions {
   readonly graceMs: number;
   /** Reports a failed poll. */
   readonly onFailure: (error: unknown) => void;
+  /** Called when the generation of an organisation has changed. */
+  readonly onChange: (organisationId: string) => void;
 }
 
 /**
@@ -46,7 +48,7 @@ export class Generations {
 
   /** Notes the generation of a read, and polls the organisation from now on. */
   note(organisationId: string, generation: string): void {
-    this.#current.set(organisationId, generation);
+    this.#set(organisationId, generation);
     if (this.#timer === null && !this.#isClosed) {
       this.#confirmedAtMs = monotonicMs();
       this.#wait();
@@ -68,6 +70,12 @@ export class Generations {
     await this.#poll;
   }
 
+  #set(organisationId: string, generation: string): void {
+    const before = this.#current.get(organisationId);
+    this.#current.set(organisationId, generation);
+    if (before !== undefined && before !== generation) this.#options.onChange(organisationId);
+  }
+
   #wait(): void {
     this.#timer = setTimeout(() => {
       const refreshed = this.refresh().finally(() => {
@@ -82,7 +90,7 @@ export class Generations {
     try {
       const generations = await this.#options.load([...this.#current.keys()]);
       for (const [organisationId, generation] of generations) {
-        this.#current.set(organisationId, generation);
+        this.#set(organisationId, generation);
       }
       this.#confirmedAtMs = beganAtMs;
     } catch (error) {

@@ -40,6 +40,24 @@ export function isListMethod(method: string): boolean {
   return listMethods.has(method);
 }
 
+/** Notifications of changed lists, with the types of their items. */
+const notices = {
+  'notifications/tools/list_changed': ['tool'],
+  'notifications/prompts/list_changed': ['prompt'],
+  'notifications/resources/list_changed': ['resource', 'resource_template'],
+} as const satisfies Record<string, readonly McpCapabilityType[]>;
+
+export type ListNotice = keyof typeof notices;
+
+/** Notifications of the lists that callers see differently after a change of the rules. */
+export function listNotices(before: CapabilityRules, after: CapabilityRules): ListNotice[] {
+  if (before === after) return [];
+  const methods = Object.keys(notices) as ListNotice[];
+  return methods.filter((method) =>
+    notices[method].some((type) => before.hiddenNames(type) !== after.hiddenNames(type)),
+  );
+}
+
 /** The capability that a message of a client names; null for none. */
 export function namedCapability({ method, params }: ClientMessage): NamedCapability | null {
   const { name, uri, ref } = params;
@@ -112,6 +130,14 @@ export class CapabilityRules {
   restricts(type: NamedCapability['type']): boolean {
     const isOwn = this.#disabled.has(type);
     return type === 'resource' ? isOwn || this.#disabled.has('resource_template') : isOwn;
+  }
+
+  /** Returns the names that lists leave out, as one text for comparison. */
+  hiddenNames(type: McpCapabilityType): string {
+    const names = [...(this.#disabled.get(type) ?? [])].toSorted();
+    // Resources with an entry of their own are listed although a template that covers them is disabled.
+    if (type === 'resource_template' && names.length > 0) names.push(...this.#enabledUris);
+    return JSON.stringify(names);
   }
 
   isDisabled({ type, name }: NamedCapability): boolean {

@@ -3,8 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import { EventOutput } from '../streams/event-output.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
-import { deliverResponse, isEvents } from './deliver.ts';
+import { deliverResponse, isEvents, type ResponseDelivery } from './deliver.ts';
+import { followChanges } from './follow-changes.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
 import { openCall, type ServerRequest } from './open-call.ts';
 import { unlessRefused } from './server-era.ts';
@@ -38,8 +40,7 @@ export async function callServer(exchange: McpExchange, sent: SentMessages): Pro
     const message = 'The MCP server speaks version 2026-07-28 only; use a client of that version';
     throw new PlaneFault('server_unusable', message);
   }
-  const responding = respond(exchange, response, sent, session);
-  await (isOpenEnded ? untilStopped(exchange, call, responding) : responding);
+  await respond(exchange, response, sent, session);
 }
 
 /** Opens the stream on which a legacy server sends messages of its own. @throws PlaneFault */
@@ -54,21 +55,20 @@ export async function openStream(exchange: McpExchange): Promise<void> {
   };
   const request = { method: 'GET', protocol, body: null, silenceTimeoutMs: noTimeout } as const;
   const call = await send(exchange, request);
-  await untilStopped(exchange, call, respond(exchange, call, null, session));
+  await respond(exchange, call, null, session);
 }
 
-/** Ends a stream without an end of its own when the process stops, so that its client connects elsewhere. */
-async function untilStopped(
-  { services, arrival }: McpExchange,
-  call: Call,
-  responding: Promise<void>,
-): Promise<void> {
+/** Delivers a stream without an end of its own until its caller may no longer read it, or the process stops. */
+async function deliverOpenEnded(exchange: McpExchange, delivery: ResponseDelivery): Promise<void> {
+  const { services, arrival } = exchange;
   arrival.request.socket.setKeepAlive(true, keepAliveMs);
-  const forget = services.streams.add(() => {
+  const end = (): void => {
     arrival.response.end();
-    call.cut(new CallCut('the gateway is stopping'));
-  });
-  await responding.finally(forget);
+    delivery.call.cut(new CallCut('the gateway ends the stream'));
+  };
+  const stream = followChanges(exchange, { ...delivery, end });
+  const forget = services.streams.add(stream);
+  await deliverResponse(delivery).finally(forget);
 }
 
 /** @throws PlaneFault */
@@ -121,7 +121,7 @@ async function respond(
   sent: SentMessages | null,
   session: OpenedSession | null,
 ): Promise<void> {
-  const { server, arrival, metadata, reply } = exchange;
+  const { services, server, arrival, metadata, reply } = exchange;
   const { request, response, id, now } = arrival;
   const calls = sent?.calls ?? [];
   const rules = { server, calls, headers: request.headers, metadata, traceId: id, now };
@@ -131,8 +131,11 @@ async function respond(
     'x-gateway-trace-id': visibleHeaderValue(id),
     ...sessionHeader(exchange, call, sent, session),
   };
+  using output = new EventOutput(response, services.keepAliveMs);
+  const delivery = { call, response, messages, output, headers };
   try {
-    await deliverResponse({ call, response, messages, headers });
+    const isOpenEnded = messages.isOpenEnded && isEvents(call);
+    await (isOpenEnded ? deliverOpenEnded(exchange, delivery) : deliverResponse(delivery));
   } catch (thrown) {
     call.cut(new CallCut('the response cannot be delivered'));
     throw thrown;

@@ -5,6 +5,7 @@ import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { hasDuplicateKeys } from '../messages/read-messages.ts';
+import type { EventOutput } from '../streams/event-output.ts';
 import { chunksOf, type LiveResponse, writeChunk } from '../transfer/response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
 
@@ -12,6 +13,7 @@ export interface ResponseDelivery {
   readonly call: LiveResponse;
   readonly response: ServerResponse;
   readonly messages: ServerMessages;
+  readonly output: EventOutput;
   /** Headers of the gateway; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -168,23 +170,24 @@ async function takenText(
 }
 
 async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
-  const { call, response, messages } = delivery;
+  const { call, response, messages, output } = delivery;
   const isRead = messages.mustRead || messages.mayBeUnknown;
   const headers = passedHeaders(delivery, !isRead);
   headers['x-accel-buffering'] = 'no';
-  if (messages.isJudged) headers['content-type'] = 'text/event-stream';
+  if (messages.isJudged || messages.isOpenEnded) headers['content-type'] = 'text/event-stream';
   writeResponseHead(response, call.status, headers);
   // Sends the head before the first event.
   response.write(nothing);
+  output.start();
   const reader = new StreamEventReader(messageBytesMax);
   for await (const chunk of chunksOf(call)) {
     if (!isRead) {
-      await writeChunk(response, chunk);
+      await output.write(chunk);
       continue;
     }
     for (const event of reader.push(chunk)) {
       const bytes = await takenEvent(messages, event);
-      if (bytes !== null) await writeChunk(response, bytes);
+      if (bytes !== null) await output.write(bytes);
     }
   }
   response.end();

@@ -15,9 +15,9 @@ import {
   ProtectedResource,
   type ProtectedResourceOptions,
 } from '../resource/protected-resource.ts';
+import { OpenStreams } from '../streams/open-streams.ts';
 import { createMcpListener, type McpListener, type McpListenerOptions } from './mcp-listener.ts';
 import { McpServers } from './mcp-servers.ts';
-import { OpenStreams } from './open-streams.ts';
 import type { PlaneServices } from './plane-services.ts';
 import { SessionIds } from './session-ids.ts';
 
@@ -27,6 +27,7 @@ export interface McpPlaneOptions
     Pick<
       PlaneServices,
       | 'bodyBytesMax'
+      | 'keepAliveMs'
       | 'jsonBounds'
       | 'hosts'
       | 'enforcesLimits'
@@ -74,9 +75,10 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     sessions: new SessionIds(() => options.keyring.mcpSessionKey),
     resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
     eras: new ServerEras(options),
-    streams: new OpenStreams(),
+    streams: openStreams(options),
     bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
     bodyBytesMax: options.bodyBytesMax,
+    keepAliveMs: options.keepAliveMs,
     jsonBounds: options.jsonBounds,
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
     hosts: options.hosts,
@@ -96,6 +98,12 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
       await managers[Symbol.asyncDispose]();
     },
   };
+}
+
+function openStreams({ callers, clock }: McpPlaneOptions): OpenStreams {
+  const streams = new OpenStreams(() => clock.now());
+  callers.onChange((organisationId) => streams.noteChange(organisationId));
+  return streams;
 }
 
 /** Everything that only MCP requests read from the database, cached while it is current. */

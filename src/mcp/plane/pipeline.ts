@@ -1,11 +1,10 @@
 /** Serves MCP requests. `serveMcp` and `serveMessages` list the stages of a request in order. */
-import { authenticate, bearerOf } from '../../gateway/callers/authenticate.ts';
+import { bearerOf } from '../../gateway/callers/authenticate.ts';
 import { metadataOf } from '../../gateway/callers/metadata.ts';
 import { readBody } from '../../gateway/transfer/read-body.ts';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
-import { mcpScope } from '../resource/protected-resource.ts';
 import { callServer, endSession, openStream } from './call-server.ts';
 import { judgeInput } from './judge-input.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
@@ -14,6 +13,7 @@ import { PlaneReply } from './plane-reply.ts';
 import type { McpArrival, PlaneServices } from './plane-services.ts';
 import { verifyArrival } from './verify-arrival.ts';
 import {
+  authenticateCaller,
   requireServerUser,
   requireUsableServer,
   reserveCalls,
@@ -31,8 +31,7 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     // Authenticate.
     const bearer = bearerOf(request.headers.authorization);
     const sent = header('api-key') ?? bearer;
-    const audiences = services.resource.audiencesOf(slug);
-    const key = await authenticate(services, { key: sent }, arrival.now, mcpScope, audiences);
+    const key = await authenticateCaller(services, sent, slug, arrival.now);
     reply.key = key;
 
     // Find the server in the key's workspace.

@@ -12,8 +12,8 @@ import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
+import type { OpenStreams } from '../streams/open-streams.ts';
 import type { McpServers } from './mcp-servers.ts';
-import type { OpenStreams } from './open-streams.ts';
 import type { SessionIds } from './session-ids.ts';
 
 /** A finished request of the MCP gateway, for metrics. */
@@ -36,6 +36,8 @@ export interface PlaneServices extends CallerSources {
   readonly streams: OpenStreams;
   readonly bodyMemory: BodyMemory;
   readonly bodyBytesMax: number;
+  /** Silence on a stream of events after which a comment is sent. */
+  readonly keepAliveMs: number;
   readonly jsonBounds: JsonBounds;
   /** Prefixes of the gateway's headers in lower case: its own first, then the aliases. */
   readonly headerPrefixes: readonly string[];

@@ -2,10 +2,12 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
+import type { Guardrail } from '../../guardrails/guardrail.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import { isListMethod } from '../messages/capability-rules.ts';
+import { isListMethod, type ListNotice } from '../messages/capability-rules.ts';
 import { type PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
 import { idKey, type RpcObject } from '../messages/read-messages.ts';
+import { Subscription } from '../messages/subscription.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
 import { judgeTexts } from './judge-texts.ts';
 import type { PlaneCall } from './plane-call.ts';
@@ -27,34 +29,56 @@ const taskMethods: ReadonlySet<string> = new Set(['tasks/result', 'tasks/get', '
 
 export class ServerMessages {
   readonly #options: ServerMessagesOptions;
+  #server: PlaneServer;
   readonly #isOpenStream: boolean;
+  /** Null for a stream of another kind. */
+  readonly #subscription: Subscription | null;
   /** Calls whose response has been sent. */
   readonly #answered = new Set<PlaneCall>();
 
   constructor(options: ServerMessagesOptions) {
     this.#options = options;
+    this.#server = options.server;
     this.#isOpenStream = options.calls.length === 0;
+    const listening = options.calls.find((call) => call.isOpenEnded);
+    this.#subscription = listening ? new Subscription(listening.message) : null;
   }
 
-  /** Whether every message must be read completely before it is sent. */
+  /** Applies the rules of the server as they are now. */
+  useServer(server: PlaneServer): void {
+    this.#server = server;
+  }
+
+  /** Whether the response is a stream of notices without an end of its own. */
+  get isOpenEnded(): boolean {
+    return this.#isOpenStream || this.#subscription !== null;
+  }
+
+  /** Whether every message must be read completely before it is sent. Rules may begin to apply to an open stream. */
   get mustRead(): boolean {
     return (
-      this.isJudged ||
-      (this.#options.server.capabilities.isRestricted && (this.#isOpenStream || this.#hasList))
+      this.isJudged || this.isOpenEnded || (this.#server.capabilities.isRestricted && this.#hasList)
     );
+  }
+
+  /** The notification as this stream carries it; null where its client has not asked for it. */
+  noticeOf(method: ListNotice): RpcObject | null {
+    if (this.#isOpenStream) return { jsonrpc: '2.0', method };
+    return this.#subscription?.noticeOf(method) ?? null;
   }
 
   /** Whether short responses must be read, because one may say that a name is unknown. */
   get mayBeUnknown(): boolean {
-    const { server, calls } = this.#options;
-    return calls.some(({ named }) => named !== null && server.capabilities.restricts(named.type));
+    const { capabilities } = this.#server;
+    const { calls } = this.#options;
+    return calls.some(({ named }) => named !== null && capabilities.restricts(named.type));
   }
 
   /** Whether guardrails judge what the server sends. */
   get isJudged(): boolean {
-    const { server, calls } = this.#options;
-    if (server.guardrails.output.length === 0) return false;
-    return this.#isOpenStream || calls.some((call) => this.#guardrailsOf(call).length > 0);
+    if (this.#server.guardrails.output.length === 0) return false;
+    if (this.#isOpenStream) return true;
+    return this.#options.calls.some((call) => this.#guardrailsOf(call).length > 0);
   }
 
   /** Returns what the caller receives in place of the message; null for nothing. */
@@ -69,14 +93,13 @@ export class ServerMessages {
       : await this.#takeResponse(message);
   }
 
-  /** Whether a response lists capabilities or tells of changed ones. */
+  /** Whether a response lists capabilities. */
   get #hasList(): boolean {
-    const { calls } = this.#options;
-    return calls.some((call) => call.isOpenEnded || isListMethod(call.message.method));
+    return this.#options.calls.some((call) => isListMethod(call.message.method));
   }
 
   #guardrailsOf(call: PlaneCall | undefined) {
-    const { output } = this.#options.server.guardrails;
+    const { output } = this.#server.guardrails;
     if (call === undefined) return this.#isOpenStream ? guardrailsFor(output, null) : [];
     if (call.isToolCall) return guardrailsFor(output, call.named?.name ?? null);
     return taskMethods.has(call.message.method) ? guardrailsFor(output, null) : [];
@@ -84,7 +107,9 @@ export class ServerMessages {
 
   /** A request or notification of the server, with progress, log or elicitation texts. */
   async #takeRequest(message: RpcObject): Promise<RpcObject | null> {
-    const { server, calls } = this.#options;
+    const { calls } = this.#options;
+    const server = this.#server;
+    this.#subscription?.note(message);
     const { params } = message;
     if (!isObject(params)) return message;
     const { uri } = params;
@@ -99,7 +124,7 @@ export class ServerMessages {
         : this.#guardrailsOf(owner);
     if (guardrails.length === 0) return message;
     const { _meta: _, ...texts } = params;
-    const judged = await this.#judge(guardrails, owner, texts);
+    const judged = await judge(this.#options, this.#server, guardrails, owner, texts);
     const { value, fault } = judged;
     owner?.noteVerdict(judged);
     // A refused question ends the call, which would wait for its answer; a refused notice is left out.
@@ -113,13 +138,13 @@ export class ServerMessages {
     if (call === undefined && !this.#isOpenStream) return null;
     if (call !== undefined && this.#answered.has(call)) return null;
     if (call !== undefined) this.#answered.add(call);
-    const { capabilities } = this.#options.server;
+    const { capabilities } = this.#server;
     if (
       call?.named &&
       capabilities.restricts(call.named.type) &&
       saysUnknown(message, call.named)
     ) {
-      return this.#refuse(call, unknownCapability(call.named), message);
+      return refuse(call, unknownCapability(call.named), message);
     }
     const guardrails = this.#guardrailsOf(call);
     const judged = guardrails.length > 0 ? await this.#judgeResponse(call, message) : message;
@@ -137,42 +162,43 @@ export class ServerMessages {
     if (!isObject(body)) return message;
     const { _meta: meta, ...texts } = body;
     const all = meta === undefined ? texts : body;
-    const judged = await this.#judge(guardrails, call, all);
+    const judged = await judge(this.#options, this.#server, guardrails, call, all);
     const { value, fault } = judged;
     call?.noteVerdict(judged);
-    if (fault !== null) return this.#refuse(call, fault, message);
+    if (fault !== null) return refuse(call, fault, message);
     return value === all ? message : { ...message, [member]: value };
-  }
-
-  #judge(
-    guardrails: ReturnType<typeof guardrailsFor>,
-    call: PlaneCall | undefined,
-    value: RpcObject,
-  ) {
-    const { server, headers, metadata, traceId, now } = this.#options;
-    const judged = {
-      method: call?.message.method ?? 'stream',
-      tool: call?.named?.name ?? null,
-      server: server.slug,
-      params: call?.message.params ?? {},
-      headers,
-      metadata,
-      traceId,
-      now,
-    };
-    return judgeTexts(guardrails, judged, 'output', value);
   }
 
   #endCall(call: PlaneCall | undefined, fault: PlaneFault, message: RpcObject): RpcObject | null {
     if (call === undefined || !('id' in message) || this.#answered.has(call)) return null;
     this.#answered.add(call);
-    return this.#refuse(call, fault, { id: call.message.id });
+    return refuse(call, fault, { id: call.message.id });
   }
+}
 
-  #refuse(call: PlaneCall | undefined, fault: PlaneFault, { id }: RpcObject): RpcObject {
-    if (call !== undefined) call.fault = fault;
-    return rpcErrorMessage(fault, id as never);
-  }
+function judge(
+  { headers, metadata, traceId, now }: ServerMessagesOptions,
+  server: PlaneServer,
+  guardrails: readonly Guardrail[],
+  call: PlaneCall | undefined,
+  value: RpcObject,
+) {
+  const judged = {
+    method: call?.message.method ?? 'stream',
+    tool: call?.named?.name ?? null,
+    server: server.slug,
+    params: call?.message.params ?? {},
+    headers,
+    metadata,
+    traceId,
+    now,
+  };
+  return judgeTexts(guardrails, judged, 'output', value);
+}
+
+function refuse(call: PlaneCall | undefined, fault: PlaneFault, { id }: RpcObject): RpcObject {
+  if (call !== undefined) call.fault = fault;
+  return rpcErrorMessage(fault, id as never);
 }
 
 /** An error without an id answers the only call. */

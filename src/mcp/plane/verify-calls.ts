@@ -1,13 +1,27 @@
 /** Decides whether a caller may use a server and what its messages name, and reserves the limits of its calls. */
+import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
+import { mcpScope } from '../resource/protected-resource.ts';
 import { reserveCall } from './call-limits.ts';
 import type { McpExchange } from './mcp-exchange.ts';
 import type { PlaneCall } from './plane-call.ts';
 import { rpcFaultOf } from './plane-reply.ts';
 import type { PlaneServer } from './plane-server.ts';
+import type { PlaneServices } from './plane-services.ts';
 import { isUnjudged } from './server-guardrails.ts';
+
+/** @throws GatewayError when the key or token may not be used at this server */
+export function authenticateCaller(
+  services: Pick<PlaneServices, 'keys' | 'tokens' | 'resource'>,
+  sent: string | null,
+  slug: string,
+  now: number,
+): GatewayKey | Promise<GatewayKey> {
+  const audiences = services.resource.audiencesOf(slug);
+  return authenticate(services, { key: sent }, now, mcpScope, audiences);
+}
 
 /**
  * A key without a user has the access of users who are not listed.

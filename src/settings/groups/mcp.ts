@@ -6,6 +6,8 @@ export interface McpSettings {
   readonly port: number | null;
   readonly connectionsMax: number;
   readonly bodyBytesMax: number;
+  /** Silence on a stream of events after which a comment is sent. */
+  readonly keepAliveMs: number;
   /** Names in lower case. */
   readonly hosts: readonly string[];
   /** Address at which clients reach the gateway, without a slash at its end; null when unset. */
@@ -21,6 +23,7 @@ export function mcpSettings(values: SettingValues): McpSettings {
     port: values.GATEWRIGHT_MCP_PORT ?? null,
     connectionsMax: values.GATEWRIGHT_MCP_CONNECTIONS_MAX,
     bodyBytesMax: values.GATEWRIGHT_MCP_BODY_MIB_MAX * mebibyte,
+    keepAliveMs: values.GATEWRIGHT_MCP_KEEP_ALIVE_SECONDS * 1000,
     hosts: values.GATEWRIGHT_MCP_HOSTS,
     publicUrl: values.GATEWRIGHT_MCP_URL?.href.replace(/\/+$/, '') ?? null,
     authorizationServers:

@@ -40,6 +40,12 @@ export const mcpVariables = {
     '4',
     'Maximum size of a request body of the MCP gateway in MiB.',
   ),
+  GATEWRIGHT_MCP_KEEP_ALIVE_SECONDS: defaulted(
+    'MCP',
+    forms.integer(1, 3600, '15'),
+    '15',
+    'Silence after which the MCP gateway sends a comment on a stream of events, so that proxies keep the connection.',
+  ),
   GATEWRIGHT_MCP_HOSTS: defaulted(
     'MCP',
     hostNames,
