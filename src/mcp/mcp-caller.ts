@@ -9,12 +9,15 @@ import {
 import { headerSecretLocations } from '../auth/mcp-secrets.ts';
 import { openSecrets } from '../auth/secret-values.ts';
 import type { Clock } from '../clock.ts';
+import type { ClientLogin } from '../gateway/targets/client-login.ts';
+import { requestToken } from '../gateway/targets/token-request.ts';
 import { McpUnreachableError } from '../model/mcp/mcp-discovery.ts';
 import type { McpConfigurations } from '../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';
 import { readMappings } from '../model/secrets/secret-mapping.ts';
 import { calledMcpUrl } from '../model/services/provider-addresses.ts';
 import { readDocument } from '../model/wire/json-record.ts';
+import type { Secret } from '../secret.ts';
 import { SecretUnreadable, textOf } from '../secret-managers/managed-secret.ts';
 import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -22,7 +25,9 @@ import type { StoredMcpIntegration } from '../store/mcp/mcp-integrations.ts';
 import * as secretReferences from '../store/resources/secret-references.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
+import { Outbound } from '../upstream/outbound.ts';
 import type { ExploredServer } from './explored-server.ts';
+import { serverLoginOf } from './oauth/server-login.ts';
 
 /** Below the 30 s that clients of the Admin API wait. */
 const timeoutMs = 20_000;
@@ -102,9 +107,10 @@ export class McpCaller implements AsyncDisposable {
     // Loaded on first use, because few organisations query servers.
     const { explore } = await import('./explore.ts');
     const explored = await explore({ url, transport, headers }, options, version, query.wantsLists);
+    const secrets = Object.values(headers).flatMap((value) => [value, withoutScheme(value)]);
     // The discovery is stored and shown to everybody who may read the integration.
     const text = JSON.stringify([explored.server, explored.capabilities]);
-    const repeats = Object.values(headers).some(
+    const repeats = secrets.some(
       (value) =>
         value.length >= secretLengthMin && text.includes(JSON.stringify(value).slice(1, -1)),
     );
@@ -146,7 +152,17 @@ export class McpCaller implements AsyncDisposable {
     const mapped = await Promise.all(fields.map((field) => this.#mappedHeader(field)));
     Object.assign(headers, Object.fromEntries(mapped.filter((one) => one !== null)));
     if (accessToken !== null) headers.authorization ??= `Bearer ${accessToken}`;
+    const login = serverLoginOf(integration, opened);
+    if (login !== null) headers.authorization = `Bearer ${await this.#tokenOf(login)}`;
     return headers;
+  }
+
+  /** A new token for each query, which therefore tests the login too. */
+  async #tokenOf(login: Secret<ClientLogin>): Promise<string> {
+    const outbound = new Outbound(this.#origins, this.#options.trusted);
+    const granted = await requestToken(login.reveal(), outbound, this.#options.clock.now());
+    if ('token' in granted) return granted.token;
+    throw new McpUnreachableError(`the gateway obtains no access token: ${granted.fault}`, null);
   }
 
   /** Name and value of the header; null for a field that is not a header. */
@@ -170,4 +186,9 @@ export class McpCaller implements AsyncDisposable {
       });
     }
   }
+}
+
+/** The credential of an Authorization header; other values as they are. */
+function withoutScheme(value: string): string {
+  return value.replace(/^bearer +/i, '');
 }

@@ -151,6 +151,8 @@ const mayImport: Record<string, readonly string[]> = {
   mcp: [
     'mcp/bridge',
     'mcp/messages',
+    'mcp/oauth',
+    'gateway/targets',
     'secret-managers',
     'upstream',
     'auth',
@@ -159,6 +161,8 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'mcp/messages': ['model'],
+  // Tokens are obtained as for providers.
+  'mcp/oauth': ['gateway/targets', 'upstream', 'model', 'clock'],
   'mcp/resource': [],
   'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'upstream'],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.
@@ -176,6 +180,7 @@ const mayImport: Record<string, readonly string[]> = {
   'mcp/plane': [
     'mcp/bridge',
     'mcp/messages',
+    'mcp/oauth',
     'mcp/resource',
     'mcp/transfer',
     'mcp/streams',

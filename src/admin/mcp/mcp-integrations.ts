@@ -63,6 +63,7 @@ import {
   readMcpConfigurations,
 } from './mcp-integration-record.ts';
 import {
+  privateKeyFaults,
   retainedClientSecretFaults,
   retainedHeaderFaults,
   type SealedConfigurations,
@@ -153,6 +154,7 @@ function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
   rejectFaults(mcpIntegrationFaults(body, deps.trustedHosts));
+  rejectFaults(privateKeyFaults(body.configurations));
   const id = newId();
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const configurations = sealed(sealer, id, body.configurations, null);
@@ -222,6 +224,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body, now } = request;
   rejectFaults(mcpIntegrationFaults(body, deps.trustedHosts));
+  rejectFaults(privateKeyFaults(body.configurations));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await updateResource(deps, request, integrationChanging, {
     columns: async (tx, row) => {

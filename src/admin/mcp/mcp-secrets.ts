@@ -1,8 +1,9 @@
 /** Checks which stored secrets of an MCP integration an update may keep. */
 
 import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
-import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
+import { clientSecretFields, secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
 import { secretMask } from '../../model/secrets/secret-fields.ts';
+import { readSigningKey } from '../../model/services/signing-key.ts';
 import type { Fault } from '../../model/wire/fault.ts';
 
 /** Configurations as stored: secret header values are sealed. */
@@ -27,20 +28,31 @@ export function retainedHeaderFaults(
   );
 }
 
-/** The same for the OAuth client secret, which is for one token endpoint of one server. */
+/** The same for the secrets of the OAuth client, which are for one token endpoint of one server. */
 export function retainedClientSecretFaults(
   sent: McpConfigurations | null | undefined,
   stored: SealedConfigurations | null,
   isOtherServer: boolean,
 ): Fault[] {
-  if (stored?.oauth_client_secret === undefined) return [];
-  const isRetained = sent === undefined || sent?.oauth_client_secret === secretMask;
   const endpointOf = (one: McpConfigurations | null | undefined) => one?.oauth_token_endpoint;
   const isOtherEndpoint = sent !== undefined && endpointOf(sent) !== endpointOf(stored);
-  if (!isRetained || !(isOtherServer || isOtherEndpoint)) return [];
+  if (!(isOtherServer || isOtherEndpoint)) return [];
   const what = isOtherServer ? 'url changes to another origin' : 'oauth_token_endpoint changes';
   const message = `must be sent again, because ${what}`;
-  return [{ path: ['configurations', 'oauth_client_secret'], message }];
+  return clientSecretFields
+    .filter((field) => stored?.[field] !== undefined)
+    .filter((field) => sent === undefined || sent?.[field] === secretMask)
+    .map((field) => ({ path: ['configurations', field], message }));
+}
+
+/** Faults of a private key that no assertion could be signed with. Paths start at the body. */
+export function privateKeyFaults(sent: McpConfigurations | null | undefined): Fault[] {
+  const { oauth_private_key: text } = sent ?? {};
+  if (text === undefined || text === secretMask) return [];
+  const read = readSigningKey(text);
+  return 'fault' in read
+    ? [{ path: ['configurations', 'oauth_private_key'], message: read.fault }]
+    : [];
 }
 
 function ownValue(

@@ -2,6 +2,9 @@
 import type { IntegrationConfigurations } from '../../model/providers/integration.ts';
 import { Secret } from '../../secret.ts';
 
+/** How the client authenticates at the token endpoint (RFC 6749 2.3.1, RFC 7523). */
+type ClientAuthMethod = 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
+
 /** How an integration obtains tokens. Missing fields are empty. */
 export interface ClientLogin {
   /** Name in messages: `integration team-openai`. */
@@ -10,7 +13,24 @@ export interface ClientLogin {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scope: string;
+  readonly authMethod: ClientAuthMethod;
+  /** Signs the assertions of private_key_jwt: PEM or a JWK. */
+  readonly privateKey: string;
+  readonly privateKeyId: string;
+  /** Audience of assertions; the endpoint when it is empty. */
+  readonly issuer: string;
+  /** Server that the token is for (RFC 8707). */
+  readonly resource: string;
 }
+
+/** Members that not every login uses. */
+const plainLogin = {
+  authMethod: 'client_secret_basic',
+  privateKey: '',
+  privateKeyId: '',
+  issuer: '',
+  resource: '',
+} as const satisfies Partial<ClientLogin>;
 
 /** Null when the integration does not log in with client credentials. */
 export function clientLoginOf(
@@ -22,7 +42,8 @@ export function clientLoginOf(
     const value = configurations[name];
     return typeof value === 'string' ? value : '';
   };
-  const login = {
+  const login: ClientLogin = {
+    ...plainLogin,
     origin,
     endpoint: text('oauth_token_endpoint'),
     clientId: text('oauth_client_id'),

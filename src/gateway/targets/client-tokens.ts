@@ -52,6 +52,19 @@ export class ClientTokens {
   }
 }
 
+/** Everything that decides which token is granted. */
+const loginMembers = [
+  'endpoint',
+  'clientId',
+  'clientSecret',
+  'scope',
+  'authMethod',
+  'privateKey',
+  'privateKeyId',
+  'issuer',
+  'resource',
+] as const satisfies (keyof ClientLogin)[];
+
 class CachedToken implements TokenSource {
   readonly mark: string;
   readonly #login: Secret<ClientLogin>;
@@ -60,8 +73,8 @@ class CachedToken implements TokenSource {
   #pending: Promise<Secret> | null = null;
 
   constructor(login: Secret<ClientLogin>, options: ClientTokensOptions) {
-    const { endpoint, clientId, scope } = login.reveal();
-    this.mark = JSON.stringify([endpoint, clientId, scope]);
+    const { endpoint, clientId, scope, resource } = login.reveal();
+    this.mark = JSON.stringify([endpoint, clientId, scope, resource]);
     this.#login = login;
     this.#options = options;
   }
@@ -69,12 +82,7 @@ class CachedToken implements TokenSource {
   has(other: Secret<ClientLogin>): boolean {
     if (other === this.#login) return true;
     const [own, theirs] = [this.#login.reveal(), other.reveal()];
-    return (
-      own.endpoint === theirs.endpoint &&
-      own.clientId === theirs.clientId &&
-      own.clientSecret === theirs.clientSecret &&
-      own.scope === theirs.scope
-    );
+    return loginMembers.every((name) => own[name] === theirs[name]);
   }
 
   token(refused: Secret | null): Secret | Promise<Secret> {
@@ -92,7 +100,7 @@ class CachedToken implements TokenSource {
     const login = this.#login.reveal();
     const requestedAt = clock.now();
     this.#held = null;
-    const granted = await requestToken(login, outbound);
+    const granted = await requestToken(login, outbound, requestedAt);
     if ('fault' in granted) throw unavailable(login, granted.fault);
     const lifeMs = granted.lifeMs ?? usualLifeMs;
     const token = new Secret(granted.token, login.origin);

@@ -1,6 +1,7 @@
 /** Requests one access token with OAuth client credentials, over connections that reach no forbidden address. */
 import type { Outbound, OutboundResponse } from '../../upstream/outbound.ts';
 import type { ClientLogin } from './client-login.ts';
+import { clientProof } from './client-proof.ts';
 
 /** `fault` contains no secret. */
 type GrantedToken = { readonly token: string; readonly lifeMs: number | null } | { fault: string };
@@ -12,22 +13,27 @@ const emptyStatuses = [204, 205, 304];
 export async function requestToken(
   login: ClientLogin,
   outbound: Pick<Outbound, 'request'>,
+  now: number,
 ): Promise<GrantedToken> {
-  const { endpoint, clientId, clientSecret, scope } = login;
+  const { endpoint, clientId, scope, resource } = login;
   const missing = missingFields(login);
   if (missing.length > 0) return { fault: `its configurations have no ${missing.join(', ')}` };
   if (!URL.canParse(endpoint)) return { fault: 'oauth_token_endpoint is not a URL' };
+  const proof = await clientProof(login, now);
+  if ('fault' in proof) return proof;
   const client = await import('openid-client');
   const { origin: issuer, protocol } = new URL(endpoint);
-  const proof = client.ClientSecretBasic(clientSecret);
   const server = { issuer, token_endpoint: endpoint };
-  const config = new client.Configuration(server, clientId, {}, proof);
+  const config = new client.Configuration(server, clientId, {}, proof.prove);
   // Plain HTTP is refused by the address guard except to trusted hosts.
   if (protocol === 'http:') client.allowInsecureRequests(config);
   const exchange = exchangeOver(outbound);
   config[client.customFetch] = exchange.fetch;
   try {
-    const granted = await client.clientCredentialsGrant(config, scope === '' ? {} : { scope });
+    const granted = await client.clientCredentialsGrant(config, {
+      ...(scope !== '' && { scope }),
+      ...(resource !== '' && { resource }),
+    });
     const { access_token: token, expires_in: seconds } = granted;
     if (!/^[\x21-\x7e]+$/.test(token)) return { fault: 'its token cannot be sent as a header' };
     return { token, lifeMs: seconds === undefined ? null : seconds * 1000 };
@@ -36,11 +42,14 @@ export async function requestToken(
   }
 }
 
-function missingFields({ endpoint, clientId, clientSecret }: ClientLogin): string[] {
+function missingFields(login: ClientLogin): string[] {
+  const isSigned = login.authMethod === 'private_key_jwt';
   const required = {
-    oauth_token_endpoint: endpoint,
-    oauth_client_id: clientId,
-    oauth_client_secret: clientSecret,
+    oauth_token_endpoint: login.endpoint,
+    oauth_client_id: login.clientId,
+    ...(isSigned
+      ? { oauth_private_key: login.privateKey }
+      : { oauth_client_secret: login.clientSecret }),
   };
   return Object.entries(required).flatMap(([name, value]) => (value === '' ? [name] : []));
 }

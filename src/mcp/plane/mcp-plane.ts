@@ -2,11 +2,13 @@
 import type { Keyring } from '../../auth/keyring.ts';
 import type { CallerServices } from '../../gateway/callers/caller-services.ts';
 import { Policies } from '../../gateway/metering/limits.ts';
+import { ClientTokens } from '../../gateway/targets/client-tokens.ts';
 import {
   type ManagedSecretsOptions,
   managedSecrets,
 } from '../../gateway/targets/managed-secrets.ts';
 import { BodyMemory } from '../../gateway/transfer/body-memory.ts';
+import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { Searches } from '../../guardrails/searches.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { Outbound } from '../../upstream/outbound.ts';
@@ -65,13 +67,15 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const { keys, tokens, ledger, origins } = callers;
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
+  const outbound = new Outbound(origins, options.trustedHosts);
   const services: PlaneServices = {
     keys,
     tokens,
-    ...lookupsOf(options, searches),
+    ...lookupsOf(options, { searches, outbound }),
     ledger,
     origins,
     secrets: values,
+    clientTokens: new ClientTokens({ outbound, clock }),
     sessions: new SessionIds(() => options.keyring.mcpSessionKey),
     resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
     eras: new ServerEras(options),
@@ -109,7 +113,7 @@ function openStreams({ callers, clock }: McpPlaneOptions): OpenStreams {
 /** Everything that only MCP requests read from the database, cached while it is current. */
 function lookupsOf(
   options: McpPlaneOptions,
-  searches: Searches,
+  tools: CheckTools,
 ): Pick<PlaneServices, 'policies' | 'servers'> {
   const { database, callers, trustedHosts: trusted, keyring, limitsBy } = options;
   return {
@@ -119,7 +123,7 @@ function lookupsOf(
       unsealerOf: (organisationId) => keyring.unsealerOf(organisationId),
       cache: callers.cache(serversMax),
       trusted,
-      tools: { searches, outbound: new Outbound(callers.origins, trusted) },
+      tools,
       runsGuardrails: options.runsGuardrails,
       mockUpstreamHost: options.mockUpstreamHost,
     }),

@@ -1,5 +1,6 @@
 /** Sends one request to the MCP server of an exchange, and ends it when the caller leaves. */
 import { Caller } from '../../gateway/transfer/caller.ts';
+import type { Secret } from '../../secret.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
@@ -15,17 +16,34 @@ export interface ServerRequest {
 }
 
 /**
- * Resolves when the response begins; `onCall` receives the call before.
+ * Resolves when the response begins; `onCall` receives each call before. A server that no longer accepts
+ * the token of the gateway is called once more with a new one.
  *
  * @throws PlaneFault
  */
 export async function openCall(
+  exchange: McpExchange,
+  request: ServerRequest,
+  onCall: (call: Call) => void,
+): Promise<Call> {
+  const { login, integrationId } = exchange.server;
+  if (login === null) return await openCallWith(exchange, request, onCall, null);
+  const source = exchange.services.clientTokens.sourceOf(integrationId, login);
+  const token = await source.token(null);
+  const call = await openCallWith(exchange, request, onCall, token);
+  if (call.status !== 401) return call;
+  discard(call, 'the token of the gateway has been refused');
+  return await openCallWith(exchange, request, onCall, await source.token(token));
+}
+
+async function openCallWith(
   { services, arrival, server, credentials }: McpExchange,
   { method, protocol, body, silenceTimeoutMs }: ServerRequest,
   onCall: (call: Call) => void,
+  token: Secret | null,
 ): Promise<Call> {
   const callerHeaders = arrival.request.headers;
-  const wanted = { server, callerHeaders, credentials, protocol };
+  const wanted = { server, callerHeaders, credentials, token, protocol };
   const headers = await upstreamHeaders(wanted, services.secrets);
   const { origin, pathname, search } = server.url;
   const caller = new Caller(arrival.response);
@@ -41,6 +59,11 @@ export async function openCall(
     throw unreachable(error);
   }
   return call;
+}
+
+function discard(call: Call, why: string): void {
+  call.pipe({ data: () => true, end: () => {}, fail: () => {} });
+  call.cut(new CallCut(why));
 }
 
 function unreachable(error: unknown): PlaneFault {

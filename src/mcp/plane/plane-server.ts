@@ -7,6 +7,7 @@ import {
 } from '../../auth/mapped-fields.ts';
 import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { openSecrets } from '../../auth/secret-values.ts';
+import type { ClientLogin } from '../../gateway/targets/client-login.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import type { ForwardHeaders, McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
@@ -21,6 +22,7 @@ import type { SecretReferenceWithWorkspaces } from '../../store/resources/secret
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { CapabilityRules, type KnownCapability } from '../messages/capability-rules.ts';
 import { type ParamHeaders, paramHeadersIn } from '../messages/verify-headers.ts';
+import { serverLoginOf } from '../oauth/server-login.ts';
 import { type ServerGuardrails, serverGuardrails } from './server-guardrails.ts';
 
 /** How the server is called; values are secrets. */
@@ -40,6 +42,9 @@ export interface PlaneServer {
   readonly workspaceId: string;
   readonly url: URL;
   readonly access: Secret<UpstreamAccess>;
+  readonly integrationId: string;
+  /** How the gateway obtains its token for the server; null when it needs none. */
+  readonly login: Secret<ClientLogin> | null;
   /** Headers of the caller that are forwarded; null for none. */
   readonly forward: ForwardHeaders | null;
   readonly allowsUnlistedUsers: boolean;
@@ -74,13 +79,18 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
   if (!isOpen) return null;
   const { id, slug, organisation_id: organisationId, workspace_id: workspaceId } = server;
   const stored = readDocument<McpConfigurations>(integration.configurations) ?? {};
-  const access = accessOf(parts, stored);
+  const locations = headerSecretLocations(integration.id);
+  const opened = openSecrets(parts.unsealer, locations, stored);
+  const access = accessOf(parts, opened);
+  const login = serverLoginOf(integration, opened);
   return {
     id,
     slug,
     organisationId,
     workspaceId,
     url: new URL(urlOf(parts)),
+    integrationId: integration.id,
+    login,
     access: new Secret(access, `the headers of the MCP integration ${integration.slug}`),
     forward: stored.forward_headers ?? null,
     allowsUnlistedUsers: server.default_user_access !== 'deny',
@@ -88,7 +98,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     capabilities: new CapabilityRules(knownCapabilities(parts.reading)),
     paramHeaders: paramHeadersOf(parts.reading),
     guardrails: serverGuardrails(parts.reading, parts),
-    fault: faultOf(parts, stored, access),
+    fault: faultOf(parts, stored, access, login !== null),
   };
 }
 
@@ -98,9 +108,8 @@ function urlOf({ reading: { integration }, mockUpstreamHost }: PlaneServerParts)
 
 function accessOf(
   { reading: { server, integration }, references, unsealer }: PlaneServerParts,
-  stored: McpConfigurations,
+  opened: McpConfigurations,
 ): UpstreamAccess {
-  const opened = openSecrets(unsealer, headerSecretLocations(integration.id), stored);
   const headers: Record<string, string> = {};
   for (const field of secretHeaderMaps) {
     for (const [name, value] of Object.entries(opened[field] ?? {})) {
@@ -109,7 +118,7 @@ function accessOf(
   }
   const { secret_mappings: mappings } = integration;
   const fields = resolveMappedFields(mappings, references, unsealer, server.workspace_id);
-  return { headers, passthrough: passthroughOf(stored), mapped: fields.filter(isHeaderField) };
+  return { headers, passthrough: passthroughOf(opened), mapped: fields.filter(isHeaderField) };
 }
 
 /** Whether the field is a header: `custom_headers.X-Key`. */
@@ -134,6 +143,7 @@ function faultOf(
   parts: PlaneServerParts,
   stored: McpConfigurations,
   { headers, mapped }: UpstreamAccess,
+  hasLogin: boolean,
 ): string | null {
   const { integration } = parts.reading;
   const address = outboundUrlFault(urlOf(parts), parts.trusted);
@@ -148,10 +158,13 @@ function faultOf(
     return `its setting configurations.${unsupported} is not supported; remove it`;
   }
   const hasCredential =
+    hasLogin ||
     headers.authorization !== undefined ||
     mapped.some(({ target }) => target[1]?.toLowerCase() === 'authorization');
   if (integration.auth_type.startsWith('oauth') && !hasCredential) {
-    return `its auth_type ${integration.auth_type} is not supported; set custom_headers.Authorization`;
+    return integration.auth_type === 'oauth_auto'
+      ? 'its auth_type oauth_auto is not supported; set custom_headers.Authorization'
+      : 'its configurations have no oauth_client_id';
   }
   return null;
 }

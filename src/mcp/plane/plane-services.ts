@@ -5,6 +5,7 @@ import type { CallerSources } from '../../gateway/callers/authenticate.ts';
 import type { ReadHeader } from '../../gateway/callers/exchange.ts';
 import type { RequestRecord } from '../../gateway/logs/request-record.ts';
 import type { LimitSwitches, Policies } from '../../gateway/metering/limits.ts';
+import type { ClientTokens } from '../../gateway/targets/client-tokens.ts';
 import type { SecretValueCache } from '../../gateway/targets/secret-value-cache.ts';
 import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -30,6 +31,8 @@ export interface PlaneServices extends CallerSources {
   readonly ledger: Ledger;
   readonly origins: Origins;
   readonly secrets: SecretValueCache;
+  /** Tokens of servers with OAuth client credentials. */
+  readonly clientTokens: ClientTokens;
   readonly sessions: SessionIds;
   readonly resource: ProtectedResource;
   readonly eras: ServerEras;

@@ -4,6 +4,7 @@ import { headerText } from '../../auth/mapped-fields.ts';
 import type { SecretValueCache } from '../../gateway/targets/secret-value-cache.ts';
 import type { ForwardHeaders } from '../../model/mcp/mcp-integration.ts';
 import { headerNameFault } from '../../model/services/forward-headers.ts';
+import type { Secret } from '../../secret.ts';
 import { SecretUnreadable, textOf } from '../../secret-managers/managed-secret.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { PlaneServer } from './plane-server.ts';
@@ -13,13 +14,15 @@ export interface UpstreamHeadersRequest {
   readonly callerHeaders: IncomingHttpHeaders;
   /** Credentials of the caller, which never reach the server under any name. */
   readonly credentials: readonly string[];
+  /** Token that the gateway has obtained for the server; null for none. */
+  readonly token: Secret | null;
   /** Headers of the protocol, which take precedence. */
   readonly protocol: Readonly<Record<string, string>>;
 }
 
 /** @throws PlaneFault when a secret cannot be read */
 export async function upstreamHeaders(
-  { server, callerHeaders, credentials, protocol }: UpstreamHeadersRequest,
+  { server, callerHeaders, credentials, token, protocol }: UpstreamHeadersRequest,
   secrets: Pick<SecretValueCache, 'peek' | 'get'>,
 ): Promise<Record<string, string>> {
   const { headers, passthrough, mapped } = server.access.reveal();
@@ -32,6 +35,7 @@ export async function upstreamHeaders(
       throw unreadable(slug, error);
     }
   }
+  if (token !== null) own.authorization = `Bearer ${token.reveal()}`;
   const forwarded = forwardedHeaders(server.forward, callerHeaders, credentials);
   return { ...forwarded, ...own, ...passthrough, ...protocol };
 }

@@ -8,7 +8,7 @@ import { mockMcpUrl } from '../services/provider-addresses.ts';
 import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
 import { ineffectiveFields, unknownFieldsBeside } from '../wire/unknown-fields.ts';
 import { type ForwardHeaders, McpConfigurations } from './mcp-integration.ts';
-import { secretHeaderMaps } from './mcp-secret-fields.ts';
+import { clientSecretFields, secretHeaderMaps } from './mcp-secret-fields.ts';
 
 const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
 
@@ -52,7 +52,7 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
     ...secretHeaderMaps,
     ...passthroughMaps,
     'forward_headers',
-    'oauth_client_secret',
+    ...clientSecretFields,
   ]);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
   return unknownFieldsBeside(McpConfigurations, configurations, [
@@ -62,8 +62,22 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
       'oauth_token_endpoint',
       typeof endpoint === 'string' ? outboundUrlFault(endpoint, trusted) : null,
     ),
+    ...keyFaults(configurations),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),
   ]);
+}
+
+function keyFaults(configurations: McpConfigurations): Fault[] {
+  const { oauth_token_endpoint_auth_method: method, oauth_private_key: key } = configurations;
+  if (method === 'private_key_jwt') {
+    return faultAt(
+      'oauth_private_key',
+      key === undefined ? 'is required for private_key_jwt' : null,
+    );
+  }
+  const message =
+    'has no effect; set oauth_token_endpoint_auth_method to private_key_jwt, or remove it';
+  return faultAt('oauth_private_key', key === undefined ? null : message);
 }
 
 /** Names of a list of exceptions may be restricted: they are not forwarded anyway. */

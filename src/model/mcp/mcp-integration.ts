@@ -39,7 +39,7 @@ export type ForwardHeaders = z.infer<typeof ForwardHeaders>;
 
 /**
  * How the gateway connects to the server. The values of `custom_headers` and `headers` and
- * `oauth_client_secret` are secrets: write-only, and returned as `secretMask` (model/secrets/secret-fields.ts).
+ * `oauth_client_secret`, `oauth_private_key` are secrets: write-only, and returned as `secretMask` (model/secrets/secret-fields.ts).
  */
 export const McpConfigurations = acceptWithoutEffect(
   z.looseObject({
@@ -64,6 +64,27 @@ export const McpConfigurations = acceptWithoutEffect(
     oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
     oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),
     oauth_token_endpoint: described(z.string().optional(), 'Address that issues its tokens.'),
+    oauth_token_endpoint_auth_method: described(
+      z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt']).optional(),
+      'How the client authenticates there.',
+      { default: 'client_secret_basic' },
+    ),
+    oauth_private_key: described(
+      z.string().min(1).max(16_384).optional(),
+      'Private key of the client for private_key_jwt, in PEM or as a JWK; never returned.',
+    ),
+    oauth_private_key_id: described(
+      z.string().min(1).max(255).optional(),
+      'Name of the key (kid) in assertions; by default that of the JWK.',
+    ),
+    oauth_issuer: described(
+      z.string().min(1).max(2048).optional(),
+      'Issuer that the assertions of private_key_jwt are for; by default the token endpoint.',
+    ),
+    oauth_resource: described(
+      z.string().max(2048).optional(),
+      'Resource that tokens are requested for (RFC 8707); by default the url, and none if it is empty.',
+    ),
   }),
   foreignMcpFields,
 );

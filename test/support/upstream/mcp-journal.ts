@@ -31,6 +31,8 @@ export interface McpJournal extends AsyncDisposable {
   streams: boolean;
   /** Returns the result or error of a request; null for the usual one. */
   answer: ((message: RpcMessage) => object | null) | null;
+  /** Whether the headers of a request admit it; any other is 401. Null admits every request. */
+  guard: ((headers: IncomingHttpHeaders) => Promise<boolean>) | null;
   /** Answers in place of the server, unless it is null. */
   script: ((request: JournalEntry, response: ServerResponse) => void) | null;
   /** Messages on a stream before the response. */
@@ -56,9 +58,11 @@ export async function startMcpJournal(): Promise<McpJournal> {
   const streams = new Set<ServerResponse>();
   let sessions = 0;
   const server = createServer((request, response) => {
-    void read(request).then((entry) => {
+    void read(request).then(async (entry) => {
       upstream.journal.push(entry);
-      if (upstream.script !== null) upstream.script(entry, response);
+      const isAdmitted = upstream.guard === null || (await upstream.guard(entry.headers));
+      if (!isAdmitted) response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+      else if (upstream.script !== null) upstream.script(entry, response);
       else serve(entry, response);
     });
   });
@@ -106,6 +110,7 @@ export async function startMcpJournal(): Promise<McpJournal> {
         .map((message) => message.params.name),
     streams: false,
     answer: null,
+    guard: null,
     script: null,
     before: [],
     push: (message) => {

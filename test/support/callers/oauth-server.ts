@@ -1,0 +1,130 @@
+/** Starts a real authorization server, oidc-provider, that grants tokens for MCP servers by client credentials. */
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createLocalJWKSet, exportJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
+import Provider from 'oidc-provider';
+
+interface TokenRequestEntry {
+  readonly headers: IncomingHttpHeaders;
+  readonly form: Record<string, string>;
+}
+
+export interface OAuthServer extends AsyncDisposable {
+  readonly url: string;
+  readonly host: string;
+  readonly tokenUrl: string;
+  /** Requests at the token endpoint, in order. */
+  readonly journal: TokenRequestEntry[];
+  /** Answers in place of the token endpoint, unless it is null. */
+  script: RequestListener | null;
+  /** Private keys of the client `keyed`, as PEM or as a JWK. */
+  readonly keys: { readonly pem: string; readonly jwk: string };
+  /** Whether the token was granted here for the resource, and is valid now. */
+  verifies(token: string, resource: string): Promise<boolean>;
+}
+
+/** Secrets with characters that each way of sending them encodes. */
+export const oauthClients = {
+  basic: { id: 'basic', secret: 'canary-secret of:basic%' },
+  post: { id: 'post', secret: 'canary-secret&of=post' },
+  keyed: { id: 'keyed' },
+} as const;
+
+const scopes = 'tools prompts';
+/** Tests have a clock of their own, which assertions follow. */
+const toleranceSeconds = 366 * 86_400;
+
+export async function startOAuthServer(): Promise<OAuthServer> {
+  const signer = await generateKeyPair('RS256', { extractable: true });
+  const own = { kid: 'one', alg: 'RS256', use: 'sig' };
+  const client = await generateKeyPair('ES256', { extractable: true });
+  const clientKey = { kid: 'client', alg: 'ES256', use: 'sig' };
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://${host}`;
+  const provider = new Provider(url, {
+    clients: clientsWith({ ...(await exportJWK(client.publicKey)), ...clientKey }),
+    jwks: { keys: [{ ...(await exportJWK(signer.privateKey)), ...own }] },
+    scopes: scopes.split(' '),
+    clockTolerance: toleranceSeconds,
+    ttl: { ClientCredentials: 3600 },
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_: unknown, resource: string) => ({
+          scope: scopes,
+          audience: resource,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: 3600,
+        }),
+      },
+    },
+  });
+  const take = provider.callback();
+  const published = createLocalJWKSet({
+    keys: [{ ...(await exportJWK(signer.publicKey)), ...own }],
+  });
+  const started: OAuthServer = {
+    url,
+    host,
+    tokenUrl: `${url}/token`,
+    journal: [],
+    script: null,
+    keys: {
+      pem: await exportPKCS8(client.privateKey),
+      jwk: JSON.stringify({ ...(await exportJWK(client.privateKey)), ...clientKey }),
+    },
+    verifies: async (token, audience) => {
+      try {
+        await jwtVerify(token, published, { issuer: url, audience, typ: 'at+jwt' });
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+  server.on('request', (request, response) => {
+    if (request.url !== '/token') return take(request, response);
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const form = Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString()));
+      started.journal.push({ headers: request.headers, form });
+    });
+    if (started.script !== null) started.script(request, response);
+    else take(request, response);
+  });
+  return started;
+}
+
+function clientsWith(publicKey: object): object[] {
+  const { basic, post, keyed } = oauthClients;
+  const machine = {
+    grant_types: ['client_credentials'],
+    redirect_uris: [],
+    response_types: [],
+  };
+  return [
+    { ...machine, client_id: basic.id, client_secret: basic.secret },
+    {
+      ...machine,
+      client_id: post.id,
+      client_secret: post.secret,
+      token_endpoint_auth_method: 'client_secret_post',
+    },
+    {
+      ...machine,
+      client_id: keyed.id,
+      jwks: { keys: [publicKey] },
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_signing_alg: 'ES256',
+    },
+  ];
+}
