@@ -23,7 +23,7 @@ import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
-import { requireRolesWithin } from './service-account-rights.ts';
+import { requireRolesWithin, requireSuperuserFor } from './service-account-rights.ts';
 
 const AccessPolicy = z.object({
   id: z.uuid(),
@@ -87,6 +87,7 @@ async function create(
   requireRolesWithin(caller, [body.role], 'role');
   const row: AccessPolicyRow = { id: newId(), tsg_id: caller.tsgId, ...body, created_at: now };
   await deps.database.transaction(async (tx) => {
+    await requireSuperuserFor(tx, caller, body.role, 'role');
     await requireUnique(accessPolicies.insert(tx, row));
     await touchAccount(tx, request, row);
     await auditChange(tx, deps, request, {

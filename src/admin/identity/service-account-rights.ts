@@ -3,7 +3,7 @@ import { findRoleGrants } from '../../auth/grants.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { parseResource, serviceAccountPrincipal } from '../../model/people/access-policy.ts';
 import { scopesBeyond, scopesOfRole, scopesOfRoles } from '../../model/people/scopes.ts';
-import { roleFault } from '../../model/people/service-account.ts';
+import { roleFault, superuserRole } from '../../model/people/service-account.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -27,6 +27,26 @@ export function requireRolesWithin(
     const beyond = scopesBeyond(scopes, scopesOfRole(role));
     if (beyond.length > 0) throw exceeds(`to grant the role ${role}`, beyond, param);
   }
+}
+
+/**
+ * Refuses to grant the role superuser by anybody who does not hold it, even if other roles give every scope.
+ *
+ * @throws ApiError `forbidden`
+ */
+export async function requireSuperuserFor(
+  db: Db,
+  caller: Principal,
+  role: string,
+  param: string,
+): Promise<void> {
+  if (role !== superuserRole) return;
+  const own =
+    caller.kind === 'service-account' ? await serviceAccounts.findById(db, caller.id) : undefined;
+  const account = own && { name: own.name, tsgId: own.tsg_id };
+  const held = account && (await findRoleGrants(db, account, caller.tsgId)).roles;
+  if (held?.includes(superuserRole) === true) return;
+  throw new ApiError('forbidden', `only a service account with the role ${role} grants it`, param);
 }
 
 /**

@@ -12,6 +12,7 @@ import * as childTsgs from '../../store/people/child-tsgs.ts';
 import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import * as organisations from '../../store/resources/organisations.ts';
 import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
+import * as snapshotMarks from '../../store/rows/snapshot-marks.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type {
@@ -137,6 +138,8 @@ export async function deleteTsg(
     writer,
     async (tx, { id, organisation_id, tsg_id, name }) => {
       await organisations.findByIdForUpdate(tx, id);
+      // Nothing is added from here on, so that what is not found does not exist later either.
+      await snapshotMarks.closeOrganisation(tx, id);
       await requireEmpty(tx, id, tsg_id);
       await accessPolicies.deleteByTsg(tx, tsg_id);
       await organisations.update(tx, id, { deleted_at: now, last_updated_at: now });

@@ -74,7 +74,7 @@ function textOf(kind: KindName, explanation: Explanation): string {
     : dump({ [field.split('.').at(-1)!]: example }, { lineWidth: 100, noRefs: true });
   const rows = fields.map((one) => [
     `  ${one.name}${one.required ? ' *' : ''}${one.alternatives.length > 0 ? ' |' : ''}`,
-    shortened(one.type),
+    shortened(one.type) + (one.secret ? ', secret' : ''),
     one.meaning,
   ]);
   const groups = new Set(fields.flatMap(({ alternatives }) => alternativesText(alternatives)));

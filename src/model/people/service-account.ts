@@ -11,19 +11,19 @@ export const accountNamePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const rolesMax = 10;
 const msPerDay = 86_400_000;
 
-/** The role of `gatewright bootstrap`; no request gives it to another account. */
-const bootstrapRole = 'superuser' satisfies BuiltInRole;
-type AssignableRole = Exclude<BuiltInRole, typeof bootstrapRole>;
+/** The role of `gatewright bootstrap`; only who holds it grants it, by an access policy. */
+export const superuserRole = 'superuser' satisfies BuiltInRole;
+type AssignableRole = Exclude<BuiltInRole, typeof superuserRole>;
 
 /** Roles that an account created by a request or a manifest can have. */
-export const assignableRoles = builtInRoleNames.filter((role) => role !== bootstrapRole) as [
+export const assignableRoles = builtInRoleNames.filter((role) => role !== superuserRole) as [
   AssignableRole,
   ...AssignableRole[],
 ];
 
 /** Why a role cannot be assigned; undefined if it can. */
 export function roleFault(role: string): string | undefined {
-  if (role === bootstrapRole) {
+  if (role === superuserRole) {
     return `is created by \`gatewright bootstrap\` alone; assign ${assignableRoles.join(', ')}`;
   }
   const isKnown = (assignableRoles as readonly string[]).includes(role);

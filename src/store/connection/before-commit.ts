@@ -13,12 +13,18 @@ const deferred = new WeakMap<Transaction, Works>();
  * Runs `work` after everything else in the transaction, once for each `key`. It is discarded with the
  * transaction; a retried transaction registers it again.
  *
+ * @param replaces whether it takes the place of work that is registered under the key already
  * @throws TypeError outside a transaction
  */
-export function beforeCommit(tx: Transaction, key: string, work: () => Promise<void>): void {
+export function beforeCommit(
+  tx: Transaction,
+  key: string,
+  work: () => Promise<void>,
+  replaces = true,
+): void {
   if (!tx.isTransaction) throw new TypeError('this must be written in a transaction');
   const works: Works = deferred.get(tx) ?? new Map();
-  works.set(key, work);
+  if (replaces || !works.has(key)) works.set(key, work);
   deferred.set(tx, works);
 }
 

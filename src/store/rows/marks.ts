@@ -17,8 +17,18 @@ type MarkTable = {
 }[keyof Tables];
 
 /** Number of transactions that can change an organisation at once without waiting for each other. */
-const slots = 16;
-const markBytes = 16;
+export const slots = 16;
+export const markBytes = 16;
+
+/** Key of the deferred statement (store/connection/before-commit.ts) that replaces a mark. */
+export const markKey = (table: MarkTable, organisationId: string): string =>
+  `${table} ${organisationId}`;
+
+/** A random mark in one of the slots. */
+export function randomMark(organisationId: string): MarkRow {
+  const mark = randomBytes(markBytes);
+  return { organisation_id: organisationId, slot: mark[0]! % slots, mark };
+}
 
 /** Combines eight bytes of each mark, which suffice to distinguish two states. */
 export const combined = sql<string>`hex(bit_xor(cast(conv(hex(left(m.mark, 8)), 16, 10) as unsigned)))`;
@@ -40,10 +50,11 @@ export function marksOf(table: MarkTable) {
      * the database.
      */
     replaceOne: (tx: Db, organisationId: string): void => {
-      beforeCommit(tx, `${table} ${organisationId}`, async () => {
-        const mark = randomBytes(markBytes);
-        await replacing.all(tx, { organisation_id: organisationId, slot: mark[0]! % slots, mark });
-      });
+      const replace = async () => {
+        await replacing.all(tx, randomMark(organisationId));
+      };
+      // Does not take the place of a statement that may refuse the transaction.
+      beforeCommit(tx, markKey(table, organisationId), replace, false);
     },
     /**
      * The marks of an organisation as one short text, for use within another statement: reading them

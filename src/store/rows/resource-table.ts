@@ -81,7 +81,8 @@ function allFunctions<T extends ResourceTableName>(
   isActiveOnly: boolean,
   hasSlug: boolean,
 ) {
-  const own = rows(table, { marks: snapshotMarks, isVersioned: true });
+  const { replaceOne, replaceForInsert } = snapshotMarks;
+  const own = rows(table, { marks: { replaceOne, replaceForInsert }, isVersioned: true });
   const shared = own as unknown as Rows<'workspaces'>;
   const active = isActiveOnly ? ({ status: 'active' } as const) : {};
   return {

@@ -16,6 +16,8 @@ type AnyRow = Record<string, unknown>;
 /** Replaces a mark in the transaction that changes rows of an organisation; see marks.ts. */
 interface Marks {
   replaceOne(tx: Db, organisationId: string): void;
+  /** In its place where rows are added; may refuse them. */
+  replaceForInsert?(tx: Db, organisationId: string): void;
 }
 
 export interface WriteOptions {
@@ -55,13 +57,13 @@ export class TableStatements {
   }
 
   readonly insert = async (db: Db, row: AnyRow): Promise<void> => {
-    this.#mark(db, row);
+    this.#markInsert(db, row);
     await this.#insertion(db, row);
   };
 
   readonly insertMany = async (db: Db, many: readonly AnyRow[]): Promise<void> => {
     if (many.length === 0) return;
-    this.#mark(db, many[0]!);
+    this.#markInsert(db, many[0]!);
     await anyTable(db).insertInto(this.#table).values(many).execute();
   };
 
@@ -143,6 +145,12 @@ export class TableStatements {
     const conditions = conditionsOf(where, values.values());
     return conditions.reduce((all, condition) => all.where(condition), query);
   };
+
+  #markInsert(tx: Db, { organisation_id: organisationId }: Where): void {
+    const { marks } = this.#options;
+    if (marks?.replaceForInsert === undefined) this.#mark(tx, { organisation_id: organisationId });
+    else marks.replaceForInsert(tx, organisationId as string);
+  }
 
   #mark(tx: Db, { organisation_id: organisationId }: Where): void {
     this.#options.marks?.replaceOne(tx, organisationId as string);

@@ -1,7 +1,7 @@
 /** Explains a field: meaning, type, bounds, default, effect of a change, example. */
 import { Failure } from '../../failure.ts';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
-import { matchesPattern } from '../../model/manifests/path-patterns.ts';
+import { levelsKey, levelsPart } from '../../model/manifests/path-patterns.ts';
 import { didYouMean } from '../../suggest.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { toSnakeCase } from '../resources/spec-shape.ts';
@@ -34,6 +34,7 @@ interface ExplainedField {
   readonly type: string;
   readonly required: boolean;
   readonly alternatives: readonly string[];
+  readonly secret: boolean;
   readonly meaning: string;
 }
 
@@ -74,7 +75,7 @@ function explanationOf(
   reader: SchemaReader,
   { isRequired, alternatives }: Presence,
 ): Explanation {
-  const { immutable, secrets, references } = kinds[kind];
+  const { immutable, references } = kinds[kind];
   const [top, ...below] = keys;
   const wire = below.map(toSnakeCase);
   const byReference = references.find(({ manifestField }) => manifestField === below[0])?.path;
@@ -92,16 +93,36 @@ function explanationOf(
     alternatives,
     change: inSpec ? (isFixed ? 'replaces the resource' : 'in place') : null,
     clearedByNull: inSpec && takesNull(schema),
-    secret: inSpec && secrets.some((pattern) => matchesPattern(pattern, wire)),
+    secret: inSpec && isSecretField(kind, wire),
     example: keys.length === 0 ? null : exampleOf(schema, reader.resolve),
     fields: fields.map(({ name, schema: field, ...given }) => ({
       name,
       type: typeText(field, reader.resolve),
       required: given.isRequired,
       alternatives: given.alternatives,
+      secret: isSecretField(kind, [...wire, toSnakeCase(name)]),
       meaning: String(field.description ?? ''),
     })),
   };
+}
+
+/** @param keys a path in the spec without the indexes of lists, which explained paths never have */
+function isSecretField(kind: KindName, keys: readonly string[]): boolean {
+  return kinds[kind].secrets.some((pattern) => matchesKeys(pattern.split('.'), keys));
+}
+
+/** As `matchesPattern`, where a part that may be an index also matches no key. */
+function matchesKeys([part, ...rest]: readonly string[], keys: readonly string[]): boolean {
+  const [key, ...others] = keys;
+  if (part === undefined) return key === undefined;
+  if (part === '**') {
+    return matchesKeys(rest, keys) || (key !== undefined && matchesKeys([part, ...rest], others));
+  }
+  if (part === levelsPart) {
+    return matchesKeys(rest, keys) || (key === levelsKey && matchesKeys([part, ...rest], others));
+  }
+  if (part === '*' && rest.length > 0 && matchesKeys(rest, keys)) return true;
+  return key !== undefined && (part === '*' || part === key) && matchesKeys(rest, others);
 }
 
 function unknownField(
@@ -125,6 +146,9 @@ interface FoundField extends Presence {
   readonly name: string;
   readonly schema: JsonSchema;
 }
+
+/** Members of a schema that restrict what a value may be. */
+const constraints = ['type', 'enum', 'const', 'anyOf', 'allOf', 'oneOf', '$ref'];
 
 /** Finds the fields of a map through alternatives, lists and references. */
 class SchemaReader {
@@ -172,7 +196,18 @@ class SchemaReader {
       const found = hidden ?? (others as JsonSchema | null);
       if (found !== null) return { name: word, schema: found, isRequired: false, alternatives: [] };
     }
-    return undefined;
+    return this.#takesAnything(schema)
+      ? { name: word, schema: {}, isRequired: false, alternatives: [] }
+      : undefined;
+  }
+
+  /** Whether a value, or an item of a list, has no schema of its own. */
+  #takesAnything(given: JsonSchema): boolean {
+    const schema = this.resolve(given);
+    if (schema.items !== undefined) return this.#takesAnything(schema.items as JsonSchema);
+    const alternatives = (schema.anyOf ?? []) as readonly JsonSchema[];
+    if (alternatives.some((one) => this.#takesAnything(one))) return true;
+    return !constraints.some((name) => schema[name] !== undefined);
   }
 
   #mapsIn(given: JsonSchema): JsonSchema[] {

@@ -54,6 +54,25 @@ describe('access policies', () => {
     expect(await ids()).toContain(created.body.id);
   });
 
+  it('grants superuser for a superuser alone, not for other roles or owners with every scope', async () => {
+    const both = await server.request('POST', '/v2/service-accounts', {
+      body: { name: 'both-roles', roles: ['identity_admin', 'resource_admin'] },
+    });
+    const { client_id: clientId, client_secret: clientSecret } = both.body;
+    const token = await fetchToken(server.url, { clientId, clientSecret, tsgId: server.tsgId });
+    const asBoth = { auth: 'none', headers: { authorization: `Bearer ${token}` } } as const;
+    const body = policy({ role: 'superuser' });
+    const refused = await server.request('POST', path, { ...asBoth, body });
+    expect([refused.status, refused.body.error.param]).toEqual([403, 'role']);
+    expect(refused.body.error.message).toContain('only a service account with the role superuser');
+    const others = ['view_only_admin', 'resource_admin', 'identity_admin'];
+    for (const role of others) {
+      const granted = await server.request('POST', path, { ...asBoth, body: policy({ role }) });
+      expect([role, granted.status]).toEqual([role, 201]);
+    }
+    expect((await server.request('POST', path, { body })).status).toBe(201);
+  });
+
   it('returns 409 when the same policy already exists', async () => {
     const body = policy();
     expect((await server.request('POST', path, { body })).status).toBe(201);

@@ -3,10 +3,15 @@
  * secrets rotate, and that a secret appears nowhere but in the response that returns it.
  */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serviceAccountPrincipal } from '../../../src/model/people/access-policy.ts';
 import { isWellFormedApiKey } from '../../../src/model/people/credentials.ts';
 import { assignableRoles } from '../../../src/model/people/service-account.ts';
+import { splitStatements } from '../../../src/store/migrations/sql-statements.ts';
+import * as serviceAccounts from '../../../src/store/people/service-accounts.ts';
 import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import {
@@ -72,6 +77,32 @@ async function addWorkspace(): Promise<string> {
   const name = `ws-${randomUUID().slice(0, 8)}`;
   return (await server.request('POST', '/admin/v2/workspaces', { body: { name } })).body.id;
 }
+
+describe('a service account of an older build, which has no profile', () => {
+  it('is listed, disabled and deleted like others after the migration', async () => {
+    const { clientId, send } = await addServiceAccount(server, 'view_only_admin');
+    const { db } = server.database;
+    const { id, name } = (await serviceAccounts.findByClientId(db, clientId))!;
+    const listed = async () => (await server.request('GET', `${path}?search=${name}`)).body.data;
+    expect(await listed()).toEqual([]);
+    const file = resolve('migrations/0095_profiles_of_older_accounts.sql');
+    const { body: before } = await server.request('GET', `${path}?page_size=100`);
+    for (const { text } of splitStatements(readFileSync(file, 'utf8'))) {
+      await sql.raw(text).execute(db);
+    }
+    expect(await listed()).toMatchObject([
+      { id, name, status: 'active', creation_mode: 'auto', roles: ['view_only_admin'] },
+    ]);
+    const { body: after } = await server.request('GET', `${path}?page_size=100`);
+    expect(after.data.filter((one: { id: string }) => one.id !== id)).toEqual(before.data);
+    const disabling = { body: { status: 'disabled' } };
+    expect(await statusOf(server.request('PUT', `${path}/${id}`, disabling))).toBe(200);
+    server.clock.advance(cacheMs);
+    expect(await statusOf(send('GET', '/v2/configs'))).toBe(401);
+    expect(await statusOf(server.request('DELETE', `${path}/${id}`))).toBe(200);
+    expect(await listed()).toEqual([]);
+  });
+});
 
 describe('a service account', () => {
   it('is created with a secret that is returned once and gives a token with its roles', async () => {

@@ -186,6 +186,39 @@ describe('deleting a child tenant', () => {
     await expect(again).rejects.toThrow('was deleted, and its id cannot be used again');
   });
 
+  it('does not cross with the creation of a key or config in it, in a hundred races', async () => {
+    const outcomes = new Set<string>();
+    for (let race = 0; race < 100; race += 1) {
+      const child = await make();
+      const inside = await enter(child);
+      const isKey = race % 2 === 0;
+      const creation = isKey
+        ? inside('POST', '/v2/api-keys/organisation/service', {
+            body: { name: 'k', scopes: ['completions.write'] },
+          })
+        : inside('POST', '/v2/configs', { body: { name: 'c', config: { retry: {} } } });
+      // Different numbers of statements are sent before the delete.
+      for (let turn = 0; turn < race % 4; turn += 1)
+        await superuser('GET', '/v2/configs?page_size=1');
+      const deletion = superuser('DELETE', `${path}/${child.id}`);
+      const [created, deleted] = await Promise.all([creation, deletion]);
+      outcomes.add(`${created.status} ${deleted.status}`);
+    }
+    // Either the tenant stays, or nothing is created in it.
+    const possible = ['200 409', '404 200', '401 200'];
+    expect([...outcomes].filter((outcome) => !possible.includes(outcome))).toEqual([]);
+    const { db } = server.database;
+    for (const table of ['api_keys', 'configs'] as const) {
+      const left = await db
+        .selectFrom(table)
+        .innerJoin('organisations as o', 'o.id', `${table}.organisation_id`)
+        .where('o.deleted_at', 'is not', null)
+        .select(`${table}.id`)
+        .execute();
+      expect([table, left]).toEqual([table, []]);
+    }
+  });
+
   it('does not cross with the creation of an account in it', async () => {
     const child = await make();
     const inside = await enter(child);

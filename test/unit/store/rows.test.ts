@@ -110,11 +110,18 @@ describe('rows', () => {
   it('replaces a mark before each write', async () => {
     const { db } = recordingDatabase();
     const replaced: string[] = [];
-    const marks = { replaceOne: (_: Db, organisationId: string) => replaced.push(organisationId) };
+    const marks = {
+      replaceOne: (_: Db, organisationId: string) => replaced.push(organisationId),
+      replaceForInsert: (_: Db, organisationId: string) =>
+        replaced.push(`new in ${organisationId}`),
+    };
     const marked = rows('files', { marks });
     await marked.update(db, { organisation_id: 'a', id: 'f' }, { name: 'n' });
     await marked.delete(db, { organisation_id: 'b', id: 'f' });
     await marked.delete(db, { organisation_id: 'c', id: [] });
-    expect(replaced).toEqual(['a', 'b']);
+    await marked.insert(db, { organisation_id: 'd', id: 'f' } as Parameters<
+      typeof marked.insert
+    >[1]);
+    expect(replaced).toEqual(['a', 'b', 'new in d']);
   });
 });

@@ -51,6 +51,35 @@ it('marks alternatives, of which exactly one is required', async () => {
   expect([required, alternatives]).toEqual([false, subjects]);
 });
 
+describe('a secret field', () => {
+  it.each<[KindName, string]>([
+    ['Config', 'config.api_key'],
+    ['Config', 'config.targets.api_key'],
+    ['Config', 'config.targets.targets.targets.aws_secret_access_key'],
+    ['Config', 'config.targets.override_params.tools.headers.x'],
+    ['Config', 'config.override_params.client_secret'],
+    ['Config', 'config.before_request_hooks.checks.parameters.headers.x'],
+    ['Guardrail', 'checks.parameters.headers.x'],
+    ['Integration', 'models.configurations.custom_headers.x'],
+    ['Integration', 'configurations.aws_secret_access_key'],
+  ])('is marked at any level: %s, %s', async (kind, field) => {
+    const keys = field.split('.');
+    expect((await explain(kind, keys)).secret).toBe(true);
+    const { secret, fields } = await explain(kind, keys.slice(0, -1));
+    expect(secret).toBe(false);
+    expect(fields.find(({ name }) => name === keys.at(-1))?.secret ?? true).toBe(true);
+  });
+
+  it.each<[KindName, string]>([
+    ['Config', 'config.targets.custom_host'],
+    ['Config', 'config.targets.name'],
+    ['Guardrail', 'checks.name'],
+    ['ApiKey', 'defaults.metadata'],
+  ])('is not marked by another name: %s, %s', async (kind, field) => {
+    expect((await explain(kind, field.split('.'))).secret).toBe(false);
+  });
+});
+
 describe.each(kindNames)('%s', (kind) => {
   it('explains each of its fields, with a type and an example', async () => {
     const reported = await all(kind);
