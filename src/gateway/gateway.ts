@@ -5,6 +5,7 @@ import { Searches } from '../guardrails/searches.ts';
 import type { PolicyTerms } from '../ledger/request-limits.ts';
 import type { TargetLimits } from '../model/configs/config-document.ts';
 import type { ObjectFamily } from '../objects/object-request.ts';
+import { Conversations } from '../objects/responses/conversations.ts';
 import { Responses } from '../objects/responses/responses.ts';
 import { AssistantObjects } from '../objects/runs/assistant-objects.ts';
 import { RunDriverPool } from '../objects/runs/run-driver-pool.ts';
@@ -185,8 +186,9 @@ function ownedObjectsOf(
   { database, clock }: GatewayOptions,
   families: readonly ObjectFamily[],
 ): OwnedObjects {
-  const responses = new Responses({ database, now: () => clock.now() });
-  return new OwnedObjects({ database, families, responses });
+  const options = { database, now: () => clock.now() };
+  const [responses, conversations] = [new Responses(options), new Conversations(options)];
+  return new OwnedObjects({ database, families, responses, conversations });
 }
 
 function vectorsOf({

@@ -1,8 +1,10 @@
-/** Deletes stored responses after their retention. */
+/** Deletes stored responses after their retention, and conversations that were not used during it. */
 import type { Settings } from '../settings.ts';
+import * as conversations from '../store/objects/conversations.ts';
 import * as responses from '../store/objects/responses.ts';
 import { listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
+import { deleteUnused } from './delete-unused.ts';
 import type { Job } from './runner/job.ts';
 
 /** Rows may be large. */
@@ -15,7 +17,8 @@ export function deleteOldResponses({
   return {
     name: 'delete-old-responses',
     cron: '27 * * * *',
-    summary: 'Deletes responses that the gateway stores for callers after their retention',
+    summary:
+      'Deletes responses that the gateway stores for callers after their retention, and conversations that were not used during it',
     feature: null,
     idleBecause: null,
     run: async (context) => {
@@ -26,7 +29,14 @@ export function deleteOldResponses({
         deleteSome: (tx, organisationId) =>
           responses.deleteOld(tx, organisationId, before, batchRowsMax),
       });
-      return { deleted };
+      const deletedConversations = await deleteUnused(context, before, {
+        list: conversations.listUnused,
+        delete: (tx, { organisation_id, workspace_id, id }, since) => {
+          const key = { organisationId: organisation_id, workspaceId: workspace_id, id };
+          return conversations.deleteById(tx, key, since);
+        },
+      });
+      return { deleted, deletedConversations };
     },
   };
 }

@@ -63,8 +63,10 @@ export type TargetRequest = Pick<
 interface NewResponseRef {
   /** Id of the response if the gateway stores it. */
   readonly id: string;
-  /** Whether it continues a response that only the gateway has. */
+  /** Whether it continues a response or conversation that only the gateway has. */
   readonly isContinued: boolean;
+  /** The conversation of the gateway that it continues; null for none. */
+  readonly conversationId: string | null;
 }
 
 /** Reads a gateway header by its name without the prefix; null for none. */

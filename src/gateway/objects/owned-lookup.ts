@@ -5,6 +5,7 @@ import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { isObjectId } from '../../objects/object-id.ts';
 import type { ObjectFamily } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
+import type { Conversations } from '../../objects/responses/conversations.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
 import * as ownedObjects from '../../store/objects/owned-objects.ts';
@@ -26,6 +27,7 @@ const idsMax = 1_000;
 export interface OwnedObjectsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly responses: Responses;
+  readonly conversations: Conversations;
   /** Families of the other objects that the gateway itself stores. */
   readonly families: readonly ObjectFamily[];
 }
@@ -38,11 +40,14 @@ export class OwnedLookup {
   readonly #families: readonly ObjectFamily[];
   readonly #responses: Responses;
 
-  constructor(key: Exchange['key'], { database, responses, families }: OwnedObjectsOptions) {
+  constructor(
+    key: Exchange['key'],
+    { database, responses, conversations, families }: OwnedObjectsOptions,
+  ) {
     this.owner = ownerOf(key);
     this.database = database;
     this.db = database.db;
-    this.#families = [responses, ...families];
+    this.#families = [responses, conversations, ...families];
     this.#responses = responses;
   }
 

@@ -26,7 +26,7 @@ import { GatewayError } from '../transfer/gateway-error.ts';
 import { deliverOwned } from './deliver-owned.ts';
 import { deliverRecorded } from './deliver-recorded.ts';
 import { requireForwardedBounds } from './forwarded-object.ts';
-import { isResponseCreation, newResponse } from './new-response.ts';
+import { isResponseCreation, type NewResponseRequest, newResponse } from './new-response.ts';
 import { objectRecorder } from './object-recorder.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
 import { listOwned } from './owned-list.ts';
@@ -49,14 +49,14 @@ export class OwnedObjects {
   async serve(context: RequestContext, owned: OwnedPath): Promise<void> {
     const { exchange } = context;
     await requireUnambiguous(exchange);
+    let created: NewResponseRequest = { exchange, keeping: null, turn: null };
     try {
-      const { responses } = this.#options;
-      const { now, bodyBytesMax } = context.services;
       const lookup = new OwnedLookup(exchange.key, this.#options);
-      const { db, owner } = lookup;
-      const created = isResponseCreation(owned, exchange.request.method)
-        ? await newResponse(exchange, { db, now, owner, responses, bodyBytesMax })
-        : { exchange, keeping: null };
+      if (isResponseCreation(owned, exchange.request.method)) {
+        const { now, bodyBytesMax } = context.services;
+        const { owner } = lookup;
+        created = await newResponse(exchange, { ...this.#options, now, owner, bodyBytesMax });
+      }
       context.draft.exchange = created.exchange;
       const request = context.withExchange(created.exchange);
       await new OwnedRequest(request, owned, lookup, created.keeping).run();
@@ -65,6 +65,9 @@ export class OwnedObjects {
       const { code, message, param, cause } = thrown;
       if (code === 'unavailable') context.services.onFault(cause, exchange.id);
       throw new GatewayError(code, message, param, { cause: thrown });
+    } finally {
+      // A reservation that could not be released ends by itself.
+      await created.turn?.release().catch((error) => context.services.onFault(error, exchange.id));
     }
   }
 
@@ -294,10 +297,10 @@ function refuseAccountData({ kind }: OwnedPath, { params }: Exchange): void {
 
 function keeperAt(
   { pricing, workspaceProvider }: ResolvedTarget,
-  { capability }: OwnedPath,
+  { capability, servicesWithOwn }: OwnedPath,
   { request }: Exchange,
 ): CapabilityStorage {
-  if (capability === null) return 'proxy';
+  if (capability === null || servicesWithOwn.includes(pricing.service)) return 'proxy';
   return resolveStorage(capability, {
     service: pricing.service,
     configured: workspaceProvider?.capabilities ?? null,

@@ -13,6 +13,8 @@ export interface OwnedPath {
   readonly kind: ObjectKind;
   /** Capability of an integration that says who stores the kind; null when it is always the provider. */
   readonly capability: Capability | null;
+  /** Services that store the kind whatever the capability says. */
+  readonly servicesWithOwn: readonly string[];
   /** Null for a path that creates or lists objects. */
   readonly id: string | null;
   /** Segments after the id. */
@@ -27,7 +29,7 @@ export interface OwnedPath {
 export function ownedPathOf(method: string | undefined, path: string): OwnedPath | null {
   const endpoint = endpointAt(method, path);
   if (endpoint === null || endpoint.owned === null) return null;
-  const { kind, capability, base, makers } = endpoint.owned;
+  const { kind, capability, servicesWithOwn = [], base, makers } = endpoint.owned;
   const at = wordsOf(base).length;
   const words = wordsOf(endpoint.path);
   const segments = wordsOf(path).map(decodeURIComponent);
@@ -35,7 +37,8 @@ export function ownedPathOf(method: string | undefined, path: string): OwnedPath
   const id = hasId ? segments[at]! : null;
   const rest = segments.slice(hasId ? at + 1 : at);
   const isMaker = rest.length === 0 ? !hasId : makers.includes(rest.join('/'));
-  return { kind, capability, id, rest, isMaker, references: endpoint.references };
+  const { references } = endpoint;
+  return { kind, capability, servicesWithOwn, id, rest, isMaker, references };
 }
 
 /** Whether the body is a form with a file, which may exceed the bound of bodies. */

@@ -98,7 +98,8 @@ function requireNoThread(endpoint: string, { thread }: Params): void {
 }
 
 function responseContext({ now, newResponse }: TargetRequest, request: Params): ResponseContext {
-  return { id: newResponse?.id ?? newObjectId('resp'), createdAt: now, request };
+  const { id = newObjectId('resp'), conversationId = null } = newResponse ?? {};
+  return { id, conversationId, createdAt: now, request };
 }
 
 function* requestOf(

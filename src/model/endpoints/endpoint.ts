@@ -21,6 +21,8 @@ export interface OwnedKind {
   readonly base: string;
   /** Capability of an integration that says who stores them; null when it is always the provider. */
   readonly capability: Capability | null;
+  /** Services that store them whatever the capability says; none by default. */
+  readonly servicesWithOwn?: readonly string[];
   /** Paths behind the base or an id, joined by `/`, whose POST creates another object of the kind. */
   readonly makers: readonly string[];
 }

@@ -12,7 +12,7 @@ interface StoredKind {
 function owned(
   kind: OwnedKind['kind'],
   base: string,
-  more: Partial<Pick<OwnedKind, 'capability' | 'makers'>> = {},
+  more: Partial<Pick<OwnedKind, 'capability' | 'servicesWithOwn' | 'makers'>> = {},
 ): OwnedKind {
   return { kind, base, capability: null, makers: [], ...more };
 }
@@ -76,7 +76,10 @@ const mistralConversation: EndpointFacts = {
 };
 
 const conversations: StoredKind = {
-  owned: owned('conversations', '/conversations'),
+  owned: owned('conversations', '/conversations', {
+    capability: 'responses',
+    servicesWithOwn: ['mistral-ai'],
+  }),
   facts: { references: [...containerReferences, ...storeReferences, ...fileReferences] },
   operations: {
     POST: mistralConversation,

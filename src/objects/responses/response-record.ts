@@ -18,6 +18,13 @@ export function parseInput(row: Pick<TurnRow, 'input'>): ResponseItem[] {
   return JSON.parse(row.input) as ResponseItem[];
 }
 
+/** Longer ids do not fit the column of conversations. */
+const itemIdCharsMax = 255;
+
+function isItemId(id: unknown): boolean {
+  return typeof id === 'string' && id.length <= itemIdCharsMax && /^[!-~]+$/.test(id);
+}
+
 /** Converts the input of a request to items with ids. */
 export function inputItems(responseId: string, input: unknown): ResponseItem[] {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
@@ -28,7 +35,7 @@ export function inputItems(responseId: string, input: unknown): ResponseItem[] {
     const isText = type === 'message' && typeof item.content === 'string';
     const partType = item.role === 'assistant' ? 'output_text' : 'input_text';
     const content = isText ? { content: [{ type: partType, text: item.content }] } : {};
-    return { ...item, ...content, type, id: typeof item.id === 'string' ? item.id : own };
+    return { ...item, ...content, type, id: isItemId(item.id) ? item.id : own };
   });
 }
 

@@ -1,13 +1,14 @@
 /** Stores one response while it is created: as a whole, or event by event during its stream. */
-import type { Db } from '../../store/connection/db.ts';
+import type { Database, Db } from '../../store/connection/db.ts';
 import * as responses from '../../store/objects/responses.ts';
 import { ObjectError } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
+import type { ConversationTurn } from './conversation-turn.ts';
 import type { EventBatchWriter } from './event-batch-writer.ts';
 import { eventNumber, formatEvent } from './event-lines.ts';
 import { EventRow } from './event-row.ts';
 import { finalEvent } from './response-events.ts';
-import { failedRecord, inputItems, type ResponseRecord } from './response-record.ts';
+import { failedRecord, inputItems, parseInput, type ResponseRecord } from './response-record.ts';
 
 export interface NewResponse {
   readonly id: string;
@@ -17,10 +18,12 @@ export interface NewResponse {
   readonly rootId: string;
   /** Input of the request, without the previous turns. */
   readonly input: unknown;
+  /** The conversation that receives the items of the response; null for none. */
+  readonly turn: ConversationTurn | null;
 }
 
 export interface ResponseWriterOptions {
-  readonly db: Db;
+  readonly database: Pick<Database, 'db' | 'transaction'>;
   /** Shared by all streams of this process. */
   readonly commits: EventBatchWriter;
   /** Milliseconds since the epoch. */
@@ -37,6 +40,8 @@ const renewalWithEventsMs = 1_000;
 
 /** Final states. */
 const finalStates = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
+/** Final states after which a conversation contains the response. */
+const continuedStates = new Set(['completed', 'incomplete']);
 
 export class ResponseWriter {
   readonly #response: NewResponse;
@@ -119,12 +124,13 @@ export class ResponseWriter {
   }
 
   async #insert(lastEvents: Buffer | null): Promise<void> {
-    const { db, now } = this.#options;
+    const { now } = this.#options;
     const record = this.#record!;
     const isOpen = !finalStates.has(record.status);
     const aliveUntil = isOpen ? now() + aliveMs : null;
     const row = newRow(this.#response, record, aliveUntil, now());
-    await responses.insert(db, { ...row, input: this.#input, last_events: lastEvents });
+    const stored = { ...row, input: this.#input, last_events: lastEvents };
+    await this.#write((db) => responses.insert(db, stored).then(() => true));
     this.#isStored = true;
     this.#storedBefore = this.#nextNumber;
     this.#renewedAtMs = performance.now();
@@ -155,7 +161,7 @@ export class ResponseWriter {
   }
 
   async #update(set: Parameters<typeof responses.update>[2]): Promise<void> {
-    const isOpen = await responses.update(this.#options.db, this.#key, set);
+    const isOpen = await this.#write((db) => responses.update(db, this.#key, set));
     if (isOpen || this.#isOver) return;
     this.isCancelled = true;
     this.#stopRenewals();
@@ -163,12 +169,18 @@ export class ResponseWriter {
 
   /** Returns the final event of a cancelled response. For a deleted one, removes events written after the deletion. */
   async #finishCancelled(): Promise<string> {
-    const { db } = this.#options;
+    const { db } = this.#options.database;
     const { id, owner } = this.#response;
     const row = await responses.find(db, this.#key);
     if (row !== undefined) return finalEvent(row, this.#storedBefore);
     await responses.deleteEvents(db, owner.organisationId, [id]);
     return '';
+  }
+
+  #write(write: (db: Db) => Promise<boolean>): Promise<boolean> {
+    const { turn } = this.#response;
+    const ended = { input: this.#input, record: this.#record! };
+    return writeWithTurn(this.#options.database, turn, ended, write);
   }
 
   get #key(): responses.ResponseKey {
@@ -179,6 +191,21 @@ export class ResponseWriter {
     if (this.#renewalTimer !== null) clearInterval(this.#renewalTimer);
     this.#isOver = true;
   }
+}
+
+/** Writes a response and, if it has completed, adds its items to the conversation in the same transaction. */
+async function writeWithTurn(
+  { db, transaction }: ResponseWriterOptions['database'],
+  turn: ConversationTurn | null,
+  { input, record }: { readonly input: string; readonly record: ResponseRecord },
+  write: (db: Db) => Promise<boolean>,
+): Promise<boolean> {
+  if (turn === null || !continuedStates.has(record.status)) return write(db);
+  return transaction(async (tx) => {
+    const isWritten = await write(tx);
+    if (isWritten) await turn.append(tx, [...parseInput({ input }), ...record.output]);
+    return isWritten;
+  });
 }
 
 /** Columns of a new row that its request and its record determine. */

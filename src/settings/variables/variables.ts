@@ -79,7 +79,7 @@ export const settingsSchema = z.object({
     'Retention',
     days,
     '30',
-    'Days that stored responses of callers are retained.',
+    'Days that stored responses of callers are retained, and conversations after their last use.',
   ),
   GATEWRIGHT_THREAD_RETENTION_DAYS: defaulted(
     'Retention',

@@ -16,7 +16,7 @@ export function ownedBy({ organisationId, workspaceId }: ObjectOwner) {
 /** Omits ids that do not exist or belong to another owner. */
 export async function listOwnIds(
   db: Db,
-  table: 'assistants' | 'threads' | 'responses',
+  table: 'assistants' | 'threads' | 'responses' | 'conversations',
   owner: ObjectOwner,
   ids: readonly string[],
 ): Promise<string[]> {

@@ -3,7 +3,7 @@ import { DocumentNode, type Json } from './document-node.ts';
 import type { ProviderFault, ResponseContext } from './translation.ts';
 
 /** Builds the response before it has any output. */
-export function responseHead({ id, request, createdAt }: ResponseContext): Json {
+export function responseHead({ id, request, createdAt, conversationId }: ResponseContext): Json {
   const setting = (name: string, usual: unknown = null): unknown => request[name] ?? usual;
   const format = (request.text as Json | undefined)?.format ?? { type: 'text' };
   return {
@@ -12,6 +12,7 @@ export function responseHead({ id, request, createdAt }: ResponseContext): Json 
     created_at: Math.floor(createdAt / 1000),
     status: 'in_progress',
     background: setting('background', false),
+    conversation: conversationId === null ? null : { id: conversationId },
     error: null,
     incomplete_details: null,
     instructions: setting('instructions'),

@@ -85,7 +85,7 @@ function requireDefaults(request: DocumentNode): void {
   const conversation = request.at('conversation');
   if (!conversation.isAbsent) {
     conversation.refuse(
-      'names turns that another provider has: continue a response with previous_response_id instead',
+      'names a conversation of another provider: create one in the gateway, or continue a response with previous_response_id',
     );
   }
   const truncation = request.at('truncation');

@@ -37,6 +37,8 @@ export interface ResponseContext {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  /** The conversation that the response continues; null for none. */
+  readonly conversationId: string | null;
   /** The members of the request. */
   readonly request: Json;
 }

@@ -93,12 +93,15 @@ it('refuses files that it stores, with the reason, where the provider would read
   expect(calledPaths()).toEqual([]);
 });
 
-it('refuses a conversation where a response is translated, and names the alternative', async () => {
+it('refuses a conversation of a provider where a response is translated, and names the alternative', async () => {
   const baseURL = `${inference.server.inferenceUrl}/v1`;
-  const config = { provider: 'mock-upstream', custom_host: inference.upstream.url, api_key: 'k' };
-  const defaultHeaders = { 'x-gateway-config': JSON.stringify(config) };
-  const client = new OpenAI({ apiKey, baseURL, maxRetries: 0, defaultHeaders });
-  const { id } = await client.conversations.create();
+  const clientOf = (provider: string): OpenAI => {
+    const config = { provider, custom_host: inference.upstream.url, api_key: 'k' };
+    const defaultHeaders = { 'x-gateway-config': JSON.stringify(config) };
+    return new OpenAI({ apiKey, baseURL, maxRetries: 0, defaultHeaders });
+  };
+  const { id } = await clientOf('openai').conversations.create();
+  const client = clientOf('mock-upstream');
   expect(calledPaths()).toEqual(['/v1/conversations']);
   for (const conversation of [id, { id }]) {
     await expect(

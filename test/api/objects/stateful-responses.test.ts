@@ -2,13 +2,15 @@
  * Verifies responses that the gateway stores: created through chats, returned in the OpenAI format,
  * continued, and readable after an aborted stream.
  */
-import OpenAI, { BadRequestError, NotFoundError } from 'openai';
+import type OpenAI from 'openai';
+import { BadRequestError, NotFoundError } from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { endLostResponses } from '../../../src/jobs/end-lost-responses.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { jobContext } from '../../support/server/job-context.ts';
+import { objectClient } from '../../support/server/object-client.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;
@@ -17,7 +19,10 @@ let other: OpenAI;
 
 beforeAll(async () => {
   inference = await startInference();
-  [client, other] = [await clientOf('groq'), await clientOf('anthropic')];
+  [client, other] = [
+    await objectClient(inference, 'groq'),
+    await objectClient(inference, 'anthropic'),
+  ];
 });
 
 beforeEach(() => {
@@ -26,31 +31,6 @@ beforeEach(() => {
 });
 
 afterAll(() => inference[Symbol.asyncDispose]());
-
-async function post(path: string, body: object) {
-  const answer = await inference.server.request('POST', path, { body });
-  expect(answer).toMatchObject({ status: 200 });
-  return answer.body;
-}
-
-/** Returns a client of a new workspace with an account at a service that stores nothing. */
-async function clientOf(service: string, config: object = {}): Promise<OpenAI> {
-  const integration = await post('/v1/integrations', {
-    name: service,
-    ai_provider_id: service,
-    key: 'sk-any',
-    configurations: { custom_host: inference.upstream.url },
-  });
-  const workspace = await post('/v2/workspaces', { name: service });
-  const place = { workspace_id: workspace.id };
-  const provider = { ...place, name: service, integration_id: integration.id };
-  const { slug } = await post('/v1/providers', provider);
-  const saved = { provider: `@${slug}`, ...config };
-  const made = await post('/v2/configs', { ...place, name: service, config: saved });
-  const { key } = await inference.addKey({ ...place, defaults: { config_id: made.slug } });
-  const baseURL = `${inference.server.inferenceUrl}/v1`;
-  return new OpenAI({ apiKey: key, baseURL, maxRetries: 0, timeout: 600_000 });
-}
 
 const lastProviderBody = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
 

@@ -28,7 +28,12 @@ const chunksOf = (deltas: readonly (readonly Piece[] | string)[]): string[] => [
 
 /** The calls as events of a response. */
 function eventsOf(deltas: readonly (readonly Piece[] | string)[]): ResponseEvent[] {
-  const response = { id: 'resp_1', createdAt: 0, request: { model: 'm', input: 'x' } };
+  const response = {
+    id: 'resp_1',
+    createdAt: 0,
+    conversationId: null,
+    request: { model: 'm', input: 'x' },
+  };
   const translation = translationFor('/responses', 'openai', false)!;
   const about = { now: 0, wantsUsage: true, response };
   const events = new TranslatedEvents(translation.events(about));
