@@ -113,13 +113,13 @@ export class OrganisationSlices {
     if (wanted.length === 0) return;
     const keys = new Set(wanted.map(counterKeyText));
     for (const slice of this.#slices.values()) {
-      if (keys.has(counterKeyText(slice.counter))) slice.recall();
+      if (keys.has(counterKeyText(slice.counter))) slice.recall(monotonicMs());
     }
   }
 
   /** Returns unused units, and charges running requests with their reservations. */
   async close(): Promise<void> {
-    for (const slice of this.#slices.values()) slice.recall();
+    for (const slice of this.#slices.values()) slice.recall(monotonicMs());
     await this.exchange(monotonicMs(), true);
     if (this.#sequence === 0) return;
     await this.#database.transaction(async (tx) => {

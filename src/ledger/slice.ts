@@ -88,6 +88,7 @@ export class Slice {
   #move: SliceMove | null = null;
   #isNew = true;
   #isRecalled = false;
+  #recalledMs = Number.NEGATIVE_INFINITY;
   readonly #rate = new UsageRate(idleMs);
   readonly known = new KnownCounter();
 
@@ -150,9 +151,10 @@ export class Slice {
     return this.#holding;
   }
 
-  /** Called when another process lacks units that may be idle here. */
-  recall(): void {
+  /** Called when another process lacks units that may be idle here; for a while none are taken in advance. */
+  recall(nowMs: number): void {
     this.#isRecalled = true;
+    this.#recalledMs = nowMs;
   }
 
   /** Whether the slice can be dropped when it begins no move. */
@@ -167,7 +169,8 @@ export class Slice {
     const spent = this.#spent;
     const free = this.#units - this.#reserved - spent;
     const isAnswer = this.#isRecalled && this.#units > 0;
-    const want = this.#isRecalled ? 0 : targetUnits(this.limit, this.#rate, nowMs);
+    const isScarce = this.#isRecalled || nowMs - this.#recalledMs < aheadMs;
+    const want = isScarce ? 0 : targetUnits(this.limit, this.#rate, nowMs);
     const isIdle = this.#rate.isIdle(nowMs) || this.#isRecalled;
     const contents = moveContents({ free, spent }, this, { isDue, isAnswer, want, isIdle });
     if (contents === null) return null;

@@ -102,7 +102,8 @@ function refusedAfter({ refusedUnits, limitUnits }: SliceMove, state: LockedCoun
 /**
  * Distributes the free units to waiting requests in order: all that each needs, else the remainder if it
  * covers the minimum, else nothing. Additional units are at most a quarter of the remainder, so that the
- * last units do not lie idle with one holder.
+ * last units do not lie idle with one holder, and none while a request waits: other holders may have
+ * smaller requests for the remainder.
  */
 function grantOf(
   free: number,
@@ -118,7 +119,7 @@ function grantOf(
       if (left >= unitsMin) left = 0;
     }
   }
-  left -= Math.min(want, Math.floor(left / 4));
+  if (!isShort) left -= Math.min(want, Math.floor(left / 4));
   return { granted: Math.max(0, free) - left, isShort };
 }
 
