@@ -118,6 +118,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
   if (isRelayed) writeResponseHead(response, call.status, passedHeaders(delivery, true));
   for await (const chunk of chunksOf(call)) {
     if (isRelayed) {
+      messages.noteRelayed(chunk);
       await writeChunk(response, chunk);
       continue;
     }
@@ -126,13 +127,17 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
     if (!mustRead && bytes > unknownBytesMax) {
       isRelayed = true;
       writeResponseHead(response, call.status, passedHeaders(delivery, true));
+      for (const one of gathered) messages.noteRelayed(one);
       await writeChunk(response, Buffer.concat(gathered));
     } else if (bytes > messageBytesMax) {
       throw unusable(`its response has more than ${messageBytesMax} bytes`);
     }
   }
   if (!isRelayed) await sendTaken(delivery, Buffer.concat(gathered));
-  else response.end();
+  else {
+    messages.noteRelayedEnd(false);
+    response.end();
+  }
 }
 
 async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void> {
@@ -182,6 +187,7 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
   const reader = new StreamEventReader(messageBytesMax);
   for await (const chunk of chunksOf(call)) {
     if (!isRead) {
+      messages.noteRelayed(chunk);
       await output.write(chunk);
       continue;
     }
@@ -190,6 +196,7 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
       if (bytes !== null) await output.write(bytes);
     }
   }
+  messages.noteRelayedEnd(true);
   response.end();
 }
 

@@ -8,6 +8,7 @@ import { monotonicMs } from '../../monotonic.ts';
 import { type NamedCapability, namedCapability } from '../messages/capability-rules.ts';
 import type { PlaneFault } from '../messages/plane-fault.ts';
 import type { ClientMessage } from '../messages/read-messages.ts';
+import type { ServerError } from '../messages/server-errors.ts';
 import type { ReservedCall } from './call-limits.ts';
 import type { TextVerdict } from './judge-texts.ts';
 import type { PlaneServer } from './plane-server.ts';
@@ -26,6 +27,8 @@ export class PlaneCall {
   guardrails: TextVerdict['verdicts'] | null = null;
   /** Error that the caller receives; null while there is none. */
   fault: Pick<PlaneFault, 'code' | 'rpcCode' | 'message' | 'data'> | null = null;
+  /** Error that the server has reported; null for none, or an unknown one. */
+  serverError: ServerError | null = null;
 
   constructor(message: ClientMessage) {
     this.message = message;
@@ -93,7 +96,7 @@ export function recordOf(call: PlaneCall, finished: FinishedCall): RequestRecord
     isEstimated: false,
     openCharge: null,
     earlierAttempts: [],
-    errorCode: call.fault?.code ?? null,
+    errorCode: call.fault?.code ?? call.serverError?.code ?? null,
     mcp: { server: server.slug, name: call.named?.name ?? null },
     metadata,
   };

@@ -7,6 +7,7 @@ import { isObject } from '../../model/json/read-object.ts';
 import { isListMethod, type ListNotice } from '../messages/capability-rules.ts';
 import { type PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
 import { idKey, type RpcObject } from '../messages/read-messages.ts';
+import { RelayedResponse, serverErrorOf } from '../messages/server-errors.ts';
 import { Subscription } from '../messages/subscription.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
 import { judgeTexts } from './judge-texts.ts';
@@ -35,6 +36,7 @@ export class ServerMessages {
   readonly #subscription: Subscription | null;
   /** Calls whose response has been sent. */
   readonly #answered = new Set<PlaneCall>();
+  readonly #relayed = new RelayedResponse();
 
   constructor(options: ServerMessagesOptions) {
     this.#options = options;
@@ -79,6 +81,18 @@ export class ServerMessages {
     if (this.#server.guardrails.output.length === 0) return false;
     if (this.#isOpenStream) return true;
     return this.#options.calls.some((call) => this.#guardrailsOf(call).length > 0);
+  }
+
+  /** Notes bytes that are sent unread, except those of streams without an end. */
+  noteRelayed(chunk: Buffer): void {
+    if (this.#options.calls.some((call) => call.isLogged)) this.#relayed.note(chunk);
+  }
+
+  /** Notes the errors that relayed bytes report. */
+  noteRelayedEnd(isEvents: boolean): void {
+    for (const message of this.#relayed.suspects(isEvents)) {
+      if (typeof message.method !== 'string') noteError(this.#options.calls, message);
+    }
   }
 
   /** Returns what the caller receives in place of the message; null for nothing. */
@@ -138,6 +152,7 @@ export class ServerMessages {
     if (call === undefined && !this.#isOpenStream) return null;
     if (call !== undefined && this.#answered.has(call)) return null;
     if (call !== undefined) this.#answered.add(call);
+    noteError(this.#options.calls, message);
     const { capabilities } = this.#server;
     if (
       call?.named &&
@@ -199,6 +214,11 @@ function judge(
 function refuse(call: PlaneCall | undefined, fault: PlaneFault, { id }: RpcObject): RpcObject {
   if (call !== undefined) call.fault = fault;
   return rpcErrorMessage(fault, id as never);
+}
+
+function noteError(calls: readonly PlaneCall[], message: RpcObject): void {
+  const call = callAnswered(message, calls);
+  if (call !== undefined) call.serverError = serverErrorOf(message);
 }
 
 /** An error without an id answers the only call. */

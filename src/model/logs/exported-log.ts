@@ -4,6 +4,7 @@ import { fromUnits } from '../limits/limits.ts';
 import { idFromBytes } from '../wire/ids.ts';
 import { formatTimestamp } from '../wire/timestamp.ts';
 import type { ExportField, ExportFilters } from './log-export.ts';
+import { hasSucceeded } from './request-log.ts';
 
 /** The columns of a log row that exports use. */
 export interface ExportedLogRow {
@@ -19,6 +20,7 @@ export interface ExportedLogRow {
   readonly prompt_slug: string | null;
   readonly endpoint: string;
   readonly error_code: string | null;
+  readonly mcp_server: string | null;
   readonly provider: string | null;
   readonly requested_model: string | null;
   readonly model: string | null;
@@ -46,7 +48,7 @@ const fieldReaders: Readonly<Record<ExportField, (row: ExportedLogRow) => unknow
   created_at: (row) => formatTimestamp(row.ended_at - row.duration_ms),
   request: () => null,
   response: () => null,
-  is_success: ({ status }) => status < 400,
+  is_success: hasSucceeded,
   ai_org: (row) => row.provider,
   ai_model: (row) => row.model ?? row.requested_model,
   req_units: (row) => row.input_tokens,

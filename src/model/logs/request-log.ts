@@ -26,6 +26,15 @@ export type GuardrailVerdict = (typeof guardrailVerdicts)[number];
 export const loggedTypes = ['llm', 'mcp'] as const;
 export type LoggedType = (typeof loggedTypes)[number];
 
+/** Whether a request succeeded. Calls of MCP servers report most of their errors with status 200. */
+export function hasSucceeded(row: {
+  readonly status: number;
+  readonly mcp_server: string | null;
+  readonly error_code: string | null;
+}): boolean {
+  return row.status < 400 && (row.mcp_server === null || row.error_code === null);
+}
+
 const count = z.int().min(0);
 
 /** Usage of an attempt whose response was not returned to the caller. */

@@ -1,6 +1,6 @@
 /** Writes log entries of one organisation with their totals, and corrects both when usage is settled later. */
 import { createHash } from 'node:crypto';
-import { latencyBoundsMs, startOfTotalsStep } from '../../model/logs/request-log.ts';
+import { hasSucceeded, latencyBoundsMs, startOfTotalsStep } from '../../model/logs/request-log.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import { newIdBytes } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
@@ -94,12 +94,13 @@ type GroupColumns = Pick<
   'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status'
 >;
 
+type TotalledRow = GroupColumns &
+  Pick<requestLogs.RequestLogRow, 'organisation_id' | 'ended_at' | 'mcp_server'>;
+
 function totalsOf(rows: readonly requestLogs.WrittenRow[]): requestTotals.RequestTotalRow[] {
   const totals = new Map<string, requestTotals.RequestTotalRow>();
   let latest: requestTotals.RequestTotalRow | null = null;
   for (const { row } of rows) {
-    // Totals are of model requests.
-    if (row.mcp_server !== null) continue;
     // Most rows belong to the same totals as the previous one, which is faster to check than to look up.
     if (latest === null || !belongsTo(latest, row)) latest = totalOf(totals, row);
     count(latest, row);
@@ -115,17 +116,20 @@ function belongsTo(total: requestTotals.RequestTotalRow, row: requestLogs.Reques
     total.workspace_id === row.workspace_id &&
     total.model === row.model &&
     total.provider === row.provider &&
+    total.mcp_requests > 0 === (row.mcp_server !== null) &&
     total.began_at === startOfTotalsStep(row.ended_at)
   );
 }
 
 function totalOf(
   totals: Map<string, requestTotals.RequestTotalRow>,
-  row: GroupColumns & Pick<requestLogs.RequestLogRow, 'organisation_id' | 'ended_at'>,
+  row: TotalledRow,
 ): requestTotals.RequestTotalRow {
   const shared = sharedOf(row);
   const began_at = startOfTotalsStep(row.ended_at);
-  const id = JSON.stringify([began_at, ...Object.values(shared)]);
+  // Calls of MCP servers have totals of their own, because they have no provider and no model.
+  const kind = row.mcp_server === null ? [] : ['mcp'];
+  const id = JSON.stringify([began_at, ...Object.values(shared), ...kind]);
   const existing = totals.get(id);
   if (existing !== undefined) return existing;
   const total = emptyTotal(row.organisation_id, began_at, digest(id), shared);
@@ -172,6 +176,10 @@ const latencyColumns = latencyBoundsMs.map((bound) => [bound, `within_${bound}_m
 
 function count(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLogRow): void {
   total.requests += 1;
+  if (row.mcp_server !== null) {
+    total.mcp_requests += 1;
+    total.mcp_errors += Number(!hasSucceeded(row));
+  }
   total.cache_hits += Number(row.cache_status === 'HIT');
   if (row.guardrail_verdict !== null) total[`guardrail_${row.guardrail_verdict}`] += 1;
   countUse(total, row);

@@ -50,7 +50,20 @@ type Column =
   | 'status'
   | 'config_id'
   | 'prompt_slug'
-  | 'guardrails';
+  | 'guardrails'
+  | 'mcp_server'
+  | 'mcp_tool';
+
+/** Columns that the totals lack. `mcp_tool` is the server and the name of a called tool. */
+const logColumns: readonly unknown[] = [
+  'config_id',
+  'prompt_slug',
+  'guardrails',
+  'mcp_server',
+  'mcp_tool',
+];
+/** Columns without a value for calls of MCP servers, which groups by them leave out. */
+const modelColumns: readonly unknown[] = ['provider', 'model', 'config_id', 'prompt_slug'];
 
 /** A grouping key: time steps in milliseconds, a column, or a metadata value. */
 export type SumsKey = { readonly stepMs: number } | Column | { readonly metadata: string };
@@ -60,13 +73,13 @@ const figureTerms = {
   requests: sql`requests`,
   cost: sql`cost_units`,
   total_tokens: sql`input_tokens + output_tokens`,
-  avg_tokens: sql`(input_tokens + output_tokens) / requests`,
-  avg_input_tokens: sql`input_tokens / requests`,
-  avg_output_tokens: sql`output_tokens / requests`,
+  avg_tokens: sql`(input_tokens + output_tokens) / NULLIF(requests - mcp_requests, 0)`,
+  avg_input_tokens: sql`input_tokens / NULLIF(requests - mcp_requests, 0)`,
+  avg_output_tokens: sql`output_tokens / NULLIF(requests - mcp_requests, 0)`,
   avg_latency: sql`duration_ms / requests`,
   success_rate: sql`(requests - errors) / requests`,
   error_count: sql`errors`,
-  cache_hit_rate: sql`cache_hits / requests`,
+  cache_hit_rate: sql`cache_hits / NULLIF(requests - mcp_requests, 0)`,
   last_seen: sql`lastAt`,
   first_seen: sql`firstAt`,
 } as const satisfies Record<string, RawBuilder<unknown>>;
@@ -84,6 +97,8 @@ export interface SumsQuery {
   readonly by: readonly SumsKey[];
   /** Whether to use the log in any case: only it has retries and users. */
   readonly usesLog: boolean;
+  /** Whether to leave out calls of MCP servers, as groups by their values do. */
+  readonly onlyModels?: boolean;
   /** By grouping keys, by most requests, by highest cost, or by a figure. */
   readonly order: 'shared' | 'requests' | 'cost' | FigureOrder;
   readonly limit: number;
@@ -91,7 +106,7 @@ export interface SumsQuery {
 }
 
 export interface RequestSums extends RequestCounts {
-  /** Requests with a status of 400 or above. */
+  /** Requests with a status of 400 or above, and failed calls of MCP servers. */
   readonly errors: number;
   /** Requests that succeeded after a retry; 0 from totals. */
   readonly retried: number;
@@ -112,8 +127,7 @@ export interface RequestSums extends RequestCounts {
 /** Whether the totals do not suffice. */
 export function needsLog({ filter, by, usesLog }: SumsQuery): boolean {
   const isOfLog = (key: SumsKey) =>
-    ['config_id', 'prompt_slug', 'guardrails'].includes(key as string) ||
-    (typeof key === 'object' && 'metadata' in key);
+    logColumns.includes(key) || (typeof key === 'object' && 'metadata' in key);
   return filter.log !== undefined || usesLog || by.some(isOfLog);
 }
 
@@ -194,6 +208,7 @@ export async function count(db: Db, organisationId: string, query: SumsQuery): P
 /** The SQL expression of a grouping key. */
 export function keyExpression(key: SumsKey, isOfLog: boolean): RawBuilder<unknown> {
   // Engines compare only the first KiB of a text; the digest in front distinguishes longer ones.
+  if (key === 'mcp_tool') return sql`CONCAT(mcp_server, '/', mcp_name)`;
   if (key === 'guardrails') return sql`CONCAT(MD5(guardrails), guardrails)`;
   if (typeof key === 'string') return sql.ref(key);
   if ('metadata' in key) return metadataOf(key.metadata);
@@ -212,6 +227,8 @@ type LogExpressions = Partial<Record<keyof RequestCounts, RawBuilder<unknown>>>;
 const logExpressions: LogExpressions = {
   requests: sql`1`,
   unlogged_requests: sql`0`,
+  mcp_requests: sql`mcp_server IS NOT NULL`,
+  mcp_errors: sql`mcp_server IS NOT NULL AND (status >= 400 OR error_code IS NOT NULL)`,
   cache_hits: sql`cache_status = 'HIT'`,
   guardrail_passed: sql`guardrail_verdict = 'passed'`,
   guardrail_failed: sql`guardrail_verdict = 'failed'`,
@@ -246,11 +263,12 @@ function figures(isOfLog: boolean, filter: SumsFilter): RawBuilder<unknown>[] {
   };
   const asNumber = (value: RawBuilder<unknown>) => sql`CAST(COALESCE(SUM(${value}), 0) AS DOUBLE)`;
   const requests = termOf('requests');
+  const failedCalls = termOf('mcp_errors');
   const retried = isOfLog ? sql`retries > 0 AND status < 400` : sql`0`;
   const users = isOfLog ? sql`COUNT(DISTINCT ${metadataOf('_user')})` : sql`0`;
   return [
     ...countColumns.map((name) => sql`${asNumber(termOf(name))} AS ${sql.ref(name)}`),
-    sql`${asNumber(sql`CASE WHEN status >= 400 THEN ${requests} ELSE 0 END`)} AS errors`,
+    sql`${asNumber(sql`CASE WHEN status >= 400 THEN ${requests} ELSE ${failedCalls} END`)} AS errors`,
     sql`${asNumber(retried)} AS retried`,
     sql`${users} AS users`,
     ...extremes(isOfLog),
@@ -293,12 +311,27 @@ export function sourceOf(organisationId: string, query: SumsQuery): RawBuilder<u
     oneOf(sql.ref('status'), statuses),
     // Unlogged requests have no values for other grouping keys.
     isOfLog || isOfTime ? undefined : sql`unlogged_requests = 0`,
-    // Calls of MCP servers are in the log only.
-    isOfLog ? sql`mcp_server IS NULL` : undefined,
+    ...protocolConditions(query, isOfLog),
     ...(log === undefined ? [] : logConditions(organisationId, log)),
   ];
   const given = conditions.filter((condition) => condition !== undefined);
   return sql`${sql.table(table!)} WHERE ${sql.join(given, sql` AND `)}`;
+}
+
+/** Groups of models have no calls of MCP servers, and groups of MCP servers and tools nothing else. */
+function protocolConditions(
+  { by, onlyModels = false }: SumsQuery,
+  isOfLog: boolean,
+): RawBuilder<unknown>[] {
+  const conditions = [];
+  if (onlyModels || by.some((key) => modelColumns.includes(key))) {
+    conditions.push(isOfLog ? sql`mcp_server IS NULL` : sql`mcp_requests = 0`);
+  }
+  if (by.some((key) => key === 'mcp_server')) conditions.push(sql`mcp_server IS NOT NULL`);
+  if (by.some((key) => key === 'mcp_tool')) {
+    conditions.push(sql`mcp_server IS NOT NULL AND endpoint = 'tools/call'`);
+  }
+  return conditions;
 }
 
 function logConditions(

@@ -6,6 +6,9 @@ import { rows } from '../rows/rows.ts';
 
 export interface RequestCounts {
   requests: number;
+  /** Calls of MCP servers among the requests: all or none of a row; and those that failed, whatever their status. */
+  mcp_requests: number;
+  mcp_errors: number;
   /** Requests without a log entry. */
   unlogged_requests: number;
   cache_hits: number;
@@ -50,6 +53,8 @@ declare module '../connection/db.ts' {
 
 export const countColumns: readonly (keyof RequestCounts)[] = [
   'requests',
+  'mcp_requests',
+  'mcp_errors',
   'unlogged_requests',
   'cache_hits',
   'guardrail_passed',

@@ -181,7 +181,7 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
       },
     ],
     [
-      'requests are grouped by MCP servers, tools and agents, of which there are none as long as none is called',
+      'requests are grouped by MCP servers, tools and agents, of which there are none while none is called',
       async () => {
         await logRequests({});
         for (const group of ['mcp_server', 'mcp_tool', 'a2a_agent']) {

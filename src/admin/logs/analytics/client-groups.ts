@@ -15,7 +15,15 @@ import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts
 import { pageOfGuardrails } from './guardrail-groups.ts';
 import { filterQuery } from './request-filter.ts';
 import { openRequestQueries, pageByNumber, type RequestQueries } from './request-queries.ts';
-import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
+import {
+  averageOf,
+  averageOfModels,
+  centsOf,
+  hitRateOf,
+  percentileOf,
+  shareOf,
+  tokensOf,
+} from './sums-figures.ts';
 
 const pageSizeMax = 100;
 export const clientGroupQuery = {
@@ -43,7 +51,7 @@ export const ClientGroups = z.object({
 });
 /**
  * Groupings by the name that clients use, and the field of the group's value. Null when there is no data:
- * the gateway calls neither MCP servers nor agents.
+ * the gateway calls no agents.
  */
 export const groupings = {
   ai_service: ['provider', 'ai_service'],
@@ -58,10 +66,10 @@ export const groupings = {
   guardrails: ['guardrails', 'guardrail'],
   prompt: ['prompt_slug', 'prompt'],
   users: [{ metadata: '_user' }, 'user'],
-  mcp_server: [null, 'mcp_server'],
-  'mcp-servers': [null, 'mcp_server'],
-  mcp_tool: [null, 'mcp_tool'],
-  'mcp-tools': [null, 'mcp_tool'],
+  mcp_server: ['mcp_server', 'mcp_server'],
+  'mcp-servers': ['mcp_server', 'mcp_server'],
+  mcp_tool: ['mcp_tool', 'mcp_tool'],
+  'mcp-tools': ['mcp_tool', 'mcp_tool'],
   a2a_agent: [null, 'a2a_agent'],
   'a2a-agents': [null, 'a2a_agent'],
 } as const satisfies Record<string, readonly [SumsKey | null, string]>;
@@ -77,15 +85,15 @@ export function isClientGroup(name: string): name is ClientGroup {
 const figures: Readonly<Record<string, (sums: RequestSums) => number | string | null>> = {
   cost: centsOf,
   total_tokens: tokensOf,
-  avg_tokens: (sums) => averageOf(tokensOf(sums), sums),
-  avg_input_tokens: (sums) => averageOf(sums.input_tokens, sums),
-  avg_output_tokens: (sums) => averageOf(sums.output_tokens, sums),
+  avg_tokens: (sums) => averageOfModels(tokensOf(sums), sums),
+  avg_input_tokens: (sums) => averageOfModels(sums.input_tokens, sums),
+  avg_output_tokens: (sums) => averageOfModels(sums.output_tokens, sums),
   avg_latency: (sums) => averageOf(sums.duration_ms, sums),
   p95_latency: (sums) => percentileOf(0.95, sums),
   p99_latency: (sums) => percentileOf(0.99, sums),
   success_rate: (sums) => shareOf(sums.requests - sums.errors, sums),
   error_count: ({ errors }) => errors,
-  cache_hit_rate: (sums) => shareOf(sums.cache_hits, sums),
+  cache_hit_rate: (sums) => hitRateOf(sums),
   guardrail_passed: (sums) => sums.guardrail_passed,
   guardrail_failed: (sums) => sums.guardrail_failed,
   guardrail_denied: (sums) => sums.guardrail_denied,

@@ -24,10 +24,13 @@ import {
 } from './request-queries.ts';
 import {
   averageOf,
+  averageOfModels,
   centsOf,
   countsByProtocol,
   errorsByProtocol,
   guardrailFigures,
+  hitRateOf,
+  modelRequestsOf,
   percentileOf,
   shareOf,
   tokensOf,
@@ -88,18 +91,20 @@ interface GraphDefinition {
 
 const drawings: Readonly<Record<string, GraphDefinition>> = {
   requests: {
-    figuresOf: ({ requests, errors }) => ({
-      total: requests,
-      success: requests - errors,
-      failed: errors,
-      ...countsByProtocol(requests),
+    figuresOf: (sums) => ({
+      total: sums.requests,
+      success: sums.requests - sums.errors,
+      failed: sums.errors,
+      ...countsByProtocol(sums),
     }),
   },
-  cost: { figuresOf: (sums) => ({ total: centsOf(sums), avg: averageOf(centsOf(sums), sums) }) },
+  cost: {
+    figuresOf: (sums) => ({ total: centsOf(sums), avg: averageOfModels(centsOf(sums), sums) }),
+  },
   tokens: {
     figuresOf: (sums) => ({
       total: tokensOf(sums),
-      avg: averageOf(tokensOf(sums), sums),
+      avg: averageOfModels(tokensOf(sums), sums),
       prompt: sums.input_tokens,
       completion: sums.output_tokens,
       ...unitsByProtocol(sums),
@@ -113,18 +118,18 @@ const drawings: Readonly<Record<string, GraphDefinition>> = {
       p99: percentileOf(0.99, sums),
     }),
   },
-  errors: { figuresOf: ({ errors }) => ({ total: errors, ...errorsByProtocol(errors) }) },
+  errors: { figuresOf: (sums) => ({ total: sums.errors, ...errorsByProtocol(sums) }) },
   'errors-rate': { figuresOf: (sums) => ({ rate: shareOf(sums.errors, sums) }) },
   'cache-hit-rate': {
     figuresOf: (sums) => ({
-      rate: shareOf(sums.cache_hits, sums),
+      rate: hitRateOf(sums),
       total: sums.cache_hits,
       hits: sums.cache_hits,
-      misses: sums.requests - sums.cache_hits,
+      misses: modelRequestsOf(sums) - sums.cache_hits,
     }),
-    summaryFiguresOf: ({ requests, cache_hits }) => ({
-      total_hits: cache_hits,
-      total_misses: requests - cache_hits,
+    summaryFiguresOf: (sums) => ({
+      total_hits: sums.cache_hits,
+      total_misses: modelRequestsOf(sums) - sums.cache_hits,
     }),
   },
   'cache-latency': {

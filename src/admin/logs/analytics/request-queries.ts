@@ -203,7 +203,7 @@ export function byStatusOf(
 
 /** Cache hits, and how much faster they were than provider calls. */
 export async function summarizeCache(questions: RequestQueries) {
-  const all = await questions.whole({ usesLog: true });
+  const all = await questions.whole({ usesLog: true, onlyModels: true });
   const hits = await questions.wholeOfHits();
   const missed = all.requests - hits.requests;
   const latency = averageOf(hits.duration_ms, hits);

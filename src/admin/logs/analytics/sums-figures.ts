@@ -8,18 +8,23 @@ export const tokensOf = ({ input_tokens, output_tokens }: RequestSums): number =
   input_tokens + output_tokens;
 export const averageOf = (value: number, { requests }: RequestSums): number | null =>
   requests === 0 ? null : value / requests;
-/**
- * Splits a count of requests or errors into models, MCP servers and agents (A2A). All are for models as
- * long as the gateway calls nothing else.
- */
-export const countsByProtocol = (count: number) => ({
-  llm_count: count,
-  mcp_count: 0,
+/** Requests of models; calls of MCP servers use no tokens and no cache. */
+export const modelRequestsOf = ({ requests, mcp_requests }: RequestSums): number =>
+  requests - mcp_requests;
+export const averageOfModels = (value: number, sums: RequestSums): number | null => {
+  const requests = modelRequestsOf(sums);
+  return requests === 0 ? null : value / requests;
+};
+/** Splits the requests into models, MCP servers and agents (A2A), of which the gateway calls none. */
+export const countsByProtocol = (sums: RequestSums) => ({
+  llm_count: modelRequestsOf(sums),
+  mcp_count: sums.mcp_requests,
   a2a_count: 0,
 });
-export const errorsByProtocol = (count: number) => ({
-  llm_error_count: count,
-  mcp_error_count: 0,
+/** The same split for errors. */
+export const errorsByProtocol = ({ errors, mcp_errors }: RequestSums) => ({
+  llm_error_count: errors - mcp_errors,
+  mcp_error_count: mcp_errors,
   a2a_error_count: 0,
 });
 /** The same split for tokens. */
@@ -45,6 +50,11 @@ export function guardrailFigures(sums: RequestSums) {
     denial_rate: rateOf(denied),
   };
 }
+/** Percentage of the requests of models that came from the cache; 0 without any. */
+export const hitRateOf = (sums: RequestSums): number => {
+  const requests = modelRequestsOf(sums);
+  return requests === 0 ? 0 : (100 * sums.cache_hits) / requests;
+};
 /** Percentage; 0 without requests. */
 export const shareOf = (part: number, { requests }: RequestSums): number =>
   requests === 0 ? 0 : (100 * part) / requests;

@@ -18,9 +18,11 @@ import {
 } from '../analytics/request-queries.ts';
 import {
   averageOf,
+  averageOfModels,
   centsOf,
   countsByProtocol,
   errorsByProtocol,
+  hitRateOf,
   percentileOf,
   shareOf,
   tokensOf,
@@ -84,7 +86,7 @@ async function sumsOverTime(questions: RequestQueries, usesLog = false) {
 
 const cost: Draw = async (questions) => {
   const { whole, points } = await sumsOverTime(questions);
-  const averages = (sums: RequestSums) => ({ avg: averageOf(centsOf(sums), sums) ?? 0 });
+  const averages = (sums: RequestSums) => ({ avg: averageOfModels(centsOf(sums), sums) ?? 0 });
   return {
     records: points.map(({ x, sums }) => ({ x, y: centsOf(sums), ...averages(sums) })),
     total: centsOf(whole),
@@ -101,16 +103,18 @@ function totals(figures: Readonly<Record<string, number>>): Record<string, numbe
 
 const requests: Draw = async (questions) => {
   const { whole, points } = await sumsOverTime(questions);
-  const records = points.map(({ x, sums: { requests: y } }) => ({ x, y, ...countsByProtocol(y) }));
-  const { requests: total } = whole;
-  return { records, total, ...totals(countsByProtocol(total)) };
+  const records = points.map(({ x, sums }) => {
+    return { x, y: sums.requests, ...countsByProtocol(sums) };
+  });
+  return { records, total: whole.requests, ...totals(countsByProtocol(whole)) };
 };
 
 const errors: Draw = async (questions) => {
   const { whole, points } = await sumsOverTime(questions);
-  const records = points.map(({ x, sums: { errors: y } }) => ({ x, y, ...errorsByProtocol(y) }));
-  const { errors: total } = whole;
-  return { records, total, ...totals(errorsByProtocol(total)) };
+  const records = points.map(({ x, sums }) => {
+    return { x, y: sums.errors, ...errorsByProtocol(sums) };
+  });
+  return { records, total: whole.errors, ...totals(errorsByProtocol(whole)) };
 };
 
 const percentiles = (sums: RequestSums) => ({
@@ -135,7 +139,7 @@ const latency: Draw = async (questions) => {
 const tokens: Draw = async (questions) => {
   const { whole, points } = await sumsOverTime(questions);
   const averages = (sums: RequestSums) => ({
-    avg: averageOf(tokensOf(sums), sums) ?? 0,
+    avg: averageOfModels(tokensOf(sums), sums) ?? 0,
     total_request_units: sums.input_tokens,
     total_response_units: sums.output_tokens,
   });
@@ -210,10 +214,10 @@ const cacheHitTrend: Draw = async (questions) => {
     x,
     simpleHits: sums.cache_hits,
     semanticHits: 0,
-    hitRate: shareOf(sums.cache_hits, sums),
+    hitRate: hitRateOf(sums),
     ...saved,
   }));
-  const hitRate = shareOf(whole.cache_hits, whole);
+  const hitRate = hitRateOf(whole);
   return {
     trend,
     total: whole.cache_hits,

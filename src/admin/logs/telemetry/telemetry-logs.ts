@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
+import { hasSucceeded } from '../../../model/logs/request-log.ts';
 import { idFromBytes } from '../../../model/wire/ids.ts';
 import { formatTimestamp } from '../../../model/wire/timestamp.ts';
 import type { RequestLogRow } from '../../../store/logs/request-logs.ts';
@@ -136,7 +137,7 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
 async function boundariesOf(
   questions: RequestQueries,
 ): Promise<z.infer<typeof Boundaries>['data']> {
-  const whole = await questions.whole({ usesLog: true });
+  const whole = await questions.whole({ usesLog: true, onlyModels: true });
   const sharedBy = async (...by: SumsKey[]) => {
     const sums = await questions.sum({ usesLog: true, by, limit: valuesMax });
     return sums.map(({ shared }) => shared.map((value) => String(value ?? '')));
@@ -181,7 +182,7 @@ function recordOf(
     _user: String(metadata.find(([key]) => key === '_user')?.[1] ?? ''),
     total_units: (row.input_tokens ?? 0) + (row.output_tokens ?? 0),
     cost: (row.cost_units ?? 0) / centUnits,
-    is_success: row.status < 400 ? 1 : 0,
+    is_success: hasSucceeded(row) ? 1 : 0,
     is_proxy_call: row.endpoint === 'other' ? 1 : 0,
     cache_status: row.cache_status ?? '',
     retry_success_count: row.status < 400 ? Math.max(0, row.retries) : 0,
