@@ -1,6 +1,8 @@
 /** Finds the errors that a server reports, also in responses that pass to the caller unread. */
 import { isObject } from '../../model/json/read-object.ts';
 import { StreamEventReader } from './event-stream.ts';
+import type { RpcId } from './plane-fault.ts';
+import { idKey, type RpcObject } from './read-messages.ts';
 
 /** An error of a tool in its result, or an error of the protocol with its code. */
 export interface ServerError {
@@ -9,13 +11,13 @@ export interface ServerError {
 }
 
 /** Null for a success. */
-export function serverErrorOf({ error, result }: Readonly<Record<string, unknown>>) {
+function serverErrorOf({ error, result }: RpcObject): ServerError | null {
   if (isObject(error)) {
     const rpcCode = Number.isSafeInteger(error.code) ? (error.code as number) : null;
-    return { code: 'server_error', rpcCode } satisfies ServerError;
+    return { code: 'server_error', rpcCode };
   }
   const hasFailed = isObject(result) && result.isError === true;
-  return hasFailed ? ({ code: 'tool_error', rpcCode: null } satisfies ServerError) : null;
+  return hasFailed ? { code: 'tool_error', rpcCode: null } : null;
 }
 
 /** Errors in longer responses stay unknown. */
@@ -23,27 +25,56 @@ const bytesMax = 256 * 1024;
 /** Names of members without which a response reports no error. */
 const markers = ['"error"', '"isError"'];
 
-/** Retains the bytes of a relayed response, within bounds, to look for errors at its end. */
-export class RelayedResponse {
+interface AnsweredCall {
+  readonly message: { readonly id: RpcId };
+  /** Whether its error is of interest. */
+  readonly isLogged: boolean;
+  serverError: ServerError | null;
+}
+
+/** Notes the errors of calls. Bytes that are sent unread are retained, within bounds, and read at their end. */
+export class ServerErrors {
+  readonly #calls: readonly AnsweredCall[];
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
 
-  note(chunk: Buffer): void {
+  constructor(calls: readonly AnsweredCall[]) {
+    this.#calls = calls;
+  }
+
+  note(message: RpcObject): void {
+    const call = callAnswered(message, this.#calls);
+    if (call !== undefined) call.serverError = serverErrorOf(message);
+  }
+
+  noteRelayed(chunk: Buffer): void {
+    if (!this.#calls.some(({ isLogged }) => isLogged)) return;
     this.#bytes += chunk.length;
     if (this.#bytes <= bytesMax) this.#chunks.push(chunk);
     else this.#chunks.length = 0;
   }
 
-  /** The messages that may report an error. */
-  suspects(isEvents: boolean): Readonly<Record<string, unknown>>[] {
-    if (this.#bytes > bytesMax) return [];
+  noteRelayedEnd(isEvents: boolean): void {
     const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    if (!markers.some((marker) => bytes.includes(marker))) return [];
+    if (!markers.some((marker) => bytes.includes(marker))) return;
     const texts = isEvents
       ? [...new StreamEventReader(bytesMax).push(bytes)].map(({ data }) => data ?? '')
       : [bytes.toString('utf8')];
-    return texts.flatMap(messagesIn).filter(isObject);
+    for (const message of texts.flatMap(messagesIn)) {
+      if (isObject(message) && typeof message.method !== 'string') this.note(message);
+    }
   }
+}
+
+/** An error without an id answers the only call. */
+export function callAnswered<C extends Pick<AnsweredCall, 'message'>>(
+  message: RpcObject,
+  calls: readonly C[],
+): C | undefined {
+  const isNameless = (message.id ?? null) === null && 'error' in message;
+  if (isNameless && calls.length === 1) return calls[0];
+  const key = idKey(message.id);
+  return calls.find((call) => call.message.id !== null && idKey(call.message.id) === key);
 }
 
 /** None in a text that is no JSON. */

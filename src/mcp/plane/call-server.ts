@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import { ServerErrors } from '../messages/server-errors.ts';
 import { EventOutput } from '../streams/event-output.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
 import { deliverResponse, isEvents, type ResponseDelivery } from './deliver.ts';
@@ -124,7 +125,8 @@ async function respond(
   const { services, server, arrival, metadata, reply } = exchange;
   const { request, response, id, now } = arrival;
   const calls = sent?.calls ?? [];
-  const rules = { server, calls, headers: request.headers, metadata, traceId: id, now };
+  const errors = new ServerErrors(calls);
+  const rules = { server, calls, errors, headers: request.headers, metadata, traceId: id, now };
   const messages = new ServerMessages(rules);
   reply.isStream = isEvents(call);
   const headers = {
@@ -132,7 +134,7 @@ async function respond(
     ...sessionHeader(exchange, call, sent, session),
   };
   using output = new EventOutput(response, services.keepAliveMs);
-  const delivery = { call, response, messages, output, headers };
+  const delivery = { call, response, messages, errors, output, headers };
   try {
     const isOpenEnded = messages.isOpenEnded && isEvents(call);
     await (isOpenEnded ? deliverOpenEnded(exchange, delivery) : deliverResponse(delivery));

@@ -5,6 +5,7 @@ import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { hasDuplicateKeys } from '../messages/read-messages.ts';
+import type { ServerErrors } from '../messages/server-errors.ts';
 import type { EventOutput } from '../streams/event-output.ts';
 import { chunksOf, type LiveResponse, writeChunk } from '../transfer/response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
@@ -13,6 +14,7 @@ export interface ResponseDelivery {
   readonly call: LiveResponse;
   readonly response: ServerResponse;
   readonly messages: ServerMessages;
+  readonly errors: ServerErrors;
   readonly output: EventOutput;
   /** Headers of the gateway; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -109,7 +111,7 @@ function drop(call: LiveResponse): void {
 }
 
 async function deliverJson(delivery: ResponseDelivery): Promise<void> {
-  const { call, response, messages } = delivery;
+  const { call, response, messages, errors } = delivery;
   const { mustRead, mayBeUnknown } = messages;
   const gathered: Buffer[] = [];
   let bytes = 0;
@@ -118,7 +120,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
   if (isRelayed) writeResponseHead(response, call.status, passedHeaders(delivery, true));
   for await (const chunk of chunksOf(call)) {
     if (isRelayed) {
-      messages.noteRelayed(chunk);
+      errors.noteRelayed(chunk);
       await writeChunk(response, chunk);
       continue;
     }
@@ -127,7 +129,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
     if (!mustRead && bytes > unknownBytesMax) {
       isRelayed = true;
       writeResponseHead(response, call.status, passedHeaders(delivery, true));
-      for (const one of gathered) messages.noteRelayed(one);
+      for (const one of gathered) errors.noteRelayed(one);
       await writeChunk(response, Buffer.concat(gathered));
     } else if (bytes > messageBytesMax) {
       throw unusable(`its response has more than ${messageBytesMax} bytes`);
@@ -135,7 +137,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
   }
   if (!isRelayed) await sendTaken(delivery, Buffer.concat(gathered));
   else {
-    messages.noteRelayedEnd(false);
+    errors.noteRelayedEnd(false);
     response.end();
   }
 }
@@ -175,7 +177,7 @@ async function takenText(
 }
 
 async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
-  const { call, response, messages, output } = delivery;
+  const { call, response, messages, errors, output } = delivery;
   const isRead = messages.mustRead || messages.mayBeUnknown;
   const headers = passedHeaders(delivery, !isRead);
   headers['x-accel-buffering'] = 'no';
@@ -187,7 +189,7 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
   const reader = new StreamEventReader(messageBytesMax);
   for await (const chunk of chunksOf(call)) {
     if (!isRead) {
-      messages.noteRelayed(chunk);
+      errors.noteRelayed(chunk);
       await output.write(chunk);
       continue;
     }
@@ -196,7 +198,7 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
       if (bytes !== null) await output.write(bytes);
     }
   }
-  messages.noteRelayedEnd(true);
+  errors.noteRelayedEnd(true);
   response.end();
 }
 

@@ -6,8 +6,8 @@ import type { Guardrail } from '../../guardrails/guardrail.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { isListMethod, type ListNotice } from '../messages/capability-rules.ts';
 import { type PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
-import { idKey, type RpcObject } from '../messages/read-messages.ts';
-import { RelayedResponse, serverErrorOf } from '../messages/server-errors.ts';
+import type { RpcObject } from '../messages/read-messages.ts';
+import { callAnswered, type ServerErrors } from '../messages/server-errors.ts';
 import { Subscription } from '../messages/subscription.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
 import { judgeTexts } from './judge-texts.ts';
@@ -19,6 +19,7 @@ export interface ServerMessagesOptions {
   readonly server: PlaneServer;
   /** Calls whose responses are expected; empty for a stream of the server. */
   readonly calls: readonly PlaneCall[];
+  readonly errors: ServerErrors;
   readonly headers: IncomingHttpHeaders;
   readonly metadata: Metadata;
   readonly traceId: string;
@@ -36,7 +37,6 @@ export class ServerMessages {
   readonly #subscription: Subscription | null;
   /** Calls whose response has been sent. */
   readonly #answered = new Set<PlaneCall>();
-  readonly #relayed = new RelayedResponse();
 
   constructor(options: ServerMessagesOptions) {
     this.#options = options;
@@ -81,18 +81,6 @@ export class ServerMessages {
     if (this.#server.guardrails.output.length === 0) return false;
     if (this.#isOpenStream) return true;
     return this.#options.calls.some((call) => this.#guardrailsOf(call).length > 0);
-  }
-
-  /** Notes bytes that are sent unread, except those of streams without an end. */
-  noteRelayed(chunk: Buffer): void {
-    if (this.#options.calls.some((call) => call.isLogged)) this.#relayed.note(chunk);
-  }
-
-  /** Notes the errors that relayed bytes report. */
-  noteRelayedEnd(isEvents: boolean): void {
-    for (const message of this.#relayed.suspects(isEvents)) {
-      if (typeof message.method !== 'string') noteError(this.#options.calls, message);
-    }
   }
 
   /** Returns what the caller receives in place of the message; null for nothing. */
@@ -152,7 +140,7 @@ export class ServerMessages {
     if (call === undefined && !this.#isOpenStream) return null;
     if (call !== undefined && this.#answered.has(call)) return null;
     if (call !== undefined) this.#answered.add(call);
-    noteError(this.#options.calls, message);
+    this.#options.errors.note(message);
     const { capabilities } = this.#server;
     if (
       call?.named &&
@@ -214,17 +202,4 @@ function judge(
 function refuse(call: PlaneCall | undefined, fault: PlaneFault, { id }: RpcObject): RpcObject {
   if (call !== undefined) call.fault = fault;
   return rpcErrorMessage(fault, id as never);
-}
-
-function noteError(calls: readonly PlaneCall[], message: RpcObject): void {
-  const call = callAnswered(message, calls);
-  if (call !== undefined) call.serverError = serverErrorOf(message);
-}
-
-/** An error without an id answers the only call. */
-function callAnswered(message: RpcObject, calls: readonly PlaneCall[]): PlaneCall | undefined {
-  const isNameless = (message.id ?? null) === null && 'error' in message;
-  if (isNameless && calls.length === 1) return calls[0];
-  const key = idKey(message.id);
-  return calls.find((call) => call.message.id !== null && idKey(call.message.id) === key);
 }

@@ -60,7 +60,7 @@ const split = {
 };
 
 describe('analytics of MCP calls', () => {
-  it('count in figures of their own, from the totals as from the log (1.24.0)', async () => {
+  it('counts them in figures of their own, from the totals as from the log (1.24.0)', async () => {
     for (const filter of ['', '&cost_min=0']) {
       const summary = await read(`/v1/analytics/summary?${place}${filter}`);
       expect(summary, filter).toMatchObject({ requests: 14, errors: 8, cache_hits: 2, ...split });
@@ -75,7 +75,7 @@ describe('analytics of MCP calls', () => {
     expect(chart.data).toMatchObject({ total: 14, total_llm_count: 2, total_mcp_count: 12 });
   });
 
-  it('are grouped by server and by tool, the most used first (1.27.0)', async () => {
+  it('groups them by server and by tool, the most used first (1.27.0)', async () => {
     for (const name of ['mcp_server', 'mcp-servers']) {
       const { data, total } = await read(`/v1/analytics/groups/${name}?${place}`);
       expect(total).toBe(2);
@@ -100,7 +100,7 @@ describe('analytics of MCP calls', () => {
     }
   });
 
-  it('are in no group of models, and in that of their key', async () => {
+  it('leaves them out of groups of models, and counts them for their key', async () => {
     const models = await read(`/v1/analytics/groups/model?${place}`);
     expect(models.data).toMatchObject([{ model: 'gpt-4o', requests: 2 }]);
     const own = await read(`/v1/analytics/groups/providers?${place}`);
@@ -109,7 +109,7 @@ describe('analytics of MCP calls', () => {
     expect(keys.data).toContainEqual(expect.objectContaining({ requests: 12, mcp_count: 12 }));
   });
 
-  it('have the error of the server in the log', async () => {
+  it('shows the error of the server in the log', async () => {
     const { data } = await read(`/admin/v2/logs?${place}&mcp_server=${slug}`);
     const codes = data.map((row: Record<string, unknown>) => row.error_code).sort();
     expect(codes).toEqual(
