@@ -9,7 +9,6 @@ import {
 import { headerSecretLocations } from '../auth/mcp-secrets.ts';
 import { openSecrets } from '../auth/secret-values.ts';
 import type { Clock } from '../clock.ts';
-import type { ClientLogin } from '../gateway/targets/client-login.ts';
 import { requestToken } from '../gateway/targets/token-request.ts';
 import { McpUnreachableError } from '../model/mcp/mcp-discovery.ts';
 import type { McpConfigurations } from '../model/mcp/mcp-integration.ts';
@@ -17,7 +16,6 @@ import { secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';
 import { readMappings } from '../model/secrets/secret-mapping.ts';
 import { calledMcpUrl } from '../model/services/provider-addresses.ts';
 import { readDocument } from '../model/wire/json-record.ts';
-import type { Secret } from '../secret.ts';
 import { SecretUnreadable, textOf } from '../secret-managers/managed-secret.ts';
 import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -27,7 +25,7 @@ import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
 import type { ExploredServer } from './explored-server.ts';
-import { serverLoginOf } from './oauth/server-login.ts';
+import { type ServerLogin, serverLoginOf } from './oauth/server-login.ts';
 
 /** Below the 30 s that clients of the Admin API wait. */
 const timeoutMs = 20_000;
@@ -153,14 +151,20 @@ export class McpCaller implements AsyncDisposable {
     Object.assign(headers, Object.fromEntries(mapped.filter((one) => one !== null)));
     if (accessToken !== null) headers.authorization ??= `Bearer ${accessToken}`;
     const login = serverLoginOf(integration, opened);
-    if (login !== null) headers.authorization = `Bearer ${await this.#tokenOf(login)}`;
+    if (login !== null && !(login.exchangesToken && accessToken !== null)) {
+      headers.authorization = `Bearer ${await this.#tokenOf(login)}`;
+    }
     return headers;
   }
 
   /** A new token for each query, which therefore tests the login too. */
-  async #tokenOf(login: Secret<ClientLogin>): Promise<string> {
+  async #tokenOf({ client, exchangesToken }: ServerLogin): Promise<string> {
+    if (exchangesToken) {
+      const reason = 'its tokens are exchanged for those of callers; store an access token';
+      throw new McpUnreachableError(reason, null);
+    }
     const outbound = new Outbound(this.#origins, this.#options.trusted);
-    const granted = await requestToken(login.reveal(), outbound, this.#options.clock.now());
+    const granted = await requestToken(client.reveal(), outbound, this.#options.clock.now());
     if ('token' in granted) return granted.token;
     throw new McpUnreachableError(`the gateway obtains no access token: ${granted.fault}`, null);
   }

@@ -162,7 +162,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'mcp/messages': ['model'],
   // Tokens are obtained as for providers.
-  'mcp/oauth': ['gateway/targets', 'upstream', 'model', 'clock'],
+  'mcp/oauth': ['mcp/messages', 'gateway/targets', 'upstream', 'model', 'clock'],
   'mcp/resource': [],
   'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'upstream'],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.

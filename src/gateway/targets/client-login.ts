@@ -21,6 +21,10 @@ export interface ClientLogin {
   readonly issuer: string;
   /** Server that the token is for (RFC 8707). */
   readonly resource: string;
+  /** Name of that server at the issuer, for token exchange. */
+  readonly audience: string;
+  /** A token to exchange for another (RFC 8693); the client's own token is requested when it is empty. */
+  readonly subjectToken: string;
 }
 
 /** Members that not every login uses. */
@@ -30,6 +34,8 @@ const plainLogin = {
   privateKeyId: '',
   issuer: '',
   resource: '',
+  audience: '',
+  subjectToken: '',
 } as const satisfies Partial<ClientLogin>;
 
 /** Null when the integration does not log in with client credentials. */

@@ -63,6 +63,8 @@ const loginMembers = [
   'privateKeyId',
   'issuer',
   'resource',
+  'audience',
+  'subjectToken',
 ] as const satisfies (keyof ClientLogin)[];
 
 class CachedToken implements TokenSource {

@@ -1,4 +1,5 @@
 /** Requests one access token with OAuth client credentials, over connections that reach no forbidden address. */
+import type { Configuration, TokenEndpointResponse } from 'openid-client';
 import type { Outbound, OutboundResponse } from '../../upstream/outbound.ts';
 import type { ClientLogin } from './client-login.ts';
 import { clientProof } from './client-proof.ts';
@@ -15,7 +16,7 @@ export async function requestToken(
   outbound: Pick<Outbound, 'request'>,
   now: number,
 ): Promise<GrantedToken> {
-  const { endpoint, clientId, scope, resource } = login;
+  const { endpoint, clientId } = login;
   const missing = missingFields(login);
   if (missing.length > 0) return { fault: `its configurations have no ${missing.join(', ')}` };
   if (!URL.canParse(endpoint)) return { fault: 'oauth_token_endpoint is not a URL' };
@@ -30,16 +31,32 @@ export async function requestToken(
   const exchange = exchangeOver(outbound);
   config[client.customFetch] = exchange.fetch;
   try {
-    const granted = await client.clientCredentialsGrant(config, {
-      ...(scope !== '' && { scope }),
-      ...(resource !== '' && { resource }),
-    });
+    const granted = await requestGrant(client, config, login);
     const { access_token: token, expires_in: seconds } = granted;
     if (!/^[\x21-\x7e]+$/.test(token)) return { fault: 'its token cannot be sent as a header' };
     return { token, lifeMs: seconds === undefined ? null : seconds * 1000 };
   } catch (error) {
     return { fault: exchange.fault ?? refusalOf(error, exchange.status) };
   }
+}
+
+const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
+
+async function requestGrant(
+  client: typeof import('openid-client'),
+  config: Configuration,
+  { scope, resource, audience, subjectToken }: ClientLogin,
+): Promise<TokenEndpointResponse> {
+  const wanted = { ...(scope !== '' && { scope }), ...(resource !== '' && { resource }) };
+  if (subjectToken === '') return await client.clientCredentialsGrant(config, wanted);
+  return await client.genericGrantRequest(config, exchangeGrant, {
+    ...wanted,
+    ...(audience !== '' && { audience }),
+    subject_token: subjectToken,
+    subject_token_type: accessTokenType,
+    requested_token_type: accessTokenType,
+  });
 }
 
 function missingFields(login: ClientLogin): string[] {

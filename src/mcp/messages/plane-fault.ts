@@ -8,6 +8,7 @@ const forms = {
   version_missing: { status: 400, rpcCode: -32602 },
   origin_forbidden: { status: 403, rpcCode: -32000 },
   user_forbidden: { status: 403, rpcCode: -32000 },
+  token_required: { status: 403, rpcCode: -32000 },
   limit_unenforceable: { status: 403, rpcCode: -32000 },
   server_not_found: { status: 404, rpcCode: -32000 },
   session_not_found: { status: 404, rpcCode: -32001 },

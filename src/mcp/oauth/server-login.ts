@@ -9,11 +9,17 @@ export interface LoginIntegration {
   readonly auth_type: string;
 }
 
+export interface ServerLogin {
+  readonly client: Secret<ClientLogin>;
+  /** Whether the token of each caller is exchanged, so that the server knows the caller. */
+  readonly exchangesToken: boolean;
+}
+
 /** Null when the integration does not log in. `opened` has its secrets in plain text. */
 export function serverLoginOf(
   { slug, url, auth_type: authType }: LoginIntegration,
   opened: McpConfigurations,
-): Secret<ClientLogin> | null {
+): ServerLogin | null {
   if (authType !== 'oauth_client_credentials' || opened.oauth_client_id === undefined) return null;
   const origin = `MCP integration ${slug}`;
   const login: ClientLogin = {
@@ -27,7 +33,12 @@ export function serverLoginOf(
     privateKeyId: opened.oauth_private_key_id ?? '',
     issuer: opened.oauth_issuer ?? '',
     // A fragment is no part of a resource (RFC 8707).
+    audience: opened.oauth_audience ?? '',
+    subjectToken: '',
     resource: opened.oauth_resource ?? url.split('#', 1)[0]!,
   };
-  return new Secret(login, origin);
+  return {
+    client: new Secret(login, origin),
+    exchangesToken: opened.oauth_grant_type === 'token_exchange',
+  };
 }

@@ -49,8 +49,9 @@ export function followChanges(
 }
 
 /** Where the stream leads and with which credentials; another address or credential needs a new stream. */
-function addressOf({ id, url, access }: PlaneServer): string {
+function addressOf({ id, url, access, login }: PlaneServer): string {
   const { headers, passthrough, mapped } = access.reveal();
   const places = mapped.map(({ target, secretKey, place }) => [target, secretKey, place.mark]);
-  return JSON.stringify([id, url.href, headers, passthrough, places]);
+  const client = login?.client.reveal();
+  return JSON.stringify([id, url.href, headers, passthrough, places, client]);
 }

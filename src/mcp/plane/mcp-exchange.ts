@@ -1,6 +1,7 @@
 /** Defines an MCP request that is being served, with what has been resolved for it. */
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
+import type { Secret } from '../../secret.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 import type { PlaneCall } from './plane-call.ts';
 import type { PlaneReply } from './plane-reply.ts';
@@ -15,6 +16,8 @@ export interface McpExchange {
   readonly key: GatewayKey;
   readonly server: PlaneServer;
   readonly metadata: Metadata;
+  /** The verified token of the caller; null when it sent a key. */
+  readonly callerToken: Secret | null;
   /** Credentials of the caller, which never reach the server. */
   readonly credentials: readonly string[];
 }

@@ -2,7 +2,6 @@
 import type { Keyring } from '../../auth/keyring.ts';
 import type { CallerServices } from '../../gateway/callers/caller-services.ts';
 import { Policies } from '../../gateway/metering/limits.ts';
-import { ClientTokens } from '../../gateway/targets/client-tokens.ts';
 import {
   type ManagedSecretsOptions,
   managedSecrets,
@@ -13,6 +12,7 @@ import { Searches } from '../../guardrails/searches.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { Outbound } from '../../upstream/outbound.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
+import { ServerTokens } from '../oauth/server-tokens.ts';
 import {
   ProtectedResource,
   type ProtectedResourceOptions,
@@ -75,7 +75,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     ledger,
     origins,
     secrets: values,
-    clientTokens: new ClientTokens({ outbound, clock }),
+    serverTokens: new ServerTokens({ outbound, clock, ...options.resource }),
     sessions: new SessionIds(() => options.keyring.mcpSessionKey),
     resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
     eras: new ServerEras(options),

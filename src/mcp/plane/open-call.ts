@@ -26,9 +26,10 @@ export async function openCall(
   request: ServerRequest,
   onCall: (call: Call) => void,
 ): Promise<Call> {
+  const { services, callerToken } = exchange;
   const { login, integrationId } = exchange.server;
   if (login === null) return await openCallWith(exchange, request, onCall, null);
-  const source = exchange.services.clientTokens.sourceOf(integrationId, login);
+  const source = services.serverTokens.sourceOf({ integrationId, login, callerToken });
   const token = await source.token(null);
   const call = await openCallWith(exchange, request, onCall, token);
   if (call.status !== 401) return call;

@@ -3,6 +3,7 @@ import { bearerOf } from '../../gateway/callers/authenticate.ts';
 import { metadataOf } from '../../gateway/callers/metadata.ts';
 import { readBody } from '../../gateway/transfer/read-body.ts';
 import type { BodyHold } from '../../http/input/body-hold.ts';
+import { Secret } from '../../secret.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
 import { callServer, endSession, openStream } from './call-server.ts';
@@ -45,7 +46,9 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     reply.metadata = metadata;
     services.keys.noteUse(key, arrival.now);
     const credentials = [sent, bearer].filter((one) => one !== null);
-    const exchange = { services, arrival, reply, key, server, metadata, credentials };
+    const callerToken = key.kind === 'token' ? new Secret(sent!, 'token of the caller') : null;
+    const found = { key, server, metadata, callerToken, credentials };
+    const exchange = { services, arrival, reply, ...found };
     if (request.method === 'POST') await serveMessages(exchange);
     else if (request.method === 'GET') await openStream(exchange);
     else await endSession(exchange);

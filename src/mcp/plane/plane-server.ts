@@ -7,7 +7,6 @@ import {
 } from '../../auth/mapped-fields.ts';
 import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { openSecrets } from '../../auth/secret-values.ts';
-import type { ClientLogin } from '../../gateway/targets/client-login.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import type { ForwardHeaders, McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
@@ -22,7 +21,7 @@ import type { SecretReferenceWithWorkspaces } from '../../store/resources/secret
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { CapabilityRules, type KnownCapability } from '../messages/capability-rules.ts';
 import { type ParamHeaders, paramHeadersIn } from '../messages/verify-headers.ts';
-import { serverLoginOf } from '../oauth/server-login.ts';
+import { type ServerLogin, serverLoginOf } from '../oauth/server-login.ts';
 import { type ServerGuardrails, serverGuardrails } from './server-guardrails.ts';
 
 /** How the server is called; values are secrets. */
@@ -44,7 +43,7 @@ export interface PlaneServer {
   readonly access: Secret<UpstreamAccess>;
   readonly integrationId: string;
   /** How the gateway obtains its token for the server; null when it needs none. */
-  readonly login: Secret<ClientLogin> | null;
+  readonly login: ServerLogin | null;
   /** Headers of the caller that are forwarded; null for none. */
   readonly forward: ForwardHeaders | null;
   readonly allowsUnlistedUsers: boolean;

@@ -5,13 +5,13 @@ import type { CallerSources } from '../../gateway/callers/authenticate.ts';
 import type { ReadHeader } from '../../gateway/callers/exchange.ts';
 import type { RequestRecord } from '../../gateway/logs/request-record.ts';
 import type { LimitSwitches, Policies } from '../../gateway/metering/limits.ts';
-import type { ClientTokens } from '../../gateway/targets/client-tokens.ts';
 import type { SecretValueCache } from '../../gateway/targets/secret-value-cache.ts';
 import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
+import type { ServerTokens } from '../oauth/server-tokens.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
 import type { OpenStreams } from '../streams/open-streams.ts';
 import type { McpServers } from './mcp-servers.ts';
@@ -31,8 +31,7 @@ export interface PlaneServices extends CallerSources {
   readonly ledger: Ledger;
   readonly origins: Origins;
   readonly secrets: SecretValueCache;
-  /** Tokens of servers with OAuth client credentials. */
-  readonly clientTokens: ClientTokens;
+  readonly serverTokens: ServerTokens;
   readonly sessions: SessionIds;
   readonly resource: ProtectedResource;
   readonly eras: ServerEras;

@@ -64,6 +64,15 @@ export const McpConfigurations = acceptWithoutEffect(
     oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
     oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),
     oauth_token_endpoint: described(z.string().optional(), 'Address that issues its tokens.'),
+    oauth_grant_type: described(
+      z.enum(['client_credentials', 'token_exchange']).optional(),
+      'Whether the gateway requests its own token, or exchanges the token of each caller (RFC 8693).',
+      { default: 'client_credentials' },
+    ),
+    oauth_audience: described(
+      z.string().max(2048).optional(),
+      'Audience that exchanged tokens are requested for, beside the resource.',
+    ),
     oauth_token_endpoint_auth_method: described(
       z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt']).optional(),
       'How the client authenticates there.',

@@ -1,7 +1,15 @@
 /** Starts a real authorization server, oidc-provider, that grants tokens for MCP servers by client credentials. */
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createLocalJWKSet, exportJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
+import {
+  createLocalJWKSet,
+  exportJWK,
+  exportPKCS8,
+  generateKeyPair,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
 import Provider from 'oidc-provider';
 
 interface TokenRequestEntry {
@@ -19,6 +27,8 @@ export interface OAuthServer extends AsyncDisposable {
   script: RequestListener | null;
   /** Private keys of the client `keyed`, as PEM or as a JWK. */
   readonly keys: { readonly pem: string; readonly jwk: string };
+  /** Signs a token of a person, as this server issues it. */
+  sign(claims: Record<string, unknown>): Promise<string>;
   /** Whether the token was granted here for the resource, and is valid now. */
   verifies(token: string, resource: string): Promise<boolean>;
 }
@@ -30,6 +40,7 @@ export const oauthClients = {
   keyed: { id: 'keyed' },
 } as const;
 
+const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const scopes = 'tools prompts';
 /** Tests have a clock of their own, which assertions follow. */
 const toleranceSeconds = 366 * 86_400;
@@ -67,6 +78,18 @@ export async function startOAuthServer(): Promise<OAuthServer> {
   const published = createLocalJWKSet({
     keys: [{ ...(await exportJWK(signer.publicKey)), ...own }],
   });
+  const sign = (claims: Record<string, unknown>) =>
+    new SignJWT({ iss: url, ...claims })
+      .setProtectedHeader({ alg: 'RS256', kid: own.kid, typ: 'at+jwt' })
+      .sign(signer.privateKey);
+  provider.registerGrantType(exchangeGrant, exchangeHandler({ published, sign }), [
+    'subject_token',
+    'subject_token_type',
+    'requested_token_type',
+    'audience',
+    'resource',
+    'scope',
+  ]);
   const started: OAuthServer = {
     url,
     host,
@@ -77,6 +100,7 @@ export async function startOAuthServer(): Promise<OAuthServer> {
       pem: await exportPKCS8(client.privateKey),
       jwk: JSON.stringify({ ...(await exportJWK(client.privateKey)), ...clientKey }),
     },
+    sign,
     verifies: async (token, audience) => {
       try {
         await jwtVerify(token, published, { issuer: url, audience, typ: 'at+jwt' });
@@ -104,10 +128,47 @@ export async function startOAuthServer(): Promise<OAuthServer> {
   return started;
 }
 
+interface GrantContext {
+  readonly oidc: {
+    readonly client: { readonly clientId: string };
+    readonly params: Readonly<Record<string, string | undefined>>;
+  };
+  body: unknown;
+  status: number;
+}
+
+/** Exchanges tokens of this server (RFC 8693); the client has authenticated before. */
+function exchangeHandler({
+  published,
+  sign,
+}: {
+  readonly published: JWTVerifyGetKey;
+  readonly sign: OAuthServer['sign'];
+}) {
+  return async (context: GrantContext): Promise<void> => {
+    const { subject_token: subject = '', resource, scope } = context.oidc.params;
+    const options = { typ: 'at+jwt', currentDate: new Date(0) };
+    const { payload } = await jwtVerify(subject, published, options);
+    const expires_in = 3600;
+    context.body = {
+      access_token: await sign({
+        sub: payload.sub,
+        act: { sub: context.oidc.client.clientId },
+        aud: resource,
+        scope,
+        exp: Math.floor(Date.now() / 1000) + expires_in,
+      }),
+      issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      token_type: 'Bearer',
+      expires_in,
+    };
+  };
+}
+
 function clientsWith(publicKey: object): object[] {
   const { basic, post, keyed } = oauthClients;
   const machine = {
-    grant_types: ['client_credentials'],
+    grant_types: ['client_credentials', exchangeGrant],
     redirect_uris: [],
     response_types: [],
   };

@@ -19,6 +19,11 @@ declare module 'oidc-provider' {
       response: ServerResponse,
       result: Record<string, unknown>,
     ): Promise<void>;
+    registerGrantType(
+      name: string,
+      handler: (context: never) => Promise<void>,
+      parameters: readonly string[],
+    ): void;
     on(event: string, listener: (...args: never[]) => void): this;
   }
 }
