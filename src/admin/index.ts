@@ -26,6 +26,7 @@ import { telemetryChartRoutes } from './logs/telemetry/telemetry-charts.ts';
 import { telemetryLogRoutes } from './logs/telemetry/telemetry-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpConnectionRoutes } from './mcp/mcp-connections.ts';
+import { mcpDefinitionRoutes } from './mcp/mcp-definitions.ts';
 import { mcpIntegrationWorkspaceRoutes } from './mcp/mcp-integration-workspaces.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { mcpRegistryRoutes } from './mcp/mcp-registry.ts';
@@ -71,6 +72,7 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...resources.flatMap(({ features, routes }) => withFeatures(features, routes(deps, contents))),
     ...withFeatures(['guardrails'], workspaceExclusionRoutes(deps)),
     ...withFeatures(['mcp'], mcpCapabilityRoutes(deps)),
+    ...withFeatures(['mcp'], mcpDefinitionRoutes(deps)),
     ...withFeatures(['mcp'], mcpIntegrationWorkspaceRoutes(deps)),
     ...withFeatures(['mcp'], mcpMetadataRoutes(deps)),
     ...withFeatures(['mcp'], mcpRegistryRoutes(deps)),

@@ -9,6 +9,7 @@ import { createMcpPlane, type McpPlane } from '../mcp/plane/mcp-plane.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
+import { auditTrail } from '../store/logs/audit-log.ts';
 import { listenerEvents } from './caller-services.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { memoryBytes } from './gateway.ts';
@@ -42,6 +43,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
   const { inference, mcp, trustedHosts } = settings;
   return createMcpPlane({
     database,
+    audit: auditTrail(settings.features.auditLogs),
     clock,
     keyring,
     callers,

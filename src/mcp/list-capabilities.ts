@@ -96,7 +96,7 @@ function capabilityOf(type: McpCapabilityType, item: unknown): DiscoveredCapabil
     mime_type: fields.mimeType,
   });
   const { name } = fields;
-  return [{ type, name: typeof name === 'string' ? name : '', facts }];
+  return [{ type, name: typeof name === 'string' ? name : '', facts, item: fields }];
 }
 
 /** Returns the fields that match the schema and omits the others. */

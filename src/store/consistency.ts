@@ -133,6 +133,7 @@ const ofPeople = [
   ['mcp_server_users', 'mcp_server_id', 'mcp_servers', 'user_id'],
   ['mcp_server_capabilities', 'mcp_server_id', 'mcp_servers', 'mcp_server_id'],
   ['mcp_connections', 'mcp_server_id', 'mcp_servers', 'user_id'],
+  ['mcp_definitions', 'mcp_integration_id', 'mcp_integrations', 'mcp_integration_id'],
   ['mcp_metadata', 'mcp_integration_id', 'mcp_integrations', 'mcp_integration_id'],
 ] as const;
 

@@ -176,6 +176,7 @@ const mayImport: Record<string, readonly string[]> = {
     'model',
   ],
   'mcp/streams': ['mcp/transfer'],
+  'mcp/pins': ['mcp/messages', 'gateway/transfer', 'upstream', 'store', 'model'],
   // The MCP gateway shares keys, limits and transfer with the gateway of models.
   'mcp/plane': [
     'mcp/bridge',
@@ -184,6 +185,7 @@ const mayImport: Record<string, readonly string[]> = {
     'mcp/resource',
     'mcp/transfer',
     'mcp/streams',
+    'mcp/pins',
     'gateway/callers',
     'gateway/targets',
     'gateway/metering',
@@ -376,7 +378,7 @@ const mayImport: Record<string, readonly string[]> = {
     guardrails: ['wire', 'patterns', 'services', 'secrets', 'manifests'],
     configs: ['json', 'wire', 'patterns', 'services', 'secrets', 'manifests', 'guardrails'],
     providers: ['json', 'wire', 'services', 'limits', 'secrets'],
-    mcp: ['wire', 'services', 'secrets', 'providers'],
+    mcp: ['json', 'wire', 'services', 'secrets', 'providers'],
     pricing: ['json', 'providers'],
     logs: ['wire', 'services', 'endpoints', 'limits', 'pricing'],
     workspaces: ['wire', 'services', 'limits', 'people', 'logs'],

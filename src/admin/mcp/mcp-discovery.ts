@@ -17,6 +17,7 @@ import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { requireCapacity, storeDiscovered } from './mcp-capability-changes.ts';
+import { storeDefinitions } from './mcp-definition-changes.ts';
 
 type DiscoveryRequest = Pick<AdminRequest, 'caller' | 'now' | 'requestId'>;
 
@@ -98,10 +99,12 @@ async function storeIn(
   { server, capabilities = null }: Partial<McpDiscovery>,
 ): Promise<null> {
   const { organisation_id, id, workspace_id: workspaceId } = row;
+  let definitions: Record<string, unknown> | undefined;
   if (capabilities !== null) {
     await storeDiscovered(tx, row, capabilities, request.now);
     const counts = await mcpCapabilities.listCounts(tx, organisation_id, id);
     requireCapacity(counts.reduce((sum, { total }) => sum + total, 0));
+    definitions = await storeDefinitions(tx, row, capabilities, request.now);
   }
   const before = await mcpMetadata.find(tx, organisation_id, id);
   const facts: McpServerFacts = server ?? readDocument<McpServerFacts>(before?.facts ?? null) ?? {};
@@ -118,7 +121,11 @@ async function storeIn(
     kind: 'McpIntegration',
     resourceId: id,
     workspaceId,
-    changes: { synced: true, ...(capabilities && { capabilities: capabilities.length }) },
+    changes: {
+      synced: true,
+      ...(capabilities && { capabilities: capabilities.length }),
+      ...(definitions && { definitions }),
+    },
   });
   return null;
 }

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
+import { findingOf, type PinnedDefinition } from '../../model/mcp/definition-pins.ts';
+import { DefinitionPolicy } from '../../model/mcp/definition-state.ts';
 import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { isOpenToAll } from '../../model/providers/integration-access.ts';
 import {
@@ -11,6 +13,7 @@ import {
 } from '../../model/secrets/secret-mapping.ts';
 import { omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { DefinitionDigests } from '../../store/mcp/mcp-definitions.ts';
 import type { StoredMcpIntegrationWorkspace } from '../../store/mcp/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
@@ -34,6 +37,7 @@ export const McpIntegrationRecord = z.object({
   configurations: z.union([McpConfigurations, z.string()]),
   secret_mappings: z.array(SecretMapping),
   global_workspace_access: z.object({ enabled: z.boolean() }),
+  definition_policy: DefinitionPolicy,
   status: z.enum(['active', 'archived']),
   owner_id: z.uuid(),
   created_at: ResponseTimestamp,
@@ -60,6 +64,7 @@ export function mcpIntegrationToRecord(row: StoredMcpIntegration) {
     configurations: maskSecrets(headerSecretLocations(row.id), readMcpConfigurations(row) ?? {}),
     secret_mappings: mappingsAsSent(row.secret_mappings),
     global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
+    definition_policy: row.definition_policy ?? ('observe' as const),
     status: row.status,
     owner_id: row.owner_id,
     created_at: formatTimestamp(row.created_at),
@@ -83,6 +88,10 @@ export function mcpIntegrationToListItem(
 export interface GrantedMcpIntegration extends StoredMcpIntegration {
   readonly grants: readonly StoredMcpIntegrationWorkspace[];
   readonly disabled: readonly CapabilityName[];
+  /** Approved definitions; null unless they were declared. */
+  readonly approved: readonly DefinitionDigests[] | null;
+  /** Definitions that are not trusted or that are suspicious. */
+  readonly findings: readonly PinnedDefinition[];
 }
 
 /**
@@ -112,7 +121,20 @@ export function mcpIntegrationToSpec(
     global_workspace_access: readDocument(row.global_workspace_access),
     workspaces: grants.length === 0 ? null : grants,
     disabled_capabilities: specCapabilities(row.disabled),
+    definition_policy: row.definition_policy,
+    approved_definitions: row.approved && approvedSpec(row.approved),
   });
+}
+
+/** Resources are never declared. */
+function approvedSpec(approved: readonly DefinitionDigests[]) {
+  return approved
+    .filter(({ type }) => type !== 'resource')
+    .map(({ type, name, approved_digest: digest }) => ({ type, name, digest }));
+}
+
+export function findingsOfSnapshot({ findings }: GrantedMcpIntegration) {
+  return findings.length === 0 ? {} : { definitions: findings.map(findingOf) };
 }
 
 /** Null for none. */

@@ -22,6 +22,7 @@ import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
+import * as mcpDefinitions from '../../store/mcp/mcp-definitions.ts';
 import * as mcpIntegrationWorkspaces from '../../store/mcp/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
 import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
@@ -52,8 +53,10 @@ import { insertUnderSlug } from '../request/slugs.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
 import { disableAtIntegration } from './mcp-capability-changes.ts';
+import { declareDefinitions } from './mcp-definition-changes.ts';
 import { writeMcpGrants } from './mcp-integration-grants.ts';
 import {
+  findingsOfSnapshot,
   type GrantedMcpIntegration,
   McpIntegrationItem,
   McpIntegrationRecord,
@@ -70,6 +73,8 @@ import {
 } from './mcp-secrets.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
+/** Definitions that a snapshot reports, of all integrations. */
+const findingsMax = 200;
 
 /** Refused on every mount, even where other unknown fields are dropped. */
 const command = z
@@ -93,7 +98,7 @@ export const mcpIntegrationResource: Resource = {
   kind: 'McpIntegration',
   features: ['mcp'],
   routes: mcpIntegrationRoutes,
-  snapshot: snapshotOf(listGranted, mcpIntegrationToSpec),
+  snapshot: snapshotOf(listGranted, mcpIntegrationToSpec, findingsOfSnapshot),
   contents: mcpIntegrations.contents,
 };
 
@@ -108,11 +113,32 @@ async function listGranted(
   const disabled = await mcpCapabilities.listDisabled(tx, organisationId);
   const grantsOf = Map.groupBy(grants, ({ mcp_integration_id: id }) => id);
   const disabledOf = Map.groupBy(disabled, ({ mcp_integration_id: id }) => id);
+  const { approvedOf, findingsOf } = await listDefinitions(tx, organisationId, rows);
   return rows.map((row) => ({
     ...row,
     grants: grantsOf.get(row.id) ?? [],
     disabled: disabledOf.get(row.id) ?? [],
+    approved: row.definitions_from === 'declared' ? (approvedOf.get(row.id) ?? []) : null,
+    findings: findingsOf.get(row.id) ?? [],
   }));
+}
+
+/** Approved definitions, where a manifest may declare them, and those that need attention, by integration. */
+async function listDefinitions(
+  tx: Db,
+  organisationId: string,
+  rows: readonly Pick<mcpIntegrations.StoredMcpIntegration, 'definitions_from'>[],
+) {
+  const isDeclared = rows.some((row) => row.definitions_from === 'declared');
+  const approved = isDeclared ? await mcpDefinitions.listApproved(tx, organisationId) : [];
+  const isPinned = rows.some((row) => row.definitions_from !== null);
+  const findings = isPinned
+    ? await mcpDefinitions.listFindings(tx, organisationId, findingsMax)
+    : [];
+  return {
+    approvedOf: Map.groupBy(approved, ({ mcp_integration_id: id }) => id),
+    findingsOf: Map.groupBy(findings, ({ mcp_integration_id: id }) => id),
+  };
 }
 
 function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -169,6 +195,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       transport: body.transport,
       configurations: writeDocument(configurations),
       global_workspace_access: writeDocument(body.global_workspace_access),
+      definition_policy: body.definition_policy ?? null,
+      definitions_from: null,
       status: 'active' as const,
       owner_id: caller.id,
     };
@@ -189,6 +217,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces ?? []);
     await writeMcpGrants(tx, { integration: row, isWhole: true, now }, grants);
     await disableAtIntegration(tx, row, body.disabled_capabilities ?? [], now);
+    await declareDefinitions(tx, deps, request, row, body.approved_definitions);
     return { row, changes: { name: body.name } };
   });
   return { id, slug };
@@ -265,6 +294,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
           row.global_workspace_access,
           body.global_workspace_access,
         ),
+        definition_policy: body.definition_policy,
       };
     },
     writeElsewhere: async (tx, row) => {
@@ -273,6 +303,9 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces);
         const writing = { integration: row, isWhole: true, now };
         if (await writeMcpGrants(tx, writing, grants)) fields.push('workspaces');
+      }
+      if (await declareDefinitions(tx, deps, request, row, body.approved_definitions)) {
+        fields.push('approved_definitions');
       }
       if (body.disabled_capabilities === undefined) return fields;
       const count = await disableAtIntegration(tx, row, body.disabled_capabilities, now);
@@ -289,6 +322,7 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
       throw new ApiError('conflict', `The MCP server ${server.slug} uses this integration`);
     }
     await mcpCapabilities.deleteByIntegration(tx, row.organisation_id, row.id);
+    await mcpDefinitions.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpIntegrationWorkspaces.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpIntegrations.deleteById(tx, row.organisation_id, row.id);

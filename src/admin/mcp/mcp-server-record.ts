@@ -1,5 +1,6 @@
 /** Converts MCP servers to API records and to the body that would create them again. */
 import { z } from 'zod';
+import { DefinitionPolicy } from '../../model/mcp/definition-state.ts';
 import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { DefaultUserAccess } from '../../model/mcp/mcp-server.ts';
 import { omitNulls } from '../../model/wire/json-record.ts';
@@ -28,6 +29,10 @@ const server = record<StoredMcpServer>()({
   default_user_access: computed(
     DefaultUserAccess,
     (row: StoredMcpServer) => row.default_user_access ?? 'allow',
+  ),
+  definition_policy: computed(
+    DefinitionPolicy,
+    (row: StoredMcpServer) => row.definition_policy ?? 'observe',
   ),
   created_at: timestamp,
   last_updated_at: timestamp,
@@ -109,6 +114,7 @@ export function mcpServerToSpec(row: OpenedMcpServer): Record<string, unknown> {
     workspace_id: row.workspace_id,
     description: row.description,
     default_user_access: row.default_user_access,
+    definition_policy: row.definition_policy,
     user_access: people.length === 0 ? null : people,
     disabled_capabilities: specCapabilities(row.disabled),
   });

@@ -148,6 +148,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       name: body.name,
       description: emptyToNull(body.description),
       default_user_access: body.default_user_access ?? null,
+      definition_policy: body.definition_policy ?? null,
       status: 'active' as const,
     };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
@@ -252,12 +253,13 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { body, now } = request;
-  const { name, description, default_user_access } = body;
+  const { name, description, default_user_access, definition_policy } = body;
   await updateResource(deps, request, serverChanging, {
     columns: (_, row) => ({
       name,
       description: description === undefined ? row.description : emptyToNull(description),
       default_user_access,
+      definition_policy,
     }),
     writeElsewhere: async (tx, row) => {
       const fields: string[] = [];

@@ -63,7 +63,9 @@ export function snapshotOf<
 >(
   list: (tx: Db, organisationId: string, which: RowCondition | null) => Promise<Row[]>,
   toSpec: (row: Row, secrets: SpecSecrets) => Record<string, unknown>,
-  toOthers: (row: Row) => Partial<Pick<SnapshotEntry, 'name' | 'rotation'>> = () => ({}),
+  toOthers: (
+    row: Row,
+  ) => Partial<Pick<SnapshotEntry, 'name' | 'rotation' | 'definitions'>> = () => ({}),
 ): ReadForSnapshot {
   return async (tx, organisationId, which) => {
     const rows = await list(tx, organisationId, which);

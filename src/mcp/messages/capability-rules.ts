@@ -21,13 +21,13 @@ export interface NamedCapability {
 }
 
 /** Members of results that list capabilities, with the type of their items. */
-const lists = {
+export const listedTypes = {
   tools: 'tool',
   prompts: 'prompt',
   resources: 'resource',
   resourceTemplates: 'resource_template',
 } as const;
-const listNames = Object.keys(lists) as (keyof typeof lists)[];
+const listNames = Object.keys(listedTypes) as (keyof typeof listedTypes)[];
 
 const listMethods: ReadonlySet<string> = new Set([
   'tools/list',
@@ -49,12 +49,22 @@ const notices = {
 
 export type ListNotice = keyof typeof notices;
 
+/** The rules by which callers see lists. */
+interface ListRules {
+  readonly capabilities: CapabilityRules;
+  readonly pins: { visibleMark(type: McpCapabilityType): string };
+}
+
 /** Notifications of the lists that callers see differently after a change of the rules. */
-export function listNotices(before: CapabilityRules, after: CapabilityRules): ListNotice[] {
+export function listNotices(before: ListRules, after: ListRules): ListNotice[] {
   if (before === after) return [];
   const methods = Object.keys(notices) as ListNotice[];
+  const marksOf = ({ capabilities, pins }: ListRules, type: McpCapabilityType): string[] => [
+    capabilities.hiddenNames(type),
+    pins.visibleMark(type),
+  ];
   return methods.filter((method) =>
-    notices[method].some((type) => before.hiddenNames(type) !== after.hiddenNames(type)),
+    notices[method].some((type) => `${marksOf(before, type)}` !== `${marksOf(after, type)}`),
   );
 }
 
@@ -171,7 +181,7 @@ export class CapabilityRules {
     for (const list of listNames) {
       const items = result[list];
       if (!Array.isArray(items)) continue;
-      const rest = items.filter((item) => !this.#hides(lists[list], item));
+      const rest = items.filter((item) => !this.#hides(listedTypes[list], item));
       if (rest.length < items.length) changed = { ...(changed ?? result), [list]: rest };
     }
     if (changed === null) return result;

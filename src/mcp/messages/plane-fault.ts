@@ -17,6 +17,7 @@ const forms = {
   content_type: { status: 415, rpcCode: -32000 },
   /** The peer of the same kind uses this code, which is outside of the codes that MCP reserves. */
   guardrail_denied: { status: 200, rpcCode: -32446 },
+  definition_changed: { status: 200, rpcCode: -32446 },
   unknown_capability: { status: 200, rpcCode: -32602 },
   not_sent: { status: 200, rpcCode: -32600 },
   server_unusable: { status: 502, rpcCode: -32000 },

@@ -3,7 +3,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import type { RpcObject } from '../messages/read-messages.ts';
 import { ServerErrors } from '../messages/server-errors.ts';
+import type { McpEra } from '../messages/verify-headers.ts';
+import { type ListedType, listDefinitions } from '../pins/list-definitions.ts';
+import { ListExaminer } from '../pins/list-examiner.ts';
 import { EventOutput } from '../streams/event-output.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
 import { deliverResponse, isEvents, type ResponseDelivery } from './deliver.ts';
@@ -17,6 +21,8 @@ import { ServerMessages } from './server-messages.ts';
 const silenceMs = 600_000;
 /** A stream of the server may be silent for ever. */
 const noTimeout = 0;
+/** A list that the gateway needs before a call. */
+const asideMs = 10_000;
 /** Finds callers that have gone without a word. */
 const keepAliveMs = 60_000;
 
@@ -116,6 +122,33 @@ async function send(exchange: McpExchange, request: ServerRequest): Promise<Call
   });
 }
 
+/**
+ * Lists definitions with the access and the session of the caller; the caller sees nothing of it.
+ *
+ * @throws PlaneFault, ListingFailed
+ */
+export async function listAside(
+  exchange: McpExchange,
+  era: McpEra,
+  type: ListedType,
+): Promise<RpcObject> {
+  const version = exchange.arrival.request.headers['mcp-protocol-version'];
+  const session = era === 'legacy' ? openedSession(exchange) : null;
+  const shared = {
+    'accept-encoding': 'identity',
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+    ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
+    ...(session !== null && { 'mcp-session-id': session.upstreamId }),
+  };
+  const sendPage = (body: Buffer, headers: Readonly<Record<string, string>>): Promise<Call> => {
+    const protocol = { ...shared, ...headers };
+    const request = { method: 'POST', protocol, body, silenceTimeoutMs: asideMs } as const;
+    return openCall(exchange, request, () => {});
+  };
+  return await listDefinitions({ era, send: sendPage }, type);
+}
+
 async function respond(
   exchange: McpExchange,
   call: LiveResponse,
@@ -125,8 +158,19 @@ async function respond(
   const { services, server, arrival, metadata, reply } = exchange;
   const { request, response, id, now } = arrival;
   const calls = sent?.calls ?? [];
+  const { definitions, definitionChecks } = services;
+  const { organisationId, integrationId } = server;
+  const era = sent?.era ?? 'legacy';
+  const lists = new ListExaminer({
+    onDefinitions: (seen) => definitions.note({ organisationId, integrationId }, seen),
+    onListChange: (type) =>
+      definitionChecks.noteChange(server, type, services.now(), () =>
+        listAside(exchange, era, type),
+      ),
+  });
   const errors = new ServerErrors(calls);
-  const rules = { server, calls, errors, headers: request.headers, metadata, traceId: id, now };
+  const sources = { headers: request.headers, metadata, traceId: id, now };
+  const rules = { server, calls, errors, lists, ...sources };
   const messages = new ServerMessages(rules);
   reply.isStream = isEvents(call);
   const headers = {

@@ -116,7 +116,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
   const gathered: Buffer[] = [];
   let bytes = 0;
   // An error of the transport belongs to no call.
-  let isRelayed = call.status >= 400 ? !messages.isJudged : !mustRead && !mayBeUnknown;
+  let isRelayed = call.status >= 400 ? !messages.isExact : !mustRead && !mayBeUnknown;
   if (isRelayed) writeResponseHead(response, call.status, passedHeaders(delivery, true));
   for await (const chunk of chunksOf(call)) {
     if (isRelayed) {
@@ -148,7 +148,7 @@ async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void
   const sent = text === null ? body : Buffer.from(text);
   const headers = passedHeaders(delivery, false);
   // With another encoding in its type the judged bytes would be read as another text.
-  if (messages.isJudged) headers['content-type'] = 'application/json';
+  if (messages.isExact) headers['content-type'] = 'application/json';
   writeResponseHead(response, call.status, { ...headers, 'content-length': String(sent.length) });
   response.end(sent);
 }
@@ -165,8 +165,8 @@ async function takenText(
   } catch {
     throw unusable('its response is not valid JSON');
   }
-  if (messages.isJudged && !isUtf8(body)) throw unusable('its response is not valid UTF-8');
-  if (messages.isJudged && (await hasDuplicateKeys(body))) {
+  if (messages.isExact && !isUtf8(body)) throw unusable('its response is not valid UTF-8');
+  if (messages.isExact && (await hasDuplicateKeys(body))) {
     throw unusable('its response contains a duplicate member');
   }
   const taken = await messages.take(message);
@@ -181,7 +181,7 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
   const isRead = messages.mustRead || messages.mayBeUnknown;
   const headers = passedHeaders(delivery, !isRead);
   headers['x-accel-buffering'] = 'no';
-  if (messages.isJudged || messages.isOpenEnded) headers['content-type'] = 'text/event-stream';
+  if (messages.isExact || messages.isOpenEnded) headers['content-type'] = 'text/event-stream';
   writeResponseHead(response, call.status, headers);
   // Sends the head before the first event.
   response.write(nothing);
@@ -206,20 +206,20 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
 async function takenEvent(messages: ServerMessages, event: StreamEvent): Promise<Buffer | null> {
   const { data, bytes } = event;
   // Comments keep the connection alive; an event without data carries an id to resume from.
-  if (data === null || data === '') return messages.isJudged ? withoutText(event) : bytes;
+  if (data === null || data === '') return messages.isExact ? withoutText(event) : bytes;
   let message: unknown;
   try {
     message = JSON.parse(data);
   } catch {
     return null;
   }
-  if (messages.isJudged && (await hasDuplicateKeys(Buffer.from(data)))) return null;
+  if (messages.isExact && (await hasDuplicateKeys(Buffer.from(data)))) return null;
   const taken = await messages.take(message);
   if (taken === null) return null;
   // Judged events are built anew, so that their other lines carry no text.
-  if (taken === message && !messages.isJudged) return bytes;
+  if (taken === message && !messages.isExact) return bytes;
   const text = taken === message && !/[\n\r]/.test(data) ? data : JSON.stringify(taken);
-  return withEventData(messages.isJudged ? withoutComments(event) : event, text);
+  return withEventData(messages.isExact ? withoutComments(event) : event, text);
 }
 
 function withoutText({ bytes, data }: StreamEvent): Buffer {

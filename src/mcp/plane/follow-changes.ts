@@ -32,7 +32,7 @@ export function followChanges(
         requireServerUser(key, current);
         requireUsableServer(current);
         if (addressOf(current) !== addressOf(server)) return end();
-        const notices = listNotices(server.capabilities, current.capabilities);
+        const notices = listNotices(server, current);
         server = current;
         messages.useServer(current);
         for (const method of notices) {

@@ -10,9 +10,12 @@ import { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { Searches } from '../../guardrails/searches.ts';
 import type { Database } from '../../store/connection/db.ts';
+import type { AuditTrail } from '../../store/logs/audit-log.ts';
 import { Outbound } from '../../upstream/outbound.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
 import { ServerTokens } from '../oauth/server-tokens.ts';
+import { DefinitionChecks } from '../pins/definition-checks.ts';
+import { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import {
   ProtectedResource,
   type ProtectedResourceOptions,
@@ -41,7 +44,8 @@ export interface McpPlaneOptions
       | 'onFault'
     >,
     ServerErasOptions {
-  readonly database: Pick<Database, 'readable'>;
+  readonly database: Pick<Database, 'readable' | 'transaction'>;
+  readonly audit: AuditTrail;
   readonly keyring: Pick<Keyring, 'unsealerOf' | 'mcpSessionKey'>;
   /** Shared with other gateways of the process, and disposed of by its owner. */
   readonly callers: CallerServices;
@@ -68,10 +72,13 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
   const outbound = new Outbound(origins, options.trustedHosts);
+  const definitions = definitionRecorder(options);
   const services: PlaneServices = {
     keys,
     tokens,
     ...lookupsOf(options, { searches, outbound }),
+    definitions,
+    definitionChecks: new DefinitionChecks({ note: (...seen) => definitions.note(...seen) }),
     ledger,
     origins,
     secrets: values,
@@ -99,6 +106,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     listener: createMcpListener({ ...options, services }),
     [Symbol.asyncDispose]: async () => {
       searches[Symbol.dispose]();
+      await definitions[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();
     },
   };
@@ -108,6 +116,18 @@ function openStreams({ callers, clock }: McpPlaneOptions): OpenStreams {
   const streams = new OpenStreams(() => clock.now());
   callers.onChange((organisationId) => streams.noteChange(organisationId));
   return streams;
+}
+
+function definitionRecorder(options: McpPlaneOptions): DefinitionRecorder {
+  const { database, audit, clock, isUnavailable, onFault } = options;
+  return new DefinitionRecorder({
+    database,
+    audit,
+    now: () => clock.now(),
+    onFault: (error) => {
+      if (!isUnavailable(error)) onFault(error, 'definitions');
+    },
+  });
 }
 
 /** Everything that only MCP requests read from the database, cached while it is current. */

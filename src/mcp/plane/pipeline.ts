@@ -20,6 +20,7 @@ import {
   reserveCalls,
   verifyCapabilities,
 } from './verify-calls.ts';
+import { verifyDefinitions } from './verify-definitions.ts';
 
 /** Responds to the request in every case, and logs it; never rejects. */
 export async function serveMcp(services: PlaneServices, arrival: McpArrival): Promise<void> {
@@ -75,6 +76,9 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
 
     // Input guardrails.
     const judged = reply.isRefused ? sent : await judgeInput(exchange, sent);
+
+    // Definitions: what the server offers now.
+    if (!reply.isRefused) await verifyDefinitions(exchange, judged);
     if (reply.isRefused) return reply.refuse();
 
     // Call upstream, output guardrails, deliver: call-server.ts and deliver.ts.

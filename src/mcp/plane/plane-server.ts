@@ -8,6 +8,7 @@ import {
 import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { openSecrets } from '../../auth/secret-values.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
+import { stricterPolicy } from '../../model/mcp/definition-state.ts';
 import type { ForwardHeaders, McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
 import { isGranted } from '../../model/providers/integration-access.ts';
@@ -22,6 +23,7 @@ import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { CapabilityRules, type KnownCapability } from '../messages/capability-rules.ts';
 import { type ParamHeaders, paramHeadersIn } from '../messages/verify-headers.ts';
 import { type ServerLogin, serverLoginOf } from '../oauth/server-login.ts';
+import { ServerPins } from '../pins/server-pins.ts';
 import { type ServerGuardrails, serverGuardrails } from './server-guardrails.ts';
 
 /** How the server is called; values are secrets. */
@@ -50,6 +52,7 @@ export interface PlaneServer {
   /** Access of single users, by id. */
   readonly users: ReadonlyMap<string, boolean>;
   readonly capabilities: CapabilityRules;
+  readonly pins: ServerPins;
   /** Headers of arguments, by tool. */
   readonly paramHeaders: ReadonlyMap<string, ParamHeaders>;
   readonly guardrails: ServerGuardrails;
@@ -82,6 +85,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
   const opened = openSecrets(parts.unsealer, locations, stored);
   const access = accessOf(parts, opened);
   const login = serverLoginOf(integration, opened);
+  const pins = pinsOf(parts.reading);
   return {
     id,
     slug,
@@ -95,14 +99,26 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     allowsUnlistedUsers: server.default_user_access !== 'deny',
     users: new Map(users.map((row) => [row.user_id, row.enabled !== 0])),
     capabilities: new CapabilityRules(knownCapabilities(parts.reading)),
+    pins,
     paramHeaders: paramHeadersOf(parts.reading),
     guardrails: serverGuardrails(parts.reading, parts),
-    fault: faultOf(parts, stored, access, login !== null),
+    fault: pinsFault(pins) ?? faultOf(parts, stored, access, login !== null),
   };
 }
 
 function urlOf({ reading: { integration }, mockUpstreamHost }: PlaneServerParts): string {
   return calledMcpUrl(integration.url, mockUpstreamHost);
+}
+
+function pinsOf({ server, integration, definitions }: McpServerReading): ServerPins {
+  const policy = stricterPolicy(integration.definition_policy, server.definition_policy);
+  const isTaken = integration.definitions_from !== null;
+  return new ServerPins({ policy, isTaken, digests: definitions });
+}
+
+function pinsFault({ isEnforced, isTaken, policy }: ServerPins): string | null {
+  if (!isEnforced || isTaken) return null;
+  return `its definition_policy ${policy} needs approved definitions; synchronise the integration or set approved_definitions`;
 }
 
 function accessOf(

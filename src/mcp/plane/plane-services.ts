@@ -12,6 +12,8 @@ import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
 import type { ServerTokens } from '../oauth/server-tokens.ts';
+import type { DefinitionChecks } from '../pins/definition-checks.ts';
+import type { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
 import type { OpenStreams } from '../streams/open-streams.ts';
 import type { McpServers } from './mcp-servers.ts';
@@ -27,6 +29,9 @@ export interface McpObservation {
 
 export interface PlaneServices extends CallerSources {
   readonly servers: McpServers;
+  /** Lists definitions again before calls. */
+  readonly definitionChecks: DefinitionChecks;
+  readonly definitions: Pick<DefinitionRecorder, 'note'>;
   readonly policies: Policies;
   readonly ledger: Ledger;
   readonly origins: Origins;

@@ -10,6 +10,7 @@ import type { RpcObject } from '../messages/read-messages.ts';
 import { callAnswered, type ServerErrors } from '../messages/server-errors.ts';
 import { Subscription } from '../messages/subscription.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
+import type { ListExaminer } from '../pins/list-examiner.ts';
 import { judgeTexts } from './judge-texts.ts';
 import type { PlaneCall } from './plane-call.ts';
 import type { PlaneServer } from './plane-server.ts';
@@ -24,6 +25,7 @@ export interface ServerMessagesOptions {
   readonly metadata: Metadata;
   readonly traceId: string;
   readonly now: number;
+  readonly lists: ListExaminer;
 }
 
 /** Methods whose results contain results of earlier tool calls. */
@@ -33,6 +35,7 @@ export class ServerMessages {
   readonly #options: ServerMessagesOptions;
   #server: PlaneServer;
   readonly #isOpenStream: boolean;
+  readonly #hasList: boolean;
   /** Null for a stream of another kind. */
   readonly #subscription: Subscription | null;
   /** Calls whose response has been sent. */
@@ -42,6 +45,7 @@ export class ServerMessages {
     this.#options = options;
     this.#server = options.server;
     this.#isOpenStream = options.calls.length === 0;
+    this.#hasList = options.calls.some((call) => isListMethod(call.message.method));
     const listening = options.calls.find((call) => call.isOpenEnded);
     this.#subscription = listening ? new Subscription(listening.message) : null;
   }
@@ -59,8 +63,15 @@ export class ServerMessages {
   /** Whether every message must be read completely before it is sent. Rules may begin to apply to an open stream. */
   get mustRead(): boolean {
     return (
-      this.isJudged || this.isOpenEnded || (this.#server.capabilities.isRestricted && this.#hasList)
+      this.isJudged ||
+      this.isOpenEnded ||
+      (this.#hasList && (this.#server.capabilities.isRestricted || this.#server.pins.isTaken))
     );
+  }
+
+  /** Whether what was read must be exactly what clients read. */
+  get isExact(): boolean {
+    return this.isJudged || (this.#server.pins.isEnforced && (this.isOpenEnded || this.#hasList));
   }
 
   /** The notification as this stream carries it; null where its client has not asked for it. */
@@ -89,22 +100,14 @@ export class ServerMessages {
       const taken = await Promise.all(message.map((one) => this.take(one)));
       return taken.filter((one) => one !== null);
     }
-    if (!isObject(message)) return this.isJudged ? null : message;
+    if (!isObject(message)) return this.isExact ? null : message;
     return typeof message.method === 'string'
       ? await this.#takeRequest(message)
       : await this.#takeResponse(message);
   }
 
-  /** Whether a response lists capabilities. */
-  get #hasList(): boolean {
-    return this.#options.calls.some((call) => isListMethod(call.message.method));
-  }
-
   #guardrailsOf(call: PlaneCall | undefined) {
-    const { output } = this.#server.guardrails;
-    if (call === undefined) return this.#isOpenStream ? guardrailsFor(output, null) : [];
-    if (call.isToolCall) return guardrailsFor(output, call.named?.name ?? null);
-    return taskMethods.has(call.message.method) ? guardrailsFor(output, null) : [];
+    return outputGuardrails(this.#server, call, this.#isOpenStream);
   }
 
   /** A request or notification of the server, with progress, log or elicitation texts. */
@@ -113,13 +116,13 @@ export class ServerMessages {
     const server = this.#server;
     this.#subscription?.note(message);
     const { params } = message;
+    this.#options.lists.noteMethod(server.pins, message.method);
     if (!isObject(params)) return message;
     const { uri } = params;
     const isHidden =
       typeof uri === 'string' && server.capabilities.isDisabled({ type: 'resource', name: uri });
     if (isHidden) return null;
-    const [only] = calls;
-    const owner = calls.length === 1 ? only : undefined;
+    const owner = calls.length === 1 ? calls[0] : undefined;
     const guardrails =
       owner === undefined
         ? guardrailsFor(server.guardrails.output, null)
@@ -137,11 +140,11 @@ export class ServerMessages {
   async #takeResponse(message: RpcObject): Promise<RpcObject | null> {
     const call = callAnswered(message, this.#options.calls);
     // A response to nothing that was asked: the server must not answer for another request.
-    if (call === undefined && !this.#isOpenStream) return null;
-    if (call !== undefined && this.#answered.has(call)) return null;
+    if (call === undefined ? !this.#isOpenStream : this.#answered.has(call)) return null;
     if (call !== undefined) this.#answered.add(call);
-    this.#options.errors.note(message);
-    const { capabilities } = this.#server;
+    const { lists, errors } = this.#options;
+    errors.note(message);
+    const { capabilities, pins } = this.#server;
     if (
       call?.named &&
       capabilities.restricts(call.named.type) &&
@@ -154,7 +157,7 @@ export class ServerMessages {
     const { result } = judged;
     if (!isObject(result)) return judged;
     const mayList = call === undefined || isListMethod(call.message.method);
-    const filtered = mayList ? capabilities.filter(result) : result;
+    const filtered = mayList ? lists.examined(pins, capabilities.filter(result)) : result;
     return filtered === result ? judged : { ...judged, result: filtered };
   }
 
@@ -202,4 +205,14 @@ function judge(
 function refuse(call: PlaneCall | undefined, fault: PlaneFault, { id }: RpcObject): RpcObject {
   if (call !== undefined) call.fault = fault;
   return rpcErrorMessage(fault, id as never);
+}
+
+function outputGuardrails(
+  { guardrails: { output } }: PlaneServer,
+  call: PlaneCall | undefined,
+  isOpenStream: boolean,
+) {
+  if (call === undefined) return isOpenStream ? guardrailsFor(output, null) : [];
+  if (call.isToolCall) return guardrailsFor(output, call.named?.name ?? null);
+  return taskMethods.has(call.message.method) ? guardrailsFor(output, null) : [];
 }

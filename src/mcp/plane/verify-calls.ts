@@ -1,8 +1,10 @@
 /** Decides whether a caller may use a server and what its messages name, and reserves the limits of its calls. */
 import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
+import type { NamedCapability } from '../messages/capability-rules.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
+import type { ServerPins } from '../pins/server-pins.ts';
 import { mcpScope } from '../resource/protected-resource.ts';
 import { reserveCall } from './call-limits.ts';
 import type { McpExchange } from './mcp-exchange.ts';
@@ -46,7 +48,7 @@ export function verifyCapabilities(server: PlaneServer, calls: readonly PlaneCal
 }
 
 function capabilityFault(
-  { capabilities, guardrails }: PlaneServer,
+  { capabilities, guardrails, pins }: PlaneServer,
   call: PlaneCall,
 ): PlaneFault | null {
   const { named, message } = call;
@@ -62,6 +64,8 @@ function capabilityFault(
       : null;
   }
   if (capabilities.isDisabled(named)) return unknownCapability(named);
+  const definition = definitionFault(pins, named);
+  if (definition !== null) return definition;
   if (named.type === 'resource' && capabilities.unaddressed.length > 0) {
     const message = `The address of the disabled resource ${capabilities.unaddressed[0]} is unknown; synchronise the integration`;
     return new PlaneFault('server_unusable', message);
@@ -71,6 +75,15 @@ function capabilityFault(
     return new PlaneFault('server_unusable', message);
   }
   return null;
+}
+
+/** Only `block` tells a changed definition from an unknown name. */
+export function definitionFault(pins: ServerPins, named: NamedCapability): PlaneFault | null {
+  const refusal = pins.refusalOf(named);
+  if (refusal === null) return null;
+  if (refusal === 'unapproved' || pins.policy === 'hide') return unknownCapability(named);
+  const message = `The definition of the ${named.type} ${named.name} has changed since it was approved`;
+  return new PlaneFault('definition_changed', message);
 }
 
 /** Reserves every tool call. When one cannot be reserved, it gets the fault, and none is sent. */

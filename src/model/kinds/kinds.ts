@@ -192,7 +192,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       'configurations.passthrough_headers',
     ],
     immutable: ['slug', 'workspace_id'],
-    sets: ['workspaces', 'disabled_capabilities'],
+    sets: ['workspaces', 'disabled_capabilities', 'approved_definitions'],
     ...collection('/admin/v2/mcp-integrations'),
     makeSpecSchema: async () =>
       (await import('../mcp/mcp-integration.ts')).McpIntegrationCreate.strict(),

@@ -1,6 +1,7 @@
 /** Defines the snapshot on the wire: all resources of an organisation, as the server sends them to the sync. */
 import { z } from 'zod';
 import { ManagedBy } from '../manifests/managed-by.ts';
+import { DefinitionFinding } from '../mcp/definition-finding.ts';
 import { JsonRecord } from '../wire/json-record.ts';
 import { kindNames } from './kinds.ts';
 
@@ -27,6 +28,8 @@ const SnapshotResource = z.object({
       transition_expires_at: z.string().nullable(),
     })
     .optional(),
+  /** For MCP integrations: definitions that are not trusted or that are suspicious; absent if there are none. */
+  definitions: z.array(DefinitionFinding).optional(),
   /** The create body without nulls; write-only values are replaced by fingerprints. */
   spec: JsonRecord,
   managed_by: z

@@ -119,6 +119,8 @@ export interface DiscoveredCapability {
   readonly type: McpCapabilityType;
   readonly name: string;
   readonly facts: McpCapabilityFacts;
+  /** The item of the server's list; absent when a client has reported the facts only. */
+  readonly item?: Readonly<Record<string, unknown>>;
 }
 
 /** The result of querying a server. */

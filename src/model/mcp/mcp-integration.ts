@@ -7,6 +7,7 @@ import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { OptionalSlug } from '../wire/slug.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
+import { DefinitionDigest, DefinitionPolicy } from './definition-state.ts';
 
 const capabilitiesMax = 1000;
 const workspacesMax = 1000;
@@ -121,6 +122,35 @@ export type McpWorkspaceGrant = z.infer<typeof McpWorkspaceGrant>;
 export const McpCapabilityType = z.enum(['tool', 'prompt', 'resource', 'resource_template']);
 export type McpCapabilityType = z.infer<typeof McpCapabilityType>;
 
+/** Definitions that are approved, by digest. Resources are approved when they are first seen. */
+const ApprovedDefinitions = z
+  .array(
+    z.strictObject({
+      type: described(McpCapabilityType.exclude(['resource']), 'Type of the capability.'),
+      name: described(
+        z.string().min(1).max(1020),
+        'Name at the server; of a resource template its address.',
+      ),
+      digest: described(DefinitionDigest.clone(), 'Digest of the approved definition.', {
+        examples: [`sha256:${'0'.repeat(64)}`],
+      }),
+    }),
+  )
+  .max(capabilitiesMax);
+
+/** Fields that pin definitions. */
+const definitionFields = {
+  definition_policy: described(
+    DefinitionPolicy.nullable().optional(),
+    'What happens to definitions that are not approved: reported only, hidden, or blocked. The stricter policy of integration and server applies.',
+    { default: 'observe' },
+  ),
+  approved_definitions: described(
+    ApprovedDefinitions.nullable().optional(),
+    'Tools, prompts and resource templates that are approved, by digest; the first ones are those of the first sync if omitted.',
+  ),
+};
+
 /** Capabilities that may not be used; all others may. */
 export const DisabledCapabilities = z
   .array(
@@ -169,6 +199,7 @@ export const McpIntegrationCreate = z.object({
     'Secret references that supply fields, such as headers.',
   ),
   ...capabilityFields,
+  ...definitionFields,
   ...accessFields,
 });
 export type McpIntegrationCreate = z.infer<typeof McpIntegrationCreate>;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
+import { DefinitionPolicy } from './definition-state.ts';
 import { DisabledCapabilities } from './mcp-integration.ts';
 
 const usersMax = 1000;
@@ -15,6 +16,11 @@ const accessFields = {
   disabled_capabilities: described(
     DisabledCapabilities.optional(),
     'Tools, prompts and resources that may not be used here; all others that the integration allows may.',
+  ),
+  definition_policy: described(
+    DefinitionPolicy.nullable().optional(),
+    'What happens here to definitions that are not approved. The stricter policy of integration and server applies.',
+    { default: 'observe' },
   ),
   default_user_access: described(
     DefaultUserAccess.nullable().optional(),

@@ -1,6 +1,7 @@
 /** Table functions for mcp_integrations. Callers seal secret values before storing them. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
+import type { DefinitionPolicy } from '../../model/mcp/definition-state.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
@@ -28,6 +29,10 @@ interface McpIntegrationRow extends VersionColumns {
   secret_mappings: string | null;
   /** Access of workspaces without a row in mcp_integration_workspaces. */
   global_workspace_access: string | null;
+  /** Policy for definitions that are not approved; null observes them. */
+  definition_policy: DefinitionPolicy | null;
+  /** Origin of the approved definitions; null before there are any. */
+  definitions_from: 'first_sync' | 'declared' | null;
   status: 'active' | 'archived';
   owner_id: string;
 }
@@ -58,11 +63,20 @@ export const {
 export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) => [
   sql`delete from mcp_integration_workspaces
     where organisation_id = ${at.organisationId} and workspace_id = ${at.workspaceId}`,
-  ...['mcp_capabilities', 'mcp_metadata'].map(
+  ...['mcp_capabilities', 'mcp_definitions', 'mcp_metadata'].map(
     (table) => sql`delete from ${sql.table(table)} where organisation_id = ${at.organisationId}
       and mcp_integration_id in ${heldIds('mcp_integrations', at)}`,
   ),
 ]);
+
+/** Records who stated the approved definitions, which is no new version of the integration. */
+export function setDefinitionsFrom(
+  tx: Db,
+  { organisation_id, id }: Pick<StoredMcpIntegration, 'organisation_id' | 'id'>,
+  from: StoredMcpIntegration['definitions_from'],
+): Promise<number> {
+  return table.rows.update(tx, { organisation_id, id }, { definitions_from: from });
+}
 
 export type McpIntegrationFilter = Omit<ListFilter, 'ids'>;
 

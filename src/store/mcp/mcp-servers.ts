@@ -1,6 +1,7 @@
 /** Table functions for mcp_servers: the handles of workspaces on MCP integrations. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
+import type { DefinitionPolicy } from '../../model/mcp/definition-state.ts';
 import type { Db } from '../connection/db.ts';
 import { lessThan, moreThan } from '../rows/predicate.ts';
 import { nameOrSlugContains, resourceTable } from '../rows/resource-table.ts';
@@ -17,6 +18,8 @@ interface McpServerRow extends VersionColumns {
   description: string | null;
   /** Access of users without a row in mcp_server_users; null allows it. */
   default_user_access: 'allow' | 'deny' | null;
+  /** Policy for definitions that are not approved; null observes them. */
+  definition_policy: DefinitionPolicy | null;
   status: 'active' | 'archived';
 }
 

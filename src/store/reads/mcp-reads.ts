@@ -2,6 +2,7 @@
 import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
 import type { Db } from '../connection/db.ts';
 import * as mcpCapabilities from '../mcp/mcp-capabilities.ts';
+import * as mcpDefinitions from '../mcp/mcp-definitions.ts';
 import * as mcpIntegrationWorkspaces from '../mcp/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../mcp/mcp-integrations.ts';
 import * as mcpServerCapabilities from '../mcp/mcp-server-capabilities.ts';
@@ -20,6 +21,8 @@ export interface McpServerReading {
   readonly grant: { readonly enabled: number } | undefined;
   readonly users: readonly mcpServerUsers.StoredMcpServerUser[];
   readonly capabilities: readonly mcpCapabilities.CapabilityAddress[];
+  /** Approved and newest definitions; empty before the first sync. */
+  readonly definitions: readonly mcpDefinitions.DefinitionDigests[];
   /** The server's own settings. */
   readonly ownCapabilities: readonly {
     readonly type: McpCapabilityType;
@@ -58,6 +61,10 @@ export async function findMcpServer(
     grant,
     users: await mcpServerUsers.listByServer(db, organisationId, id),
     capabilities: await mcpCapabilities.listAddresses(db, organisationId, integrationId),
+    definitions:
+      integration.definitions_from === null
+        ? []
+        : await mcpDefinitions.listDigests(db, { organisationId, integrationId }),
     ownCapabilities: await mcpServerCapabilities.listByServer(db, organisationId, id),
     mappings,
     guardrails:

@@ -74,6 +74,8 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     secret_mappings: 'none',
     ...openAccess,
     disabled_capabilities: 'none',
+    definition_policy: 'observe',
+    approved_definitions: 'those approved so far',
     workspace_id: 'the organisation',
   },
   McpServer: {
@@ -82,6 +84,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     default_user_access: 'allow',
     user_access: 'nobody by name',
     disabled_capabilities: 'none',
+    definition_policy: 'observe',
   },
   GuardrailMcpBinding: {
     run_on: 'input and output',

@@ -42,6 +42,12 @@ export const opens: Judge = (from, to) =>
 export const joins: Judge = (_, to, { entry }) =>
   !isUnset(to) && typeof entry === 'object' && entry !== null && Object.keys(entry).length > 0;
 
+/** In order of strictness; an absent policy is the first. */
+const definitionPolicies = ['observe', 'hide', 'block'];
+export const laxerPolicy: Judge = (from, to) =>
+  definitionPolicies.indexOf(String(to)) < definitionPolicies.indexOf(String(from)) &&
+  from !== 'observe';
+
 /** Switched on. */
 export const turnsOn: Judge = (from, to) => to === true && from !== true;
 

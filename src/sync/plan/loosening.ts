@@ -24,6 +24,7 @@ import {
   type JudgedPath,
   type JudgedValue,
   joins,
+  laxerPolicy,
   momentOf,
   noLonger,
   ofAdditions,
@@ -90,6 +91,13 @@ const workspaceRules: Rules = {
 const capabilityRules: Rules = {
   'disabled_capabilities.*.name': guards,
   'disabled_capabilities.*.type': guards,
+};
+
+const definitionRules: Rules = {
+  definition_policy: laxerPolicy,
+  'approved_definitions.*.name': gives,
+  'approved_definitions.*.type': gives,
+  'approved_definitions.*.digest': gives,
 };
 
 /** The callers that a deployment serves. */
@@ -170,6 +178,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'configurations.forward_headers.headers.*.to': unknown,
       ...workspaceRules,
       ...capabilityRules,
+      ...definitionRules,
       workspace_id: guards,
     },
   },
@@ -178,6 +187,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       default_user_access: noLonger('deny'),
       'user_access.*.enabled': opens,
       ...capabilityRules,
+      ...definitionRules,
     },
     creating: true,
   },

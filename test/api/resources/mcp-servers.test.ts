@@ -90,6 +90,7 @@ describe('status 200', () => {
         workspace_id: workspace.id,
         mcp_integration_id: integration.id,
         default_user_access: 'allow',
+        definition_policy: 'observe',
         mcp_integration_details: {
           id: integration.id,
           slug: integration.slug,

@@ -11,6 +11,10 @@ export const toolTexts: OperationTexts = {
     'Changes the sent fields. A `url` with another scheme, host or port requires the secret headers again.',
   'DELETE /mcp-integrations/{mcpIntegrationId}':
     'Deletes an MCP integration with its capabilities and workspace entries. One that MCP servers use cannot be deleted.',
+  'GET /mcp-integrations/{mcpIntegrationId}/definitions':
+    'Returns each definition with its state (`trusted`, `drifted`, `new`, `gone`), both digests, the differences field by field, and what is suspicious about it.',
+  'POST /mcp-integrations/{mcpIntegrationId}/definitions/approve':
+    'Takes the `seen_digest` of each definition from the list; 409 when the server has shown another one since.',
   'GET /mcp-integrations/{mcpIntegrationId}/capabilities':
     'Returns the tools, prompts and resources that are known of the server, and whether they are enabled.',
   'PUT /mcp-integrations/{mcpIntegrationId}/capabilities':

@@ -63,6 +63,7 @@ const ofNoKind: readonly (readonly [RegExp, string])[] = [
   [/^\/scim\/v2\//, 'directories bring people'],
   [/^\/(?:feedback|logs)\b/, 'is about what was'],
   [/\/(?:rotate|render|test|sync|makeDefault)$/, 'is an order and no state'],
+  [/\/definitions\/approve$/, 'approved_definitions of McpIntegration says it'],
   [/^\/mcp-servers\/:mcpServerId\/tokens$/, 'tokens are of people'],
   [/^\/prompts\/:promptId\/versions\//, 'labels of versions are moved by whoever releases prompts'],
   [/^\/workspace-exclusions\//, 'GuardrailExclusion says it of each workspace'],

@@ -1,0 +1,120 @@
+/** Records the definitions that servers show to callers, so that every replica compares with the newest ones. */
+import { detach } from '../../detached.ts';
+import type { Definition } from '../../model/mcp/definition.ts';
+import { definitionFacts, withSeen } from '../../model/mcp/definition-pins.ts';
+import type { Database } from '../../store/connection/db.ts';
+import type { AuditTrail } from '../../store/logs/audit-log.ts';
+import * as mcpDefinitions from '../../store/mcp/mcp-definitions.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+
+export interface DefinitionRecorderOptions {
+  readonly database: Pick<Database, 'transaction'>;
+  readonly audit: AuditTrail;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Reports an error; what was to be recorded is lost until the server shows it again. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Definitions of one integration that wait to be written. */
+interface Waiting {
+  readonly place: mcpDefinitions.DefinitionPlace;
+  readonly definitions: Map<string, Definition>;
+}
+
+/** A server that changes its definitions with every list causes a write in this interval at most. */
+const intervalMs = 500;
+/** Definitions of one write; a server can show any number of new ones. */
+const definitionsMax = 200;
+const integrationsMax = 1_000;
+
+export class DefinitionRecorder implements AsyncDisposable {
+  readonly #options: DefinitionRecorderOptions;
+  /** By integration; an entry without definitions remains while the next write must wait. */
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #writing = new Set<Promise<void>>();
+
+  constructor(options: DefinitionRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Returns at once; the definitions are written soon. */
+  note(place: mcpDefinitions.DefinitionPlace, definitions: readonly Definition[]): void {
+    if (definitions.length === 0) return;
+    const key = `${place.organisationId} ${place.integrationId}`;
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined && this.#waiting.size >= integrationsMax) return;
+    const entry = waiting ?? { place, definitions: new Map<string, Definition>() };
+    for (const one of definitions) {
+      if (entry.definitions.size < definitionsMax) {
+        entry.definitions.set(`${one.type} ${one.name}`, one);
+      }
+    }
+    if (waiting !== undefined) return;
+    this.#waiting.set(key, entry);
+    this.#write(key, entry);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const entry of this.#waiting.values()) this.#start(entry);
+    this.#waiting.clear();
+    await Promise.all(this.#writing);
+  }
+
+  /** Writes now, and again after the interval when more has arrived by then. */
+  #write(key: string, entry: Waiting): void {
+    this.#start(entry);
+    const timer = setTimeout(() => {
+      if (this.#waiting.get(key) !== entry) return;
+      if (entry.definitions.size === 0) this.#waiting.delete(key);
+      else this.#write(key, entry);
+    }, intervalMs);
+    timer.unref();
+  }
+
+  #start({ place, definitions }: Waiting): void {
+    if (definitions.size === 0) return;
+    const taken = [...definitions.values()];
+    definitions.clear();
+    const writing = this.#record(place, taken)
+      .catch((error) => this.#options.onFault(error))
+      .finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+    detach('recording definitions of an MCP server', writing);
+  }
+
+  async #record(
+    place: mcpDefinitions.DefinitionPlace,
+    definitions: readonly Definition[],
+  ): Promise<void> {
+    const { database, audit, now } = this.#options;
+    const at = now();
+    const { organisationId, integrationId } = place;
+    await database.transaction(async (tx) => {
+      const integration = await mcpIntegrations.findByIdOrSlugForUpdate(
+        tx,
+        organisationId,
+        integrationId,
+      );
+      if (integration === undefined) return;
+      const current = await mcpDefinitions.listByIntegration(tx, place);
+      const rows = withSeen(current, definitions, { at, isComplete: false, isFirst: false });
+      await mcpDefinitions.put(tx, place, rows);
+      const facts = definitionFacts(rows);
+      if (facts === undefined) return;
+      const entry = {
+        organisationId,
+        workspaceId: integration.workspace_id,
+        at,
+        actorKind: 'system' as const,
+        actorId: 'mcp-gateway',
+        action: 'update',
+        resourceKind: 'McpIntegration',
+        resourceId: integrationId,
+        requestId: '',
+        changes: { definitions: facts },
+      };
+      await audit(tx, [entry]);
+    });
+  }
+}

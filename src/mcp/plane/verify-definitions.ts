@@ -1,0 +1,64 @@
+/** Lists the definitions of a server again before a call, so that a change since the last list is noticed. */
+import { PlaneFault } from '../messages/plane-fault.ts';
+import { unknownCapability } from '../messages/unknown-capability.ts';
+import type { CheckedList } from '../pins/definition-checks.ts';
+import { type ListedType, ListingFailed } from '../pins/list-definitions.ts';
+import { listAside } from './call-server.ts';
+import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import type { PlaneCall } from './plane-call.ts';
+import { definitionFault } from './verify-calls.ts';
+
+const verifiedMethods: Readonly<Record<string, ListedType>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+};
+
+/** Sets the fault of each call whose definition is not the approved one. */
+export async function verifyDefinitions(exchange: McpExchange, sent: SentMessages): Promise<void> {
+  const { pins } = exchange.server;
+  if (!pins.isEnforced) return;
+  for (const type of new Set(sent.calls.map(verifiedType))) {
+    if (type === null) continue;
+    const calls = sent.calls.filter((call) => verifiedType(call) === type);
+    const checked = await check(exchange, sent, type);
+    for (const call of calls) {
+      call.fault ??= checked instanceof PlaneFault ? checked : faultIn(exchange, call, checked);
+    }
+  }
+}
+
+function verifiedType({ message }: PlaneCall): ListedType | null {
+  return verifiedMethods[message.method] ?? null;
+}
+
+/** Null when the last list is recent enough. With `hide` a server that does not list is left as it was. */
+async function check(
+  exchange: McpExchange,
+  { era }: SentMessages,
+  type: ListedType,
+): Promise<CheckedList | PlaneFault | null> {
+  const { services, server } = exchange;
+  const list = () => listAside(exchange, era, type);
+  try {
+    return await services.definitionChecks.check(server, type, services.now(), list);
+  } catch (error) {
+    if (!(error instanceof ListingFailed)) throw error;
+    // Clients open a new session only when they are told so.
+    if (era === 'legacy' && error.status === 404) {
+      throw new PlaneFault('session_not_found', 'The session has ended; initialize a new one');
+    }
+    if (server.pins.policy === 'hide') return null;
+    const text = `The definitions of the MCP server cannot be verified: ${error.message}`;
+    return new PlaneFault('server_unusable', text, { cause: error });
+  }
+}
+
+function faultIn(
+  { server: { pins } }: McpExchange,
+  { named }: PlaneCall,
+  checked: CheckedList | null,
+): PlaneFault | null {
+  if (named === null) return null;
+  const isGone = checked !== null && pins.policy === 'block' && !checked.names.has(named.name);
+  return isGone ? unknownCapability(named) : definitionFault(pins, named);
+}
