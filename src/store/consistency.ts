@@ -134,6 +134,8 @@ const ofPeople = [
   ['mcp_server_capabilities', 'mcp_server_id', 'mcp_servers', 'mcp_server_id'],
   ['mcp_connections', 'mcp_server_id', 'mcp_servers', 'user_id'],
   ['mcp_definitions', 'mcp_integration_id', 'mcp_integrations', 'mcp_integration_id'],
+  ['mcp_authorizations', 'mcp_server_id', 'mcp_servers', 'user_id'],
+  ['mcp_oauth_clients', 'mcp_integration_id', 'mcp_integrations', 'mcp_integration_id'],
   ['mcp_metadata', 'mcp_integration_id', 'mcp_integrations', 'mcp_integration_id'],
 ] as const;
 

@@ -161,8 +161,19 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'mcp/messages': ['model'],
-  // Tokens are obtained as for providers.
-  'mcp/oauth': ['mcp/messages', 'gateway/targets', 'upstream', 'model', 'clock'],
+  // Tokens of the gateway are obtained as for providers; its keys say which user is at a browser.
+  'mcp/oauth': [
+    'mcp/messages',
+    'gateway/callers',
+    'gateway/targets',
+    'gateway/transfer',
+    'upstream',
+    'auth',
+    'http',
+    'store',
+    'model',
+    'clock',
+  ],
   'mcp/resource': [],
   'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'upstream'],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.

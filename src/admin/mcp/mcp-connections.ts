@@ -10,6 +10,7 @@ import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.t
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
 import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpOAuthClients from '../../store/mcp/mcp-oauth-clients.ts';
 import * as mcpServers from '../../store/mcp/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
@@ -46,7 +47,7 @@ const Tokens = z.object({
 });
 const ClientInfo = z.object({
   client_name: z.string(),
-  /** Client id that an administrator has registered; the gateway registers none. */
+  /** Client id that an administrator has registered, else the newest one that the gateway has. */
   client_id: z.string().nullable(),
   url: z.string(),
   auth_type: z.string(),
@@ -190,6 +191,8 @@ async function putTokens(
       ...key,
       access_token: seal(body.access_token, 'access_token'),
       refresh_token: refresh === null ? null : seal(refresh, 'refresh_token'),
+      oauth_grant: null,
+      expires_at: null,
       created_at: now,
       last_updated_at: now,
     });
@@ -209,11 +212,12 @@ async function clientInfo(
     { ...request.caller, workspaceId: null },
     await mcpIntegrations.findByIdOrSlug(db, organisationId, id),
   );
-  const { oauth_client_id: clientId } = readMcpConfigurations(integration) ?? {};
+  const { oauth_client_id: configured } = readMcpConfigurations(integration) ?? {};
+  const registered = await mcpOAuthClients.findNewest(db, organisationId, id);
   const { url, auth_type, transport } = integration;
   return {
     client_name: 'gatewright',
-    client_id: typeof clientId === 'string' ? clientId : null,
+    client_id: configured ?? registered?.client_id ?? null,
     url,
     auth_type,
     transport,

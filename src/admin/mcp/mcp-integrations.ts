@@ -20,12 +20,14 @@ import { emptyToNull } from '../../model/wire/resource-fields.ts';
 import { mapItems } from '../../model/wire/streamed-list.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as mcpAuthorizations from '../../store/mcp/mcp-authorizations.ts';
 import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
 import * as mcpDefinitions from '../../store/mcp/mcp-definitions.ts';
 import * as mcpIntegrationWorkspaces from '../../store/mcp/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
 import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
+import * as mcpOAuthClients from '../../store/mcp/mcp-oauth-clients.ts';
 import * as mcpServers from '../../store/mcp/mcp-servers.ts';
 import type { RowCondition } from '../../store/rows/resource-table.ts';
 import { resolveWorkspaceGrants } from '../access/granted-workspaces.ts';
@@ -266,9 +268,15 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       if (isOther) {
         rejectFaults(retainedHeaderFaults(body.configurations, stored));
         await mcpConnections.deleteByIntegration(tx, row.organisation_id, row.id);
+        await mcpAuthorizations.deleteByIntegration(tx, row.organisation_id, row.id);
         await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
       }
       const configurations = sealed(sealer, row.id, body.configurations, stored);
+      const { oauth_client_secret: secret } = configurations ?? {};
+      // Another secret may be for another authorization server.
+      if (secret !== undefined && secret !== stored?.oauth_client_secret) {
+        await mcpOAuthClients.deleteByIntegration(tx, row.organisation_id, row.id);
+      }
       const mappings = await resolveSecretMappings(
         tx,
         row,
@@ -325,6 +333,7 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
     await mcpDefinitions.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpIntegrationWorkspaces.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
+    await mcpOAuthClients.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpIntegrations.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };
   });

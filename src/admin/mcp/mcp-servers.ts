@@ -14,6 +14,7 @@ import { emptyToNull } from '../../model/wire/resource-fields.ts';
 import { isUuid } from '../../model/wire/slug-forms.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as mcpAuthorizations from '../../store/mcp/mcp-authorizations.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
 import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
 import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
@@ -289,6 +290,7 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
     await serverCapabilities.deleteByServer(tx, organisationId, row.id);
     await serverUsers.deleteByServer(tx, organisationId, row.id);
     await mcpConnections.deleteByServer(tx, organisationId, row.id);
+    await mcpAuthorizations.deleteByServer(tx, organisationId, row.id);
     await mcpServers.deleteById(tx, organisationId, row.id);
     return { name: row.name, mappings: mappings.length };
   });

@@ -1,6 +1,7 @@
 /** Locks users for a change and deletes users with everything that belongs to them. */
 import { ApiError } from '../../model/wire/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as mcpAuthorizations from '../../store/mcp/mcp-authorizations.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
 import * as mcpServerUsers from '../../store/mcp/mcp-server-users.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
@@ -53,6 +54,7 @@ export async function deleteUser(
   await scimGroups.deleteMembershipsOf(tx, organisation_id, id);
   await mcpServerUsers.deleteByUser(tx, organisation_id, id);
   await mcpConnections.deleteByUser(tx, organisation_id, id);
+  await mcpAuthorizations.deleteByUser(tx, organisation_id, id);
   await userSessions.deleteMany(tx, organisation_id, { userId: id });
   await userIdentities.deleteOfUser(tx, organisation_id, id);
   await users.deleteById(tx, organisation_id, id);

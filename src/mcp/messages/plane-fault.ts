@@ -20,6 +20,9 @@ const forms = {
   definition_changed: { status: 200, rpcCode: -32446 },
   unknown_capability: { status: 200, rpcCode: -32602 },
   not_sent: { status: 200, rpcCode: -32600 },
+  /** Hosts show the message of an error that is a success of HTTP, and with it the address to open. */
+  connection_required: { status: 200, rpcCode: -32000 },
+  user_required: { status: 403, rpcCode: -32000 },
   server_unusable: { status: 502, rpcCode: -32000 },
 } as const;
 
@@ -31,6 +34,9 @@ interface PlaneFaultOptions extends ErrorOptions {
   /** Headers of the response; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
+  readonly rpcCode?: number;
+  /** Sent in place of the error: the question of a modern server. */
+  readonly result?: Readonly<Record<string, unknown>>;
   /** Members of `error.data` beside the code. */
   readonly data?: Readonly<Record<string, unknown>>;
 }
@@ -44,23 +50,27 @@ export class PlaneFault extends Error {
   readonly rpcCode: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Readonly<Record<string, unknown>>;
+  readonly result: Readonly<Record<string, unknown>> | undefined;
 
   constructor(code: PlaneFaultCode, message: string, options: PlaneFaultOptions = {}) {
     super(message, options);
     this.code = code;
     this.status = options.status ?? forms[code].status;
-    this.rpcCode = forms[code].rpcCode;
+    this.rpcCode = options.rpcCode ?? forms[code].rpcCode;
     this.headers = options.headers ?? {};
     this.data = options.data ?? {};
+    this.result = options.result;
   }
 }
 
 /** The parts of an error that a JSON-RPC message contains. */
-export type RpcFault = Pick<PlaneFault, 'code' | 'rpcCode' | 'message' | 'data'>;
+export type RpcFault = Pick<PlaneFault, 'code' | 'rpcCode' | 'message' | 'data'> &
+  Partial<Pick<PlaneFault, 'result'>>;
 
 /** The error as a JSON-RPC message. One for an unknown capability has no code, so that nothing tells two reasons apart. */
 export function rpcErrorMessage(fault: RpcFault, id: RpcId): Record<string, unknown> {
-  const { code, rpcCode, message, data } = fault;
+  const { code, rpcCode, message, data, result } = fault;
+  if (result !== undefined) return { jsonrpc: '2.0', id, result };
   const all = code === 'unknown_capability' ? data : { code, ...data };
   const error = { code: rpcCode, message };
   return {

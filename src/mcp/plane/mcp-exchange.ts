@@ -3,6 +3,7 @@ import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
 import type { Secret } from '../../secret.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
+import type { UserAuthorization } from '../oauth/user-authorization.ts';
 import type { PlaneCall } from './plane-call.ts';
 import type { PlaneReply } from './plane-reply.ts';
 import type { PlaneServer } from './plane-server.ts';
@@ -20,6 +21,8 @@ export interface McpExchange {
   readonly callerToken: Secret | null;
   /** Credentials of the caller, which never reach the server. */
   readonly credentials: readonly string[];
+  /** Tokens of the user for the server; null when it needs none. */
+  readonly authorization: UserAuthorization | null;
 }
 
 /** The messages of a request as they are sent to the server. */

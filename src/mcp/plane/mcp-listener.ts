@@ -36,6 +36,11 @@ export function createMcpListener(options: McpListenerOptions): McpListener {
       const refusal = refusalOf(services, request, isExcess);
       if (refusal === null) {
         if (serveMetadata(services, request, response)) return;
+        const browsing = services.connections.serve(request, response);
+        if (browsing !== null) {
+          detach('a page of the MCP gateway', browsing);
+          return;
+        }
         detach('an MCP request', serveMcp(services, arrival));
         return;
       }

@@ -1,5 +1,7 @@
 /** Assembles the MCP gateway, and disposes of its parts in order. */
+import type { Socket } from 'node:net';
 import type { Keyring } from '../../auth/keyring.ts';
+import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { CallerServices } from '../../gateway/callers/caller-services.ts';
 import { Policies } from '../../gateway/metering/limits.ts';
 import {
@@ -7,16 +9,21 @@ import {
   managedSecrets,
 } from '../../gateway/targets/managed-secrets.ts';
 import { BodyMemory } from '../../gateway/transfer/body-memory.ts';
+import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { Searches } from '../../guardrails/searches.ts';
+import { newId } from '../../model/wire/ids.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/logs/audit-log.ts';
 import { Outbound } from '../../upstream/outbound.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
+import type { ProvenCaller } from '../oauth/connect-site.ts';
 import { ServerTokens } from '../oauth/server-tokens.ts';
+import { UserConnections } from '../oauth/user-connections.ts';
 import { DefinitionChecks } from '../pins/definition-checks.ts';
 import { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import {
+  mcpScope,
   ProtectedResource,
   type ProtectedResourceOptions,
 } from '../resource/protected-resource.ts';
@@ -25,6 +32,7 @@ import { createMcpListener, type McpListener, type McpListenerOptions } from './
 import { McpServers } from './mcp-servers.ts';
 import type { PlaneServices } from './plane-services.ts';
 import { SessionIds } from './session-ids.ts';
+import { requireServerUser, requireUsableServer } from './verify-calls.ts';
 
 export interface McpPlaneOptions
   extends ManagedSecretsOptions,
@@ -44,9 +52,9 @@ export interface McpPlaneOptions
       | 'onFault'
     >,
     ServerErasOptions {
-  readonly database: Pick<Database, 'readable' | 'transaction'>;
+  readonly database: Pick<Database, 'db' | 'readable' | 'transaction'>;
   readonly audit: AuditTrail;
-  readonly keyring: Pick<Keyring, 'unsealerOf' | 'mcpSessionKey'>;
+  readonly keyring: Pick<Keyring, 'sealerOf' | 'unsealerOf' | 'signLink' | 'mcpSessionKey'>;
   /** Shared with other gateways of the process, and disposed of by its owner. */
   readonly callers: CallerServices;
   /** Bound of the bytes of all request bodies in memory. */
@@ -72,11 +80,13 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
   const outbound = new Outbound(origins, options.trustedHosts);
+  const lookups = lookupsOf(options, { searches, outbound });
   const definitions = definitionRecorder(options);
   const services: PlaneServices = {
     keys,
     tokens,
-    ...lookupsOf(options, { searches, outbound }),
+    ...lookups,
+    connections: connectionsOf(options, lookups.servers, outbound),
     definitions,
     definitionChecks: new DefinitionChecks({ note: (...seen) => definitions.note(...seen) }),
     ledger,
@@ -128,6 +138,44 @@ function definitionRecorder(options: McpPlaneOptions): DefinitionRecorder {
       if (!isUnavailable(error)) onFault(error, 'definitions');
     },
   });
+}
+
+/** Connections of users; the site on which they connect an account has the rules of calls. */
+function connectionsOf(
+  options: McpPlaneOptions,
+  servers: McpServers,
+  outbound: Outbound,
+): UserConnections {
+  const { clock, database, keyring, trustedHosts: trusted, resource } = options;
+  return new UserConnections({
+    database,
+    keyring,
+    requests: { outbound, trusted },
+    publicUrl: resource.publicUrl,
+    now: () => clock.now(),
+    findServer: (organisationId, slug) => servers.find({ organisationId, workspace: null }, slug),
+    prove: (key, slug, { socket }) => proveCaller(options, servers, { key, slug, socket }),
+    isUnavailable: options.isUnavailable,
+    onFault: (error) => options.onFault(error, newId()),
+  });
+}
+
+async function proveCaller(
+  { callers, clock, onRefused }: McpPlaneOptions,
+  servers: McpServers,
+  sent: { readonly key: string; readonly slug: string; readonly socket: Socket },
+): Promise<ProvenCaller> {
+  try {
+    const key = await authenticate(callers, { key: sent.key }, clock.now(), mcpScope);
+    const server = await servers.find(key, sent.slug);
+    requireServerUser(key, server);
+    requireUsableServer(server);
+    return { key, server };
+  } catch (error) {
+    const refused = error instanceof GatewayError ? error.refused : null;
+    if (refused !== null) onRefused(refused, sent.socket.remoteAddress ?? '');
+    throw error;
+  }
 }
 
 /** Everything that only MCP requests read from the database, cached while it is current. */

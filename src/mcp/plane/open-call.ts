@@ -4,6 +4,7 @@ import type { Secret } from '../../secret.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import type { UserAuthorization } from '../oauth/user-authorization.ts';
 import type { McpExchange } from './mcp-exchange.ts';
 import { upstreamHeaders } from './upstream-headers.ts';
 
@@ -17,7 +18,7 @@ export interface ServerRequest {
 
 /**
  * Resolves when the response begins; `onCall` receives each call before. A server that no longer accepts
- * the token of the gateway is called once more with a new one.
+ * the token of the gateway, or of the user, is called once more with a new one.
  *
  * @throws PlaneFault
  */
@@ -26,15 +27,30 @@ export async function openCall(
   request: ServerRequest,
   onCall: (call: Call) => void,
 ): Promise<Call> {
-  const { services, callerToken } = exchange;
-  const { login, integrationId } = exchange.server;
-  if (login === null) return await openCallWith(exchange, request, onCall, null);
-  const source = services.serverTokens.sourceOf({ integrationId, login, callerToken });
+  const { authorization } = exchange;
+  const source = authorization ?? serverTokensOf(exchange);
+  if (source === null) return await openCallWith(exchange, request, onCall, null);
   const token = await source.token(null);
-  const call = await openCallWith(exchange, request, onCall, token);
-  if (call.status !== 401) return call;
-  discard(call, 'the token of the gateway has been refused');
-  return await openCallWith(exchange, request, onCall, await source.token(token));
+  const first = await openCallWith(exchange, request, onCall, token);
+  if (first.status !== 401) return requireAuthorized(authorization, first);
+  discard(first, 'the token of the gateway has been refused');
+  const next = await source.token(token);
+  return requireAuthorized(authorization, await openCallWith(exchange, request, onCall, next));
+}
+
+/** Null for a server at which the gateway does not log in. */
+function serverTokensOf({ server, services, callerToken }: McpExchange) {
+  const { login, integrationId } = server;
+  if (login === null) return null;
+  return services.serverTokens.sourceOf({ integrationId, login, callerToken });
+}
+
+/** @throws PlaneFault when the server demands another authorization of the user */
+function requireAuthorized(authorization: UserAuthorization | null, call: Call): Call {
+  const fault = authorization?.faultOf(call) ?? null;
+  if (fault === null) return call;
+  discard(call, 'the token of the user has been refused');
+  throw fault;
 }
 
 async function openCallWith(

@@ -6,6 +6,7 @@ import type { BodyHold } from '../../http/input/body-hold.ts';
 import { Secret } from '../../secret.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
+import { readConnectAnswer } from '../oauth/connect-question.ts';
 import { callServer, endSession, openStream } from './call-server.ts';
 import { judgeInput } from './judge-input.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
@@ -48,7 +49,8 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     services.keys.noteUse(key, arrival.now);
     const credentials = [sent, bearer].filter((one) => one !== null);
     const callerToken = key.kind === 'token' ? new Secret(sent!, 'token of the caller') : null;
-    const found = { key, server, metadata, callerToken, credentials };
+    const authorization = services.connections.authorizationOf(server, key);
+    const found = { key, server, metadata, callerToken, credentials, authorization };
     const exchange = { services, arrival, reply, ...found };
     if (request.method === 'POST') await serveMessages(exchange);
     else if (request.method === 'GET') await openStream(exchange);
@@ -62,7 +64,7 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
 }
 
 async function serveMessages(exchange: McpExchange): Promise<void> {
-  const { services, reply, key } = exchange;
+  const { services, arrival, reply, key } = exchange;
   const hold = services.bodyMemory.hold(key.id);
   try {
     // Parse and verify the message.
@@ -70,6 +72,9 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
 
     // Capability.
     verifyCapabilities(exchange.server, sent.calls);
+
+    // Connection of the user.
+    if (!reply.isRefused) await exchange.authorization?.require(() => arrival.response.closed);
 
     // Limits.
     if (!reply.isRefused) await reserveCalls(exchange, sent.calls);
@@ -92,16 +97,26 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
 }
 
 async function readSent(
-  { services, arrival, reply, server }: McpExchange,
+  { services, arrival, reply, server, authorization }: McpExchange,
   hold: BodyHold,
 ): Promise<SentMessages> {
   const { headers } = arrival.request;
-  const body = (await readBody(arrival.request, services.bodyBytesMax, hold)) ?? Buffer.alloc(0);
-  const received = await readMessages(body, services.jsonBounds);
+  const whole = (await readBody(arrival.request, services.bodyBytesMax, hold)) ?? Buffer.alloc(0);
+  const all = await readMessages(whole, services.jsonBounds);
+  const answer = authorization === null ? null : readConnectAnswer(whole, all);
+  const body = answer === null ? whole : answer.body;
+  const received = answer === null ? all : await readMessages(body, services.jsonBounds);
   const { isBatch } = received;
   const calls = received.messages.map((message) => new PlaneCall(message));
   // From here on errors carry the ids of the requests.
   reply.setCalls(calls, isBatch);
   const era = verifyHeaders(headers, received, (tool) => server.paramHeaders.get(tool));
+  const version = headers['mcp-protocol-version'];
+  authorization?.noteRequest({
+    era,
+    message: isBatch ? null : received.messages[0]!,
+    version: typeof version === 'string' ? version : null,
+    isAccepted: answer === null ? null : answer.isAccepted,
+  });
   return { body, era, isBatch, calls };
 }

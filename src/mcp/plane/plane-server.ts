@@ -23,6 +23,7 @@ import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { CapabilityRules, type KnownCapability } from '../messages/capability-rules.ts';
 import { type ParamHeaders, paramHeadersIn } from '../messages/verify-headers.ts';
 import { type ServerLogin, serverLoginOf } from '../oauth/server-login.ts';
+import { type UserOAuth, userOAuthOf } from '../oauth/user-oauth.ts';
 import { ServerPins } from '../pins/server-pins.ts';
 import { type ServerGuardrails, serverGuardrails } from './server-guardrails.ts';
 
@@ -41,11 +42,13 @@ export interface PlaneServer {
   readonly slug: string;
   readonly organisationId: string;
   readonly workspaceId: string;
+  readonly integrationId: string;
   readonly url: URL;
   readonly access: Secret<UpstreamAccess>;
-  readonly integrationId: string;
   /** How the gateway obtains its token for the server; null when it needs none. */
   readonly login: ServerLogin | null;
+  /** Null for a server that needs no user's authorization. */
+  readonly userOAuth: UserOAuth | null;
   /** Headers of the caller that are forwarded; null for none. */
   readonly forward: ForwardHeaders | null;
   readonly allowsUnlistedUsers: boolean;
@@ -95,6 +98,8 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     integrationId: integration.id,
     login,
     access: new Secret(access, `the headers of the MCP integration ${integration.slug}`),
+    // A header with a credential takes the place of the users' authorization.
+    userOAuth: hasCredential(access) ? null : userOAuthOf(integration, opened),
     forward: stored.forward_headers ?? null,
     allowsUnlistedUsers: server.default_user_access !== 'deny',
     users: new Map(users.map((row) => [row.user_id, row.enabled !== 0])),
@@ -157,9 +162,10 @@ const unsupportedSettings = ['jwt_validation', 'user_identity_forwarding', 'exte
 function faultOf(
   parts: PlaneServerParts,
   stored: McpConfigurations,
-  { headers, mapped }: UpstreamAccess,
+  access: UpstreamAccess,
   hasLogin: boolean,
 ): string | null {
+  const { mapped } = access;
   const { integration } = parts.reading;
   const address = outboundUrlFault(urlOf(parts), parts.trusted);
   if (address !== null) return `its address ${address}`;
@@ -172,16 +178,18 @@ function faultOf(
   if (unsupported !== undefined) {
     return `its setting configurations.${unsupported} is not supported; remove it`;
   }
-  const hasCredential =
-    hasLogin ||
-    headers.authorization !== undefined ||
-    mapped.some(({ target }) => target[1]?.toLowerCase() === 'authorization');
-  if (integration.auth_type.startsWith('oauth') && !hasCredential) {
-    return integration.auth_type === 'oauth_auto'
-      ? 'its auth_type oauth_auto is not supported; set custom_headers.Authorization'
-      : 'its configurations have no oauth_client_id';
+  const { auth_type: type } = integration;
+  if (type === 'oauth_client_credentials' && !hasLogin && !hasCredential(access)) {
+    return 'its configurations have no oauth_client_id';
   }
   return null;
+}
+
+function hasCredential({ headers, mapped }: UpstreamAccess): boolean {
+  return (
+    headers.authorization !== undefined ||
+    mapped.some(({ target }) => target[1]?.toLowerCase() === 'authorization')
+  );
 }
 
 /** A capability is enabled when both the integration and the server enable it. */

@@ -12,6 +12,7 @@ import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
 import type { ServerTokens } from '../oauth/server-tokens.ts';
+import type { UserConnections } from '../oauth/user-connections.ts';
 import type { DefinitionChecks } from '../pins/definition-checks.ts';
 import type { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
@@ -39,6 +40,7 @@ export interface PlaneServices extends CallerSources {
   readonly serverTokens: ServerTokens;
   readonly sessions: SessionIds;
   readonly resource: ProtectedResource;
+  readonly connections: UserConnections;
   readonly eras: ServerEras;
   readonly streams: OpenStreams;
   readonly bodyMemory: BodyMemory;

@@ -14,7 +14,7 @@ export interface UpstreamHeadersRequest {
   readonly callerHeaders: IncomingHttpHeaders;
   /** Credentials of the caller, which never reach the server under any name. */
   readonly credentials: readonly string[];
-  /** Token that the gateway has obtained for the server; null for none. */
+  /** Token that the gateway has obtained for the server, or that of its user; null for none. */
   readonly token: Secret | null;
   /** Headers of the protocol, which take precedence. */
   readonly protocol: Readonly<Record<string, string>>;

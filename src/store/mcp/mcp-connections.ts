@@ -6,6 +6,7 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listJoined } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
+import { lessThan, nullOr } from '../rows/predicate.ts';
 import { rows } from '../rows/rows.ts';
 
 interface McpConnectionRow {
@@ -15,6 +16,14 @@ interface McpConnectionRow {
   user_id: string;
   access_token: string;
   refresh_token: string | null;
+  /** How the tokens were granted, as JSON; null for tokens that were stored by request. */
+  oauth_grant: string | null;
+  /** When the access token expires; null when that is unknown. */
+  expires_at: number | null;
+  /** Id of the refresh in progress; null for none. */
+  refresh_claim: string | null;
+  /** No other refresh begins before this time. */
+  refresh_claimed_until: number | null;
   version: number;
   created_at: number;
   last_updated_at: number;
@@ -36,7 +45,11 @@ export type ConnectionKey = Pick<
 >;
 
 const table = rows('mcp_connections', { marks: peopleMarks });
+/** Claims change nothing that is listed. */
+const claims = rows('mcp_connections');
 const byKey = table.keyedBy('organisation_id', 'mcp_server_id', 'user_id');
+
+const unclaimed = { refresh_claim: null, refresh_claimed_until: null };
 
 /** The first version of new tokens is random, up to this. */
 const firstVersionMax = 1_000_000_000;
@@ -47,20 +60,77 @@ const firstVersionMax = 1_000_000_000;
  */
 export async function put(
   tx: Db,
-  row: Omit<Insertable<McpConnectionRow>, 'version'>,
+  row: Omit<Insertable<McpConnectionRow>, 'version' | keyof typeof unclaimed>,
 ): Promise<void> {
   peopleMarks.replaceOne(tx, row.organisation_id);
-  const { access_token, refresh_token, last_updated_at } = row;
+  const { access_token, refresh_token, oauth_grant, expires_at, last_updated_at } = row;
   await tx
     .insertInto('mcp_connections')
-    .values({ ...row, version: randomInt(1, firstVersionMax) })
+    .values({ ...row, ...unclaimed, version: randomInt(1, firstVersionMax) })
     .onDuplicateKeyUpdate({
       access_token,
       refresh_token,
+      oauth_grant,
+      expires_at,
+      ...unclaimed,
       last_updated_at,
       version: sql`version + 1`,
     })
     .execute();
+}
+
+/** One refresh of the tokens of a connection. */
+export interface RefreshClaim {
+  readonly id: string;
+  /** Version of the tokens to refresh. */
+  readonly version: number;
+  readonly until: number;
+}
+
+/** The key of an object that has more members, such as a row. */
+function keyOf({ organisation_id, mcp_server_id, user_id }: ConnectionKey): ConnectionKey {
+  return { organisation_id, mcp_server_id, user_id };
+}
+
+/** Returns whether this refresh may use the refresh token: no other one does, and the tokens are unchanged. */
+export async function claimRefresh(
+  db: Db,
+  key: ConnectionKey,
+  { id, version, until }: RefreshClaim,
+  now: number,
+): Promise<boolean> {
+  const where = { ...keyOf(key), version, refresh_claimed_until: nullOr(lessThan(now)) };
+  return (await claims.update(db, where, { refresh_claim: id, refresh_claimed_until: until })) > 0;
+}
+
+/** Ends a refresh without new tokens; the next one begins after `until`. */
+export async function releaseRefresh(
+  db: Db,
+  key: ConnectionKey,
+  { id }: Pick<RefreshClaim, 'id'>,
+  until: number,
+): Promise<void> {
+  const where = { ...keyOf(key), refresh_claim: id };
+  await claims.update(db, where, { refresh_claim: null, refresh_claimed_until: until });
+}
+
+/** Ends a refresh with new tokens; returns false when the connection was deleted or replaced meanwhile. */
+export async function storeRefreshed(
+  tx: Db,
+  key: ConnectionKey,
+  { id }: Pick<RefreshClaim, 'id'>,
+  tokens: Pick<
+    StoredMcpConnection,
+    'access_token' | 'refresh_token' | 'expires_at' | 'last_updated_at'
+  >,
+): Promise<boolean> {
+  const set = { ...tokens, ...unclaimed, version: sql<number>`version + 1` };
+  return (await table.update(tx, { ...keyOf(key), refresh_claim: id }, set)) > 0;
+}
+
+/** Deletes the connection unless its tokens have changed since they had this version. */
+export async function deleteVersion(tx: Db, key: ConnectionKey, version: number): Promise<boolean> {
+  return (await table.delete(tx, { ...keyOf(key), version })) > 0;
 }
 
 /** Returns false when there was no connection. */

@@ -63,7 +63,7 @@ export const {
 export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) => [
   sql`delete from mcp_integration_workspaces
     where organisation_id = ${at.organisationId} and workspace_id = ${at.workspaceId}`,
-  ...['mcp_capabilities', 'mcp_definitions', 'mcp_metadata'].map(
+  ...['mcp_capabilities', 'mcp_definitions', 'mcp_metadata', 'mcp_oauth_clients'].map(
     (table) => sql`delete from ${sql.table(table)} where organisation_id = ${at.organisationId}
       and mcp_integration_id in ${heldIds('mcp_integrations', at)}`,
   ),

@@ -46,7 +46,12 @@ export const {
 } = table;
 
 /** Tables with rows that belong to a server. */
-const dependents = ['mcp_server_capabilities', 'mcp_server_users', 'mcp_connections'];
+const dependents = [
+  'mcp_server_capabilities',
+  'mcp_server_users',
+  'mcp_connections',
+  'mcp_authorizations',
+];
 
 export const contents = contentsOf('McpServer', 'mcp_servers', (at) =>
   dependents.map(

@@ -175,7 +175,7 @@ describe('a server', () => {
 
   it.each([
     ['transport sse', { transport: 'sse' }],
-    ['OAuth without a credential', { auth_type: 'oauth_auto' }],
+    ['client credentials', { auth_type: 'oauth_client_credentials' }],
     [
       'token rules that are not applied',
       { configurations: { jwt_validation: { algorithms: ['RS256'] } } },

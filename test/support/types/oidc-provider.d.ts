@@ -4,6 +4,7 @@ declare module 'oidc-provider' {
 
   interface Grant {
     addOIDCScope(scope: string): void;
+    addResourceScope(resource: string, scope: string): void;
     save(): Promise<string>;
   }
 
@@ -13,6 +14,9 @@ declare module 'oidc-provider' {
       clientId: string;
       accountId: string;
     }) => Grant;
+    readonly AccessToken: {
+      find(value: string): Promise<{ readonly aud: string; readonly scope: string } | undefined>;
+    };
     callback(): RequestListener;
     interactionFinished(
       request: IncomingMessage,

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 
 type RpcMessage = ReturnType<typeof JSON.parse>;
 
-interface JournalEntry {
+export interface JournalEntry {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
@@ -35,6 +35,10 @@ export interface McpJournal extends AsyncDisposable {
   guard: ((headers: IncomingHttpHeaders) => Promise<boolean>) | null;
   /** Answers in place of the server, unless it is null. */
   script: ((request: JournalEntry, response: ServerResponse) => void) | null;
+  /** Answers in place of the server when it returns true. */
+  intercept:
+    | ((request: JournalEntry, response: ServerResponse) => boolean | Promise<boolean>)
+    | null;
   /** Messages on a stream before the response. */
   before: readonly object[];
   /** Sends a message on every open stream. */
@@ -60,6 +64,7 @@ export async function startMcpJournal(): Promise<McpJournal> {
   const server = createServer((request, response) => {
     void read(request).then(async (entry) => {
       upstream.journal.push(entry);
+      if (await upstream.intercept?.(entry, response)) return;
       const isAdmitted = upstream.guard === null || (await upstream.guard(entry.headers));
       if (!isAdmitted) response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
       else if (upstream.script !== null) upstream.script(entry, response);
@@ -112,6 +117,7 @@ export async function startMcpJournal(): Promise<McpJournal> {
     answer: null,
     guard: null,
     script: null,
+    intercept: null,
     before: [],
     push: (message) => {
       for (const stream of streams) stream.write(`data: ${JSON.stringify(message)}\n\n`);
@@ -130,7 +136,8 @@ async function read(request: IncomingMessage): Promise<JournalEntry> {
   for await (const chunk of request) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString();
   const { method = '', url = '', headers } = request;
-  return { method, url, headers, text, body: text === '' ? undefined : JSON.parse(text) };
+  const isJson = text !== '' && String(headers['content-type']).startsWith('application/json');
+  return { method, url, headers, text, body: isJson ? JSON.parse(text) : undefined };
 }
 
 function resultOf(upstream: McpJournal, message: RpcMessage): object {

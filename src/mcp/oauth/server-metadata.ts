@@ -1,0 +1,98 @@
+/** Reads and verifies the metadata of an authorization server (RFC 8414, OpenID Connect Discovery). */
+import { OAuthFault } from './oauth-fault.ts';
+import { fetchDocument, type OAuthRequests, placeOf, requireTlsOrTrust } from './oauth-http.ts';
+
+export interface AuthorizationServer {
+  readonly issuer: string;
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  /** Null when clients cannot register themselves. */
+  readonly registrationEndpoint: string | null;
+  readonly revocationEndpoint: string | null;
+  /** Methods by which clients authenticate at the token endpoint; null when the metadata lists none. */
+  readonly authMethods: readonly string[] | null;
+  readonly scopes: readonly string[];
+  /** Whether a client id may be the address of a metadata document. */
+  readonly acceptsClientMetadata: boolean;
+  /** Whether every response to an authorization names the issuer (RFC 9207). */
+  readonly namesIssuer: boolean;
+}
+
+const addressCharsMax = 2048;
+
+/** @throws OAuthFault */
+export async function discoverServer(
+  requests: OAuthRequests,
+  issuer: string,
+): Promise<AuthorizationServer> {
+  for (const place of metadataPlaces(issuer)) {
+    const document = await fetchDocument(requests, place);
+    if (document === null) continue;
+    const server = readServerMetadata(document, issuer, placeOf(place));
+    requireTlsOrTrust(server.authorizationEndpoint, requests.trusted);
+    return server;
+  }
+  throw new OAuthFault(`the authorization server ${placeOf(issuer)} has no metadata`);
+}
+
+/** RFC 8414 with its path inserted, then OpenID Connect with the path inserted, then appended. */
+function metadataPlaces(issuer: string): string[] {
+  const url = URL.parse(issuer);
+  const isIssuer = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === '';
+  if (!isIssuer) throw new OAuthFault('the server names an issuer that is not an address');
+  const path = url.pathname.replace(/\/+$/, '');
+  return [
+    ...new Set([
+      `${url.origin}/.well-known/oauth-authorization-server${path}`,
+      `${url.origin}/.well-known/openid-configuration${path}`,
+      `${url.origin}${path}/.well-known/openid-configuration`,
+    ]),
+  ];
+}
+
+/** @throws OAuthFault */
+function readServerMetadata(
+  document: Record<string, unknown>,
+  issuer: string,
+  at: string,
+): AuthorizationServer {
+  if (document.issuer !== issuer) {
+    throw new OAuthFault(`${at} is the metadata of another issuer than ${placeOf(issuer)}`);
+  }
+  const endpoint = (name: string): string | null => {
+    const value = document[name];
+    if (value === undefined) return null;
+    const url = typeof value === 'string' ? URL.parse(value) : null;
+    if (url === null || !/^https?:$/.test(url.protocol) || url.href.length > addressCharsMax) {
+      throw new OAuthFault(`${at}: ${name} is not an address`);
+    }
+    return value as string;
+  };
+  const required = (name: string): string => {
+    const value = endpoint(name);
+    if (value === null) throw new OAuthFault(`${at} has no ${name}`);
+    return value;
+  };
+  // Without it a stolen code could be exchanged by another client.
+  if (!textsOf(document.code_challenge_methods_supported).includes('S256')) {
+    throw new OAuthFault(`${at}: the authorization server does not support PKCE with S256`);
+  }
+  const methods = document.token_endpoint_auth_methods_supported;
+  return {
+    issuer,
+    authorizationEndpoint: required('authorization_endpoint'),
+    tokenEndpoint: required('token_endpoint'),
+    registrationEndpoint: endpoint('registration_endpoint'),
+    revocationEndpoint: endpoint('revocation_endpoint'),
+    authMethods: Array.isArray(methods) ? textsOf(methods) : null,
+    scopes: textsOf(document.scopes_supported),
+    acceptsClientMetadata: document.client_id_metadata_document_supported === true,
+    namesIssuer: document.authorization_response_iss_parameter_supported === true,
+  };
+}
+
+function textsOf(value: unknown): string[] {
+  return (Array.isArray(value) ? value : []).filter(
+    (one): one is string => typeof one === 'string',
+  );
+}
