@@ -4,6 +4,7 @@ import type { RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';
 import type { CallerServices } from '../gateway/callers/caller-services.ts';
 import type { RequestLog } from '../gateway/logs/request-log.ts';
+import type { SpanExport } from '../gateway/logs/span-export.ts';
 import type { Log } from '../log.ts';
 import { createMcpPlane, type McpPlane } from '../mcp/plane/mcp-plane.ts';
 import type { Settings } from '../settings.ts';
@@ -30,6 +31,8 @@ interface McpPlaneParts {
     Metrics,
     'observeMcp' | 'observeEraProbe' | 'observeRefusedBytes' | 'observeUnexpectedError'
   >;
+  /** Closed by its owner; null when tracing is off. */
+  readonly spanExport: SpanExport | null;
   /** Closed by its owner. */
   readonly requestLog: Pick<RequestLog, 'record'>;
   /** Closed by its owner. */
@@ -64,6 +67,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     mayBeItself: inference.signsInAsItself,
     record: (entry) => requestLog.record(entry),
     observe: metrics.observeMcp,
+    spanExport: parts.spanExport,
     onProbe: metrics.observeEraProbe,
     ...listenerEvents(parts, 'mcp', 'an MCP request failed'),
   });

@@ -12,6 +12,7 @@ import type { JobOutcome } from '../jobs/runner/job-run.ts';
 import type { McpObservation } from '../mcp/plane/plane-services.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
+import { McpMetrics } from './mcp-metrics.ts';
 import { TallyHistogram } from './tally-histogram.ts';
 
 /** `inference`: model requests. `mcp`: discovery and calls of MCP servers. `jobs`: jobs that call providers. */
@@ -133,32 +134,8 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
   };
 }
 
-/** Methods with a label of their own; callers choose names freely. */
-const mcpMethods: ReadonlySet<string> = new Set([
-  'completion/complete',
-  'end',
-  'initialize',
-  'ping',
-  'prompts/get',
-  'prompts/list',
-  'resources/list',
-  'resources/read',
-  'resources/templates/list',
-  'server/discover',
-  'stream',
-  'subscriptions/listen',
-  'tools/call',
-  'tools/list',
-]);
-
 function measureMcp(register: Registry): Pick<Metrics, 'observeMcp' | 'observeEraProbe'> {
-  const requests = new TallyHistogram({
-    name: 'gatewright_mcp_request_duration_seconds',
-    help: 'Time of MCP requests from the first header to the last byte, by method',
-    labelNames: ['method', 'status'],
-    buckets: inferenceBuckets,
-    register,
-  });
+  const mcp = new McpMetrics(register);
   const probes = new Counter({
     name: 'gatewright_mcp_era_probes_total',
     help: 'Probes for the protocol era of MCP servers, by result',
@@ -167,10 +144,7 @@ function measureMcp(register: Registry): Pick<Metrics, 'observeMcp' | 'observeEr
   });
   return {
     observeEraProbe: (result) => probes.inc({ result }),
-    observeMcp: ({ method, status, durationMs }) => {
-      const label = mcpMethods.has(method) ? method : 'other';
-      requests.note(durationMs / 1000, label, String(status));
-    },
+    observeMcp: (finished) => mcp.observe(finished),
   };
 }
 

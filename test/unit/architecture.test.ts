@@ -175,7 +175,7 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'mcp/resource': [],
-  'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'upstream'],
+  'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'http', 'upstream', 'model'],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.
   'mcp/bridge': [
     'mcp/messages',
@@ -188,6 +188,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'mcp/streams': ['mcp/transfer'],
   'mcp/pins': ['mcp/messages', 'gateway/transfer', 'upstream', 'store', 'model'],
+  'mcp/telemetry': ['mcp/messages', 'gateway/logs', 'model'],
   // The MCP gateway shares keys, limits and transfer with the gateway of models.
   'mcp/plane': [
     'mcp/bridge',
@@ -197,6 +198,7 @@ const mayImport: Record<string, readonly string[]> = {
     'mcp/transfer',
     'mcp/streams',
     'mcp/pins',
+    'mcp/telemetry',
     'gateway/callers',
     'gateway/targets',
     'gateway/metering',

@@ -1,22 +1,17 @@
-/** Encodes spans as OTLP JSON. Attributes are names and counts, never contents of requests. */
+/** Encodes the spans of model requests. SpanAttributes are names and counts, never contents of requests. */
 import { endpointRoute } from '../../model/endpoints/catalogue.ts';
 import { genAiOperation, genAiProvider } from './gen-ai-names.ts';
+import {
+  cut,
+  failed,
+  listed,
+  parentFlags,
+  type SpanAttributes,
+  spanKinds,
+  times,
+} from './otlp-encoding.ts';
 import type { CallSpan, TracedRequest } from './request-trace.ts';
 
-/** The service that sends the spans. */
-export interface SpanSource {
-  readonly name: string;
-  readonly version: string;
-}
-
-type Attributes = Readonly<Record<string, string | number | boolean | null>>;
-
-const kinds = { server: 2, client: 3 } as const;
-const failed = { code: 2 };
-/** Span flags: the location of the parent is known, and whether it is remote. */
-const parentFlags = { local: 0x100, remote: 0x300 } as const;
-/** Bounds names that callers and configs choose. */
-const textCharsMax = 256;
 const methods = new Set([
   'CONNECT',
   'DELETE',
@@ -30,18 +25,9 @@ const methods = new Set([
   'QUERY',
 ]);
 
-/** The body of a request to a collector. */
-export function exportRequest(source: SpanSource, traced: readonly TracedRequest[]): Buffer {
-  const resource = { 'service.name': source.name, 'service.version': source.version };
-  const spans = traced.flatMap((one) => [
-    requestSpan(one),
-    ...one.trace.calls.map((call) => callSpan(one, call)),
-  ]);
-  const scope = { name: 'gatewright', version: source.version };
-  const resourceSpans = [
-    { resource: { attributes: listed(resource) }, scopeSpans: [{ scope, spans }] },
-  ];
-  return Buffer.from(JSON.stringify({ resourceSpans }));
+/** The span of a request, and those of its calls. */
+export function requestSpans(traced: TracedRequest): object[] {
+  return [requestSpan(traced), ...traced.trace.calls.map((call) => callSpan(traced, call))];
 }
 
 function requestSpan({ trace, record, isAnswered }: TracedRequest): object {
@@ -56,7 +42,7 @@ function requestSpan({ trace, record, isAnswered }: TracedRequest): object {
     ...(parent === null ? {} : { parentSpanId: parent.spanId }),
     flags: flags | (parent === null ? parentFlags.local : parentFlags.remote),
     name: `${method === '_OTHER' ? 'HTTP' : method} ${route}`,
-    kind: kinds.server,
+    kind: spanKinds.server,
     ...times(record.startedAt, 0, record.durationMs),
     attributes: listed({
       'http.request.method': method,
@@ -71,7 +57,7 @@ function requestSpan({ trace, record, isAnswered }: TracedRequest): object {
   };
 }
 
-function ownAttributes(record: TracedRequest['record']): Attributes {
+function ownAttributes(record: TracedRequest['record']): SpanAttributes {
   return {
     'gatewright.request.id': record.id,
     'gatewright.endpoint': record.endpoint,
@@ -104,7 +90,7 @@ function callSpan({ trace, record }: TracedRequest, call: CallSpan): object {
     parentSpanId: trace.spanId,
     flags: trace.flags | parentFlags.local,
     name: callName(operation, model, method),
-    kind: kinds.client,
+    kind: spanKinds.client,
     ...times(record.startedAt, call.beganMs, call.endedMs ?? record.durationMs),
     attributes: listed({
       'http.request.method': method,
@@ -136,7 +122,7 @@ function isCharged(
 function answerAttributes(
   { tokens, answeredModel, isStream, firstByteMs }: TracedRequest['record'],
   { beganMs }: CallSpan,
-): Attributes {
+): SpanAttributes {
   const firstMs = isStream && firstByteMs !== null ? firstByteMs - beganMs : null;
   const attributes = {
     'gen_ai.response.model': answeredModel,
@@ -159,45 +145,4 @@ function callName(operation: string | null, model: string | null, method: string
 
 function methodOf(method: string): string {
   return methods.has(method) ? method : '_OTHER';
-}
-
-/** Converts to nanoseconds since the epoch. `startedAt` in milliseconds since the epoch, the others relative to it. */
-function times(startedAt: number, beganMs: number, endedMs: number) {
-  return {
-    startTimeUnixNano: nanoseconds(startedAt + beganMs),
-    endTimeUnixNano: nanoseconds(startedAt + Math.max(beganMs, endedMs)),
-  };
-}
-
-/** Rounds to microseconds, which a number represents exactly. */
-function nanoseconds(ms: number): string {
-  return `${Math.round(ms * 1000)}000`;
-}
-
-/** Lists the attributes that have a value. */
-function listed(attributes: Attributes): object[] {
-  return Object.entries(attributes).flatMap(([key, value]) =>
-    value === null ? [] : [{ key, value: attributeValue(key, value) }],
-  );
-}
-
-/** Attributes that are doubles by the conventions, even for whole values. */
-const doubles = new Set([
-  ...['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty'].map(
-    (name) => `gen_ai.request.${name}`,
-  ),
-  'gen_ai.response.time_to_first_chunk',
-]);
-
-function attributeValue(key: string, value: string | number | boolean): object {
-  if (typeof value === 'string') return { stringValue: cut(value) };
-  if (typeof value === 'boolean') return { boolValue: value };
-  // Collectors reject a whole batch when one integer exceeds 64 bits.
-  const isWhole = Number.isSafeInteger(value) && !doubles.has(key);
-  return isWhole ? { intValue: String(value) } : { doubleValue: value };
-}
-
-/** Truncates without leaving half a surrogate pair, which is invalid UTF-8. */
-function cut(text: string): string {
-  return text.slice(0, textCharsMax).toWellFormed();
 }

@@ -8,9 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Pools } from '../../remote/pools.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import type { Secret } from '../../secret.ts';
-import { exportRequest, type SpanSource } from './otlp-spans.ts';
+import { exportRequest, type SpanEntry, type SpanSource } from './otlp-encoding.ts';
+import { requestSpans } from './otlp-spans.ts';
 import type { RequestRecord } from './request-record.ts';
-import type { RequestTrace, TracedRequest } from './request-trace.ts';
+import type { RequestTrace } from './request-trace.ts';
 import type { SamplerTerms } from './sampler.ts';
 
 export interface SpanExportOptions {
@@ -68,7 +69,7 @@ export class SpanExport {
   readonly #options: SpanExportOptions;
   readonly #bounds: SpanExportBounds;
   readonly #pools: Pools;
-  #waiting: TracedRequest[] = [];
+  #waiting: SpanEntry[] = [];
   /** Spans in `#waiting` and in the batch being sent. */
   #count = 0;
   #exported = 0;
@@ -93,14 +94,18 @@ export class SpanExport {
 
   /** Adds a finished request, without its metadata. */
   add(trace: RequestTrace, { metadata: _, ...record }: RequestRecord, isAnswered: boolean): void {
-    const { waitingMax, flushEveryMs } = this.#bounds;
     const traced = { trace, record, isAnswered };
-    const spans = spansOf(traced);
+    this.addEntry({ count: 1 + trace.calls.length, encode: () => requestSpans(traced) });
+  }
+
+  addEntry(entry: SpanEntry): void {
+    const { waitingMax, flushEveryMs } = this.#bounds;
+    const { count: spans } = entry;
     if (this.#count + spans > waitingMax || this.#abort.signal.aborted) {
       this.#lose('more came than the collector takes', spans);
       return;
     }
-    this.#waiting.push(traced);
+    this.#waiting.push(entry);
     this.#count += spans;
     if (this.#count >= batchSpansMax) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), flushEveryMs).unref();
@@ -144,7 +149,7 @@ export class SpanExport {
     await new Promise(setImmediate);
     while (this.#waiting.length > 0 && !this.#abort.signal.aborted) {
       const batch = this.#take();
-      const spans = batch.reduce((sum, one) => sum + spansOf(one), 0);
+      const spans = batch.reduce((sum, { count }) => sum + count, 0);
       const end = await this.#deliver(exportRequest(this.#options.source, batch));
       if (end === null) return;
       this.#count -= spans;
@@ -156,10 +161,10 @@ export class SpanExport {
   }
 
   /** Takes the oldest batch. */
-  #take(): TracedRequest[] {
+  #take(): SpanEntry[] {
     let spans = 0;
     const beyond = this.#waiting.findIndex((one) => {
-      spans += spansOf(one);
+      spans += one.count;
       return spans > batchSpansMax;
     });
     return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : Math.max(1, beyond));
@@ -198,10 +203,6 @@ export class SpanExport {
       return { kind: 'later', reason, afterMs: null };
     }
   }
-}
-
-function spansOf({ trace }: TracedRequest): number {
-  return 1 + trace.calls.length;
 }
 
 function toDelivery(

@@ -34,6 +34,7 @@ export async function callServer(exchange: McpExchange, sent: SentMessages): Pro
   const session = sent.era === 'legacy' ? openedSession(exchange) : null;
   const protocol = {
     ...protocolHeaders(exchange.arrival.request.headers, session),
+    ...(exchange.reply.trace !== null && { traceparent: exchange.reply.trace.traceParent }),
     accept: 'application/json, text/event-stream',
     'content-type': 'application/json',
   };

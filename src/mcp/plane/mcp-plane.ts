@@ -48,6 +48,7 @@ export interface McpPlaneOptions
       | 'isUnavailable'
       | 'record'
       | 'observe'
+      | 'spanExport'
       | 'onRefused'
       | 'onFault'
     >,
@@ -109,6 +110,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     isUnavailable: options.isUnavailable,
     record: options.record,
     observe: options.observe,
+    spanExport: options.spanExport,
     onRefused: options.onRefused,
     onFault: options.onFault,
   };

@@ -7,6 +7,7 @@ import { Secret } from '../../secret.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
 import { readConnectAnswer } from '../oauth/connect-question.ts';
+import { beginMcpTrace } from '../telemetry/mcp-trace.ts';
 import { callServer, endSession, openStream } from './call-server.ts';
 import { judgeInput } from './judge-input.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
@@ -110,6 +111,8 @@ async function readSent(
   const calls = received.messages.map((message) => new PlaneCall(message));
   // From here on errors carry the ids of the requests.
   reply.setCalls(calls, isBatch);
+  const { spanExport } = services;
+  reply.trace = spanExport && beginMcpTrace(spanExport.sampler, headers, received.messages[0]!);
   const era = verifyHeaders(headers, received, (tool) => server.paramHeaders.get(tool));
   const version = headers['mcp-protocol-version'];
   authorization?.noteRequest({

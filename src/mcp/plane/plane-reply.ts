@@ -7,10 +7,12 @@ import { LimitReached } from '../../ledger/limit.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { Call } from '../../upstream/call.ts';
 import { PlaneFault, type RpcFault, type RpcId, rpcErrorMessage } from '../messages/plane-fault.ts';
-import { type PlaneCall, recordOf } from './plane-call.ts';
+import type { McpTrace } from '../telemetry/mcp-trace.ts';
+import { readRequestId } from '../transfer/request-id.ts';
+import { logRequest } from './log-request.ts';
+import type { PlaneCall } from './plane-call.ts';
 import type { PlaneServer } from './plane-server.ts';
 import type { McpArrival, PlaneServices } from './plane-services.ts';
-import { readRequestId } from './request-id.ts';
 
 /** An error as HTTP and JSON-RPC report it. */
 interface ReplyFault extends RpcFault {
@@ -59,8 +61,11 @@ export class PlaneReply {
   key: GatewayKey | null = null;
   server: PlaneServer | null = null;
   metadata: Metadata = {};
-  /** The call of the server; null before. */
-  call: Call | null = null;
+  /** Null while the message is not read, and for requests that are not sampled. */
+  trace: McpTrace | null = null;
+  #call: Call | null = null;
+  /** Monotonic clock, milliseconds; null before the call of the server. */
+  #sentMs: number | null = null;
   isStream = false;
   #calls: readonly PlaneCall[] = [];
   #isBatch = false;
@@ -68,6 +73,16 @@ export class PlaneReply {
   constructor(services: PlaneServices, arrival: McpArrival) {
     this.#services = services;
     this.#arrival = arrival;
+  }
+
+  /** The call of the server; null before. */
+  get call(): Call | null {
+    return this.#call;
+  }
+
+  set call(call: Call | null) {
+    this.#call = call;
+    this.#sentMs ??= monotonicMs();
   }
 
   setCalls(calls: readonly PlaneCall[], isBatch: boolean): void {
@@ -124,19 +139,11 @@ export class PlaneReply {
   }
 
   log(): void {
-    const { record, observe } = this.#services;
-    const { key, server, metadata, isStream } = this;
-    const arrival = this.#arrival;
-    const { request, response, beganMs } = arrival;
-    const status = response.statusCode;
-    if (key !== null && server !== null) {
-      const finished = { arrival, key, server, metadata, status, isStream };
-      for (const call of this.#calls) if (call.isLogged) record(recordOf(call, finished));
-    }
-    const [only] = this.#calls;
-    const byMethod: Record<string, string> = { GET: 'stream', DELETE: 'end' };
-    const method = byMethod[request.method ?? ''] ?? only?.message.method ?? 'other';
-    observe({ method, status, durationMs: monotonicMs() - beganMs });
+    const { key, server, metadata, isStream, trace } = this;
+    const calls = this.#calls;
+    const sentMs = this.#sentMs;
+    const finished = { key, server, metadata, isStream, trace, calls, sentMs };
+    logRequest(this.#services, this.#arrival, finished);
   }
 
   async #sendFault(fault: ReplyFault): Promise<void> {

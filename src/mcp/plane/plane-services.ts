@@ -4,6 +4,7 @@ import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 import type { CallerSources } from '../../gateway/callers/authenticate.ts';
 import type { ReadHeader } from '../../gateway/callers/exchange.ts';
 import type { RequestRecord } from '../../gateway/logs/request-record.ts';
+import type { SpanExport } from '../../gateway/logs/span-export.ts';
 import type { LimitSwitches, Policies } from '../../gateway/metering/limits.ts';
 import type { SecretValueCache } from '../../gateway/targets/secret-value-cache.ts';
 import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
@@ -17,6 +18,7 @@ import type { DefinitionChecks } from '../pins/definition-checks.ts';
 import type { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
 import type { OpenStreams } from '../streams/open-streams.ts';
+import type { TracedMessage } from '../telemetry/mcp-spans.ts';
 import type { McpServers } from './mcp-servers.ts';
 import type { SessionIds } from './session-ids.ts';
 
@@ -26,6 +28,10 @@ export interface McpObservation {
   readonly method: string;
   readonly status: number;
   readonly durationMs: number;
+  /** Time since the server was called; null when it was not. */
+  readonly serverMs: number | null;
+  /** The requests of the caller, of several those of a batch. */
+  readonly messages: readonly TracedMessage[];
 }
 
 export interface PlaneServices extends CallerSources {
@@ -60,6 +66,8 @@ export interface PlaneServices extends CallerSources {
   readonly isUnavailable: (error: unknown) => boolean;
   readonly record: (entry: RequestRecord) => void;
   readonly observe: (finished: McpObservation) => void;
+  /** Null when tracing is off. */
+  readonly spanExport: Pick<SpanExport, 'sampler' | 'addEntry'> | null;
   /** Reports a rejected credential and the address it came from. */
   readonly onRefused: (refused: RefusedCredential, remoteAddress: string) => void;
   /** Reports an unexpected error. */
