@@ -11,7 +11,7 @@ import type { OAuthClient } from './oauth-client.ts';
 import { OAuthClients } from './oauth-clients.ts';
 import { OAuthFault } from './oauth-fault.ts';
 import type { PendingGrant } from './oauth-grant.ts';
-import { placeOf } from './oauth-http.ts';
+import { shortUrl } from './oauth-http.ts';
 import type { OAuthParts, OAuthServer } from './oauth-server.ts';
 import { type GrantedTokens, requestTokens } from './token-endpoint.ts';
 
@@ -45,8 +45,8 @@ export class AuthorizationResponses {
     requireIssuer(response, grant);
     const { code, error } = response;
     if (error !== undefined)
-      throw new OAuthFault(`${placeOf(grant.issuer)} returned ${quotedCode(error)}`);
-    if (code === undefined) throw new OAuthFault(`${placeOf(grant.issuer)} returned no code`);
+      throw new OAuthFault(`${shortUrl(grant.issuer)} returned ${quotedCode(error)}`);
+    if (code === undefined) throw new OAuthFault(`${shortUrl(grant.issuer)} returned no code`);
     const server = await this.#options.findServer(row.organisation_id, grant.slug);
     requireUnchanged(server, row, grant);
     const client = await this.#clients.find(server, grant);
@@ -133,7 +133,7 @@ export function verifierPlace(stateHash: string): string {
 function requireIssuer({ iss }: AuthorizationResponse, grant: PendingGrant): void {
   if (iss === undefined ? !grant.namesIssuer : iss === grant.issuer) return;
   const what = iss === undefined ? 'names no issuer' : 'comes from another issuer';
-  throw new OAuthFault(`the response ${what}, but must come from ${placeOf(grant.issuer)}`);
+  throw new OAuthFault(`the response ${what}, but must come from ${shortUrl(grant.issuer)}`);
 }
 
 function requireUnchanged(

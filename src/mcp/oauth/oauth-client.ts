@@ -1,7 +1,7 @@
 /** Defines the OAuth client that the gateway is for an authorization server: registered before, by its metadata document, or dynamically. */
 import { Secret } from '../../secret.ts';
 import { OAuthFault } from './oauth-fault.ts';
-import { type OAuthRequests, placeOf, postForDocument } from './oauth-http.ts';
+import { type OAuthRequests, postForDocument, shortUrl } from './oauth-http.ts';
 import type { AuthorizationServer } from './server-metadata.ts';
 
 export type ClientAuthMethod = 'client_secret_basic' | 'client_secret_post' | 'none';
@@ -72,7 +72,7 @@ export async function registerClient(
 ): Promise<RegisteredClient> {
   const { registrationEndpoint: url, authMethods, issuer } = server;
   if (url === null) {
-    const message = `${placeOf(issuer)} registers no clients; register one there and set configurations.oauth_client_id`;
+    const message = `${shortUrl(issuer)} registers no clients; register one there and set configurations.oauth_client_id`;
     throw new OAuthFault(message);
   }
   const isLocal = new URL(redirectUri).protocol === 'http:';
@@ -89,7 +89,7 @@ export async function registerClient(
       application_type: isLocal ? 'native' : 'web',
     }),
   });
-  return readRegistration(document, placeOf(url), now);
+  return readRegistration(document, shortUrl(url), now);
 }
 
 function readRegistration(

@@ -12,7 +12,7 @@ import {
 } from './oauth-client.ts';
 import { OAuthFault } from './oauth-fault.ts';
 import type { OAuthGrant } from './oauth-grant.ts';
-import { placeOf } from './oauth-http.ts';
+import { shortUrl } from './oauth-http.ts';
 import type { OAuthParts, OAuthServer } from './oauth-server.ts';
 import type { AuthorizationServer } from './server-metadata.ts';
 
@@ -89,7 +89,7 @@ export class OAuthClients {
     const secret = sealed === null ? null : unsealer.unseal(sealed, placeOfSecret(row));
     return {
       id,
-      secret: secret === null ? null : new Secret(secret, `the client at ${placeOf(issuer)}`),
+      secret: secret === null ? null : new Secret(secret, `the client at ${shortUrl(issuer)}`),
       authMethod: isAuthMethod(method) ? method : 'none',
       expiresAt: row.expires_at,
     };
@@ -108,8 +108,8 @@ export class OAuthClients {
     const bound = own ?? (await this.#bind(server, issuer, id));
     if (bound === issuer) return;
     const message =
-      `the server names the authorization server ${placeOf(issuer)}, but the client of the integration ` +
-      `is for ${placeOf(bound)}; set configurations.oauth_client_id to a client that is registered there`;
+      `the server names the authorization server ${shortUrl(issuer)}, but the client of the integration ` +
+      `is for ${shortUrl(bound)}; set configurations.oauth_client_id to a client that is registered there`;
     throw new OAuthFault(message);
   }
 

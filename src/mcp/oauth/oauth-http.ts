@@ -21,9 +21,9 @@ export async function fetchDocument(
   const response = await sendOAuthRequest(requests, { url, method: 'GET', headers, body: null });
   const { status } = response;
   if (status >= 400 && status < 500) return null;
-  if (status !== 200) throw new OAuthFault(`${placeOf(url)} responds with ${status}`);
+  if (status !== 200) throw new OAuthFault(`${shortUrl(url)} responds with ${status}`);
   const document = readJsonObject(response.body.toString('utf8'));
-  if (document === null) throw new OAuthFault(`${placeOf(url)} responds with no JSON object`);
+  if (document === null) throw new OAuthFault(`${shortUrl(url)} responds with no JSON object`);
   return document;
 }
 
@@ -49,7 +49,7 @@ export async function postForDocument(
   if (status >= 200 && status < 300 && document !== null) return document;
   const code = status >= 400 && status < 500 ? errorCodeOf(document) : null;
   const reason = code === null ? '' : ` (${code})`;
-  throw new OAuthFault(`${placeOf(url)} responds with ${status}${reason}`, code);
+  throw new OAuthFault(`${shortUrl(url)} responds with ${status}${reason}`, code);
 }
 
 interface SentRequest {
@@ -68,7 +68,7 @@ export async function sendOAuthRequest(
   try {
     return await outbound.request({ ...request, timeoutMs: requestTimeoutMs });
   } catch (error) {
-    const message = `${placeOf(request.url)}: ${(error as Error).message}`;
+    const message = `${shortUrl(request.url)}: ${(error as Error).message}`;
     throw new OAuthFault(message, null, { cause: error });
   }
 }
@@ -76,11 +76,11 @@ export async function sendOAuthRequest(
 /** Tokens and codes pass no network in plain text. @throws OAuthFault */
 export function requireTlsOrTrust(url: string, trusted: TrustedHosts): void {
   const fault = plainHttpFault(url, trusted);
-  if (fault !== null) throw new OAuthFault(`${placeOf(url)} ${fault}`);
+  if (fault !== null) throw new OAuthFault(`${shortUrl(url)} ${fault}`);
 }
 
 /** Origin and path of a URL; queries may contain what is not for every reader. */
-export function placeOf(url: string): string {
+export function shortUrl(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? 'an address that is no URL' : parsed.origin + parsed.pathname;
 }

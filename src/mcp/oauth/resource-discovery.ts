@@ -1,7 +1,7 @@
 /** Finds the authorization servers of an MCP server by its protected resource metadata (RFC 9728). */
 import { readBearerChallenge, readScope } from './challenge.ts';
 import { OAuthFault } from './oauth-fault.ts';
-import { fetchDocument, type OAuthRequests, placeOf, sendOAuthRequest } from './oauth-http.ts';
+import { fetchDocument, type OAuthRequests, sendOAuthRequest, shortUrl } from './oauth-http.ts';
 
 /** How an MCP server is authorized. */
 export interface ResourceAuthorization {
@@ -76,10 +76,10 @@ async function findMetadata(requests: OAuthRequests, server: URL, named: string 
       : [named];
   for (const at of places) {
     const document = await fetchDocument(requests, at);
-    if (document !== null) return { document, at: placeOf(at) };
+    if (document !== null) return { document, at: shortUrl(at) };
   }
   if (named === null) return null;
-  throw new OAuthFault(`${placeOf(named)}, which the server names, does not exist`);
+  throw new OAuthFault(`${shortUrl(named)}, which the server names, does not exist`);
 }
 
 function ownResource({ href }: URL): string {

@@ -1,6 +1,6 @@
 /** Reads and verifies the metadata of an authorization server (RFC 8414, OpenID Connect Discovery). */
 import { OAuthFault } from './oauth-fault.ts';
-import { fetchDocument, type OAuthRequests, placeOf, requireTlsOrTrust } from './oauth-http.ts';
+import { fetchDocument, type OAuthRequests, requireTlsOrTrust, shortUrl } from './oauth-http.ts';
 
 export interface AuthorizationServer {
   readonly issuer: string;
@@ -28,11 +28,11 @@ export async function discoverServer(
   for (const place of metadataPlaces(issuer)) {
     const document = await fetchDocument(requests, place);
     if (document === null) continue;
-    const server = readServerMetadata(document, issuer, placeOf(place));
+    const server = readServerMetadata(document, issuer, shortUrl(place));
     requireTlsOrTrust(server.authorizationEndpoint, requests.trusted);
     return server;
   }
-  throw new OAuthFault(`the authorization server ${placeOf(issuer)} has no metadata`);
+  throw new OAuthFault(`the authorization server ${shortUrl(issuer)} has no metadata`);
 }
 
 /** RFC 8414 with its path inserted, then OpenID Connect with the path inserted, then appended. */
@@ -57,7 +57,7 @@ function readServerMetadata(
   at: string,
 ): AuthorizationServer {
   if (document.issuer !== issuer) {
-    throw new OAuthFault(`${at} is the metadata of another issuer than ${placeOf(issuer)}`);
+    throw new OAuthFault(`${at} is the metadata of another issuer than ${shortUrl(issuer)}`);
   }
   const endpoint = (name: string): string | null => {
     const value = document[name];

@@ -3,7 +3,7 @@ import { Secret } from '../../secret.ts';
 import { readScope } from './challenge.ts';
 import type { OAuthClient } from './oauth-client.ts';
 import { OAuthFault } from './oauth-fault.ts';
-import { type OAuthRequests, placeOf, postForDocument } from './oauth-http.ts';
+import { type OAuthRequests, postForDocument, shortUrl } from './oauth-http.ts';
 
 export interface GrantedTokens {
   readonly accessToken: Secret;
@@ -30,7 +30,7 @@ export async function requestTokens(
   now: number,
 ): Promise<GrantedTokens> {
   const document = await postForDocument(requests, { url, ...formOf(client, parameters) });
-  const at = placeOf(url);
+  const at = shortUrl(url);
   const { access_token: token, token_type: type, expires_in: seconds } = document;
   if (!isToken(token) || String(type).toLowerCase() !== 'bearer') {
     throw new OAuthFault(`${at} responds with no bearer token`);

@@ -5,7 +5,7 @@ import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
 import { OAuthClients } from './oauth-clients.ts';
 import { OAuthFault } from './oauth-fault.ts';
 import type { OAuthGrant } from './oauth-grant.ts';
-import { placeOf, requestTimeoutMs } from './oauth-http.ts';
+import { requestTimeoutMs, shortUrl } from './oauth-http.ts';
 import type { OAuthParts, OAuthServer } from './oauth-server.ts';
 import { requestTokens } from './token-endpoint.ts';
 
@@ -95,5 +95,5 @@ export class TokenRefresher {
 }
 
 export function unanswered({ issuer }: OAuthGrant): OAuthFault {
-  return new OAuthFault(`${placeOf(issuer)} has not refreshed the token in time`);
+  return new OAuthFault(`${shortUrl(issuer)} has not refreshed the token in time`);
 }
