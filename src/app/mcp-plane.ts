@@ -29,7 +29,11 @@ interface McpPlaneParts {
   readonly log: Log;
   readonly metrics: Pick<
     Metrics,
-    'observeMcp' | 'observeEraProbe' | 'observeRefusedBytes' | 'observeUnexpectedError'
+    | 'observeMcp'
+    | 'observeMcpDropped'
+    | 'observeEraProbe'
+    | 'observeRefusedBytes'
+    | 'observeUnexpectedError'
   >;
   /** Closed by its owner; null when tracing is off. */
   readonly spanExport: SpanExport | null;
@@ -68,6 +72,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     record: (entry) => requestLog.record(entry),
     observe: metrics.observeMcp,
     spanExport: parts.spanExport,
+    observeDropped: metrics.observeMcpDropped,
     onProbe: metrics.observeEraProbe,
     ...listenerEvents(parts, 'mcp', 'an MCP request failed'),
   });

@@ -9,6 +9,7 @@ import type { SpanFigures } from '../gateway/logs/span-export.ts';
 import { RawReply, type Route, route } from '../http/routes/route.ts';
 import type { FinishedRequest } from '../http/server/access-log.ts';
 import type { JobOutcome } from '../jobs/runner/job-run.ts';
+import type { DropReason } from '../mcp/messages/expected-messages.ts';
 import type { McpObservation } from '../mcp/plane/plane-services.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
@@ -27,6 +28,7 @@ export interface Metrics {
   observeRequest(exchange: FinishedRequest): void;
   observeInference(entry: RequestRecord): void;
   observeMcp(finished: McpObservation): void;
+  observeMcpDropped(reason: DropReason): void;
   /** Counts a probe for the protocol era of an MCP server. */
   observeEraProbe(result: 'legacy' | 'modern' | 'failed'): void;
   observeRefused(refused: RefusedCredential, server: CredentialOrigin['server']): void;
@@ -134,8 +136,16 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
   };
 }
 
-function measureMcp(register: Registry): Pick<Metrics, 'observeMcp' | 'observeEraProbe'> {
+function measureMcp(
+  register: Registry,
+): Pick<Metrics, 'observeMcp' | 'observeMcpDropped' | 'observeEraProbe'> {
   const mcp = new McpMetrics(register);
+  const dropped = new Counter({
+    name: 'gatewright_mcp_dropped_messages_total',
+    help: 'Messages of MCP servers that belong to no request of the caller, by reason',
+    labelNames: ['reason'],
+    registers: [register],
+  });
   const probes = new Counter({
     name: 'gatewright_mcp_era_probes_total',
     help: 'Probes for the protocol era of MCP servers, by result',
@@ -144,6 +154,7 @@ function measureMcp(register: Registry): Pick<Metrics, 'observeMcp' | 'observeEr
   });
   return {
     observeEraProbe: (result) => probes.inc({ result }),
+    observeMcpDropped: (reason) => dropped.inc({ reason }),
     observeMcp: (finished) => mcp.observe(finished),
   };
 }

@@ -8,11 +8,14 @@ const keyShare = 1 / 2;
 export class BodyMemory {
   readonly #bytesMax: number;
   readonly #keyBytesMax: number;
+  /** Bodies in messages. */
+  readonly #what: string;
   readonly #byKey = new Map<string, number>();
   #bytes = 0;
 
   /** One body of `bodyBytesMax` always fits into an empty share. */
-  constructor(bytesMax: number, bodyBytesMax: number) {
+  constructor(bytesMax: number, bodyBytesMax: number, what = 'request bodies') {
+    this.#what = what;
     this.#bytesMax = Math.max(bytesMax, bodyBytesMax);
     this.#keyBytesMax = Math.max(Math.floor(this.#bytesMax * keyShare), bodyBytesMax);
   }
@@ -30,15 +33,15 @@ export class BodyMemory {
   /** A negative number releases. Throws before it counts anything. */
   #take(keyId: string, bytes: number): void {
     const ofKey = (this.#byKey.get(keyId) ?? 0) + bytes;
-    if (bytes > 0 && ofKey > this.#keyBytesMax) throw exhausted('this API key');
-    if (bytes > 0 && this.#bytes + bytes > this.#bytesMax) throw exhausted('all callers');
+    if (bytes > 0 && ofKey > this.#keyBytesMax) throw this.#exhausted('this API key');
+    if (bytes > 0 && this.#bytes + bytes > this.#bytesMax) throw this.#exhausted('all callers');
     this.#bytes += bytes;
     if (ofKey === 0) this.#byKey.delete(keyId);
     else this.#byKey.set(keyId, ofKey);
   }
-}
 
-function exhausted(whose: string): GatewayError {
-  const message = `The request bodies of ${whose} take all the memory that they may take; try again`;
-  return new GatewayError('unavailable', message);
+  #exhausted(whose: string): GatewayError {
+    const message = `The ${this.#what} of ${whose} take all the memory that they may take; try again`;
+    return new GatewayError('unavailable', message);
+  }
 }

@@ -28,6 +28,11 @@ export class StreamEventReader {
     this.#bytesMax = bytesMax;
   }
 
+  /** Bytes of the event that is not complete. */
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
   /** Returns the events that the chunk completes. @throws EventTooLarge */
   push(chunk: Buffer): StreamEvent[] {
     const events: StreamEvent[] = [];

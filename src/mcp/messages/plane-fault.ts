@@ -23,6 +23,7 @@ const forms = {
   /** Hosts show the message of an error that is a success of HTTP, and with it the address to open. */
   connection_required: { status: 200, rpcCode: -32000 },
   user_required: { status: 403, rpcCode: -32000 },
+  request_state_invalid: { status: 200, rpcCode: -32602 },
   server_unusable: { status: 502, rpcCode: -32000 },
 } as const;
 

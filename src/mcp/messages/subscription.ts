@@ -27,6 +27,22 @@ export class Subscription {
     if (isObject(params.notifications)) this.#promised = params.notifications;
   }
 
+  /** Whether the client has asked for the message, which must not be a request. */
+  accepts({ id, method, params }: RpcObject): boolean {
+    if (id !== undefined) return false;
+    const { notifications } = this.#message.params;
+    const filter = isObject(notifications) ? notifications : {};
+    const { _meta: meta, uri } = isObject(params) ? params : {};
+    const tag = isObject(meta) ? meta[idMember] : undefined;
+    if (tag !== undefined && tag !== this.#message.id) return false;
+    if (method === 'notifications/resources/updated') {
+      const { resourceSubscriptions: uris } = filter;
+      return Array.isArray(uris) && uris.includes(uri);
+    }
+    const member = members[method as ListNotice];
+    return member === undefined || filter[member] === true;
+  }
+
   /** The notification for this stream; null unless its client has asked for it and the server has promised it. */
   noticeOf(method: ListNotice): RpcObject | null {
     if (this.#promised?.[members[method]] !== true) return null;

@@ -1,4 +1,5 @@
 /** Determines and reserves the limits of a tool call: those of its key and workspace, and of matching policies. */
+import { detach } from '../../detached.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
 import { limitRefusalOf } from '../../gateway/metering/admit.ts';
@@ -14,6 +15,7 @@ import {
 import { toolKeys } from '../../model/limits/policy.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
+import type { CallState } from '../rounds/call-states.ts';
 import type { PlaneServer } from './plane-server.ts';
 import type { PlaneServices } from './plane-services.ts';
 
@@ -24,6 +26,8 @@ export interface LimitedCall {
   readonly tool: string;
   readonly params: RpcObject;
   readonly metadata: Metadata;
+  /** The state that the call continues; null for a new call. */
+  readonly retried: CallState | null;
   readonly now: number;
 }
 
@@ -46,12 +50,17 @@ const charsPerToken = 4;
  * @throws PlaneFault when a policy limits what tool calls do not have
  */
 export async function reserveCall(
-  services: Pick<PlaneServices, 'policies' | 'ledger' | 'enforcesLimits' | 'limitsBy'>,
+  services: Pick<
+    PlaneServices,
+    'policies' | 'ledger' | 'enforcesLimits' | 'limitsBy' | 'answeredStates'
+  >,
   call: LimitedCall,
 ): Promise<ReservedCall> {
   const policies = await services.policies.of(call.key.organisationId);
   const limits = limitsOf(services, call, policies);
   if (limits.length === 0) return nothing;
+  const continued = await continuedCall(services, call);
+  if (continued !== null) return continued;
   const account = services.ledger.open();
   const bound = boundOf(call);
   try {
@@ -60,6 +69,18 @@ export async function reserveCall(
     throw limitRefusalOf(thrown, call.now);
   }
   return reservedIn(account, bound);
+}
+
+/** The first retry of each round has been counted with its call. Null for any other call. */
+async function continuedCall(
+  { answeredStates }: Pick<PlaneServices, 'answeredStates'>,
+  { key: { organisationId }, retried, now }: LimitedCall,
+): Promise<ReservedCall | null> {
+  if (retried === null || !(await answeredStates.answer(organisationId, retried, now))) return null;
+  const undo = (): void => {
+    detach('withdrawing a retry', answeredStates.withdraw(organisationId, retried));
+  };
+  return { settle: () => {}, undo };
 }
 
 function reservedIn(account: Account, { inputTokens }: UsageBound): ReservedCall {

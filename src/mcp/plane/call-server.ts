@@ -8,11 +8,12 @@ import { ServerErrors } from '../messages/server-errors.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 import { type ListedType, listDefinitions } from '../pins/list-definitions.ts';
 import { ListExaminer } from '../pins/list-examiner.ts';
+import { requireOpenedState, sealRound } from '../rounds/call-rounds.ts';
 import { EventOutput } from '../streams/event-output.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
 import { deliverResponse, isEvents, type ResponseDelivery } from './deliver.ts';
 import { followChanges } from './follow-changes.ts';
-import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { type McpExchange, partiesOf, type SentMessages } from './mcp-exchange.ts';
 import { openCall, type ServerRequest } from './open-call.ts';
 import { unlessRefused } from './server-era.ts';
 import { ServerMessages } from './server-messages.ts';
@@ -31,6 +32,7 @@ const passedNames = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'tracepar
 
 /** @throws PlaneFault */
 export async function callServer(exchange: McpExchange, sent: SentMessages): Promise<void> {
+  if (sent.era === 'modern') for (const call of sent.calls) requireOpenedState(call);
   const session = sent.era === 'legacy' ? openedSession(exchange) : null;
   const protocol = {
     ...protocolHeaders(exchange.arrival.request.headers, session),
@@ -156,7 +158,7 @@ async function respond(
   sent: SentMessages | null,
   session: OpenedSession | null,
 ): Promise<void> {
-  const { services, server, arrival, metadata, reply } = exchange;
+  const { services, key, server, arrival, metadata, reply } = exchange;
   const { request, response, id, now } = arrival;
   const calls = sent?.calls ?? [];
   const { definitions, definitionChecks } = services;
@@ -171,7 +173,8 @@ async function respond(
   });
   const errors = new ServerErrors(calls);
   const sources = { headers: request.headers, metadata, traceId: id, now };
-  const rules = { server, calls, errors, lists, ...sources };
+  const onDropped = services.observeDropped;
+  const rules = { server, calls, errors, lists, onDropped, ...sources };
   const messages = new ServerMessages(rules);
   reply.isStream = isEvents(call);
   const headers = {
@@ -179,13 +182,21 @@ async function respond(
     ...sessionHeader(exchange, call, sent, session),
   };
   using output = new EventOutput(response, services.keepAliveMs);
-  const delivery = { call, response, messages, errors, output, headers };
+  const parties = partiesOf(exchange);
+  const seal = (message: unknown): unknown =>
+    sent?.era === 'modern'
+      ? sealRound(services.callStates, parties, calls, message, services.now())
+      : message;
+  const memory = services.responseMemory.hold(key.id);
+  const delivery = { call, response, messages, errors, output, headers, seal, memory };
   try {
     const isOpenEnded = messages.isOpenEnded && isEvents(call);
     await (isOpenEnded ? deliverOpenEnded(exchange, delivery) : deliverResponse(delivery));
   } catch (thrown) {
     call.cut(new CallCut('the response cannot be delivered'));
     throw thrown;
+  } finally {
+    memory.release();
   }
 }
 

@@ -1,6 +1,7 @@
 /** Delivers the response of a server to the caller: unread where no rule needs it, else message by message. */
 import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
+import type { BodyHold } from '../../http/input/body-hold.ts';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
@@ -16,14 +17,18 @@ export interface ResponseDelivery {
   readonly messages: ServerMessages;
   readonly errors: ServerErrors;
   readonly output: EventOutput;
+  /** Seals what a message wants back with a retry. */
+  readonly seal: (message: unknown) => unknown;
+  /** Counts the bytes of messages that are read before they are sent. */
+  readonly memory: BodyHold;
   /** Headers of the gateway; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Bound of a message that rules must read. */
-const messageBytesMax = 8 * 1024 * 1024;
-/** Longer responses do not just say that a name is unknown. */
-const unknownBytesMax = 8 * 1024;
+export const messageBytesMax = 8 * 1024 * 1024;
+/** Longer responses without rules of their own are relayed unread: they neither ask nor say that a name is unknown. */
+const shortBytesMax = 64 * 1024;
 const nothing = Buffer.alloc(0);
 
 /** Headers of the server that callers receive. */
@@ -76,9 +81,18 @@ function requireDeliverable({ call, messages }: ResponseDelivery): void {
   }
   if (status >= 400 && type !== 'json') throw failed(status);
   if (type === 'other') throw unusable('its response is neither JSON nor a stream of events');
-  const isRead = messages.mustRead || messages.mayBeUnknown;
-  const encoding = headers['content-encoding'] ?? 'identity';
-  if (isRead && encoding !== 'identity') throw unusable('its response is compressed unasked');
+  const hasRules = messages.mustRead || messages.mayBeUnknown;
+  if (hasRules && isEncoded({ headers })) throw unusable('its response is compressed unasked');
+}
+
+function isEncoded({ headers }: Pick<LiveResponse, 'headers'>): boolean {
+  return (headers['content-encoding'] ?? 'identity') !== 'identity';
+}
+
+/** Responses to requests are read where that is possible, so that nothing else is taken for one. */
+function isRead({ call, messages }: ResponseDelivery): boolean {
+  const hasRules = messages.mustRead || messages.mayBeUnknown;
+  return hasRules || (messages.expectsAnswer && !isEncoded(call));
 }
 
 function failed(status: number): PlaneFault {
@@ -111,12 +125,12 @@ function drop(call: LiveResponse): void {
 }
 
 async function deliverJson(delivery: ResponseDelivery): Promise<void> {
-  const { call, response, messages, errors } = delivery;
-  const { mustRead, mayBeUnknown } = messages;
+  const { call, response, messages, errors, memory } = delivery;
+  const { mustRead } = messages;
   const gathered: Buffer[] = [];
   let bytes = 0;
   // An error of the transport belongs to no call.
-  let isRelayed = call.status >= 400 ? !messages.isExact : !mustRead && !mayBeUnknown;
+  let isRelayed = call.status >= 400 ? !messages.isExact : !isRead(delivery);
   if (isRelayed) writeResponseHead(response, call.status, passedHeaders(delivery, true));
   for await (const chunk of chunksOf(call)) {
     if (isRelayed) {
@@ -124,9 +138,10 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
       await writeChunk(response, chunk);
       continue;
     }
+    memory.add(chunk.length);
     gathered.push(chunk);
     bytes += chunk.length;
-    if (!mustRead && bytes > unknownBytesMax) {
+    if (!mustRead && bytes > shortBytesMax) {
       isRelayed = true;
       writeResponseHead(response, call.status, passedHeaders(delivery, true));
       for (const one of gathered) errors.noteRelayed(one);
@@ -144,7 +159,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
 
 async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void> {
   const { call, response, messages } = delivery;
-  const text = await takenText(messages, body, call.status);
+  const text = await takenText(delivery, body);
   const sent = text === null ? body : Buffer.from(text);
   const headers = passedHeaders(delivery, false);
   // With another encoding in its type the judged bytes would be read as another text.
@@ -155,9 +170,8 @@ async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void
 
 /** Null when the bytes can be sent as they are. @throws PlaneFault for what cannot be read */
 async function takenText(
-  messages: ServerMessages,
+  { call: { status }, messages, seal }: ResponseDelivery,
   body: Buffer,
-  status: number,
 ): Promise<string | null> {
   let message: unknown;
   try {
@@ -169,32 +183,45 @@ async function takenText(
   if (messages.isExact && (await hasDuplicateKeys(body))) {
     throw unusable('its response contains a duplicate member');
   }
-  const taken = await messages.take(message);
+  const taken = seal(await messages.take(message));
   if (taken === message) return null;
   if (taken === null && status >= 400) throw failed(status);
   if (taken === null) throw unusable('its response belongs to another request');
-  return JSON.stringify(taken);
+  return messageText(taken);
+}
+
+/** @throws PlaneFault for a message that is nested too deeply to be written */
+function messageText(message: unknown): string {
+  try {
+    return JSON.stringify(message);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw unusable('its response is nested too deeply');
+  }
 }
 
 async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
-  const { call, response, messages, errors, output } = delivery;
-  const isRead = messages.mustRead || messages.mayBeUnknown;
-  const headers = passedHeaders(delivery, !isRead);
+  const { call, response, messages, errors, output, memory } = delivery;
+  const isTaken = isRead(delivery);
+  const headers = passedHeaders(delivery, !isTaken);
   headers['x-accel-buffering'] = 'no';
   if (messages.isExact || messages.isOpenEnded) headers['content-type'] = 'text/event-stream';
   writeResponseHead(response, call.status, headers);
   // Sends the head before the first event.
   response.write(nothing);
-  output.start();
+  if (isTaken) output.start();
   const reader = new StreamEventReader(messageBytesMax);
   for await (const chunk of chunksOf(call)) {
-    if (!isRead) {
+    if (!isTaken) {
       errors.noteRelayed(chunk);
       await output.write(chunk);
       continue;
     }
-    for (const event of reader.push(chunk)) {
-      const bytes = await takenEvent(messages, event);
+    const before = reader.heldBytes;
+    const events = reader.push(chunk);
+    memory.add(reader.heldBytes - before);
+    for (const event of events) {
+      const bytes = await takenEvent(delivery, event);
       if (bytes !== null) await output.write(bytes);
     }
   }
@@ -203,7 +230,10 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
 }
 
 /** Null for an event that the caller does not receive. */
-async function takenEvent(messages: ServerMessages, event: StreamEvent): Promise<Buffer | null> {
+async function takenEvent(
+  { messages, seal }: ResponseDelivery,
+  event: StreamEvent,
+): Promise<Buffer | null> {
   const { data, bytes } = event;
   // Comments keep the connection alive; an event without data carries an id to resume from.
   if (data === null || data === '') return messages.isExact ? withoutText(event) : bytes;
@@ -214,11 +244,11 @@ async function takenEvent(messages: ServerMessages, event: StreamEvent): Promise
     return null;
   }
   if (messages.isExact && (await hasDuplicateKeys(Buffer.from(data)))) return null;
-  const taken = await messages.take(message);
+  const taken = seal(await messages.take(message));
   if (taken === null) return null;
   // Judged events are built anew, so that their other lines carry no text.
   if (taken === message && !messages.isExact) return bytes;
-  const text = taken === message && !/[\n\r]/.test(data) ? data : JSON.stringify(taken);
+  const text = taken === message && !/[\n\r]/.test(data) ? data : messageText(taken);
   return withEventData(messages.isExact ? withoutComments(event) : event, text);
 }
 

@@ -4,6 +4,7 @@ import type { Metadata } from '../../gateway/callers/metadata.ts';
 import type { Secret } from '../../secret.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 import type { UserAuthorization } from '../oauth/user-authorization.ts';
+import type { RoundParties } from '../rounds/call-rounds.ts';
 import type { PlaneCall } from './plane-call.ts';
 import type { PlaneReply } from './plane-reply.ts';
 import type { PlaneServer } from './plane-server.ts';
@@ -23,6 +24,11 @@ export interface McpExchange {
   readonly credentials: readonly string[];
   /** Tokens of the user for the server; null when it needs none. */
   readonly authorization: UserAuthorization | null;
+}
+
+/** The caller and the server, to which the rounds of a call are bound. */
+export function partiesOf({ key, server }: Pick<McpExchange, 'key' | 'server'>): RoundParties {
+  return { principal: `${key.kind} ${key.id} ${key.personId ?? ''}`, serverId: server.id };
 }
 
 /** The messages of a request as they are sent to the server. */

@@ -27,7 +27,10 @@ import {
   ProtectedResource,
   type ProtectedResourceOptions,
 } from '../resource/protected-resource.ts';
+import { AnsweredStates } from '../rounds/answered-states.ts';
+import { CallStates } from '../rounds/call-states.ts';
 import { OpenStreams } from '../streams/open-streams.ts';
+import { messageBytesMax } from './deliver.ts';
 import { createMcpListener, type McpListener, type McpListenerOptions } from './mcp-listener.ts';
 import { McpServers } from './mcp-servers.ts';
 import type { PlaneServices } from './plane-services.ts';
@@ -49,6 +52,7 @@ export interface McpPlaneOptions
       | 'record'
       | 'observe'
       | 'spanExport'
+      | 'observeDropped'
       | 'onRefused'
       | 'onFault'
     >,
@@ -95,10 +99,13 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     secrets: values,
     serverTokens: new ServerTokens({ outbound, clock, ...options.resource }),
     sessions: new SessionIds(() => options.keyring.mcpSessionKey),
+    callStates: new CallStates(() => options.keyring.mcpSessionKey),
+    answeredStates: new AnsweredStates(options),
     resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
     eras: new ServerEras(options),
     streams: openStreams(options),
     bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
+    responseMemory: new BodyMemory(options.bodiesBytesMax, messageBytesMax, 'responses of servers'),
     bodyBytesMax: options.bodyBytesMax,
     keepAliveMs: options.keepAliveMs,
     jsonBounds: options.jsonBounds,
@@ -111,6 +118,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     record: options.record,
     observe: options.observe,
     spanExport: options.spanExport,
+    observeDropped: options.observeDropped,
     onRefused: options.onRefused,
     onFault: options.onFault,
   };

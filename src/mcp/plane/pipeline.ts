@@ -7,10 +7,11 @@ import { Secret } from '../../secret.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
 import { readConnectAnswer } from '../oauth/connect-question.ts';
+import { openRetry } from '../rounds/call-rounds.ts';
 import { beginMcpTrace } from '../telemetry/mcp-trace.ts';
 import { callServer, endSession, openStream } from './call-server.ts';
 import { judgeInput } from './judge-input.ts';
-import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { type McpExchange, partiesOf, type SentMessages } from './mcp-exchange.ts';
 import { PlaneCall } from './plane-call.ts';
 import { PlaneReply } from './plane-reply.ts';
 import type { McpArrival, PlaneServices } from './plane-services.ts';
@@ -97,10 +98,8 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
   }
 }
 
-async function readSent(
-  { services, arrival, reply, server, authorization }: McpExchange,
-  hold: BodyHold,
-): Promise<SentMessages> {
+async function readSent(exchange: McpExchange, hold: BodyHold): Promise<SentMessages> {
+  const { services, arrival, reply, server, authorization } = exchange;
   const { headers } = arrival.request;
   const whole = (await readBody(arrival.request, services.bodyBytesMax, hold)) ?? Buffer.alloc(0);
   const all = await readMessages(whole, services.jsonBounds);
@@ -121,5 +120,19 @@ async function readSent(
     version: typeof version === 'string' ? version : null,
     isAccepted: answer === null ? null : answer.isAccepted,
   });
-  return { body, era, isBatch, calls };
+  return openedRetry(exchange, { body, era, isBatch, calls });
+}
+
+/** A retry that continues a call carries the server's own state from here on. */
+function openedRetry(exchange: McpExchange, sent: SentMessages): SentMessages {
+  const { services, arrival, reply } = exchange;
+  const { body, era, calls } = sent;
+  if (era === 'legacy') return sent;
+  const { message } = calls[0]!;
+  const parties = partiesOf(exchange);
+  const retry = openRetry(services.callStates, parties, { message, body }, arrival.now);
+  if (retry.state === null) return sent;
+  const retried = [new PlaneCall(retry.message, retry.state)];
+  reply.setCalls(retried, false);
+  return { ...sent, body: retry.body, calls: retried };
 }

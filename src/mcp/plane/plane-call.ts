@@ -9,6 +9,7 @@ import { type NamedCapability, namedCapability } from '../messages/capability-ru
 import type { PlaneFault } from '../messages/plane-fault.ts';
 import type { ClientMessage } from '../messages/read-messages.ts';
 import type { ServerError } from '../messages/server-errors.ts';
+import type { CallState } from '../rounds/call-states.ts';
 import type { ReservedCall } from './call-limits.ts';
 import type { TextVerdict } from './judge-texts.ts';
 import type { PlaneServer } from './plane-server.ts';
@@ -21,6 +22,8 @@ export class PlaneCall {
   readonly message: ClientMessage;
   /** The capability that the message names; null for none. */
   readonly named: NamedCapability | null;
+  /** The state that this call continues; null for a new call. */
+  readonly retried: CallState | null;
   reserved: ReservedCall | null = null;
   verdict: GuardrailVerdict | null = null;
   /** Verdict by id of each guardrail; null when none judged. */
@@ -30,8 +33,9 @@ export class PlaneCall {
   /** Error that the server has reported; null for none, or an unknown one. */
   serverError: ServerError | null = null;
 
-  constructor(message: ClientMessage) {
+  constructor(message: ClientMessage, retried: CallState | null = null) {
     this.message = message;
+    this.retried = retried;
     this.named = namedCapability(message);
   }
 

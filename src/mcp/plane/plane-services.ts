@@ -12,11 +12,14 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
+import type { DropReason } from '../messages/expected-messages.ts';
 import type { ServerTokens } from '../oauth/server-tokens.ts';
 import type { UserConnections } from '../oauth/user-connections.ts';
 import type { DefinitionChecks } from '../pins/definition-checks.ts';
 import type { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
+import type { AnsweredStates } from '../rounds/answered-states.ts';
+import type { CallStates } from '../rounds/call-states.ts';
 import type { OpenStreams } from '../streams/open-streams.ts';
 import type { TracedMessage } from '../telemetry/mcp-spans.ts';
 import type { McpServers } from './mcp-servers.ts';
@@ -45,11 +48,16 @@ export interface PlaneServices extends CallerSources {
   readonly secrets: SecretValueCache;
   readonly serverTokens: ServerTokens;
   readonly sessions: SessionIds;
+  readonly callStates: CallStates;
+  /** Whether a state is answered for the first time, which is not counted again. */
+  readonly answeredStates: AnsweredStates;
   readonly resource: ProtectedResource;
   readonly connections: UserConnections;
   readonly eras: ServerEras;
   readonly streams: OpenStreams;
   readonly bodyMemory: BodyMemory;
+  /** Responses that are read before they are sent. */
+  readonly responseMemory: BodyMemory;
   readonly bodyBytesMax: number;
   /** Silence on a stream of events after which a comment is sent. */
   readonly keepAliveMs: number;
@@ -68,6 +76,8 @@ export interface PlaneServices extends CallerSources {
   readonly observe: (finished: McpObservation) => void;
   /** Null when tracing is off. */
   readonly spanExport: Pick<SpanExport, 'sampler' | 'addEntry'> | null;
+  /** Reports a message of a server that is not sent to the caller. */
+  readonly observeDropped: (reason: DropReason) => void;
   /** Reports a rejected credential and the address it came from. */
   readonly onRefused: (refused: RefusedCredential, remoteAddress: string) => void;
   /** Reports an unexpected error. */

@@ -5,9 +5,10 @@ import type { Metadata } from '../../gateway/callers/metadata.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { isListMethod, type ListNotice } from '../messages/capability-rules.ts';
+import { type DropReason, ExpectedMessages } from '../messages/expected-messages.ts';
 import { type PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
-import { callAnswered, type ServerErrors } from '../messages/server-errors.ts';
+import type { ServerErrors } from '../messages/server-errors.ts';
 import { Subscription } from '../messages/subscription.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
 import type { ListExaminer } from '../pins/list-examiner.ts';
@@ -26,6 +27,8 @@ export interface ServerMessagesOptions {
   readonly traceId: string;
   readonly now: number;
   readonly lists: ListExaminer;
+  /** Reports a message that is not sent to the caller. */
+  readonly onDropped?: (reason: DropReason) => void;
 }
 
 /** Methods whose results contain results of earlier tool calls. */
@@ -38,8 +41,9 @@ export class ServerMessages {
   readonly #hasList: boolean;
   /** Null for a stream of another kind. */
   readonly #subscription: Subscription | null;
-  /** Calls whose response has been sent. */
-  readonly #answered = new Set<PlaneCall>();
+  readonly #expected: ExpectedMessages<PlaneCall>;
+  /** Whether a request of the caller waits for its response. */
+  readonly expectsAnswer: boolean;
 
   constructor(options: ServerMessagesOptions) {
     this.#options = options;
@@ -48,6 +52,8 @@ export class ServerMessages {
     this.#hasList = options.calls.some((call) => isListMethod(call.message.method));
     const listening = options.calls.find((call) => call.isOpenEnded);
     this.#subscription = listening ? new Subscription(listening.message) : null;
+    this.#expected = new ExpectedMessages(options, this.#subscription);
+    this.expectsAnswer = this.#expected.hasRequests;
   }
 
   /** Applies the rules of the server as they are now. */
@@ -101,6 +107,7 @@ export class ServerMessages {
       return taken.filter((one) => one !== null);
     }
     if (!isObject(message)) return this.isExact ? null : message;
+    if (!this.#expected.accepts(message)) return null;
     return typeof message.method === 'string'
       ? await this.#takeRequest(message)
       : await this.#takeResponse(message);
@@ -138,10 +145,7 @@ export class ServerMessages {
   }
 
   async #takeResponse(message: RpcObject): Promise<RpcObject | null> {
-    const call = callAnswered(message, this.#options.calls);
-    // A response to nothing that was asked: the server must not answer for another request.
-    if (call === undefined ? !this.#isOpenStream : this.#answered.has(call)) return null;
-    if (call !== undefined) this.#answered.add(call);
+    const call = this.#expected.answeredBy(message);
     const { lists, errors } = this.#options;
     errors.note(message);
     const { capabilities, pins } = this.#server;
@@ -176,8 +180,7 @@ export class ServerMessages {
   }
 
   #endCall(call: PlaneCall | undefined, fault: PlaneFault, message: RpcObject): RpcObject | null {
-    if (call === undefined || !('id' in message) || this.#answered.has(call)) return null;
-    this.#answered.add(call);
+    if (call === undefined || !('id' in message) || !this.#expected.answer(call)) return null;
     return refuse(call, fault, { id: call.message.id });
   }
 }

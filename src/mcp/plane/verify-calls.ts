@@ -93,9 +93,10 @@ export async function reserveCalls(
 ): Promise<void> {
   for (const call of calls) {
     if (!call.isToolCall) continue;
+    const { retried } = call;
     const { params } = call.message;
     const tool = String(params.name);
-    const limited = { key, server, tool, params, metadata, now: arrival.now };
+    const limited = { key, server, tool, params, metadata, retried, now: arrival.now };
     try {
       call.reserved = await reserveCall(services, limited);
     } catch (thrown) {

@@ -2,7 +2,6 @@
 import type { ServerResponse } from 'node:http';
 import { writeChunk } from '../transfer/response-chunks.ts';
 
-const lineFeed = 0x0a;
 /** Clients ignore comments; a named event would reach their handlers. */
 const comment = Buffer.from(': keep-alive\n\n');
 
@@ -10,15 +9,13 @@ export class EventOutput implements Disposable {
   readonly #response: ServerResponse;
   readonly #keepAliveMs: number;
   #timer: NodeJS.Timeout | null = null;
-  /** Whether the bytes so far end with a line, so that a comment can follow. */
-  #isAfterLine = true;
 
   constructor(response: ServerResponse, keepAliveMs: number) {
     this.#response = response;
     this.#keepAliveMs = keepAliveMs;
   }
 
-  /** Called after the head of the response has been sent. */
+  /** Called after the head of the response, where the bytes that are written are whole events. */
   start(): void {
     this.#timer = setInterval(() => this.#keepAlive(), this.#keepAliveMs).unref();
   }
@@ -26,7 +23,6 @@ export class EventOutput implements Disposable {
   /** Resolves when the caller can take more, or has gone. */
   async write(bytes: Buffer): Promise<void> {
     if (bytes.length === 0) return;
-    this.#isAfterLine = bytes.at(-1) === lineFeed;
     this.#timer?.refresh();
     await writeChunk(this.#response, bytes);
   }
@@ -48,7 +44,7 @@ export class EventOutput implements Disposable {
 
   #keepAlive(): void {
     if (this.#isClosed) this[Symbol.dispose]();
-    else if (this.#isAfterLine && !this.#response.writableNeedDrain) {
+    else if (!this.#response.writableNeedDrain) {
       this.#response.write(comment);
     }
   }

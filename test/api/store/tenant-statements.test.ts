@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import type { Limit } from '../../../src/ledger/limit.ts';
-import { idToBytes } from '../../../src/model/wire/ids.ts';
+import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
+import * as mcpAnsweredStates from '../../../src/store/mcp/mcp-answered-states.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { eventually } from '../../support/server/eventually.ts';
@@ -70,6 +71,7 @@ async function useEverything(inference: Inference): Promise<void> {
   await use(other.send);
   await keepObjects(inference);
   await logRequest(server);
+  await answerState(server);
   await useRun(server);
   await server.request('GET', '/v1/configs', { auth: 'key' });
   await useUp(server);
@@ -78,6 +80,14 @@ async function useEverything(inference: Inference): Promise<void> {
   server.clock.advance(2 * yearMs);
   for (const job of jobs) await server.app.jobs.runNow(job);
   await sync.cycle('');
+}
+
+/** Answers a request state of an MCP call, as the retry of a limited call does. */
+async function answerState({ database, organisationId, clock }: TestServer): Promise<void> {
+  const now = clock.now();
+  const row = { organisation_id: organisationId, id: newId(), expires_at: now + 1000 };
+  await mcpAnsweredStates.insertOnce(database.db, row, now);
+  await mcpAnsweredStates.remove(database.db, organisationId, row.id);
 }
 
 const prompts = `---
