@@ -68,6 +68,11 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./status/describe.ts')).describe,
   ),
   commandEntry(
+    'approve <integration>',
+    'Approve changed definitions of an MCP server after showing them',
+    async () => (await import('./changes/approve.ts')).approve,
+  ),
+  commandEntry(
     'logs',
     'Show logged model requests: caller, target, status, time, tokens and cost',
     async () => (await import('./status/logs.ts')).logs,

@@ -5,9 +5,11 @@ import { type Route, route } from '../../http/routes/route.ts';
 import type { BodyLimits } from '../../model/json/body-limits.ts';
 import { SyncReport, SyncStatus } from '../../model/kinds/sync-record.ts';
 import { ManagedName } from '../../model/manifests/managed-by.ts';
+import { findingOf } from '../../model/mcp/definition-pins.ts';
 import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as mcpDefinitions from '../../store/mcp/mcp-definitions.ts';
 import * as syncRevisions from '../../store/sync/sync-revisions.ts';
 import * as syncStatus from '../../store/sync/sync-status.ts';
 import * as syncSuspensions from '../../store/sync/sync-suspensions.ts';
@@ -19,6 +21,9 @@ import { presentRevision, presentSuspension } from './sync-records.ts';
 
 /** Enough for a thousand workspaces, each with a message and its announcements. */
 const reportBody: BodyLimits = { bytesMax: 384 * 1024, valuesMax: 10_000 };
+
+/** Reported definitions of all owners of a page. */
+const findingsMax = 200;
 
 const StatusQuery = z.object({
   /** All owners when left out. */
@@ -89,9 +94,18 @@ async function present(
   const owners = rows.map(({ owner }) => owner);
   const suspensions = await syncSuspensions.listActive(db, organisationId, owners);
   const revisions = await syncRevisions.listNewest(db, organisationId, owners);
+  const findings = await mcpDefinitions.listFindingsOfOwners(
+    db,
+    organisationId,
+    owners,
+    findingsMax,
+  );
   return rows.map(({ owner, now, report, told_at, run_id, holder, expires_at }) => {
     const revision = revisions.find((one) => one.owner === owner);
     const isHeld = run_id !== '' && expires_at > now;
+    const definitions = findings
+      .filter((one) => one.owner === owner)
+      .map((one) => ({ integration: one.integration, ...findingOf(one) }));
     return {
       object: 'sync_status',
       owner,
@@ -101,6 +115,7 @@ async function present(
       revision: revision === undefined ? null : presentRevision(revision),
       lease: isHeld ? { holder, expires_at: formatTimestamp(expires_at) } : null,
       suspensions: suspensions.filter((one) => one.owner === owner).map(presentSuspension),
+      ...(definitions.length === 0 ? {} : { definitions }),
     };
   });
 }

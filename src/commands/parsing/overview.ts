@@ -5,7 +5,7 @@ import type { CommandEntry } from '../shared/command.ts';
 export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   'Try it': ['up', 'mock-upstream'],
   'Write manifests': ['new', 'explain', 'schema', 'fmt', 'validate', 'render'],
-  'Change the server': ['plan', 'apply', 'export', 'adopt', 'release', 'rollback'],
+  'Change the server': ['plan', 'apply', 'export', 'adopt', 'release', 'approve', 'rollback'],
   'Manage access': ['service-account', 'tsg'],
   'Look at the server': ['get', 'describe', 'logs', 'history', 'audit'],
   'Sync from Git': ['sync', 'status', 'suspend', 'resume'],

@@ -22,6 +22,10 @@ export async function confirm(
 ): Promise<boolean> {
   const report = { plan, impacts, report: null, declined: false, warnings: [], refusal: null };
   io.stderr.writeParts(textParts(report));
+  return await askYes(question, io);
+}
+
+export async function askYes(question: string, io: CommandIo): Promise<boolean> {
   io.stderr.write(`${question} Only "yes" is taken for an answer: `);
   // The terminal handles echo, editing and Ctrl-C.
   const terminal = createInterface({ input: io.stdin });

@@ -1,6 +1,7 @@
 /** Defines the `describe` command, which shows everything about one resource of the server. */
 import { Failure } from '../../failure.ts';
 import type { KindName } from '../../model/kinds/kinds.ts';
+import { findingText } from '../../model/mcp/definition-finding.ts';
 import { describeSource } from '../../sync/plan/ownership.ts';
 import { identityKey, type LiveResource, type LiveSet } from '../../sync/resources/resource-set.ts';
 import { referencesIn } from '../../sync/resources/spec-paths.ts';
@@ -10,6 +11,9 @@ import { formatTable } from '../shared/table.ts';
 import { type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
 import { manifestText, resourceDocument } from './get.ts';
 import { kindWord, readLive, selectResources } from './live-resources.ts';
+
+/** Lines of one definition. */
+const changesMax = 20;
 
 interface DescribeOptions extends Pick<ServerOptions, 'home' | 'credentials'> {
   readonly kind: KindName | undefined;
@@ -41,7 +45,8 @@ export const describe: Command<DescribeOptions> = {
     if (others.length > 0) throw ambiguous([resource!, ...others]);
     if (options.output === 'json') {
       const users = usersOf(live, resource!);
-      io.stdout.writeJson({ ...resourceDocument(live, resource!), used_by: users });
+      const { definitions = [] } = resource!;
+      io.stdout.writeJson({ ...resourceDocument(live, resource!), used_by: users, definitions });
     } else io.stdout.write(textOf(live, resource!));
     return 'success';
   },
@@ -65,9 +70,13 @@ function textOf(live: LiveSet, resource: LiveResource): string {
     ...(rotation === null ? [] : [['next rotation', rotation.next_rotation_at ?? 'none']]),
     ['used by', users.length === 0 ? 'nothing' : users.join(', ')],
   ];
+  const { definitions = [] } = resource;
+  const findings = definitions.map((one) => `${findingText(one, changesMax)}\n`).join('');
   const table = formatTable(facts.map(([name, fact]) => [`  ${name}`, fact!]));
   const manifest = manifestText(live, resource).replaceAll(/^(?=.)/gm, '  ');
-  return `${identityKey(identity)}\n${table}\nmanifest, with all fields of the server\n${manifest}`;
+  const attention = findings.replaceAll(/^(?=.)/gm, '  ');
+  const notes = findings === '' ? '' : `\ndefinitions that need attention\n${attention}`;
+  return `${identityKey(identity)}\n${table}${notes}\nmanifest, with all fields of the server\n${manifest}`;
 }
 
 /** Resources that refer to this one. */

@@ -1,11 +1,15 @@
 /** Formats the status of owners as a table with notes. */
 import type { SyncReport, SyncStatus } from '../../model/kinds/sync-record.ts';
+import { findingText } from '../../model/mcp/definition-finding.ts';
 import { readSourceText } from '../../sync/resources/applied-source.ts';
 import { formatTable } from '../shared/table.ts';
 import { suspensionText } from './suspend.ts';
 
 /** Tolerance for late reports: clocks differ, and checks take time. */
 const silentAfterMs = 60_000;
+/** Definitions of an owner that are shown, and lines of each. */
+const definitionsMax = 20;
+const changesMax = 5;
 
 export interface StatusForm {
   /** Whether to include sources, holders and full commits. */
@@ -113,7 +117,7 @@ function workspaceOf(report: SyncReport | null, workspace: string | null) {
 
 /** One line for each condition that may need action. */
 function notesOf(status: SyncStatus, { resumeOf }: StatusForm): string[] {
-  const { owner, report, suspensions, as_of, told_at } = status;
+  const { owner, report, suspensions, as_of, told_at, definitions = [] } = status;
   const notes: string[] = [];
   if (isSilent(status)) {
     const silence = `the last report was ${distance(as_of, told_at)}, and a check was due`;
@@ -123,6 +127,14 @@ function notesOf(status: SyncStatus, { resumeOf }: StatusForm): string[] {
   else if (report?.message) notes.push(report.message);
   for (const { workspace, message } of report?.workspaces ?? []) {
     if (message !== null) notes.push(`${workspace ?? 'without a workspace'}: ${message}`);
+  }
+  for (const { integration, ...finding } of definitions.slice(0, definitionsMax)) {
+    notes.push(`McpIntegration ${integration}: ${findingText(finding, changesMax)}`);
+  }
+  if (definitions.length > definitionsMax) {
+    notes.push(
+      `${definitions.length - definitionsMax} more definitions of MCP servers need attention`,
+    );
   }
   for (const one of suspensions) {
     notes.push(`${suspensionText(one)}; to resume: ${resumeOf(owner, one.workspace)}`);

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Ending } from '../../failure.ts';
 import { ManagedName } from '../manifests/managed-by.ts';
+import { DefinitionFinding } from '../mcp/definition-finding.ts';
 import { ResponseTimestamp, Timestamp } from '../wire/timestamp.ts';
 import { kindNames } from './kinds.ts';
 
@@ -242,5 +243,7 @@ export const SyncStatus = z.object({
   /** The run that holds the lease; null without one. */
   lease: z.object({ holder: z.string(), expires_at: ResponseTimestamp }).nullable(),
   suspensions: z.array(SyncSuspension),
+  /** Definitions of MCP servers that are not trusted or that are suspicious; absent if there are none. */
+  definitions: z.array(DefinitionFinding.extend({ integration: z.string() })).optional(),
 });
 export type SyncStatus = z.infer<typeof SyncStatus>;

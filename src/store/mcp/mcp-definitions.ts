@@ -66,6 +66,10 @@ export async function listApproved(
   return found.map(withNameAsText);
 }
 
+/** Resources come and go as data does. */
+const needsAttention = sql<boolean>`(not (approved_digest <=> seen_digest) or warnings is not null)
+  and not (type = 'resource' and seen_digest is null)`;
+
 /** Definitions that are not trusted or that are suspicious, at most `limit`, in a fixed order. */
 export async function listFindings(
   db: Db,
@@ -75,10 +79,41 @@ export async function listFindings(
   const found = await table
     .matching(db, { organisation_id: organisationId })
     .selectAll()
-    .where(sql<boolean>`(not (approved_digest <=> seen_digest) or warnings is not null)`)
+    .where(needsAttention)
     .orderBy('mcp_integration_id')
     .orderBy('type')
     .orderBy('name')
+    .limit(limit)
+    .execute();
+  return found.map(withNameAsText);
+}
+
+/** The result of {@link listFindings} for the integrations that these owners manage, with the name in their manifests. */
+export async function listFindingsOfOwners(
+  db: Db,
+  organisationId: string,
+  owners: readonly string[],
+  limit: number,
+): Promise<(PinnedDefinition & { readonly owner: string; readonly integration: string })[]> {
+  if (owners.length === 0) return [];
+  const found = await db
+    .selectFrom('mcp_definitions as d')
+    .innerJoin('managed_resources as m', (join) =>
+      join
+        .onRef('m.organisation_id', '=', 'd.organisation_id')
+        .onRef('m.resource_id', '=', 'd.mcp_integration_id')
+        .on('m.kind', '=', 'McpIntegration'),
+    )
+    .selectAll('d')
+    .select(['m.owner', 'm.name as integration'])
+    .where('d.organisation_id', '=', organisationId)
+    .where('m.organisation_id', '=', organisationId)
+    .where('m.owner', 'in', owners)
+    .where(needsAttention)
+    .orderBy('m.owner')
+    .orderBy('m.name')
+    .orderBy('d.type')
+    .orderBy('d.name')
     .limit(limit)
     .execute();
   return found.map(withNameAsText);

@@ -10,6 +10,7 @@ import {
 } from '../resources/resource-set.ts';
 import { blockDependants, blockWhatIsInUse } from './blocking.ts';
 import { type ComparisonOptions, compareSets, type SetComparison } from './comparison.ts';
+import { definitionHints } from './definition-hints.ts';
 import { orderChanges } from './order.ts';
 import { passedDefaults } from './passed-defaults.ts';
 import type { DraftChange, Plan, PlanDraft, UnmanagedResource } from './plan-model.ts';
@@ -85,6 +86,7 @@ export function planFrom(comparison: SetComparison, facts: PlanFacts): Plan {
       ...uncomparedHints(wanted, live, byKey),
       ...renameHints(changes),
       ...draft.hints,
+      ...definitionHints(resources.filter(({ identity }) => !borders.isOutside(identity))),
     ],
     nextRotationAt: draft.nextRotationAt,
     live: byKey,

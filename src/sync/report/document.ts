@@ -69,6 +69,9 @@ export function planDocument(
     unmanaged: plan.unmanaged,
     unknown: plan.unknown,
     leftAlone: plan.leftAlone,
+    definitions: [...plan.live.values()].flatMap(({ identity, definitions = [] }) =>
+      definitions.map((finding) => ({ ...identity, definition: finding })),
+    ),
     warnings,
   };
 }

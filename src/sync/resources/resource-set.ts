@@ -1,5 +1,6 @@
 /** Defines the desired and live resources of a sync in one comparable form. */
 import type { KindName } from '../../model/kinds/kinds.ts';
+import type { DefinitionFinding } from '../../model/mcp/definition-finding.ts';
 import type { Secret } from '../../secret.ts';
 import type { SecretTarget } from './secret-target.ts';
 
@@ -245,6 +246,8 @@ export interface LiveResource {
   readonly source: ManagedSource | null;
   /** Display name in the API, by which an unmanaged twin is recognised. */
   readonly title: string;
+  /** McpIntegration only: definitions that are not trusted or suspicious; absent for none. */
+  readonly definitions?: readonly DefinitionFinding[] | undefined;
 }
 
 export interface LiveSet {

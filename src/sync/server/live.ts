@@ -192,6 +192,7 @@ export function toLiveSet(
         declared: managed === null ? null : identityKey({ ...managed, kind: resource.kind }),
         source: managed?.source ?? null,
         title: resource.name ?? '',
+        definitions: resource.definitions,
       } satisfies LiveResource;
     }),
   };
