@@ -41,6 +41,7 @@ const tokenLengthMax = 8192;
 /** Expiry is inclusive: a token is valid at 900 s and refused at 901 s. */
 const toleranceSeconds = 1;
 const verifiedTokensMax = 1000;
+
 /** PKCS #8 wrapping of a raw Ed25519 seed (RFC 8410). */
 const ed25519Header = Buffer.from('302e020100300506032b657004220420', 'hex');
 
@@ -48,10 +49,10 @@ const ed25519Header = Buffer.from('302e020100300506032b657004220420', 'hex');
 export function createAccessTokens(
   keyring: Pick<DeploymentKeys, 'tokenSigningSeed'>,
 ): AccessTokens {
-  let pair: KeyPair | undefined;
+  let pair: SigningPair | undefined;
   // Derived on first use: API keys do not need it.
-  const keys = (): KeyPair => {
-    pair ??= makeKeyPair(keyring.tokenSigningSeed);
+  const keys = (): SigningPair => {
+    pair ??= deriveSigningPair(keyring.tokenSigningSeed);
     return pair;
   };
   /**
@@ -121,14 +122,15 @@ function tokenRefusal(cause: errors.JOSEError): CredentialRefused {
   return new CredentialRefused(refused, 'unauthorized', { cause });
 }
 
-interface KeyPair {
+export interface SigningPair {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
   /** Key id in the header of a token. */
   readonly kid: string;
 }
 
-function makeKeyPair(seed: Buffer): KeyPair {
+/** An Ed25519 pair, so that every replica signs with the same key. */
+export function deriveSigningPair(seed: Buffer): SigningPair {
   const key = Buffer.concat([ed25519Header, seed]);
   const privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' });
   const publicKey = createPublicKey(privateKey);

@@ -32,6 +32,8 @@ export interface DeploymentKeys {
   readonly signInKey: Buffer;
   /** 32 bytes that seal the ids of MCP sessions. */
   readonly mcpSessionKey: Buffer;
+  /** 32 bytes for the signer of identities at MCP servers. */
+  readonly mcpIdentitySeed: Buffer;
   /** Ten digits: the tenant id of a deployment that is given none. */
   readonly derivedTsgId: string;
   /** Secret of the built-in service account, which every replica can derive. */
@@ -86,6 +88,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
     tokenSigningSeed: derive('token-sign'),
     signInKey: derive('sign-in'),
     mcpSessionKey: derive('mcp-sessions'),
+    mcpIdentitySeed: derive('mcp-identities'),
     derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
     deriveClientSecret: (clientId) =>
       new Secret(
@@ -131,6 +134,9 @@ export function createKeyring(
     },
     get mcpSessionKey() {
       return opened().mcpSessionKey;
+    },
+    get mcpIdentitySeed() {
+      return opened().mcpIdentitySeed;
     },
     get derivedTsgId() {
       return opened().derivedTsgId;

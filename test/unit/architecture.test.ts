@@ -174,6 +174,7 @@ const mayImport: Record<string, readonly string[]> = {
     'model',
     'clock',
   ],
+  'mcp/identity': ['mcp/messages', 'auth', 'model'],
   'mcp/resource': [],
   'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'http', 'upstream', 'model'],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.
@@ -194,6 +195,7 @@ const mayImport: Record<string, readonly string[]> = {
   'mcp/plane': [
     'mcp/bridge',
     'mcp/messages',
+    'mcp/identity',
     'mcp/oauth',
     'mcp/resource',
     'mcp/transfer',

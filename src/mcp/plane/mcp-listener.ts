@@ -35,7 +35,7 @@ export function createMcpListener(options: McpListenerOptions): McpListener {
       const arrival = arrivalOf(services, request, response);
       const refusal = refusalOf(services, request, isExcess);
       if (refusal === null) {
-        if (serveMetadata(services, request, response)) return;
+        if (servePublicDocument(services, request, response)) return;
         const browsing = services.connections.serve(request, response);
         if (browsing !== null) {
           detach('a page of the MCP gateway', browsing);
@@ -75,16 +75,17 @@ function refusalOf(
   return aliasFault(request, headerPrefixes);
 }
 
-/** Serves metadata of protected resources, which are public. Returns false for any other request. */
-function serveMetadata(
-  { resource }: PlaneServices,
+/** Serves metadata of protected resources and the key set. Returns false for any other request. */
+function servePublicDocument(
+  { resource, identities }: PlaneServices,
   request: IncomingMessage,
   response: ServerResponse,
 ): boolean {
   if (request.method !== 'GET') return false;
-  const metadata = resource.metadataAt(pathOf(request));
-  if (metadata === null) return false;
-  const text = JSON.stringify(metadata);
+  const path = pathOf(request);
+  const found = resource.isKeySet(path) ? identities.keySet : resource.metadataAt(path);
+  if (found === null) return false;
+  const text = JSON.stringify(found);
   writeResponseHead(response, 200, {
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(text)),

@@ -17,6 +17,7 @@ import type { Database } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/logs/audit-log.ts';
 import { Outbound } from '../../upstream/outbound.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
+import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import type { ProvenCaller } from '../oauth/connect-site.ts';
 import { ServerTokens } from '../oauth/server-tokens.ts';
 import { UserConnections } from '../oauth/user-connections.ts';
@@ -59,7 +60,10 @@ export interface McpPlaneOptions
     ServerErasOptions {
   readonly database: Pick<Database, 'db' | 'readable' | 'transaction'>;
   readonly audit: AuditTrail;
-  readonly keyring: Pick<Keyring, 'sealerOf' | 'unsealerOf' | 'signLink' | 'mcpSessionKey'>;
+  readonly keyring: Pick<
+    Keyring,
+    'sealerOf' | 'unsealerOf' | 'signLink' | 'mcpSessionKey' | 'mcpIdentitySeed'
+  >;
   /** Shared with other gateways of the process, and disposed of by its owner. */
   readonly callers: CallerServices;
   /** Bound of the bytes of all request bodies in memory. */
@@ -97,6 +101,10 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     ledger,
     origins,
     secrets: values,
+    identities: new ForwardedIdentities({
+      readSeed: () => options.keyring.mcpIdentitySeed,
+      publicUrl: options.resource.publicUrl,
+    }),
     serverTokens: new ServerTokens({ outbound, clock, ...options.resource }),
     sessions: new SessionIds(() => options.keyring.mcpSessionKey),
     callStates: new CallStates(() => options.keyring.mcpSessionKey),

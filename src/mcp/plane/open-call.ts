@@ -54,13 +54,15 @@ function requireAuthorized(authorization: UserAuthorization | null, call: Call):
 }
 
 async function openCallWith(
-  { services, arrival, server, credentials }: McpExchange,
+  exchange: McpExchange,
   { method, protocol, body, silenceTimeoutMs }: ServerRequest,
   onCall: (call: Call) => void,
   token: Secret | null,
 ): Promise<Call> {
+  const { services, arrival, server, credentials } = exchange;
   const callerHeaders = arrival.request.headers;
-  const wanted = { server, callerHeaders, credentials, token, protocol };
+  const identity = identityHeader(exchange);
+  const wanted = { server, callerHeaders, credentials, token, identity, protocol };
   const headers = await upstreamHeaders(wanted, services.secrets);
   const { origin, pathname, search } = server.url;
   const caller = new Caller(arrival.response);
@@ -76,6 +78,18 @@ async function openCallWith(
     throw unreachable(error);
   }
   return call;
+}
+
+function identityHeader({
+  services,
+  server,
+  key,
+  callerToken,
+  arrival,
+}: McpExchange): Record<string, string> {
+  const { identity: forwarding } = server;
+  if (forwarding === null) return {};
+  return services.identities.headerOf({ forwarding, key, callerToken, server, now: arrival.now });
 }
 
 function discard(call: Call, why: string): void {

@@ -9,6 +9,7 @@ import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { openSecrets } from '../../auth/secret-values.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { stricterPolicy } from '../../model/mcp/definition-state.ts';
+import { type ForwardedIdentity, isForwarded } from '../../model/mcp/identity-forwarding.ts';
 import type { ForwardHeaders, McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
 import { isGranted } from '../../model/providers/integration-access.ts';
@@ -45,6 +46,8 @@ export interface PlaneServer {
   readonly integrationId: string;
   readonly url: URL;
   readonly access: Secret<UpstreamAccess>;
+  /** How the server learns who calls; null when it does not. */
+  readonly identity: ForwardedIdentity | null;
   /** How the gateway obtains its token for the server; null when it needs none. */
   readonly login: ServerLogin | null;
   /** Null for a server that needs no user's authorization. */
@@ -84,6 +87,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
   if (!isOpen) return null;
   const { id, slug, organisation_id: organisationId, workspace_id: workspaceId } = server;
   const stored = readDocument<McpConfigurations>(integration.configurations) ?? {};
+  const { user_identity_forwarding: forwarding } = stored;
   const locations = headerSecretLocations(integration.id);
   const opened = openSecrets(parts.unsealer, locations, stored);
   const access = accessOf(parts, opened);
@@ -97,6 +101,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     url: new URL(urlOf(parts)),
     integrationId: integration.id,
     login,
+    identity: forwarding !== undefined && isForwarded(forwarding) ? forwarding : null,
     access: new Secret(access, `the headers of the MCP integration ${integration.slug}`),
     // A header with a credential takes the place of the users' authorization.
     userOAuth: hasCredential(access) ? null : userOAuthOf(integration, opened),
@@ -157,7 +162,7 @@ function passthroughOf(stored: McpConfigurations): Record<string, string> {
 }
 
 /** Settings that decide who may call or with which identity, and that this gateway does not apply yet. */
-const unsupportedSettings = ['jwt_validation', 'user_identity_forwarding', 'external_auth_config'];
+const unsupportedSettings = ['jwt_validation', 'external_auth_config'];
 
 function faultOf(
   parts: PlaneServerParts,
@@ -177,6 +182,10 @@ function faultOf(
   const unsupported = unsupportedSettings.find((name) => stored[name] !== undefined);
   if (unsupported !== undefined) {
     return `its setting configurations.${unsupported} is not supported; remove it`;
+  }
+  const { user_identity_forwarding: forwarding } = stored;
+  if (forwarding !== undefined && !isForwarded(forwarding)) {
+    return 'its user_identity_forwarding has the method bearer, which is refused; use jwt_header';
   }
   const { auth_type: type } = integration;
   if (type === 'oauth_client_credentials' && !hasLogin && !hasCredential(access)) {

@@ -12,6 +12,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
+import type { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import type { DropReason } from '../messages/expected-messages.ts';
 import type { ServerTokens } from '../oauth/server-tokens.ts';
 import type { UserConnections } from '../oauth/user-connections.ts';
@@ -47,6 +48,7 @@ export interface PlaneServices extends CallerSources {
   readonly origins: Origins;
   readonly secrets: SecretValueCache;
   readonly serverTokens: ServerTokens;
+  readonly identities: ForwardedIdentities;
   readonly sessions: SessionIds;
   readonly callStates: CallStates;
   /** Whether a state is answered for the first time, which is not counted again. */

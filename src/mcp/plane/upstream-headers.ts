@@ -16,13 +16,15 @@ export interface UpstreamHeadersRequest {
   readonly credentials: readonly string[];
   /** Token that the gateway has obtained for the server, or that of its user; null for none. */
   readonly token: Secret | null;
+  /** Header that says who calls. */
+  readonly identity: Readonly<Record<string, string>>;
   /** Headers of the protocol, which take precedence. */
   readonly protocol: Readonly<Record<string, string>>;
 }
 
 /** @throws PlaneFault when a secret cannot be read */
 export async function upstreamHeaders(
-  { server, callerHeaders, credentials, token, protocol }: UpstreamHeadersRequest,
+  { server, callerHeaders, credentials, token, identity, protocol }: UpstreamHeadersRequest,
   secrets: Pick<SecretValueCache, 'peek' | 'get'>,
 ): Promise<Record<string, string>> {
   const { headers, passthrough, mapped } = server.access.reveal();
@@ -37,7 +39,7 @@ export async function upstreamHeaders(
   }
   if (token !== null) own.authorization = `Bearer ${token.reveal()}`;
   const forwarded = forwardedHeaders(server.forward, callerHeaders, credentials);
-  return { ...forwarded, ...own, ...passthrough, ...protocol };
+  return { ...forwarded, ...own, ...passthrough, ...identity, ...protocol };
 }
 
 function unreadable(slug: string, cause: unknown): PlaneFault {

@@ -13,6 +13,7 @@ export interface ProtectedResourceOptions {
 export const mcpScope = 'mcp.invoke';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
+const keySetPath = '/.well-known/jwks.json';
 const serverPath = /^\/([A-Za-z0-9_-]{1,255})\/mcp$/;
 
 export class ProtectedResource {
@@ -49,6 +50,11 @@ export class ProtectedResource {
       scopes_supported: [mcpScope],
       bearer_methods_supported: ['header'],
     };
+  }
+
+  /** Whether a path leads to the keys with which the gateway signs, with or without the path of its address. */
+  isKeySet(path: string): boolean {
+    return path === keySetPath || path === `${this.#prefix}${keySetPath}`;
   }
 
   /** A token must be for the server, or for the whole gateway. */

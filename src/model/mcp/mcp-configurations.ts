@@ -7,6 +7,7 @@ import { outboundUrlFault } from '../services/outbound-url.ts';
 import { mockMcpUrl } from '../services/provider-addresses.ts';
 import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
 import { ineffectiveFields, unknownFieldsBeside } from '../wire/unknown-fields.ts';
+import { identityForwardingFaults } from './identity-forwarding.ts';
 import { type ForwardHeaders, McpConfigurations } from './mcp-integration.ts';
 import { clientSecretFields, secretHeaderMaps } from './mcp-secret-fields.ts';
 
@@ -52,6 +53,7 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
     ...secretHeaderMaps,
     ...passthroughMaps,
     'forward_headers',
+    'user_identity_forwarding',
     ...clientSecretFields,
   ]);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
@@ -61,6 +63,10 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
     ...faultAt(
       'oauth_token_endpoint',
       typeof endpoint === 'string' ? outboundUrlFault(endpoint, trusted) : null,
+    ),
+    ...prefixFaults(
+      ['user_identity_forwarding'],
+      identityForwardingFaults(configurations.user_identity_forwarding ?? {}),
     ),
     ...keyFaults(configurations),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),

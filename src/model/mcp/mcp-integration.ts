@@ -8,6 +8,7 @@ import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fie
 import { OptionalSlug } from '../wire/slug.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 import { DefinitionDigest, DefinitionPolicy } from './definition-state.ts';
+import { UserIdentityForwarding } from './identity-forwarding.ts';
 
 const capabilitiesMax = 1000;
 const workspacesMax = 1000;
@@ -61,6 +62,10 @@ export const McpConfigurations = acceptWithoutEffect(
     forward_headers: described(
       ForwardHeaders.optional(),
       'Headers of the caller that are forwarded, except credentials and others that are restricted.',
+    ),
+    user_identity_forwarding: described(
+      UserIdentityForwarding.optional(),
+      'Header by which the server learns who calls.',
     ),
     oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
     oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),

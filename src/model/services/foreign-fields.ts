@@ -149,5 +149,4 @@ export const foreignMcpFields: readonly string[] = [
   'external_auth_config',
   'jwt_validation',
   'oauth_metadata',
-  'user_identity_forwarding',
 ];

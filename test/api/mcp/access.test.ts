@@ -181,7 +181,7 @@ describe('a server', () => {
       { configurations: { jwt_validation: { algorithms: ['RS256'] } } },
     ],
     [
-      'an identity that is not forwarded',
+      'an identity to sign without an address of the gateway',
       { configurations: { user_identity_forwarding: { method: 'jwt_header' } } },
     ],
   ])('is refused with the reason when it has %s', async (_, fields) => {
