@@ -16,6 +16,8 @@ export interface GatewayProcess extends AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly inferenceUrl: string;
   readonly metricsUrl: string;
+  /** Null when it does not relay MCP. */
+  readonly mcpUrl: string | null;
   /** Kills it, and resolves once it is gone. */
   kill(): Promise<void>;
 }
@@ -29,18 +31,22 @@ export interface GatewayProcessOptions {
   readonly clockOffMs?: number;
   /** Port of inference; any free one by default. */
   readonly port?: number;
+  /** Port of MCP, 0 for any free one; by default it does not relay MCP. */
+  readonly mcpPort?: number;
 }
 
 /** Resolves once it listens. Disposal stops it in order. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
-  const { settings, trusted, clockOffMs = 0, port: listenedPort = 0 } = options;
-  const words = ['serve', '--components', 'gateway', '--metrics-port', '0'];
+  const { settings, trusted, clockOffMs = 0, port: listenedPort = 0, mcpPort } = options;
+  const components = mcpPort === undefined ? 'gateway' : 'gateway,mcp';
+  const words = ['serve', '--components', components, '--metrics-port', '0'];
   const child = spawnTestProcess([inject('builtProgram'), ...words], {
     cwd: tmpdir(),
     env: {
       ...databaseVariables(settings.database!),
       GATEWRIGHT_MASTER_KEY: settings.masterKeys!.current.reveal().toString('base64'),
       GATEWRIGHT_INFERENCE_PORT: String(listenedPort),
+      GATEWRIGHT_MCP_PORT: String(mcpPort ?? 0),
       GATEWRIGHT_LAME_DUCK_SECONDS: '0',
       TRUSTED_CUSTOM_HOSTS: trusted,
       ...(clockOffMs !== 0 && { NODE_OPTIONS: clockOff(clockOffMs) }),
@@ -49,14 +55,15 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
   });
   const exited = once(child, 'exit');
   const lines: string[] = [];
-  const listening = Promise.withResolvers<Record<'inferenceUrl' | 'metricsUrl', string>>();
+  const listening =
+    Promise.withResolvers<Pick<GatewayProcess, 'inferenceUrl' | 'metricsUrl' | 'mcpUrl'>>();
   createInterface({ input: child.stderr! })
     .on('line', (line) => {
       lines.push(line);
       if (line.includes('"inferenceUrl"')) listening.resolve(JSON.parse(line));
     })
     .on('close', () => listening.reject(new Error(`it ended: ${lines.join('\n')}`)));
-  const { inferenceUrl, metricsUrl } = await listening.promise;
+  const { inferenceUrl, metricsUrl, mcpUrl } = await listening.promise;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal);
     await exited;
@@ -65,6 +72,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
     child,
     inferenceUrl,
     metricsUrl,
+    mcpUrl,
     kill: () => end('SIGKILL'),
     [Symbol.asyncDispose]: () => end('SIGTERM'),
   };
