@@ -11,6 +11,7 @@ import { member as hostileInference } from './hostile-inference.ts';
 import { member as jobs } from './jobs.ts';
 import { member as largeResponses } from './large-responses.ts';
 import { member as lists } from './lists.ts';
+import { member as mcp } from './mcp.ts';
 import { member as stateful } from './objects/stateful.ts';
 import { member as serve } from './serve.ts';
 import { member as sync } from './sync.ts';
@@ -45,6 +46,7 @@ const all = [
   lists,
   admin,
   gateway,
+  mcp,
   ...hostile,
   jobs,
   stateful,

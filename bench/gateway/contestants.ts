@@ -97,12 +97,12 @@ export async function stop(
   await ended;
 }
 
-function pinned(words: readonly string[]): readonly string[] {
+export function pinned(words: readonly string[]): readonly string[] {
   return hasProcessors ? ['taskset', '-c', gatewayProcessor, ...words] : words;
 }
 
 /** Starts a process that prints its URL as its first line. */
-async function announced([command, ...words]: readonly string[]): Promise<Contestant> {
+export async function announced([command, ...words]: readonly string[]): Promise<Contestant> {
   const child = spawn(command!, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const url = await firstLine(child, child.stdout!, (line) => line);
   return { url, pid: child.pid!, process: child };

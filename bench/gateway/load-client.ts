@@ -13,8 +13,12 @@ export interface ResponseTimes {
   readonly wholeMs: number;
 }
 
-/** Encodes a chat completion request with these headers. */
-export function requestBytes(headers: Readonly<Record<string, string>>, body: object): Buffer {
+/** Encodes a request with these headers, by default for a chat completion. */
+export function requestBytes(
+  headers: Readonly<Record<string, string>>,
+  body: object,
+  path = '/v1/chat/completions',
+): Buffer {
   const text = JSON.stringify(body);
   const all = {
     host: '127.0.0.1',
@@ -25,7 +29,7 @@ export function requestBytes(headers: Readonly<Record<string, string>>, body: ob
     'content-length': String(Buffer.byteLength(text)),
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  return Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${lines.join('')}\r\n${text}`);
+  return Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text}`);
 }
 
 /** A keep-alive connection with one request at a time. */

@@ -7,7 +7,7 @@ import { type Contestant, stop } from './contestants.ts';
 import { Load, requestBytes } from './load-client.ts';
 
 /** A target that receives load in each round. */
-interface LoadTarget {
+export interface LoadTarget {
   readonly name: string;
   readonly contestant: Contestant;
   readonly bytes: Buffer;
@@ -21,7 +21,7 @@ interface LoadResult {
   readonly wallUs: readonly number[];
 }
 
-async function drive(
+export async function drive(
   targets: readonly LoadTarget[],
   rounds: number,
   connections: number,
@@ -149,7 +149,7 @@ export async function buildRows(arena: Arena, scale: number): Promise<Row[]> {
 }
 
 /** Computes the ratio of each round; reports the median and quartiles. */
-function ratioRow(
+export function ratioRow(
   metric: string,
   top: readonly number[],
   bottom: readonly number[],

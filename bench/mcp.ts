@@ -1,0 +1,125 @@
+/** Measures the MCP gateway against a bare proxy: calls of tools, latency, long lists and idle streams. */
+import { Agent, request } from 'undici';
+import { Connection } from './gateway/load-client.ts';
+import { drive, ratioRow } from './gateway/throughput.ts';
+import { type Member, median, type Row } from './harness.ts';
+import { type McpArena, openMcpArena } from './mcp/mcp-arena.ts';
+import { residentMiB } from './product.ts';
+
+type Stage = (arena: McpArena, scale: number) => Promise<Row[]>;
+
+const call = { name: 'tool-7', arguments: { id: 'record 12 of the archive '.repeat(6).trim() } };
+const connections = 16;
+const rounds = 9;
+const callsOfRound = 2_000;
+const warmUpCalls = 20_000;
+
+async function callRows(arena: McpArena, scale: number): Promise<Row[]> {
+  const { bare, ours } = arena;
+  const plain = arena.request('plain', 'tools/call', call);
+  const guarded = arena.request('guarded', 'tools/call', call);
+  const targets = [
+    { name: 'bare', contestant: bare, bytes: plain, count: callsOfRound },
+    { name: 'plain', contestant: ours, bytes: plain, count: callsOfRound },
+    { name: 'guarded', contestant: ours, bytes: guarded, count: callsOfRound },
+  ];
+  const warming = targets.map((one) => ({ ...one, count: Math.ceil(warmUpCalls * scale) }));
+  await drive(warming, 0, connections);
+  const driven = await drive(targets, Math.ceil(rounds * scale), connections);
+  const cpu = (name: string) => driven.get(name)!.cpuUs;
+  return [
+    ratioRow('CPU of tools/call with key, list, limit, log, over L', cpu('plain'), cpu('bare'), [
+      null,
+      2.0,
+    ]),
+    ratioRow('CPU of tools/call with two guardrails too, over L', cpu('guarded'), cpu('bare'), [
+      null,
+      2.6,
+    ]),
+    { metric: 'CPU of tools/call, µs', ratio: median(cpu('plain')), aim: null },
+  ];
+}
+
+const sequentialCalls = 2_000;
+
+async function latencyRows(arena: McpArena, scale: number): Promise<Row[]> {
+  const bytes = arena.request('plain', 'tools/call', call);
+  const medians: number[] = [];
+  for (const { url } of [arena.bare, arena.ours]) {
+    const connection = await Connection.open(url);
+    const times: number[] = [];
+    for (let at = 0; at < sequentialCalls * scale; at += 1) {
+      times.push((await connection.send(bytes)).wholeMs);
+    }
+    connection.close();
+    medians.push(median(times));
+  }
+  const [bare = 0, ours = 0] = medians;
+  return [{ metric: 'added median of tools/call, ms', ratio: ours - bare, aim: 0.5 }];
+}
+
+const lists = 40;
+
+async function listRows(arena: McpArena, scale: number): Promise<Row[]> {
+  const bytes = arena.request('plain', 'tools/list', {});
+  const connection = await Connection.open(arena.ours.url);
+  const times: number[] = [];
+  for (let at = 0; at < Math.max(3, lists * scale); at += 1) {
+    times.push((await connection.send(bytes)).wholeMs);
+  }
+  connection.close();
+  return [{ metric: 'tools/list of 5,000 tools, ms', ratio: median(times), aim: 50 }];
+}
+
+const streams = 10_000;
+/** Memory of the first connections, which is not that of a stream. */
+const streamsBefore = 100;
+
+async function streamRows(arena: McpArena, scale: number): Promise<Row[]> {
+  const count = Math.ceil(streams * scale);
+  const agent = new Agent({ connections: count + streamsBefore, pipelining: 1 });
+  const headers = { authorization: `Bearer ${arena.key}`, accept: 'text/event-stream' };
+  const open = async (): Promise<void> => {
+    const options = { dispatcher: agent, headers, bodyTimeout: 0 };
+    const { statusCode, body } = await request(`${arena.ours.url}/plain/mcp`, options);
+    if (statusCode !== 200) throw new Error(`GET: ${statusCode}`);
+    body.on('error', () => {});
+    body.resume();
+  };
+  const openAll = async (some: number): Promise<void> => {
+    for (let at = 0; at < some; at += 50) {
+      await Promise.all(Array.from({ length: Math.min(50, some - at) }, open));
+    }
+  };
+  await openAll(streamsBefore);
+  const before = residentMiB(arena.ours.pid);
+  await openAll(count);
+  const kibibytes = ((residentMiB(arena.ours.pid) - before) * 1024) / count;
+  await agent.destroy();
+  return [
+    { metric: 'memory of an idle session with an open stream, KiB', ratio: kibibytes, aim: 20 },
+  ];
+}
+
+const allStages: Readonly<Record<string, Stage>> = {
+  calls: callRows,
+  latency: latencyRows,
+  lists: listRows,
+  streams: streamRows,
+};
+
+export const member: Member = {
+  name: 'the MCP gateway against a bare proxy',
+  run: async (scale, { stages }): Promise<Row[]> => {
+    await using arena = await openMcpArena();
+    const rows: Row[] = [];
+    for (const name of stages ?? Object.keys(allStages)) {
+      const stage = allStages[name];
+      if (stage === undefined) {
+        throw new Error(`--stages= takes ${Object.keys(allStages).join(', ')}`);
+      }
+      rows.push(...(await stage(arena, scale)));
+    }
+    return rows;
+  },
+};

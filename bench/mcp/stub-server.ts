@@ -1,0 +1,55 @@
+/** Simulates an MCP server at minimal cost: one result for each call, a list of 5,000 tools, and streams that stay open. */
+import { createServer, type Socket } from 'node:net';
+
+const toolCount = 5_000;
+const description = 'Reads one record of the system of records by its identifier. ';
+
+const tools = Array.from({ length: toolCount }, (_, at) => ({
+  name: `tool-${at}`,
+  description: description.repeat(2),
+  inputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+}));
+const text = 'x'.repeat(120);
+const called = jsonResponse({ content: [{ type: 'text', text }] });
+const listed = jsonResponse({ tools });
+const opened = Buffer.from(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n' +
+    '8\r\n: open\n\n\r\n',
+);
+
+/** Every request of the benchmark has the id 1. */
+function jsonResponse(result: object): Buffer {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result });
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
+  return Buffer.from(`${head}\r\n\r\n${body}`);
+}
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let received = '';
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1');
+    if (!isComplete(received)) return;
+    const request = received;
+    received = '';
+    respond(socket, request);
+  });
+  socket.on('error', () => socket.destroy());
+});
+
+function isComplete(request: string): boolean {
+  const end = request.indexOf('\r\n\r\n');
+  if (end < 0) return false;
+  const length = Number(/content-length: (\d+)/i.exec(request)?.[1] ?? 0);
+  return request.length >= end + 4 + length;
+}
+
+function respond(socket: Socket, request: string): void {
+  if (request.startsWith('GET')) socket.write(opened);
+  else socket.write(request.includes('tools/list') ? listed : called);
+}
+
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  process.stdout.write(`http://127.0.0.1:${address.port}\n`);
+});
