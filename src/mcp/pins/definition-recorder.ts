@@ -20,10 +20,17 @@ export interface DefinitionRecorderOptions {
 interface Waiting {
   readonly place: mcpDefinitions.DefinitionPlace;
   readonly definitions: Map<string, Definition>;
+  /** Number of writes without a pause. */
+  writes: number;
 }
 
-/** A server that changes its definitions with every list causes a write in this interval at most. */
+/** Interval of the first writes. */
 const intervalMs = 500;
+const quickWritesMax = 20;
+/** Interval for a server that changes its definitions with every list. */
+const slowIntervalMs = 30_000;
+/** Stored definitions of an integration that are not approved and that only callers have received. */
+const unapprovedMax = 500;
 /** Definitions of one write; a server can show any number of new ones. */
 const definitionsMax = 200;
 const integrationsMax = 1_000;
@@ -44,7 +51,7 @@ export class DefinitionRecorder implements AsyncDisposable {
     const key = `${place.organisationId} ${place.integrationId}`;
     const waiting = this.#waiting.get(key);
     if (waiting === undefined && this.#waiting.size >= integrationsMax) return;
-    const entry = waiting ?? { place, definitions: new Map<string, Definition>() };
+    const entry = waiting ?? { place, definitions: new Map<string, Definition>(), writes: 0 };
     for (const one of definitions) {
       if (entry.definitions.size < definitionsMax) {
         entry.definitions.set(`${one.type} ${one.name}`, one);
@@ -64,11 +71,13 @@ export class DefinitionRecorder implements AsyncDisposable {
   /** Writes now, and again after the interval when more has arrived by then. */
   #write(key: string, entry: Waiting): void {
     this.#start(entry);
+    entry.writes += 1;
+    const pauseMs = entry.writes < quickWritesMax ? intervalMs : slowIntervalMs;
     const timer = setTimeout(() => {
       if (this.#waiting.get(key) !== entry) return;
       if (entry.definitions.size === 0) this.#waiting.delete(key);
       else this.#write(key, entry);
-    }, intervalMs);
+    }, pauseMs);
     timer.unref();
   }
 
@@ -97,8 +106,11 @@ export class DefinitionRecorder implements AsyncDisposable {
         integrationId,
       );
       if (integration === undefined) return;
-      const current = await mcpDefinitions.listByIntegration(tx, place);
-      const rows = withSeen(current, definitions, { at, isComplete: false, isFirst: false });
+      const names = definitions.map(({ name }) => name);
+      const current = await mcpDefinitions.listByNames(tx, place, names);
+      const room = unapprovedMax - (await mcpDefinitions.countUnapproved(tx, place));
+      const terms = { at, isComplete: false, isFirst: false, room };
+      const rows = withSeen(current, definitions, terms);
       await mcpDefinitions.put(tx, place, rows);
       const facts = definitionFacts(rows);
       if (facts === undefined) return;

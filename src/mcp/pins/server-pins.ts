@@ -24,6 +24,7 @@ interface ExaminedList {
   readonly seen: readonly Definition[];
 }
 
+const seenMax = 20_000;
 const listNames = Object.keys(listedTypes) as (keyof typeof listedTypes)[];
 
 export class ServerPins {
@@ -74,12 +75,21 @@ export class ServerPins {
    */
   refusalOf(named: NamedCapability): 'unapproved' | 'drifted' | null {
     if (!this.isEnforced) return null;
-    const identity = identityOf(named);
+    if (named.type === 'resource') {
+      // A completion names a template by its address.
+      const types = ['resource', 'resource_template'];
+      const isChanged = types.some(
+        (type) => this.#refusalOf(`${type} ${named.name}`) === 'drifted',
+      );
+      return isChanged ? 'drifted' : null;
+    }
+    return this.#refusalOf(identityOf(named));
+  }
+
+  #refusalOf(identity: string): 'unapproved' | 'drifted' | null {
     const approved = this.#approved.get(identity);
     const seen = this.#seen.get(identity);
-    if (approved === undefined) {
-      return named.type === 'resource' && seen === undefined ? null : 'unapproved';
-    }
+    if (approved === undefined) return 'unapproved';
     return seen === undefined || seen === approved ? null : 'drifted';
   }
 
@@ -95,9 +105,16 @@ export class ServerPins {
         changed = { ...(changed ?? result), [list]: rest };
       }
     }
-    const news = [...seen].filter(([identity, { digest }]) => this.#seen.get(identity) !== digest);
+    const news = [...seen].filter(
+      ([identity, { digest }]) => this.#seen.get(identity) !== digest && this.#hasRoom(identity),
+    );
     for (const [identity, { digest }] of news) this.#seen.set(identity, digest);
     return { result: changed ?? result, seen: news.map(([, definition]) => definition) };
+  }
+
+  /** A server can list any number of definitions that are not approved. */
+  #hasRoom(identity: string): boolean {
+    return this.#approved.has(identity) || this.#seen.has(identity) || this.#seen.size < seenMax;
   }
 
   /** When two items have one name, the one that is not trusted counts. */

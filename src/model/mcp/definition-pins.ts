@@ -45,6 +45,8 @@ export interface SeenTerms {
   readonly isComplete: boolean;
   /** Whether these are the first ones, which are approved as they are. */
   readonly isFirst: boolean;
+  /** Definitions that may be added; by default as many as are stored at most. */
+  readonly room?: number;
 }
 
 /**
@@ -54,11 +56,11 @@ export interface SeenTerms {
 export function withSeen(
   current: readonly PinnedDefinition[],
   definitions: readonly Definition[],
-  { at, isComplete, isFirst }: SeenTerms,
+  { at, isComplete, isFirst, room: roomGiven }: SeenTerms,
 ): PinnedDefinition[] {
   const byIdentity = new Map(current.map((row) => [identityOf(row), row]));
   const offered = new Map(definitions.map((one) => [identityOf(one), one]));
-  let room = definitionsMax - current.length;
+  let room = roomGiven ?? definitionsMax - current.length;
   const seen = offered.values().flatMap((one): PinnedDefinition[] => {
     const { type, name, digest } = one;
     const row = byIdentity.get(identityOf(one));

@@ -50,6 +50,21 @@ export async function listByIntegration(
   return found.map(withNameAsText);
 }
 
+/** Definitions with one of the names, of any type. */
+export async function listByNames(
+  db: Db,
+  place: DefinitionPlace,
+  names: readonly string[],
+): Promise<PinnedDefinition[]> {
+  if (names.length === 0) return [];
+  const where = { ...predicateOf(place), name: names.map((name) => Buffer.from(name)) };
+  return (await table.list(db, where)).map(withNameAsText);
+}
+
+export function countUnapproved(db: Db, place: DefinitionPlace): Promise<number> {
+  return table.count(db, { ...predicateOf(place), approved_digest: null });
+}
+
 /** Approved digests of all integrations of the organisation, in a fixed order. */
 export async function listApproved(
   db: Db,
