@@ -1,10 +1,11 @@
 /** Begins the authorization of a user at the authorization server of an MCP server. */
 import { hash, randomBytes } from 'node:crypto';
 import * as mcpAuthorizations from '../../store/mcp/mcp-authorizations.ts';
+import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
 import { verifierPlace } from './finish-authorization.ts';
 import { OAuthClients } from './oauth-clients.ts';
 import { OAuthFault } from './oauth-fault.ts';
-import type { PendingGrant } from './oauth-grant.ts';
+import type { OAuthGrant, PendingGrant } from './oauth-grant.ts';
 import type { OAuthParts, OAuthServer } from './oauth-server.ts';
 import { discoverResource } from './resource-discovery.ts';
 import { type AuthorizationServer, discoverServer } from './server-metadata.ts';
@@ -48,7 +49,8 @@ export class AuthorizationRequests {
     const resource = await discoverResource(requests, server.url);
     const at = await this.#firstServer(resource.issuers);
     const client = await this.#clients.open(server, at);
-    const usual = server.userOAuth?.scope ?? (wanted === null ? resource.scope : null);
+    const granted = wanted === null ? null : await this.#grantedScope(server, userId);
+    const usual = server.userOAuth?.scope ?? granted ?? resource.scope;
     const grant: PendingGrant = {
       slug: server.slug,
       issuer: at.issuer,
@@ -80,6 +82,14 @@ export class AuthorizationRequests {
     });
     const url = authorizationUrl(at, grant, { state, challenge: challengeOf(verifier) });
     return { url, browserValue: `${organisation_id}.${browserValue}`, state, grant };
+  }
+
+  /** The scope of the user's present connection, which a wider one includes; null without one. */
+  async #grantedScope({ organisationId, id }: OAuthServer, userId: string): Promise<string | null> {
+    const key = { organisation_id: organisationId, mcp_server_id: id, user_id: userId };
+    const row = await mcpConnections.find(this.#parts.database.readable, key);
+    if (row === undefined || row.oauth_grant === null) return null;
+    return (JSON.parse(row.oauth_grant) as OAuthGrant).scope;
   }
 
   /** The first issuer with usable metadata. @throws OAuthFault of the first one */

@@ -1,5 +1,5 @@
 /** Finds the authorization servers of an MCP server by its protected resource metadata (RFC 9728). */
-import { readBearerChallenge, readScope } from './challenge.ts';
+import { type BearerChallenge, readBearerChallenge, readScope } from './challenge.ts';
 import { OAuthFault } from './oauth-fault.ts';
 import { fetchDocument, type OAuthRequests, sendOAuthRequest, shortUrl } from './oauth-http.ts';
 
@@ -43,28 +43,34 @@ export async function discoverResource(
   };
 }
 
-/** Asks the server without a token, for its challenge. */
-async function probe(requests: OAuthRequests, server: URL) {
-  const initialize = {
-    jsonrpc: '2.0',
-    id: 1,
+/** Messages that a server may answer without a token, the usual one first. */
+const probes = [
+  {
     method: 'initialize',
     params: {
       protocolVersion: '2025-11-25',
       capabilities: {},
       clientInfo: { name: 'gatewright', version: '1' },
     },
-  };
-  const { status, headers } = await sendOAuthRequest(requests, {
-    url: server.href,
-    method: 'POST',
-    headers: {
-      accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
-    },
-    body: Buffer.from(JSON.stringify(initialize)),
-  });
-  return readBearerChallenge(status === 401 ? headers['www-authenticate'] : undefined);
+  },
+  { method: 'tools/list', params: {} },
+];
+
+/** Asks the server without a token until it shows its challenge; some servers open sessions without one. */
+async function probe(requests: OAuthRequests, server: URL): Promise<BearerChallenge> {
+  for (const message of probes) {
+    const { status, headers } = await sendOAuthRequest(requests, {
+      url: server.href,
+      method: 'POST',
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+      },
+      body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...message })),
+    });
+    if (status === 401) return readBearerChallenge(headers['www-authenticate']);
+  }
+  return readBearerChallenge(undefined);
 }
 
 async function findMetadata(requests: OAuthRequests, server: URL, named: string | null) {
