@@ -10,19 +10,24 @@ import { type McpTestPlane, startMcpTestPlane } from '../support/server/mcp-plan
 const stack = new AsyncDisposableStack();
 afterAll(() => stack.disposeAsync());
 
-/** A server of the fixture with user access, an allow-list, guardrails on both sides and a limit. */
+/** A server of the fixture with user access, an allow-list, pins, guardrails on both sides and a limit. */
 async function addRuledServer(plane: McpTestPlane, url: string): Promise<string> {
+  const integration = await plane.addIntegration({ url });
   const { id, slug } = await plane.addServer(
     {
       default_user_access: 'allow',
+      definition_policy: 'block',
       disabled_capabilities: [
         { type: 'tool', name: 'nothing' },
         { type: 'prompt', name: 'nothing' },
         { type: 'resource', name: 'nothing://here' },
       ],
     },
-    await plane.addIntegration({ url }),
+    integration,
   );
+  const sync = `/v2/mcp-integrations/${integration.id}/sync`;
+  const synced = await plane.server.request('POST', sync, { body: {} });
+  expect(synced.body).toMatchObject({ success: true });
   const guardrail = await plane.create('/v2/guardrails', {
     name: 'passing',
     target: 'mcp_tools',
