@@ -76,7 +76,16 @@ function isWanted(stages: readonly string[] | null, path: string, treatment: str
   );
 }
 
-const treatmentNames = ['plain', 'limit', 'guardrail', 'rules', 'translation', 'parameters'];
+const treatmentNames = [
+  'plain',
+  'limit',
+  'guardrail',
+  'webhook',
+  'cache',
+  'rules',
+  'translation',
+  'parameters',
+];
 
 async function worstOf(
   child: ChildProcess,
@@ -153,6 +162,12 @@ const guardrails = [
   { 'default.regexReplace': { rule: 'a$', redactText: 'b' } },
 ];
 
+/** Checks that send the request to another service, one of which replaces its texts by equal ones. */
+const webhooksAt = (host: string) => [
+  { 'default.webhook': { webhookURL: `${host}/hook`, timeout: 60_000 } },
+  { 'default.log': { logURL: `${host}/hook`, timeout: 60_000 } },
+];
+
 async function treatmentsOf(server: HostileServerReady, host: string): Promise<Treatment[]> {
   const post = async (path: string, body: object): Promise<Record<string, string>> => {
     const response = await fetch(server.url + path, {
@@ -193,6 +208,8 @@ async function treatmentsOf(server: HostileServerReady, host: string): Promise<T
     of('plain', openai),
     { name: 'limit', key: limited, config: openai, paths: null },
     of('guardrail', { ...openai, input_guardrails: guardrails }),
+    of('webhook', { ...openai, input_guardrails: webhooksAt(host) }),
+    of('cache', { ...openai, cache: { mode: 'simple' } }),
     of('rules', { provider: `@${slug}` }),
     of('parameters', { ...openai, override_params }),
     of('translation', { ...openai, provider: 'anthropic' }, ['/chat/completions', '/responses']),
@@ -221,7 +238,11 @@ const message = {
 function startUpstream(): Promise<Server> {
   const server = createServer((arrived: IncomingMessage, response) => {
     arrived.resume().on('end', () => {
-      const answer = arrived.url?.endsWith('/messages') === true ? message : chat;
+      const answers: [string, object][] = [
+        ['/messages', message],
+        ['/hook', { verdict: true }],
+      ];
+      const answer = answers.find(([end]) => arrived.url?.endsWith(end) === true)?.[1] ?? chat;
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
     });
   });

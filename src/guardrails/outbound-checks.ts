@@ -1,5 +1,7 @@
 /** Implements the checks that call other services: webhook, log and valid URLs. */
 import { lookup } from 'node:dns/promises';
+import { writeJson } from '../model/json/json-bytes.ts';
+import { LoopTurns, runInTurns } from '../slices.ts';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../upstream/outbound.ts';
 import {
   CheckError,
@@ -9,6 +11,7 @@ import {
   messageText,
   subjectText,
 } from './check.ts';
+import type { Passage } from './passages.ts';
 import { decodeText } from './stored-text.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
@@ -18,11 +21,14 @@ const defaultTimeoutMs = 3_000;
 /** Maximum URLs of one text; the check reports an error if there are more. */
 const addressesMax = 20;
 
+/** Passages that are read between two interruptions. */
+const passagesPerTurn = 1_000;
+
 /** Passes according to the webhook's verdict; its `transformedData` replaces the checked text. */
 const webhook: CheckFactory = (parameters, outbound) => {
   const { webhookURL, timeout } = parameters;
   return async (subject) => {
-    const body = Buffer.from(JSON.stringify(eventOf(subject)));
+    const body = await runInTurns(writeJson(eventOf(subject)));
     const answer = await sendRequest(outbound, {
       url: String(webhookURL),
       method: 'POST',
@@ -42,7 +48,7 @@ const webhook: CheckFactory = (parameters, outbound) => {
       passes: reply.verdict,
       explanation,
       data: reply.data,
-      texts: transformedTexts(reply.transformedData, subject),
+      texts: await transformedTexts(reply.transformedData, subject),
     };
   };
 };
@@ -73,17 +79,27 @@ function eventOf(subject: CheckSubject): object {
 }
 
 /** Reads the replaced texts from a document with the structure of the checked one; undefined if unchanged. */
-function transformedTexts(data: unknown, { side, passages }: CheckSubject): string[] | undefined {
+async function transformedTexts(
+  data: unknown,
+  { side, passages }: CheckSubject,
+): Promise<string[] | undefined> {
   const key = side === 'input' ? 'request' : 'response';
   const json = ((data ?? {}) as Record<string, Parameters | undefined>)[key]?.json;
   if (typeof json !== 'object' || json === null) return undefined;
-  const texts = passages.map(({ path, text, isName, stored }) => {
+  const textOf = ({ path, text, isName, stored }: Passage): string => {
     if (isName === true) return text;
     let value: unknown = json;
     for (const step of path) value = (value as Record<string, unknown> | undefined)?.[step];
     if (typeof value !== 'string') return text;
     return stored === undefined ? value : decodeText(stored, value);
-  });
+  };
+  const texts: string[] = [];
+  const turns = new LoopTurns();
+  for (let at = 0; at < passages.length; at += passagesPerTurn) {
+    const turn = turns.next();
+    if (turn !== undefined) await turn;
+    texts.push(...passages.slice(at, at + passagesPerTurn).map(textOf));
+  }
   return texts.some((text, at) => text !== passages[at]!.text) ? texts : undefined;
 }
 
@@ -103,7 +119,7 @@ function headersOf({ headers, forwardHeaders }: Parameters, subject: CheckSubjec
 
 /** Always passes; the explanation contains the status of the log service. */
 const log: CheckFactory = (parameters, outbound) => async (subject) => {
-  const body = Buffer.from(JSON.stringify(eventOf(subject)));
+  const body = await runInTurns(writeJson(eventOf(subject)));
   const { status } = await sendRequest(outbound, {
     url: String(parameters.logURL),
     method: 'POST',

@@ -95,7 +95,8 @@ export class ProviderCalls {
     requireServed(exchange, leaf, target, limits);
     const hasLongBody = isLong(exchange.body);
     if (hasLongBody) await nextTurn();
-    const use = cacheUseOf(leaf.settings, target, exchange);
+    const wanted = cacheUseOf(leaf.settings, target, exchange);
+    const use = wanted instanceof Promise ? await wanted : wanted;
     const cached = responses.find(use, exchange.now);
     if (hasLongBody) await nextTurn();
     if (cached !== null) return this.#useCached(target, limits, cached);

@@ -4,9 +4,11 @@ import { LRUCache } from 'lru-cache';
 import type { TargetSettings } from '../../model/configs/config-tree.ts';
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
 import { locateMembers } from '../../model/json/json-object.ts';
+import { run, type Slices } from '../../slices.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 /** Value of the `cache-status` response header. */
@@ -97,7 +99,7 @@ export function cacheUseOf(
   { cache }: TargetSettings,
   target: ResolvedTarget,
   exchange: Exchange,
-): CacheUse {
+): CacheUse | Promise<CacheUse> {
   if (cache?.mode !== 'simple') return notUsed;
   const { request, header, params, isJson, path } = exchange;
   const isCacheable = request.method === 'POST' && isJson && cachedEndpoints.has(endpointOf(path));
@@ -108,12 +110,16 @@ export function cacheUseOf(
     const message = `x-gateway-cache-namespace must have at most ${namespaceCharsMax} characters`;
     throw new GatewayError('invalid_request', message, 'x-gateway-cache-namespace');
   }
-  return {
-    key: cacheKeyOf(target, exchange, namespace),
+  const use = {
     maxAgeMs: cache.maxAgeSeconds * 1000,
     isRefresh: header('cache-force-refresh')?.toLowerCase() === 'true',
   };
+  const key = run(cacheKeyOf(target, exchange, namespace), isLong(target.call.body));
+  return key instanceof Promise ? key.then((text) => ({ key: text, ...use })) : { key, ...use };
 }
+
+/** Bytes of a body that are hashed between two interruptions. */
+const hashedBytes = 1024 * 1024;
 
 /** Request headers that do not influence the response. */
 const ignoredHeaders = new Set(['traceparent', 'tracestate', 'idempotency-key']);
@@ -123,11 +129,11 @@ const ignoredHeaders = new Set(['traceparent', 'tracestate', 'idempotency-key'])
  * body may be in any order. Their values are compared byte by byte, so that requests share an entry only
  * if no provider could tell them apart.
  */
-function cacheKeyOf(
+function* cacheKeyOf(
   { provider, tokens, call }: ResolvedTarget,
   { key, path: requestPath }: Exchange,
   namespace: string,
-): string {
+): Slices<string> {
   const hash = createHash('sha256');
   const add = (part: string | Buffer): void => {
     hash.update(`${Buffer.byteLength(part)}:`).update(part);
@@ -140,11 +146,19 @@ function cacheKeyOf(
   const names = Object.keys(headers).filter((name) => !ignoredHeaders.has(name));
   add(String(names.length));
   for (const name of names.toSorted()) add(`${name}: ${headers[name]}`);
-  const members = locateMembers(body!);
+  yield;
+  const letters = isLong(body) ? body.toString('latin1') : undefined;
+  yield;
+  const members = locateMembers(body!, letters);
   for (const name of [...members!.keys()].toSorted()) {
+    yield;
     const { valueStart, end } = members!.get(name)!;
     add(name);
-    add(body!.subarray(valueStart, end));
+    hash.update(`${end - valueStart}:`);
+    for (let at = valueStart; at < end; at += hashedBytes) {
+      hash.update(body!.subarray(at, Math.min(end, at + hashedBytes)));
+      yield;
+    }
   }
   return hash.digest('base64');
 }

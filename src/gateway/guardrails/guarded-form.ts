@@ -1,10 +1,12 @@
 /** Finds the texts of a multipart form that guardrails judge, and replaces those that they change. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Passage } from '../../guardrails/passages.ts';
 import { replaceTexts } from '../../guardrails/passages.ts';
 import { findRequestPassages, type RequestPassages } from '../../guardrails/request-passages.ts';
 import { textInBytes } from '../../guardrails/stored-text.ts';
-import { runAtOnce } from '../../slices.ts';
+import { LoopTurns, run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { readFormParams, readFormParts } from '../transfer/form-fields.ts';
 import { type FormPart, writeForm } from '../transfer/form-parts.ts';
 
@@ -25,7 +27,10 @@ export async function readGuardedForm({ body, request }: FormExchange): Promise<
   const fields: Record<string, string[]> = Object.create(null);
   const files: Passage[] = [];
   const textFiles: number[] = [];
+  const turns = new LoopTurns();
   for (const [at, { name, file, bytes }] of parts.entries()) {
+    const turn = turns.next();
+    if (turn !== undefined) await turn;
     const text = file === null ? bytes.toString('utf8') : textInBytes(bytes);
     if (file === null) {
       fields[name] ??= [];
@@ -35,7 +40,9 @@ export async function readGuardedForm({ body, request }: FormExchange): Promise<
       files.push({ path: [at], text });
     }
   }
-  const { passages, lastCount } = runAtOnce(findRequestPassages('unknown', fields, false));
+  const isLongForm = isLong(body);
+  const finding = run(findRequestPassages('unknown', fields, isLongForm), isLongForm);
+  const { passages, lastCount } = finding instanceof Promise ? await finding : finding;
   const texts = { passages: [...passages, ...files], lastCount: lastCount + files.length };
   return { parts, texts, fields, textFiles };
 }
@@ -50,7 +57,7 @@ export async function changedForm(
   const count = passages.length - textFiles.length;
   const replaced = replaceTexts(fields, passages.slice(0, count), texts) as typeof fields;
   const used = new Map<string, number>();
-  const changed = parts.map((part, at): FormPart => {
+  const toChanged = (part: FormPart, at: number): FormPart => {
     if (part.file !== null) {
       const file = textFiles.indexOf(at);
       return file === -1 ? part : { ...part, bytes: Buffer.from(texts[count + file]!) };
@@ -58,8 +65,17 @@ export async function changedForm(
     const index = used.get(part.name) ?? 0;
     used.set(part.name, index + 1);
     return { ...part, bytes: Buffer.from(String(replaced[part.name]?.[index] ?? '')) };
-  });
+  };
+  const changed: FormPart[] = [];
+  const turns = new LoopTurns();
+  for (const [at, part] of parts.entries()) {
+    const turn = turns.next();
+    if (turn !== undefined) await turn;
+    changed.push(toChanged(part, at));
+  }
   const type = request.headers['content-type']!;
+  await nextTurn();
   const body = writeForm(changed, type);
+  await nextTurn();
   return { body, params: await readFormParams(body, type) };
 }

@@ -65,9 +65,10 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
     const body = read instanceof Promise ? await read.finally(waitForTurn) : read;
     const reading = readMembers(request, arrival.path, body, pipeline.jsonBounds);
     const { isJson, params } = reading instanceof Promise ? await reading : reading;
-    const rendered = prompt === null ? null : await pipeline.prompts.fill(key, prompt, params);
+    const sent = { params, body };
+    const rendered = prompt === null ? null : await pipeline.prompts.fill(key, prompt, sent);
     pipeline.keys.noteUse(key, now);
-    if (prompt?.action === 'render') sendRendered(arrival, rendered!);
+    if (prompt?.action === 'render') await sendRendered(arrival, rendered!);
     else {
       draft.promptSlug = rendered?.slug ?? null;
       const exchange = exchangeOf(

@@ -1,8 +1,10 @@
 /** Renders the prompt that a request names into a model request (docs/reference/inference.md, Prompts). */
 import { hasRight } from '../../auth/person-rights.ts';
+import { writeJson } from '../../model/json/json-bytes.ts';
 import { grantsScope } from '../../model/people/scopes.ts';
 import { TemplateError } from '../../model/prompts/template-parser.ts';
 import type { JsonRecord } from '../../model/wire/json-record.ts';
+import { runInTurns } from '../../slices.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as gatewayReads from '../../store/reads/gateway-reads.ts';
 import type { RenderablePrompt } from '../../store/reads/prompt-reads.ts';
@@ -10,6 +12,7 @@ import * as workspaces from '../../store/resources/workspaces.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
 import type { SnapshotCache } from '../callers/snapshot-cache.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 export interface PromptsOptions {
@@ -56,7 +59,7 @@ export class Prompts {
   async fill(
     key: GatewayKey,
     { reference, action }: PromptPath,
-    sent: Readonly<Record<string, unknown>>,
+    { params: sent, body: sentBody }: Pick<Exchange, 'params' | 'body'>,
   ): Promise<RenderedPrompt> {
     if (action === 'render' && !grantsScope(key.scopes, renderScope)) {
       throw new GatewayError('scope_missing', `The API key lacks the scope ${renderScope}`);
@@ -71,7 +74,7 @@ export class Prompts {
         action === 'render'
           ? { request: params, metadata: undefined }
           : withoutMetadata(withProvider(params, content.virtual_key));
-      const body = Buffer.from(JSON.stringify(request));
+      const body = await writeRendered(request, isLong(sentBody));
       return { path, params: request, body, isJson: true, slug, metadata };
     } catch (thrown) {
       if (thrown instanceof TemplateError) {
@@ -112,6 +115,11 @@ export class Prompts {
     const quoted = /^[\w@-]{1,255}$/.test(reference) ? ` ${reference}` : '';
     throw new GatewayError('not_found', `There is no prompt${quoted}`, 'prompt_id');
   }
+}
+
+/** In turns for a long request. A template itself renders a bounded text (model/prompts/template-renderer.ts). */
+function writeRendered(request: JsonRecord, isLongRequest: boolean): Buffer | Promise<Buffer> {
+  return isLongRequest ? runInTurns(writeJson(request)) : Buffer.from(JSON.stringify(request));
 }
 
 const renderScope = 'prompts.render';

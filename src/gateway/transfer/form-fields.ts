@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
 import { meteredMembers } from '../../model/endpoints/metering.ts';
+import { LoopTurns } from '../../slices.ts';
 import type { FormPart } from './form-parts.ts';
 import { GatewayError } from './gateway-error.ts';
 import { isEvaluatedMember } from './read-body.ts';
@@ -71,10 +72,14 @@ async function readForm(
     throw new GatewayError('invalid_request', message, 'content-type');
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const refuse = (): void =>
-    reject(
-      new GatewayError('invalid_request', 'The body is not a valid form or has too many parts'),
-    );
+  let isRefused = false;
+  const refuse = (): void => {
+    isRefused = true;
+    const message = 'The body is not a valid form or has too many parts';
+    reject(new GatewayError('invalid_request', message));
+  };
+  // It may be rejected before it is awaited.
+  promise.catch(() => undefined);
   const form = new Busboy({ headers: { 'content-type': contentType }, limits });
   form.on('field', (name, value, isNameCut, isValueCut) => {
     if (isNameCut || isValueCut) refuse();
@@ -89,9 +94,18 @@ async function readForm(
     form.on(event, refuse);
   }
   form.on('finish', resolve);
-  form.end(body);
+  const turns = new LoopTurns();
+  for (let at = 0; at < body.length && !isRefused; at += parsedBytes) {
+    const turn = turns.next();
+    if (turn !== undefined) await turn;
+    form.write(body.subarray(at, at + parsedBytes));
+  }
+  if (!isRefused) form.end();
   return promise;
 }
+
+/** Bytes that are parsed between two interruptions. */
+const parsedBytes = 256 * 1024;
 
 /** Whether a file part has the name of an id or of an evaluated field, which some readers treat as a field. */
 function isNamedLikeField(name: string): boolean {

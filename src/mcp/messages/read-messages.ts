@@ -45,8 +45,12 @@ export async function readMessages(body: Buffer, bounds: JsonBounds): Promise<Re
     if (scan.isDone) break;
     await nextTurn();
   }
-  const value = parsed(body);
-  if (body.length > slicedBytesMin) await nextTurn();
+  const isSliced = body.length > slicedBytesMin;
+  if (isSliced) await nextTurn();
+  const text = body.toString('utf8');
+  if (isSliced) await nextTurn();
+  const value = parsed(text);
+  if (isSliced) await nextTurn();
   if (await hasDuplicateKeys(body)) {
     throw new PlaneFault('invalid_message', 'The JSON body contains a duplicate member');
   }
@@ -83,9 +87,9 @@ function requirePlainText(body: Buffer): void {
   }
 }
 
-function parsed(body: Buffer): unknown {
+function parsed(text: string): unknown {
   try {
-    return parseWithExactKeys(body.toString('utf8'));
+    return parseWithExactKeys(text);
   } catch {
     throw new PlaneFault('parse_error', 'The body is not valid JSON');
   }

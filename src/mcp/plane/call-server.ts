@@ -188,7 +188,9 @@ async function respond(
       ? sealRound(services.callStates, parties, calls, message, services.now())
       : message;
   const memory = services.responseMemory.hold(key.id);
-  const delivery = { call, response, messages, errors, output, headers, seal, memory };
+  const { jsonBounds } = services;
+  const about = { call, response, messages, errors, output, headers };
+  const delivery = { ...about, jsonBounds, seal, memory };
   try {
     const isOpenEnded = messages.isOpenEnded && isEvents(call);
     await (isOpenEnded ? deliverOpenEnded(exchange, delivery) : deliverResponse(delivery));

@@ -3,10 +3,12 @@ import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
+import type { JsonBounds } from '../../model/json/json-scan.ts';
 import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { hasDuplicateKeys } from '../messages/read-messages.ts';
 import type { ServerErrors } from '../messages/server-errors.ts';
+import { readServerJson, ServerJsonFault, writeServerJson } from '../messages/server-json.ts';
 import type { EventOutput } from '../streams/event-output.ts';
 import { chunksOf, type LiveResponse, writeChunk } from '../transfer/response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
@@ -16,6 +18,8 @@ export interface ResponseDelivery {
   readonly response: ServerResponse;
   readonly messages: ServerMessages;
   readonly errors: ServerErrors;
+  /** Bounds of messages that rules must read. */
+  readonly jsonBounds: JsonBounds;
   readonly output: EventOutput;
   /** Seals what a message wants back with a retry. */
   readonly seal: (message: unknown) => unknown;
@@ -159,8 +163,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
 
 async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void> {
   const { call, response, messages } = delivery;
-  const text = await takenText(delivery, body);
-  const sent = text === null ? body : Buffer.from(text);
+  const sent = (await takenBody(delivery, body)) ?? body;
   const headers = passedHeaders(delivery, false);
   // With another encoding in its type the judged bytes would be read as another text.
   if (messages.isExact) headers['content-type'] = 'application/json';
@@ -169,16 +172,14 @@ async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void
 }
 
 /** Null when the bytes can be sent as they are. @throws PlaneFault for what cannot be read */
-async function takenText(
-  { call: { status }, messages, seal }: ResponseDelivery,
+async function takenBody(
+  { call: { status }, messages, seal, jsonBounds }: ResponseDelivery,
   body: Buffer,
-): Promise<string | null> {
-  let message: unknown;
-  try {
-    message = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw unusable('its response is not valid JSON');
-  }
+): Promise<Buffer | null> {
+  const message = await readServerJson(body, jsonBounds).catch((thrown: unknown) => {
+    if (!(thrown instanceof ServerJsonFault)) throw thrown;
+    throw unusable(`its response ${thrown.message}`);
+  });
   if (messages.isExact && !isUtf8(body)) throw unusable('its response is not valid UTF-8');
   if (messages.isExact && (await hasDuplicateKeys(body))) {
     throw unusable('its response contains a duplicate member');
@@ -187,13 +188,13 @@ async function takenText(
   if (taken === message) return null;
   if (taken === null && status >= 400) throw failed(status);
   if (taken === null) throw unusable('its response belongs to another request');
-  return messageText(taken);
+  return messageBytes(taken, body.length);
 }
 
 /** @throws PlaneFault for a message that is nested too deeply to be written */
-function messageText(message: unknown): string {
+async function messageBytes(message: unknown, length: number): Promise<Buffer> {
   try {
-    return JSON.stringify(message);
+    return await writeServerJson(message, length);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     throw unusable('its response is nested too deeply');
@@ -231,24 +232,27 @@ async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
 
 /** Null for an event that the caller does not receive. */
 async function takenEvent(
-  { messages, seal }: ResponseDelivery,
+  { messages, seal, jsonBounds }: ResponseDelivery,
   event: StreamEvent,
 ): Promise<Buffer | null> {
   const { data, bytes } = event;
   // Comments keep the connection alive; an event without data carries an id to resume from.
   if (data === null || data === '') return messages.isExact ? withoutText(event) : bytes;
+  const json = Buffer.from(data);
   let message: unknown;
   try {
-    message = JSON.parse(data);
-  } catch {
-    return null;
+    message = await readServerJson(json, jsonBounds);
+  } catch (thrown) {
+    if (thrown instanceof ServerJsonFault) return null;
+    throw thrown;
   }
-  if (messages.isExact && (await hasDuplicateKeys(Buffer.from(data)))) return null;
+  if (messages.isExact && (await hasDuplicateKeys(json))) return null;
   const taken = seal(await messages.take(message));
   if (taken === null) return null;
   // Judged events are built anew, so that their other lines carry no text.
   if (taken === message && !messages.isExact) return bytes;
-  const text = taken === message && !/[\n\r]/.test(data) ? data : messageText(taken);
+  const isSame = taken === message && !/[\n\r]/.test(data);
+  const text = isSame ? data : (await messageBytes(taken, json.length)).toString('utf8');
   return withEventData(messages.isExact ? withoutComments(event) : event, text);
 }
 

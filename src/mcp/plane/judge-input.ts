@@ -1,4 +1,6 @@
 /** Has input guardrails judge tool calls and answers of clients before they are sent, and applies their changes. */
+import { writeJson } from '../../model/json/json-bytes.ts';
+import { longLengthMin, run } from '../../slices.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { decodedHeader } from '../messages/verify-headers.ts';
@@ -14,7 +16,9 @@ export async function judgeInput(exchange: McpExchange, sent: SentMessages): Pro
   for (const call of sent.calls) messages.push(await judgedMessage(exchange, call));
   const isChanged = messages.some((message, at) => message !== sent.calls[at]!.message.json);
   if (!isChanged) return sent;
-  return { ...sent, body: Buffer.from(JSON.stringify(sent.isBatch ? messages : messages[0])) };
+  const changed = sent.isBatch ? messages : messages[0];
+  const body = await run(writeJson(changed), sent.body.length >= longLengthMin);
+  return { ...sent, body };
 }
 
 /** Texts of a caller for the server: arguments, and answers to its questions. */

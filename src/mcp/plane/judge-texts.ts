@@ -7,9 +7,10 @@ import {
   type Judgement,
 } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { type Passage, replaceTexts } from '../../guardrails/passages.ts';
-import { TextsUnreadable, textsIn } from '../../guardrails/text-walk.ts';
+import { type Passage, writeTexts } from '../../guardrails/passages.ts';
+import { findTextsIn, TextsUnreadable } from '../../guardrails/text-walk.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { runInTurns, type Slices } from '../../slices.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 
@@ -48,7 +49,7 @@ export async function judgeTexts(
   value: RpcObject,
   others: readonly string[] = [],
 ): Promise<TextVerdict> {
-  const passages = passagesIn(value, others);
+  const passages = await runInTurns(passagesIn(value, others));
   if (passages === null) {
     const fault = new PlaneFault(
       'guardrail_denied',
@@ -70,38 +71,58 @@ export async function judgeTexts(
   return {
     verdict: judgement.isDenied ? 'denied' : judgement.passes ? 'passed' : 'failed',
     verdicts: judgement.verdicts,
-    value: isChanged ? replaceTexts(value, passages.slice(0, own), texts.slice(0, own)) : value,
+    value: isChanged
+      ? await runInTurns(writeTexts(value, passages.slice(0, own), texts.slice(0, own)))
+      : value,
     changesOthers: changed.slice(own).includes(true),
     fault: judgement.isDenied ? denial(judgement.results, side) : null,
   };
 }
 
 /** Null for a value whose texts cannot be read. */
-function passagesIn(value: RpcObject, others: readonly string[]): Passage[] | null {
+function* passagesIn(value: RpcObject, others: readonly string[]): Slices<Passage[] | null> {
   const found: Passage[] = [];
   try {
-    for (const [name, below] of Object.entries(value)) textsIn(below, { path: [name] }, found);
-    addNumbers(value, [], found);
+    for (const [name, below] of Object.entries(value)) {
+      yield* findTextsIn(below, { path: [name] }, found);
+    }
+    yield* addNumbers(value, [], found);
   } catch (thrown) {
     if (thrown instanceof TextsUnreadable) return null;
     throw thrown;
   }
   for (const text of others) found.push({ path: ['headers'], text });
   // Everything is the message: there is no prompt that it accompanies.
-  return found.map((passage) => ({ ...passage, isAside: false }));
+  const passages: Passage[] = [];
+  for (const passage of found) {
+    passages.push({ ...passage, isAside: false });
+    if (passages.length % interruptedPassages === 0) yield;
+  }
+  return passages;
 }
+
+/** Passages or members between two interruptions. */
+const interruptedPassages = 1_000;
 
 /** Shorter numbers identify nobody. */
 const numberCharsMin = 6;
 
 /** A number can be a card or an account, as a text can. */
-function addNumbers(value: unknown, path: readonly (string | number)[], found: Passage[]): void {
+function* addNumbers(
+  value: unknown,
+  path: readonly (string | number)[],
+  found: Passage[],
+): Slices<void> {
   if (typeof value === 'number' && String(value).length >= numberCharsMin) {
     found.push({ path, text: String(value) });
   }
   if (typeof value !== 'object' || value === null) return;
   const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  for (const [step, below] of entries) addNumbers(below, [...path, step], found);
+  for (const [at, [step, below]] of entries.entries()) {
+    if (at % interruptedPassages === interruptedPassages - 1) yield;
+    const isSearched = typeof below === 'number' || (typeof below === 'object' && below !== null);
+    if (isSearched) yield* addNumbers(below, [...path, step], found);
+  }
 }
 
 function subjectOf(

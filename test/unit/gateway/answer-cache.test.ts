@@ -5,7 +5,11 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { type Exchange, ownHeaders } from '../../../src/gateway/callers/exchange.ts';
-import { cacheUseOf, ResponseCache } from '../../../src/gateway/calls/response-cache.ts';
+import {
+  type CacheUse,
+  cacheUseOf,
+  ResponseCache,
+} from '../../../src/gateway/calls/response-cache.ts';
 import type { ResolvedTarget } from '../../../src/gateway/targets/resolve-target.ts';
 import { defaultTargetSettings } from '../../../src/model/configs/config-tree.ts';
 
@@ -44,7 +48,8 @@ function useOf(request: CacheRequest, from = settings) {
     body: Buffer.from(body),
   };
   const target = { provider: request.provider ?? 'openai', call } as unknown as ResolvedTarget;
-  return cacheUseOf(from, target, exchange);
+  // Bodies of these tests are short.
+  return cacheUseOf(from, target, exchange) as CacheUse;
 }
 
 const markOf = (request: CacheRequest) => useOf(request).key!;
