@@ -99,8 +99,8 @@ export type SecuritySettings = z.infer<typeof SecuritySettings>;
 
 /** All settings, as returned. */
 export const SecurityRecord = z.object({
-  ...fieldsOf(settings, () => z.boolean()),
-  ...fieldsOf(fixedSettings, () => z.literal(true)),
+  ...fieldsOf(settings, (name) => described(z.boolean(), settingDefaults[name][1])),
+  ...fieldsOf(fixedSettings, () => described(z.literal(true), 'Always true.')),
 });
 
 /** The settings in effect: the stored ones, with defaults for the others. */

@@ -1,5 +1,6 @@
 /** States the usual meaning of fields and parameters by their names. */
 import { fieldTexts } from './field-texts.ts';
+import { recordTexts } from './record-texts.ts';
 
 /** Texts of parameters whose names mean something else in bodies, or occur in no body. */
 const parameterTexts: Readonly<Record<string, string>> = {
@@ -36,7 +37,8 @@ function underscored(name: string): string {
 
 /** Null for a name without a usual meaning. */
 export function fieldText(name: string): string | null {
-  return fieldTexts[name] ?? fieldTexts[underscored(name)] ?? null;
+  const word = underscored(name);
+  return fieldTexts[name] ?? fieldTexts[word] ?? recordTexts[name] ?? recordTexts[word] ?? null;
 }
 
 /** As {@link fieldText}, for a parameter of a path or query. */
