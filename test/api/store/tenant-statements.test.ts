@@ -230,7 +230,7 @@ async function keepFiles(url: string, headers: Record<string, string>): Promise<
   expect(data).toHaveLength(1);
 }
 
-/** Starts a run without a usable model, in a thread that is deleted with it. */
+/** Starts a run without a usable model, in a thread that is deleted with it, and adds to conversations. */
 async function useRun(server: TestServer): Promise<void> {
   const made = await server.request('POST', '/v1/api-keys/organisation/service', {
     body: { name: 'caller', scopes: ['completions.write'] },
@@ -248,6 +248,14 @@ async function useRun(server: TestServer): Promise<void> {
   await ask('POST', '/threads', thread);
   await ask('DELETE', path);
   await ask('DELETE', `/assistants/${id}`);
+  const items = [{ role: 'user', content: 'hello' }];
+  const [kept, deleted] = [
+    await ask('POST', '/conversations', { items }),
+    await ask('POST', '/conversations', { items }),
+  ];
+  const listed = await ask('GET', `/conversations/${kept.id}/items`);
+  expect(listed.data).toHaveLength(1);
+  await ask('DELETE', `/conversations/${deleted.id}`);
 }
 
 /** Writes a row of the request log. */
@@ -549,6 +557,7 @@ describe('the statements sent to the database', () => {
         'usage_holders',
         'rate_counters',
         'responses',
+        'conversations',
         'files',
         'blobs',
         'vector_stores',
