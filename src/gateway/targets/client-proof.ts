@@ -25,9 +25,21 @@ export async function clientProof(
       },
     };
   }
-  const { ClientSecretBasic, ClientSecretPost } = await import('openid-client');
-  const prove = authMethod === 'client_secret_post' ? ClientSecretPost : ClientSecretBasic;
-  return { prove: prove(clientSecret) };
+  if (authMethod === 'client_secret_post') {
+    const { ClientSecretPost } = await import('openid-client');
+    return { prove: ClientSecretPost(clientSecret) };
+  }
+  const pair = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
+  const basic = `Basic ${Buffer.from(pair).toString('base64')}`;
+  return { prove: (_, __, ___, headers) => headers.set('authorization', basic) };
+}
+
+/**
+ * The form of RFC 6749 2.3.1. Dashes and dots stay as they are, other than in ClientSecretBasic of
+ * openid-client, because some servers decode nothing.
+ */
+function formEncoded(text: string): string {
+  return new URLSearchParams({ text }).toString().slice('text='.length);
 }
 
 async function signAssertion(
