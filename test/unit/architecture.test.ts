@@ -177,9 +177,11 @@ const mayImport: Record<string, readonly string[]> = {
   'mcp/identity': ['mcp/messages', 'auth', 'model'],
   'mcp/resource': [],
   'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'http', 'upstream', 'model'],
+  'mcp/sessions': ['mcp/messages', 'auth'],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.
   'mcp/bridge': [
     'mcp/messages',
+    'mcp/streams',
     'mcp/transfer',
     'gateway/transfer',
     'upstream',
@@ -198,6 +200,7 @@ const mayImport: Record<string, readonly string[]> = {
     'mcp/identity',
     'mcp/oauth',
     'mcp/resource',
+    'mcp/sessions',
     'mcp/transfer',
     'mcp/rounds',
     'mcp/streams',

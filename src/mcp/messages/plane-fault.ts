@@ -19,6 +19,10 @@ const forms = {
   guardrail_denied: { status: 200, rpcCode: -32446 },
   definition_changed: { status: 200, rpcCode: -32446 },
   unknown_capability: { status: 200, rpcCode: -32602 },
+  /** The client does not answer a question of the server. */
+  input_refused: { status: 200, rpcCode: -32603 },
+  invalid_params: { status: 200, rpcCode: -32602 },
+  session_limit: { status: 429, rpcCode: -32000 },
   not_sent: { status: 200, rpcCode: -32600 },
   /** Hosts show the message of an error that is a success of HTTP, and with it the address to open. */
   connection_required: { status: 200, rpcCode: -32000 },

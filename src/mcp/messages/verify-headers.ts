@@ -175,3 +175,38 @@ function collect(schema: unknown, path: readonly string[], found: Map<string, re
     collect(property, at, found);
   }
 }
+
+/** Newest first. */
+export const legacyVersions: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26'];
+
+/** Whether a legacy client can have sent the messages; a server itself refuses other versions. */
+export function isFromLegacyClient(
+  headers: IncomingHttpHeaders,
+  messages: readonly ClientMessage[],
+): boolean {
+  const version = textOf(headers['mcp-protocol-version']);
+  if (version !== undefined && !legacyVersions.includes(version)) return false;
+  return messages.every((message) => metaVersion(message) === undefined);
+}
+
+const headerToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+const headerTypes: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);
+
+/** Whether a client can send the headers that an input schema demands: valid, unique, of single values. */
+export function hasValidParamHeaders(schema: unknown): boolean {
+  return hasValidHeadersBelow(schema, 0, new Set());
+}
+
+function hasValidHeadersBelow(schema: unknown, depth: number, seen: Set<string>): boolean {
+  if (!isObject(schema) || !isObject(schema.properties) || depth > schemaDepthMax) return true;
+  return Object.values(schema.properties).every((property) => {
+    if (!isObject(property)) return true;
+    const { type } = property;
+    if (!('x-mcp-header' in property)) return hasValidHeadersBelow(property, depth + 1, seen);
+    const header = property['x-mcp-header'];
+    if (typeof header !== 'string' || !headerToken.test(header)) return false;
+    const isNew = !seen.has(header.toLowerCase());
+    seen.add(header.toLowerCase());
+    return isNew && headerTypes.has(type);
+  });
+}

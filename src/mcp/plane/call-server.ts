@@ -2,28 +2,27 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
-import type { RpcObject } from '../messages/read-messages.ts';
-import { ServerErrors } from '../messages/server-errors.ts';
-import type { McpEra } from '../messages/verify-headers.ts';
-import { type ListedType, listDefinitions } from '../pins/list-definitions.ts';
-import { ListExaminer } from '../pins/list-examiner.ts';
+import { isFromLegacyClient } from '../messages/verify-headers.ts';
 import { requireOpenedState, sealRound } from '../rounds/call-rounds.ts';
 import { EventOutput } from '../streams/event-output.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
+import { endBridgedSession, openBridgedStream, serveBridged } from './bridged-requests.ts';
 import { deliverResponse, isEvents, type ResponseDelivery } from './deliver.ts';
+import {
+  exchangeMessages,
+  isBridged,
+  type OpenedSession,
+  openedSession,
+} from './exchange-messages.ts';
 import { followChanges } from './follow-changes.ts';
 import { type McpExchange, partiesOf, type SentMessages } from './mcp-exchange.ts';
 import { openCall, type ServerRequest } from './open-call.ts';
 import { unlessRefused } from './server-era.ts';
-import { ServerMessages } from './server-messages.ts';
 
 /** Longest wait for the head of a response, and between two chunks of it. */
 const silenceMs = 600_000;
 /** A stream of the server may be silent for ever. */
 const noTimeout = 0;
-/** A list that the gateway needs before a call. */
-const asideMs = 10_000;
 /** Finds callers that have gone without a word. */
 const keepAliveMs = 60_000;
 
@@ -32,8 +31,12 @@ const passedNames = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'tracepar
 
 /** @throws PlaneFault */
 export async function callServer(exchange: McpExchange, sent: SentMessages): Promise<void> {
-  if (sent.era === 'modern') for (const call of sent.calls) requireOpenedState(call);
-  const session = sent.era === 'legacy' ? openedSession(exchange) : null;
+  const isLegacy = sent.era === 'legacy';
+  const messages = sent.calls.map(({ message }) => message);
+  const mayBridge = isLegacy && isFromLegacyClient(exchange.arrival.request.headers, messages);
+  if (mayBridge && isBridged(exchange)) return await serveBridged(exchange, sent);
+  if (!isLegacy) for (const call of sent.calls) requireOpenedState(call);
+  const session = isLegacy ? openedSession(exchange) : null;
   const protocol = {
     ...protocolHeaders(exchange.arrival.request.headers, session),
     ...(exchange.reply.trace !== null && { traceparent: exchange.reply.trace.traceParent }),
@@ -44,17 +47,14 @@ export async function callServer(exchange: McpExchange, sent: SentMessages): Pro
   const silenceTimeoutMs = isOpenEnded ? noTimeout : silenceMs;
   const request = { method: 'POST', protocol, body: sent.body, silenceTimeoutMs } as const;
   const call = await send(exchange, request);
-  const isTelling = sent.era === 'legacy' && session === null;
-  const response = isTelling ? await unlessRefused(exchange, call) : call;
-  if (response === null) {
-    const message = 'The MCP server speaks version 2026-07-28 only; use a client of that version';
-    throw new PlaneFault('server_unusable', message);
-  }
+  const response = mayBridge && session === null ? await unlessRefused(exchange, call) : call;
+  if (response === null) return await serveBridged(exchange, sent);
   await respond(exchange, response, sent, session);
 }
 
 /** Opens the stream on which a legacy server sends messages of its own. @throws PlaneFault */
 export async function openStream(exchange: McpExchange): Promise<void> {
+  if (isBridged(exchange)) return await openBridgedStream(exchange);
   const { headers } = exchange.arrival.request;
   const session = openedSession(exchange);
   const lastEvent = headers['last-event-id'];
@@ -83,26 +83,12 @@ async function deliverOpenEnded(exchange: McpExchange, delivery: ResponseDeliver
 
 /** @throws PlaneFault */
 export async function endSession(exchange: McpExchange): Promise<void> {
+  if (isBridged(exchange)) return await endBridgedSession(exchange);
   const session = openedSession(exchange);
   const protocol = protocolHeaders(exchange.arrival.request.headers, session);
   const request = { method: 'DELETE', protocol, body: null, silenceTimeoutMs: silenceMs } as const;
   const call = await send(exchange, request);
   await respond(exchange, call, null, session);
-}
-
-/** The session that the caller names and its upstream id; null for none. */
-interface OpenedSession {
-  readonly sealed: string;
-  readonly upstreamId: string;
-}
-
-function openedSession({ services, arrival, key, server }: McpExchange): OpenedSession | null {
-  const sealed = arrival.request.headers['mcp-session-id'];
-  if (sealed === undefined) return null;
-  return {
-    sealed: String(sealed),
-    upstreamId: services.sessions.open(String(sealed), { key, server }),
-  };
 }
 
 function protocolHeaders(
@@ -125,57 +111,16 @@ async function send(exchange: McpExchange, request: ServerRequest): Promise<Call
   });
 }
 
-/**
- * Lists definitions with the access and the session of the caller; the caller sees nothing of it.
- *
- * @throws PlaneFault, ListingFailed
- */
-export async function listAside(
-  exchange: McpExchange,
-  era: McpEra,
-  type: ListedType,
-): Promise<RpcObject> {
-  const version = exchange.arrival.request.headers['mcp-protocol-version'];
-  const session = era === 'legacy' ? openedSession(exchange) : null;
-  const shared = {
-    'accept-encoding': 'identity',
-    accept: 'application/json, text/event-stream',
-    'content-type': 'application/json',
-    ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
-    ...(session !== null && { 'mcp-session-id': session.upstreamId }),
-  };
-  const sendPage = (body: Buffer, headers: Readonly<Record<string, string>>): Promise<Call> => {
-    const protocol = { ...shared, ...headers };
-    const request = { method: 'POST', protocol, body, silenceTimeoutMs: asideMs } as const;
-    return openCall(exchange, request, () => {});
-  };
-  return await listDefinitions({ era, send: sendPage }, type);
-}
-
 async function respond(
   exchange: McpExchange,
   call: LiveResponse,
   sent: SentMessages | null,
   session: OpenedSession | null,
 ): Promise<void> {
-  const { services, key, server, arrival, metadata, reply } = exchange;
-  const { request, response, id, now } = arrival;
+  const { services, key, arrival, reply } = exchange;
+  const { response, id } = arrival;
   const calls = sent?.calls ?? [];
-  const { definitions, definitionChecks } = services;
-  const { organisationId, integrationId } = server;
-  const era = sent?.era ?? 'legacy';
-  const lists = new ListExaminer({
-    onDefinitions: (seen) => definitions.note({ organisationId, integrationId }, seen),
-    onListChange: (type) =>
-      definitionChecks.noteChange(server, type, services.now(), () =>
-        listAside(exchange, era, type),
-      ),
-  });
-  const errors = new ServerErrors(calls);
-  const sources = { headers: request.headers, metadata, traceId: id, now };
-  const onDropped = services.observeDropped;
-  const rules = { server, calls, errors, lists, onDropped, ...sources };
-  const messages = new ServerMessages(rules);
+  const { messages, errors } = exchangeMessages(exchange, sent?.era ?? 'legacy', calls);
   reply.isStream = isEvents(call);
   const headers = {
     'x-gateway-trace-id': visibleHeaderValue(id),

@@ -73,7 +73,11 @@ export function isEvents(call: Pick<LiveResponse, 'headers'>): boolean {
   return typeOf(call) === 'events';
 }
 
-function requireDeliverable({ call, messages }: ResponseDelivery): void {
+/** @throws PlaneFault for a response that a client cannot use */
+export function requireDeliverable({
+  call,
+  messages,
+}: Pick<ResponseDelivery, 'call' | 'messages'>): void {
   const { status, headers } = call;
   const type = typeOf(call);
   if (status === 202 || status === 204) return;

@@ -15,8 +15,12 @@ import { Searches } from '../../guardrails/searches.ts';
 import { newId } from '../../model/wire/ids.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/logs/audit-log.ts';
+import * as notes from '../../store/mcp/mcp-session-notes.ts';
 import { Outbound } from '../../upstream/outbound.ts';
+import { LegacyBridge } from '../bridge/legacy-bridge.ts';
+import { LegacySessions } from '../bridge/legacy-session.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
+import type { NoteStore } from '../bridge/session-notes.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import type { ProvenCaller } from '../oauth/connect-site.ts';
 import { ServerTokens } from '../oauth/server-tokens.ts';
@@ -30,12 +34,12 @@ import {
 } from '../resource/protected-resource.ts';
 import { AnsweredStates } from '../rounds/answered-states.ts';
 import { CallStates } from '../rounds/call-states.ts';
+import { SessionIds } from '../sessions/session-ids.ts';
 import { OpenStreams } from '../streams/open-streams.ts';
 import { messageBytesMax } from './deliver.ts';
 import { createMcpListener, type McpListener, type McpListenerOptions } from './mcp-listener.ts';
 import { McpServers } from './mcp-servers.ts';
 import type { PlaneServices } from './plane-services.ts';
-import { SessionIds } from './session-ids.ts';
 import { requireServerUser, requireUsableServer } from './verify-calls.ts';
 
 export interface McpPlaneOptions
@@ -112,6 +116,10 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
     eras: new ServerEras(options),
     streams: openStreams(options),
+    bridge: new LegacyBridge(
+      new LegacySessions(() => options.keyring.mcpSessionKey),
+      noteStoreOf(options.database),
+    ),
     bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
     responseMemory: new BodyMemory(options.bodiesBytesMax, messageBytesMax, 'responses of servers'),
     bodyBytesMax: options.bodyBytesMax,
@@ -194,6 +202,26 @@ async function proveCaller(
     if (refused !== null) onRefused(refused, sent.socket.remoteAddress ?? '');
     throw error;
   }
+}
+
+function noteStoreOf({ db }: Pick<Database, 'db'>): NoteStore {
+  return {
+    put: (organisation_id, api_key_id, { sessionId, name, value }, expires_at) =>
+      notes.put(db, {
+        organisation_id,
+        session_id: sessionId,
+        name,
+        api_key_id,
+        value,
+        expires_at,
+      }),
+    list: async (organisationId, sessionIds) =>
+      (await notes.listOfSessions(db, organisationId, sessionIds)).map(
+        ({ session_id: sessionId, name, value }) => ({ sessionId, name, value }),
+      ),
+    remove: (organisationId, sessionId, names) =>
+      notes.remove(db, organisationId, sessionId, names),
+  };
 }
 
 /** Everything that only MCP requests read from the database, cached while it is current. */

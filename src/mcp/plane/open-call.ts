@@ -14,6 +14,8 @@ export interface ServerRequest {
   readonly protocol: Readonly<Record<string, string>>;
   readonly body: Buffer | null;
   readonly silenceTimeoutMs: number;
+  /** Shared by several calls of one exchange; ends the last of them. */
+  readonly caller?: Caller;
 }
 
 /**
@@ -55,7 +57,13 @@ function requireAuthorized(authorization: UserAuthorization | null, call: Call):
 
 async function openCallWith(
   exchange: McpExchange,
-  { method, protocol, body, silenceTimeoutMs }: ServerRequest,
+  {
+    method,
+    protocol,
+    body,
+    silenceTimeoutMs,
+    caller = new Caller(exchange.arrival.response),
+  }: ServerRequest,
   onCall: (call: Call) => void,
   token: Secret | null,
 ): Promise<Call> {
@@ -65,7 +73,6 @@ async function openCallWith(
   const wanted = { server, callerHeaders, credentials, token, identity, protocol };
   const headers = await upstreamHeaders(wanted, services.secrets);
   const { origin, pathname, search } = server.url;
-  const caller = new Caller(arrival.response);
   if (caller.isGone) throw new CallCut('the caller has gone');
   const path = pathname + search;
   const request = { origin, path, method, headers, body, silenceTimeoutMs };

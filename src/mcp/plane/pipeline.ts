@@ -5,6 +5,7 @@ import { readBody } from '../../gateway/transfer/read-body.ts';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { Secret } from '../../secret.ts';
 import { readMessages } from '../messages/read-messages.ts';
+import { verifyArrival } from '../messages/verify-arrival.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
 import { readConnectAnswer } from '../oauth/connect-question.ts';
 import { openRetry } from '../rounds/call-rounds.ts';
@@ -15,7 +16,6 @@ import { type McpExchange, partiesOf, type SentMessages } from './mcp-exchange.t
 import { PlaneCall } from './plane-call.ts';
 import { PlaneReply } from './plane-reply.ts';
 import type { McpArrival, PlaneServices } from './plane-services.ts';
-import { verifyArrival } from './verify-arrival.ts';
 import {
   authenticateCaller,
   requireServerUser,

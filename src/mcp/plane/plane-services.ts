@@ -11,6 +11,7 @@ import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
+import type { LegacyBridge } from '../bridge/legacy-bridge.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
 import type { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import type { DropReason } from '../messages/expected-messages.ts';
@@ -21,10 +22,10 @@ import type { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import type { ProtectedResource } from '../resource/protected-resource.ts';
 import type { AnsweredStates } from '../rounds/answered-states.ts';
 import type { CallStates } from '../rounds/call-states.ts';
+import type { SessionIds } from '../sessions/session-ids.ts';
 import type { OpenStreams } from '../streams/open-streams.ts';
 import type { TracedMessage } from '../telemetry/mcp-spans.ts';
 import type { McpServers } from './mcp-servers.ts';
-import type { SessionIds } from './session-ids.ts';
 
 /** A finished request of the MCP gateway, for metrics. */
 export interface McpObservation {
@@ -56,6 +57,7 @@ export interface PlaneServices extends CallerSources {
   readonly resource: ProtectedResource;
   readonly connections: UserConnections;
   readonly eras: ServerEras;
+  readonly bridge: LegacyBridge;
   readonly streams: OpenStreams;
   readonly bodyMemory: BodyMemory;
   /** Responses that are read before they are sent. */

@@ -52,7 +52,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /** Sends requests of the gateway itself, which belong to no call of the caller. */
-function askingServer(exchange: McpExchange): AskServer {
+export function askingServer(exchange: McpExchange): AskServer {
   return async (headers, message) => {
     let timer: NodeJS.Timeout | undefined;
     const request = {

@@ -3,7 +3,7 @@ import { PlaneFault } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
 import type { CheckedList } from '../pins/definition-checks.ts';
 import { type ListedType, ListingFailed } from '../pins/list-definitions.ts';
-import { listAside } from './call-server.ts';
+import { listAside } from './exchange-messages.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
 import type { PlaneCall } from './plane-call.ts';
 import { definitionFault } from './verify-calls.ts';

@@ -11,8 +11,11 @@ export async function readShortBody(response: LiveResponse, bytesMax: number): P
     bytes += chunk.length;
     if (bytes <= bytesMax) continue;
     const { status } = response;
-    const text = `The MCP server responded with status ${status}`;
-    throw new PlaneFault('server_unusable', text, { status });
+    const text =
+      status < 400
+        ? `The MCP server cannot be used: its response has more than ${bytesMax} bytes`
+        : `The MCP server responded with status ${status}`;
+    throw new PlaneFault('server_unusable', text, status < 400 ? {} : { status });
   }
   return Buffer.concat(gathered);
 }

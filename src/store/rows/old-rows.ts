@@ -9,7 +9,8 @@ export type AgedTable =
   | { readonly table: 'feedback'; readonly column: 'created_at' }
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'mcp_authorizations'; readonly column: 'expires_at' }
-  | { readonly table: 'user_sessions'; readonly column: 'expires_at' };
+  | { readonly table: 'user_sessions'; readonly column: 'expires_at' }
+  | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' };
 
 /** A table with an id and an index on this column over all organisations. */
 type AgedTableWithId =
@@ -20,7 +21,8 @@ type AgedTableWithId =
 type GloballyAgedTable =
   | AgedTableWithId
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
-  | { readonly table: 'user_sessions'; readonly column: 'expires_at' };
+  | { readonly table: 'user_sessions'; readonly column: 'expires_at' }
+  | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' };
 
 /** As {@link AgedTable}, including a table with a deletion of its own. */
 type DatedTable = AgedTable | { readonly table: 'audit_log'; readonly column: 'at' };

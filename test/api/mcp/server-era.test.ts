@@ -58,7 +58,7 @@ describe('the era of a server', () => {
 
   it('is probed once for concurrent requests, and counted', async () => {
     refuse(-32021, -32022);
-    await Promise.all([1, 2, 3, 4].map((id) => plane.call(key, slug, 'initialize', {}, { id })));
+    await Promise.all([1, 2, 3, 4].map((id) => plane.call(key, slug, 'tools/list', {}, { id })));
     expect(methods().filter((method) => method === 'server/discover')).toHaveLength(1);
     const { body } = await exchange('GET', `${plane.server.metricsUrl}/metrics`, undefined, {});
     expect(body).toMatch(/gatewright_mcp_era_probes_total\{result="modern"\} [1-9]/);

@@ -565,6 +565,7 @@ describe('the statements sent to the database', () => {
         'threads',
         'audit_log',
         'user_sessions',
+        'mcp_session_notes',
         'log_exports',
         'pending_objects',
         'owned_objects',

@@ -1,15 +1,13 @@
 /** Seals the session ids of upstream servers to the key and the server, so that any replica can open them and no other caller. */
 import { type SealingKey, sealingKey, sealText, unsealText } from '../../auth/sealing.ts';
-import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
-import type { PlaneServer } from './plane-server.ts';
 
 /** Longer ids are refused unread. */
 const sealedCharsMax = 4096;
 /** MCP allows visible ASCII only. */
 const idPattern = /^[\x21-\x7e]{1,1024}$/;
 
-type Owner = { readonly key: Pick<GatewayKey, 'id'>; readonly server: Pick<PlaneServer, 'id'> };
+type Owner = { readonly key: { readonly id: string }; readonly server: { readonly id: string } };
 
 export class SessionIds {
   readonly #readKey: () => Buffer;

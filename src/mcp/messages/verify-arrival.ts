@@ -1,7 +1,7 @@
 /** Verifies a request before anything is known of its caller: where it was sent, from which page, and in which form. */
 import type { IncomingMessage } from 'node:http';
-import { PlaneFault } from '../messages/plane-fault.ts';
-import { isModernVersion } from '../messages/verify-headers.ts';
+import { PlaneFault } from './plane-fault.ts';
+import { isModernVersion } from './verify-headers.ts';
 
 const methods = 'GET, POST, DELETE';
 const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/;

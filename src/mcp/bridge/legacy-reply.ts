@@ -1,0 +1,72 @@
+/** Sends messages to a legacy client: one response as JSON, or several messages as events. */
+import { writeResponseHead } from '../../http/responses/response-head.ts';
+import type { BridgePort } from './bridge-port.ts';
+
+type ReplyPort = Pick<BridgePort, 'response' | 'output' | 'headers' | 'onStream'>;
+
+export class LegacyReply implements Disposable {
+  readonly #port: ReplyPort;
+  #isStream = false;
+
+  constructor(port: ReplyPort) {
+    this.#port = port;
+  }
+
+  /** Whether the response is a stream by now. */
+  get isStream(): boolean {
+    return this.#isStream;
+  }
+
+  /** Begins a stream, which stays open while the client answers questions. */
+  begin(): void {
+    if (this.#isStream) return;
+    this.#isStream = true;
+    const { response, output, headers, onStream } = this.#port;
+    onStream();
+    writeResponseHead(response, 200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      ...headers,
+    });
+    response.flushHeaders();
+    output.start();
+  }
+
+  async send(message: unknown): Promise<void> {
+    this.begin();
+    await this.#port.output.write(
+      Buffer.from(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
+    );
+  }
+
+  /** Sends the last message; null for none, as after a cancellation. */
+  async end(message: unknown, more: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { response, headers } = this.#port;
+    if (this.#isStream || message === null) {
+      if (message === null) this.begin();
+      else await this.send(message);
+      response.end();
+      return;
+    }
+    const text = JSON.stringify(message);
+    writeResponseHead(response, 200, {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(text)),
+      ...headers,
+      ...more,
+    });
+    response.end(text);
+  }
+
+  /** Accepts a message that has no response. */
+  accept(): void {
+    const { response, headers } = this.#port;
+    writeResponseHead(response, 202, { ...headers, 'content-length': '0' });
+    response.end();
+  }
+
+  [Symbol.dispose](): void {
+    this.#port.output[Symbol.dispose]();
+  }
+}

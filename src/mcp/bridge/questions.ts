@@ -1,0 +1,69 @@
+/** Turns the input that a modern server requires into requests of the legacy era, and their answers back. */
+import { isObject } from '../../model/json/read-object.ts';
+import { PlaneFault } from '../messages/plane-fault.ts';
+import type { RpcObject } from '../messages/read-messages.ts';
+
+/** A question of the server for the client. */
+export interface Question {
+  /** The name that the server has given it. */
+  readonly name: string;
+  readonly method: string;
+  readonly params: RpcObject;
+}
+
+/** A result of a server that must be completed by answers. */
+export interface RequiredInput {
+  readonly questions: readonly Question[];
+  /** Repeated as it is; undefined for none. */
+  readonly state: unknown;
+}
+
+/** Capability of the client that each kind of question needs. */
+const capabilityOf: Readonly<Record<string, string>> = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+  'roots/list': 'roots',
+};
+const questionsMax = 32;
+
+/** Null for a complete result. @throws PlaneFault for questions that the client cannot answer */
+export function requiredInput(result: unknown, capabilities: RpcObject): RequiredInput | null {
+  if (!isObject(result) || (result.resultType ?? 'complete') === 'complete') return null;
+  if (result.resultType !== 'input_required') {
+    throw unusable('its result is of a type that the client cannot use');
+  }
+  const { inputRequests = {}, requestState: state } = result;
+  const entries = isObject(inputRequests) ? Object.entries(inputRequests) : [];
+  if (entries.length > questionsMax) throw unusable(`it asks more than ${questionsMax} questions`);
+  const questions = entries.map(([name, request]) => questionOf(name, request, capabilities));
+  // Without questions the server only wants the call again, later.
+  if (questions.length === 0 && state === undefined) throw unusable('it requires input unnamed');
+  return { questions, state };
+}
+
+function questionOf(name: string, request: unknown, capabilities: RpcObject): Question {
+  const { method, params = {} } = isObject(request) ? request : {};
+  const capability = typeof method === 'string' ? capabilityOf[method] : undefined;
+  if (capability === undefined || !isObject(params))
+    throw unusable('its question has no known form');
+  if (capabilities[capability] === undefined) {
+    throw unusable(`it asks for ${capability}, which the client does not support`);
+  }
+  return { name, method: method as string, params };
+}
+
+/**
+ * The answer as the modern era sends it. A client that rejects a question for its user has cancelled it.
+ *
+ * @throws PlaneFault for a refusal that the modern era cannot express
+ */
+export function answerOf({ method }: Question, response: RpcObject): RpcObject {
+  const { result } = response;
+  if (isObject(result)) return result;
+  if (method === 'elicitation/create') return { action: 'cancel' };
+  throw new PlaneFault('input_refused', `The client refused ${method}, which the call needs`);
+}
+
+function unusable(why: string): PlaneFault {
+  return new PlaneFault('server_unusable', `The MCP server cannot be used: ${why}`);
+}

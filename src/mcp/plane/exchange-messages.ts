@@ -1,0 +1,99 @@
+/** Builds the rules for what the server of an exchange sends, and lists definitions for them. */
+import type { Call } from '../../upstream/call.ts';
+import { isBridgedSession } from '../bridge/legacy-session.ts';
+import type { RpcObject } from '../messages/read-messages.ts';
+import { ServerErrors } from '../messages/server-errors.ts';
+import type { McpEra } from '../messages/verify-headers.ts';
+import { type ListedType, listDefinitions } from '../pins/list-definitions.ts';
+import { ListExaminer } from '../pins/list-examiner.ts';
+import type { McpExchange } from './mcp-exchange.ts';
+import { openCall } from './open-call.ts';
+import type { PlaneCall } from './plane-call.ts';
+import { ServerMessages } from './server-messages.ts';
+
+/** A list that the gateway needs before a call. */
+const asideMs = 10_000;
+
+export interface ExchangeMessages {
+  readonly messages: ServerMessages;
+  readonly errors: ServerErrors;
+}
+
+export function exchangeMessages(
+  exchange: McpExchange,
+  era: McpEra,
+  calls: readonly PlaneCall[],
+): ExchangeMessages {
+  const { services, server, arrival, metadata } = exchange;
+  const { request, id, now } = arrival;
+  const { definitions, definitionChecks } = services;
+  const { organisationId, integrationId } = server;
+  const lists = new ListExaminer({
+    onDefinitions: (seen) => definitions.note({ organisationId, integrationId }, seen),
+    onListChange: (type) =>
+      definitionChecks.noteChange(server, type, services.now(), () =>
+        listAside(exchange, era, type),
+      ),
+  });
+  const errors = new ServerErrors(calls);
+  const sources = { headers: request.headers, metadata, traceId: id, now };
+  const onDropped = services.observeDropped;
+  const rules = { server, calls, errors, lists, onDropped, ...sources };
+  return { messages: new ServerMessages(rules), errors };
+}
+
+/** The session that the caller names and its upstream id; null for none. */
+export interface OpenedSession {
+  readonly sealed: string;
+  readonly upstreamId: string;
+}
+
+export function openedSession({
+  services,
+  arrival,
+  key,
+  server,
+}: McpExchange): OpenedSession | null {
+  const sealed = arrival.request.headers['mcp-session-id'];
+  if (sealed === undefined) return null;
+  return {
+    sealed: String(sealed),
+    upstreamId: services.sessions.open(String(sealed), { key, server }),
+  };
+}
+
+/** Whether the request belongs to a session with the bridge, or the server is known to refuse others. */
+export function isBridged({ services, arrival, server }: McpExchange): boolean {
+  const sealed = arrival.request.headers['mcp-session-id'];
+  if (sealed !== undefined) return isBridgedSession(String(sealed));
+  return services.eras.refusesLegacy(server, arrival.now);
+}
+
+/**
+ * Lists definitions with the access and the session of the caller; the caller sees nothing of it.
+ *
+ * @throws PlaneFault, ListingFailed
+ */
+export async function listAside(
+  exchange: McpExchange,
+  callerEra: McpEra,
+  type: ListedType,
+): Promise<RpcObject> {
+  const isLegacy = callerEra === 'legacy' && !isBridged(exchange);
+  const version = exchange.arrival.request.headers['mcp-protocol-version'];
+  const session = isLegacy ? openedSession(exchange) : null;
+  const shared = {
+    'accept-encoding': 'identity',
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+    ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
+    ...(session !== null && { 'mcp-session-id': session.upstreamId }),
+  };
+  const sendPage = (body: Buffer, headers: Readonly<Record<string, string>>): Promise<Call> => {
+    const protocol = { ...shared, ...headers };
+    const request = { method: 'POST', protocol, body, silenceTimeoutMs: asideMs } as const;
+    return openCall(exchange, request, () => {});
+  };
+  const era = isLegacy ? 'legacy' : 'modern';
+  return await listDefinitions({ era, send: sendPage }, type);
+}
