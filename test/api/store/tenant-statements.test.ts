@@ -249,11 +249,11 @@ async function useRun(server: TestServer): Promise<void> {
   await ask('DELETE', path);
   await ask('DELETE', `/assistants/${id}`);
   const items = [{ role: 'user', content: 'hello' }];
-  const [kept, deleted] = [
+  const [first, deleted] = [
     await ask('POST', '/conversations', { items }),
     await ask('POST', '/conversations', { items }),
   ];
-  const listed = await ask('GET', `/conversations/${kept.id}/items`);
+  const listed = await ask('GET', `/conversations/${first.id}/items`);
   expect(listed.data).toHaveLength(1);
   await ask('DELETE', `/conversations/${deleted.id}`);
 }
