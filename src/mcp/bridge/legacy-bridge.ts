@@ -2,7 +2,7 @@
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import type { BridgePort } from './bridge-port.ts';
-import { CallDesk } from './call-desk.ts';
+import { CallRunner } from './call-runner.ts';
 import { initializeResult } from './legacy-messages.ts';
 import { LegacyReply } from './legacy-reply.ts';
 import { type LegacySession, type LegacySessions, sessionOf } from './legacy-session.ts';
@@ -15,7 +15,7 @@ export class LegacyBridge {
   readonly #sessions: LegacySessions;
   readonly #watch: SessionWatch;
   readonly #settings: SessionSettings;
-  readonly #calls: CallDesk;
+  readonly #calls: CallRunner;
 
   constructor(sessions: LegacySessions, store: NoteStore) {
     const watch = new SessionWatch(store);
@@ -23,7 +23,7 @@ export class LegacyBridge {
     this.#sessions = sessions;
     this.#watch = watch;
     this.#settings = settings;
-    this.#calls = new CallDesk({ sessions, settings, store, watch });
+    this.#calls = new CallRunner({ sessions, settings, store, watch });
   }
 
   /** @throws PlaneFault one error for every id that is not a session of this key and server */

@@ -20,18 +20,18 @@ import type { SessionSettings } from './session-settings.ts';
 const noteMs = 900_000;
 const questionMs = 600_000;
 
-export interface CallDeskParts {
+export interface CallRunnerParts {
   readonly sessions: LegacySessions;
   readonly settings: SessionSettings;
   readonly store: NoteStore;
   readonly watch: SessionWatch;
 }
 
-export class CallDesk {
-  readonly #parts: CallDeskParts;
+export class CallRunner {
+  readonly #parts: CallRunnerParts;
   readonly #calls = new BridgedCalls();
 
-  constructor(parts: CallDeskParts) {
+  constructor(parts: CallRunnerParts) {
     this.#parts = parts;
   }
 
