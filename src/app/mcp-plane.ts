@@ -64,6 +64,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     jsonBounds: inference.jsonBounds,
     hosts: new Set(mcp.hosts),
     resource: mcp,
+    replicaUrl: mcp.replicaUrl,
     headerAliases: inference.headerAliases,
     enforcesLimits: inference.enforcesLimits,
     limitsBy: settings.features,

@@ -178,8 +178,12 @@ const mayImport: Record<string, readonly string[]> = {
   'mcp/resource': [],
   'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'http', 'upstream', 'model'],
   'mcp/sessions': ['mcp/messages', 'auth'],
+  'mcp/judging': ['mcp/messages', 'guardrails', 'model'],
+  'mcp/legacy-sessions': ['mcp/messages', 'mcp/transfer', 'gateway/transfer', 'upstream', 'model'],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.
   'mcp/bridge': [
+    'mcp/legacy-sessions',
+    'mcp/rounds',
     'mcp/messages',
     'mcp/streams',
     'mcp/transfer',
@@ -196,6 +200,8 @@ const mayImport: Record<string, readonly string[]> = {
   // The MCP gateway shares keys, limits and transfer with the gateway of models.
   'mcp/plane': [
     'mcp/bridge',
+    'mcp/judging',
+    'mcp/legacy-sessions',
     'mcp/messages',
     'mcp/identity',
     'mcp/oauth',

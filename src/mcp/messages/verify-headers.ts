@@ -29,6 +29,11 @@ export function isModernVersion(version: string | undefined): boolean {
   return version !== undefined && versionPattern.test(version) && version >= firstModernVersion;
 }
 
+/** Only requests of the modern era have their version in the body; its server answers which ones it knows. */
+function isUnknownVersion(version: string | undefined): boolean {
+  return version !== undefined && !versionPattern.test(version);
+}
+
 /**
  * `paramHeadersOf` returns the argument headers of a tool.
  *
@@ -53,7 +58,7 @@ export function verifyHeaders(
   const message = messages[0]!;
   verifyMethod(headers, message, isModern);
   verifyName(headers, message, isModern);
-  if (!isModern) return 'legacy';
+  if (!isModern) return isUnknownVersion(metaVersion(message)) ? 'modern' : 'legacy';
   verifyVersion(version, message);
   if (message.method === 'tools/call') {
     verifyArguments(headers, message, paramHeadersOf(String(message.params.name)));

@@ -19,10 +19,12 @@ export interface ExchangeMessages {
   readonly errors: ServerErrors;
 }
 
+/** `list` lists the definitions of the server again. */
 export function exchangeMessages(
   exchange: McpExchange,
   era: McpEra,
   calls: readonly PlaneCall[],
+  list = (type: ListedType): Promise<RpcObject> => listAside(exchange, era, type),
 ): ExchangeMessages {
   const { services, server, arrival, metadata } = exchange;
   const { request, id, now } = arrival;
@@ -31,9 +33,7 @@ export function exchangeMessages(
   const lists = new ListExaminer({
     onDefinitions: (seen) => definitions.note({ organisationId, integrationId }, seen),
     onListChange: (type) =>
-      definitionChecks.noteChange(server, type, services.now(), () =>
-        listAside(exchange, era, type),
-      ),
+      definitionChecks.noteChange(server, type, services.now(), () => list(type)),
   });
   const errors = new ServerErrors(calls);
   const sources = { headers: request.headers, metadata, traceId: id, now };

@@ -1,10 +1,10 @@
 /** Has input guardrails judge tool calls and answers of clients before they are sent, and applies their changes. */
 import { writeJson } from '../../model/json/json-bytes.ts';
 import { longLengthMin, run } from '../../slices.ts';
+import { judgeTexts } from '../judging/judge-texts.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { decodedHeader } from '../messages/verify-headers.ts';
-import { judgeTexts } from './judge-texts.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
 import type { PlaneCall } from './plane-call.ts';
 import { guardrailsFor } from './server-guardrails.ts';

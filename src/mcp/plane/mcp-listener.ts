@@ -20,12 +20,14 @@ import type { McpArrival, PlaneServices } from './plane-services.ts';
 export interface McpListenerOptions
   extends Pick<CallerListenerOptions, 'connectionsMax' | 'onRefusedBytes'> {
   readonly services: PlaneServices;
+  /** Receives the URL of the listener. */
+  readonly onListening: (url: string) => void;
 }
 
 export type McpListener = CallerListener;
 
 export function createMcpListener(options: McpListenerOptions): McpListener {
-  const { services, connectionsMax, onRefusedBytes } = options;
+  const { services, connectionsMax, onRefusedBytes, onListening } = options;
   const listener = createCallerListener({
     connectionsMax,
     onRefusedBytes,
@@ -53,6 +55,14 @@ export function createMcpListener(options: McpListenerOptions): McpListener {
   });
   return {
     ...listener,
+    listen: async (host, port) => {
+      const url = await listener.listen(host, port);
+      onListening(url);
+      return url;
+    },
+    get inFlight() {
+      return listener.inFlight;
+    },
     close: async (graceMs) => {
       const closing = listener.close(graceMs);
       services.streams.endAll();

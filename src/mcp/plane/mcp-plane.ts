@@ -17,8 +17,10 @@ import type { Database } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/logs/audit-log.ts';
 import * as notes from '../../store/mcp/mcp-session-notes.ts';
 import { Outbound } from '../../upstream/outbound.ts';
+import { reachableAddress } from '../bridge/forward-to-owner.ts';
 import { LegacyBridge } from '../bridge/legacy-bridge.ts';
 import { LegacySessions } from '../bridge/legacy-session.ts';
+import { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
 import type { NoteStore } from '../bridge/session-notes.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
@@ -77,6 +79,8 @@ export interface McpPlaneOptions
   readonly mockUpstreamHost: string | null;
   readonly runsGuardrails: boolean;
   readonly resource: Pick<ProtectedResourceOptions, 'publicUrl' | 'authorizationServers'>;
+  /** Address at which other replicas reach this one; null for that of the listener. */
+  readonly replicaUrl: string | null;
 }
 
 export interface McpPlane extends AsyncDisposable {
@@ -90,6 +94,9 @@ const organisationsMax = 10_000;
 export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const { callers, clock } = options;
   const { keys, tokens, ledger, origins } = callers;
+  const readKey = (): Buffer => options.keyring.mcpSessionKey;
+  let ownAddress = '';
+  const modernToLegacy = new ModernToLegacy({ origins, readKey, ownAddress: () => ownAddress });
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
   const outbound = new Outbound(origins, options.trustedHosts);
@@ -110,8 +117,9 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
       publicUrl: options.resource.publicUrl,
     }),
     serverTokens: new ServerTokens({ outbound, clock, ...options.resource }),
-    sessions: new SessionIds(() => options.keyring.mcpSessionKey),
-    callStates: new CallStates(() => options.keyring.mcpSessionKey),
+    sessions: new SessionIds(readKey),
+    modernToLegacy,
+    callStates: new CallStates(readKey),
     answeredStates: new AnsweredStates(options),
     resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
     eras: new ServerEras(options),
@@ -138,9 +146,13 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     onRefused: options.onRefused,
     onFault: options.onFault,
   };
+  const onListening = (url: string): void => {
+    ownAddress = options.replicaUrl ?? reachableAddress(url);
+  };
   return {
-    listener: createMcpListener({ ...options, services }),
+    listener: createMcpListener({ ...options, services, onListening }),
     [Symbol.asyncDispose]: async () => {
+      await modernToLegacy[Symbol.asyncDispose]();
       searches[Symbol.dispose]();
       await definitions[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();

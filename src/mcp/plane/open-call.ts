@@ -1,4 +1,5 @@
 /** Sends one request to the MCP server of an exchange, and ends it when the caller leaves. */
+import type { TokenSource } from '../../gateway/targets/client-tokens.ts';
 import { Caller } from '../../gateway/transfer/caller.ts';
 import type { Secret } from '../../secret.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
@@ -30,7 +31,7 @@ export async function openCall(
   onCall: (call: Call) => void,
 ): Promise<Call> {
   const { authorization } = exchange;
-  const source = authorization ?? serverTokensOf(exchange);
+  const source = tokenSourceOf(exchange);
   if (source === null) return await openCallWith(exchange, request, onCall, null);
   const token = await source.token(null);
   const first = await openCallWith(exchange, request, onCall, token);
@@ -40,19 +41,25 @@ export async function openCall(
   return requireAuthorized(authorization, await openCallWith(exchange, request, onCall, next));
 }
 
-/** Null for a server at which the gateway does not log in. */
-function serverTokensOf({ server, services, callerToken }: McpExchange) {
-  const { login, integrationId } = server;
-  if (login === null) return null;
-  return services.serverTokens.sourceOf({ integrationId, login, callerToken });
-}
-
 /** @throws PlaneFault when the server demands another authorization of the user */
 function requireAuthorized(authorization: UserAuthorization | null, call: Call): Call {
   const fault = authorization?.faultOf(call) ?? null;
   if (fault === null) return call;
   discard(call, 'the token of the user has been refused');
   throw fault;
+}
+
+/** Where the tokens for the server come from, the user's first; null for a server without them. */
+export function tokenSourceOf({
+  server,
+  services,
+  callerToken,
+  authorization,
+}: McpExchange): Pick<TokenSource, 'token'> | null {
+  const { login, integrationId } = server;
+  if (authorization !== null) return authorization;
+  if (login === null) return null;
+  return services.serverTokens.sourceOf({ integrationId, login, callerToken });
 }
 
 async function openCallWith(
@@ -87,7 +94,7 @@ async function openCallWith(
   return call;
 }
 
-function identityHeader({
+export function identityHeader({
   services,
   server,
   key,

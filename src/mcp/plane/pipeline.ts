@@ -10,6 +10,12 @@ import { verifyHeaders } from '../messages/verify-headers.ts';
 import { readConnectAnswer } from '../oauth/connect-question.ts';
 import { openRetry } from '../rounds/call-rounds.ts';
 import { beginMcpTrace } from '../telemetry/mcp-trace.ts';
+import {
+  bridgedRetryOf,
+  forwardBridged,
+  needsLegacySession,
+  serveByLegacySession,
+} from './bridge-modern.ts';
 import { callServer, endSession, openStream } from './call-server.ts';
 import { judgeInput } from './judge-input.ts';
 import { type McpExchange, partiesOf, type SentMessages } from './mcp-exchange.ts';
@@ -75,11 +81,17 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
     // Capability.
     verifyCapabilities(exchange.server, sent.calls);
 
+    // Bridge: a retry continues the call that asked, at the replica that keeps it open.
+    const retry = bridgedRetryOf(exchange, sent);
+    if (retry !== null && retry.owner !== null) {
+      return await forwardBridged(exchange, retry.owner, sent);
+    }
+
     // Connection of the user.
     if (!reply.isRefused) await exchange.authorization?.require(() => arrival.response.closed);
 
-    // Limits.
-    if (!reply.isRefused) await reserveCalls(exchange, sent.calls);
+    // Limits; the call of a retry has been counted.
+    if (!reply.isRefused && retry === null) await reserveCalls(exchange, sent.calls);
 
     // Input guardrails.
     const judged = reply.isRefused ? sent : await judgeInput(exchange, sent);
@@ -88,8 +100,10 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
     if (!reply.isRefused) await verifyDefinitions(exchange, judged);
     if (reply.isRefused) return reply.refuse();
 
-    // Call upstream, output guardrails, deliver: call-server.ts and deliver.ts.
-    await callServer(exchange, judged);
+    // Call upstream, output guardrails, deliver: call-server.ts and deliver.ts, or the bridge.
+    if (retry !== null || (await needsLegacySession(exchange, judged))) {
+      await serveByLegacySession(exchange, judged);
+    } else await callServer(exchange, judged);
   } finally {
     hold.release();
 

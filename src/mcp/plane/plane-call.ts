@@ -5,13 +5,13 @@ import type { RequestRecord } from '../../gateway/logs/request-record.ts';
 import { worstOf } from '../../guardrails/evaluate.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import { monotonicMs } from '../../monotonic.ts';
+import type { TextVerdict } from '../judging/judge-texts.ts';
 import { type NamedCapability, namedCapability } from '../messages/capability-rules.ts';
 import type { PlaneFault } from '../messages/plane-fault.ts';
 import type { ClientMessage } from '../messages/read-messages.ts';
 import type { ServerError } from '../messages/server-errors.ts';
 import type { CallState } from '../rounds/call-states.ts';
 import type { ReservedCall } from './call-limits.ts';
-import type { TextVerdict } from './judge-texts.ts';
 import type { PlaneServer } from './plane-server.ts';
 import type { McpArrival } from './plane-services.ts';
 

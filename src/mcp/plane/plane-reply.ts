@@ -63,7 +63,7 @@ export class PlaneReply {
   metadata: Metadata = {};
   /** Null while the message is not read, and for requests that are not sampled. */
   trace: McpTrace | null = null;
-  #call: Call | null = null;
+  #call: Pick<Call, 'isSent'> | null = null;
   /** Monotonic clock, milliseconds; null before the call of the server. */
   #sentMs: number | null = null;
   isStream = false;
@@ -76,11 +76,11 @@ export class PlaneReply {
   }
 
   /** The call of the server; null before. */
-  get call(): Call | null {
+  get call(): Pick<Call, 'isSent'> | null {
     return this.#call;
   }
 
-  set call(call: Call | null) {
+  set call(call: Pick<Call, 'isSent'> | null) {
     this.#call = call;
     this.#sentMs ??= monotonicMs();
   }

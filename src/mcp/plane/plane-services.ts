@@ -12,6 +12,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { LegacyBridge } from '../bridge/legacy-bridge.ts';
+import type { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
 import type { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import type { DropReason } from '../messages/expected-messages.ts';
@@ -58,6 +59,7 @@ export interface PlaneServices extends CallerSources {
   readonly connections: UserConnections;
   readonly eras: ServerEras;
   readonly bridge: LegacyBridge;
+  readonly modernToLegacy: ModernToLegacy;
   readonly streams: OpenStreams;
   readonly bodyMemory: BodyMemory;
   /** Responses that are read before they are sent. */

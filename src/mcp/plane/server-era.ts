@@ -13,7 +13,7 @@ import { openCall } from './open-call.ts';
 const answerMs = 15_000;
 
 /** @throws PlaneFault when the server cannot be reached, or refuses the gateway */
-async function findServerEra(exchange: McpExchange): Promise<ServerEra> {
+export async function findServerEra(exchange: McpExchange): Promise<ServerEra> {
   const { services, server, arrival } = exchange;
   return await services.eras.find(server, arrival.now, () => probeEra(askingServer(exchange)));
 }

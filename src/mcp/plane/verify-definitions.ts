@@ -3,7 +3,7 @@ import { PlaneFault } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
 import type { CheckedList } from '../pins/definition-checks.ts';
 import { type ListedType, ListingFailed } from '../pins/list-definitions.ts';
-import { listAside } from './exchange-messages.ts';
+import { listForCaller } from './bridge-modern.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
 import type { PlaneCall } from './plane-call.ts';
 import { definitionFault } from './verify-calls.ts';
@@ -34,11 +34,12 @@ function verifiedType({ message }: PlaneCall): ListedType | null {
 /** Null when the last list is recent enough. With `hide` a server that does not list is left as it was. */
 async function check(
   exchange: McpExchange,
-  { era }: SentMessages,
+  sent: SentMessages,
   type: ListedType,
 ): Promise<CheckedList | PlaneFault | null> {
   const { services, server } = exchange;
-  const list = () => listAside(exchange, era, type);
+  const { era } = sent;
+  const list = () => listForCaller(exchange, sent, type);
   try {
     return await services.definitionChecks.check(server, type, services.now(), list);
   } catch (error) {

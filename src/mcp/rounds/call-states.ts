@@ -38,13 +38,17 @@ export class CallStates {
   }
 
   seal(state: CallState, subject: CallSubject): string {
-    return sealText(this.#sealingKey(), JSON.stringify(state), bindingOf(subject));
+    return sealText(
+      this.#sealingKey(),
+      JSON.stringify(state),
+      subjectBinding('mcp-call-state', subject),
+    );
   }
 
   /** Null for every state that was not sealed for this request, and for an expired one. */
   open(sealed: string, subject: CallSubject, now: number): CallState | null {
     if (sealed.length > sealedCharsMax) return null;
-    const binding = bindingOf(subject);
+    const binding = subjectBinding('mcp-call-state', subject);
     try {
       const state = readJsonObject(unsealText(this.#sealingKey(), sealed, binding));
       return state !== null && Number(state.expiresAt) > now
@@ -68,10 +72,14 @@ export function callStateFault(): PlaneFault {
   return new PlaneFault('request_state_invalid', message);
 }
 
-function bindingOf({ principal, serverId, method, params }: CallSubject): string {
+/** The text to which a state of the kind is bound, so that it belongs to one request. */
+export function subjectBinding(
+  kind: string,
+  { principal, serverId, method, params }: CallSubject,
+): string {
   const { _meta: _, inputResponses: __, requestState: ___, ...own } = params;
   const digest = hash('sha256', JSON.stringify(sorted(own)));
-  return JSON.stringify(['mcp-call-state', principal, serverId, method, digest]);
+  return JSON.stringify([kind, principal, serverId, method, digest]);
 }
 
 /** Clients may repeat members in another order. */

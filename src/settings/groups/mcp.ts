@@ -14,6 +14,8 @@ export interface McpSettings {
   readonly publicUrl: string | null;
   /** Issuers of the tokens of clients. */
   readonly authorizationServers: readonly string[];
+  /** Address at which other replicas reach this one; null for that of the listener. */
+  readonly replicaUrl: string | null;
 }
 
 const mebibyte = 1024 * 1024;
@@ -28,6 +30,7 @@ export function mcpSettings(values: SettingValues): McpSettings {
     publicUrl: values.GATEWRIGHT_MCP_URL?.href.replace(/\/+$/, '') ?? null,
     authorizationServers:
       values.GATEWRIGHT_MCP_AUTHORIZATION_SERVERS ?? tokenIssuer(values.GATEWRIGHT_JWT_ISSUER),
+    replicaUrl: values.GATEWRIGHT_MCP_REPLICA_URL ?? null,
   };
 }
 

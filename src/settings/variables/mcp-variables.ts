@@ -62,4 +62,13 @@ export const mcpVariables = {
     issuers,
     'Issuers at which MCP clients obtain tokens; named in the metadata of each server. When unset: GATEWRIGHT_JWT_ISSUER, if it is an address.',
   ),
+  GATEWRIGHT_MCP_REPLICA_URL: optional(
+    'MCP',
+    forms.pattern(
+      /^http:\/\/[\w.:[\]-]{1,255}$/,
+      'an address that begins with http://, without a path',
+      'http://10.0.0.7:8788',
+    ),
+    'Address at which other replicas reach this MCP gateway, to forward answers of clients to the calls that wait for them. When unset: that of the listener, or of the first network interface.',
+  ),
 };

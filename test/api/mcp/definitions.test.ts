@@ -290,7 +290,7 @@ describe('the policy block', () => {
     };
     const done = await plane.call(key, slug, 'tools/call', { name: 'add', _meta }, { headers });
     expect(done.body.result).toBeDefined();
-    const [list] = plane.upstream.journal;
+    const [, list] = plane.upstream.journal;
     expect(list!.headers).toMatchObject({
       'mcp-protocol-version': version,
       'mcp-method': 'tools/list',

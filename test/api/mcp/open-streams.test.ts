@@ -11,6 +11,7 @@ import {
   startMcpTestPlane,
 } from '../../support/server/mcp-plane.ts';
 import { testSettings } from '../../support/server/server.ts';
+import { sendJson } from '../../support/upstream/upstream.ts';
 
 const modern = '2026-07-28';
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId';
@@ -43,6 +44,10 @@ const openLegacy = async (slug: string, sent = key, base = plane.server.mcpUrl) 
 /** Opens a subscription of the modern era to a server that promises what is asked for. */
 async function openModern(slug: string, notifications: object, sent = key) {
   plane.upstream.script = ({ body }, response) => {
+    if (body.method === 'server/discover') {
+      const result = { supportedVersions: [modern], capabilities: {} };
+      return sendJson(response, { jsonrpc: '2.0', id: body.id, result });
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const params = {
       notifications: body.params.notifications,

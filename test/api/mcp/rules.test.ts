@@ -178,7 +178,8 @@ describe('a set of modern headers', () => {
     const more = { 'mcp-param-unknown': 'kept', 'mcp-session-id': 'ignored' };
     const passed = await plane.send(key, slug, body, { headers: { ...headers, ...more } });
     expect(passed).toMatchObject({ status: 200, body: { id: 7 } });
-    const [entry] = plane.upstream.journal;
+    const [probe, entry] = plane.upstream.journal;
+    expect(probe!.body.method).toBe('server/discover');
     expect(entry!.headers).toMatchObject({ ...headers, 'mcp-param-unknown': 'kept' });
     expect(entry!.headers['mcp-session-id']).toBeUndefined();
     expect(entry!.text).toBe(JSON.stringify(body));
@@ -243,7 +244,7 @@ describe('a set of modern headers', () => {
     expect(await status({ 'mcp-param-region': 'eu', 'mcp-param-count': '3.0' })).toBe(200);
     expect(await status({ 'mcp-param-region': 'us' })).toBe(400);
     expect(await status({ 'mcp-param-count': '4' })).toBe(400);
-    expect(plane.upstream.journal).toHaveLength(1);
+    expect(plane.upstream.calls()).toEqual(['echo']);
   });
 
   it('is refused with 405 on GET', async () => {

@@ -44,6 +44,7 @@ import {
 } from './fixture-dialogues.ts';
 import { hostFixture, type McpFixture, refuse } from './fixture-host.ts';
 import { type FixtureCall, type FixtureList, fixtureTools } from './fixture-tools.ts';
+import { NamedQuestions } from './named-questions.ts';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
@@ -101,6 +102,8 @@ class Session {
       instructions: 'A fixture of the legacy era.',
     },
   );
+  /** Requests to the client have the keys of the questions as ids, which the modern era uses as keys too. */
+  #questions: NamedQuestions | undefined;
   transport: StreamableHTTPServerTransport | undefined;
 
   constructor(sessions: ReadonlyMap<string, Session>) {
@@ -114,6 +117,7 @@ class Session {
     this.transport = transport;
     // The SDK's own type lacks the optional members of the interface.
     await this.#server.connect(transport as Transport);
+    this.#questions = new NamedQuestions(transport as Transport);
   }
 
   async close(): Promise<void> {
@@ -237,7 +241,7 @@ class Session {
     if (this.#subscriptions.has(uri)) void this.#server.sendResourceUpdated({ uri });
   }
 
-  /** Asks all questions of a dialogue, one after the other. */
+  /** Asks all questions of a dialogue, those of a round at once. */
   async #hold(
     dialogue: Dialogue,
     values: Readonly<Record<string, unknown>>,
@@ -246,9 +250,11 @@ class Session {
     const declared = this.#server.getClientCapabilities() ?? {};
     const answers: Record<string, unknown> = {};
     for (const questions of roundsOf(dialogue, values, declared)) {
-      for (const [key, question] of Object.entries(questions)) {
+      const questioning = Object.entries(questions).map(async ([key, question]) => {
+        this.#questions?.name(question.params, key);
         answers[key] = await this.#ask(question, extra);
-      }
+      });
+      await Promise.all(questioning);
     }
     return dialogue.finish(answers satisfies Answers);
   }

@@ -153,6 +153,13 @@ function resultOf(upstream: McpJournal, message: RpcMessage): object {
         capabilities: { tools: {}, prompts: {}, resources: {} },
         serverInfo: { name: 'journal', version: '1' },
       });
+    case 'server/discover':
+      return result({
+        supportedVersions: ['2026-07-28'],
+        capabilities: { tools: {}, prompts: {}, resources: {} },
+        ttlMs: 0,
+        cacheScope: 'private',
+      });
     case 'tools/list':
       return result({ tools });
     case 'prompts/list':
