@@ -12,9 +12,9 @@ import type { ResolvedTarget } from '../../../src/gateway/targets/resolve-target
 import { readFormParts } from '../../../src/gateway/transfer/form-fields.ts';
 import type { CheckSubject } from '../../../src/guardrails/check.ts';
 import { outboundChecks } from '../../../src/guardrails/outbound-checks.ts';
+import { judgeTexts } from '../../../src/mcp/judging/judge-texts.ts';
 import { readMessages } from '../../../src/mcp/messages/read-messages.ts';
 import { readServerJson, writeServerJson } from '../../../src/mcp/messages/server-json.ts';
-import { judgeTexts } from '../../../src/mcp/judging/judge-texts.ts';
 import { buildConfigTree, type ConfigLeaf } from '../../../src/model/configs/config-tree.ts';
 import type { Outbound } from '../../../src/upstream/outbound.ts';
 import { countTurns } from '../../support/run/turns.ts';
