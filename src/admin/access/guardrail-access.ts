@@ -32,17 +32,19 @@ export async function findGuardrailOfPath(
 /**
  * Looks up, by UUID or slug, the guardrails that a resource of a workspace (null: of the organisation)
  * references: those of the same workspace and of the organisation. Locks them until the transaction
- * ends. The returned function gives the status of each, undefined for one out of reach.
+ * ends; with a target, only those for it. The returned function gives the status of each, undefined for one out of reach.
  */
 export async function reachableStatuses(
   tx: Db,
   at: { readonly organisation_id: string; readonly workspace_id: string | null },
   names: readonly string[],
+  target: guardrails.StoredGuardrail['target'] | null = null,
 ): Promise<(name: string) => guardrails.StoredGuardrail['status'] | undefined> {
   const rows = await guardrails.listByReferencesForShare(tx, at.organisation_id, names);
   const reachable = new Map(
     rows
       .filter((row) => row.workspace_id === null || row.workspace_id === at.workspace_id)
+      .filter((row) => target === null || row.target === target)
       .flatMap((row) => [[row.id, row.status] as const, [row.slug, row.status] as const]),
   );
   // UUIDs ignore case, slugs do not.

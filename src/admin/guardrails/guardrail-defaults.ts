@@ -7,7 +7,7 @@ import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { singletonName } from '../../model/kinds/kinds.ts';
 import { ExportSettings } from '../../model/logs/log-export.ts';
-import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { defaultGuardrailFields } from '../../model/manifests/kind-references.ts';
 import { omitNulls } from '../../model/wire/json-record.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import { OrganisationDefaults } from '../../model/workspaces/organisation-defaults.ts';
@@ -23,7 +23,7 @@ import { itemRoutes } from '../request/resource-routes.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
 
-type Side = (typeof guardrailFields)[number];
+type Side = (typeof defaultGuardrailFields)[number];
 
 const { managed_by } = updateFields;
 const DefaultsUpdate = OrganisationDefaults.extend({ managed_by });
@@ -32,6 +32,8 @@ const Named = z.array(z.object({ id: z.uuid(), slug: z.string() }));
 const DefaultsRecord = z.object({
   input_guardrails: Named,
   output_guardrails: Named,
+  mcp_input_guardrails: Named,
+  mcp_output_guardrails: Named,
   export_settings: ExportSettings,
   /** Maximum lifetime of API keys; null for none. */
   api_key_max_ttl_days: z.int().nullable(),
@@ -88,7 +90,7 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const stored = await organisationDefaults.find(db, caller.organisationId);
-  const ids = guardrailFields.flatMap((side) => idsOf(stored, side));
+  const ids = defaultGuardrailFields.flatMap((side) => idsOf(stored, side));
   const rowsById = new Map(
     (await guardrails.listByIds(db, caller.organisationId, ids)).map((row) => [row.id, row]),
   );
@@ -100,6 +102,8 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   const record = {
     input_guardrails: named('input_guardrails'),
     output_guardrails: named('output_guardrails'),
+    mcp_input_guardrails: named('mcp_input_guardrails'),
+    mcp_output_guardrails: named('mcp_output_guardrails'),
     export_settings: {
       deniedFields: JSON.parse(
         await organisationDefaults.findDeniedExportFields(db, caller.organisationId),
@@ -146,7 +150,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
       if (body.export_settings !== undefined) {
         columns.denied_export_fields = JSON.stringify(body.export_settings?.deniedFields ?? []);
       }
-      for (const side of guardrailFields) {
+      for (const side of defaultGuardrailFields) {
         const sent = body[side];
         if (sent === undefined) continue;
         columns[side] = JSON.stringify(
@@ -203,7 +207,10 @@ async function resolveGuardrailIds(
   references: readonly string[],
 ): Promise<string[]> {
   const rows = (await guardrails.listByReferencesForShare(tx, organisationId, references)).filter(
-    ({ workspace_id, status }) => workspace_id === null && status === 'active',
+    ({ workspace_id, status, target }) =>
+      workspace_id === null &&
+      status === 'active' &&
+      (target === 'mcp_tools' || !side.startsWith('mcp_')),
   );
   const idOf = new Map(rows.flatMap(({ id, slug }) => [[id, id] as const, [slug, id] as const]));
   const ids = references.map((name) => idOf.get(name) ?? idOf.get(name.toLowerCase()));
@@ -222,22 +229,25 @@ export async function isDefaultGuardrail(
   id: string,
 ): Promise<boolean> {
   const stored = await organisationDefaults.find(tx, organisationId);
-  return guardrailFields.some((side) => idsOf(stored, side).includes(id));
+  return defaultGuardrailFields.some((side) => idsOf(stored, side).includes(id));
 }
 
 function idsOf(stored: Pick<organisationDefaults.StoredDefaults, Side>, side: Side): string[] {
-  return JSON.parse(stored[side]) as string[];
+  return JSON.parse(stored[side] ?? '[]') as string[];
 }
 
 /** The body that would set the same values; sync compares it with its manifests. */
 function toSpec(
   row: organisationDefaults.StoredOrganisationDefaults & { readonly maxDays: number | null },
 ): Record<string, unknown> {
-  const list = (text: string) => (text === '[]' ? null : (JSON.parse(text) as string[]));
+  const list = (text: string | null) =>
+    text === null || text === '[]' ? null : (JSON.parse(text) as string[]);
   const deniedFields = list(row.denied_export_fields);
   return omitNulls({
     input_guardrails: list(row.input_guardrails),
     output_guardrails: list(row.output_guardrails),
+    mcp_input_guardrails: list(row.mcp_input_guardrails),
+    mcp_output_guardrails: list(row.mcp_output_guardrails),
     export_settings: deniedFields && { deniedFields },
     api_key_max_ttl_days: row.maxDays,
   });

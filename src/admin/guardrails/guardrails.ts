@@ -15,6 +15,7 @@ import {
 } from '../../model/guardrails/guardrail.ts';
 import { guardrailFaults, guardrailWarnings } from '../../model/guardrails/guardrail-checks.ts';
 import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { defaultGuardrailFields } from '../../model/manifests/kind-references.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import type { Fault } from '../../model/wire/fault.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -343,9 +344,7 @@ async function refuseWhileNamed(tx: Db, row: guardrails.StoredGuardrail): Promis
   const workspace = (await workspaces.listAllForOrganisation(tx, row.organisation_id)).find(
     ({ defaults }) => {
       const lists = readDocument<WorkspaceDefaults>(defaults);
-      return [...(lists?.input_guardrails ?? []), ...(lists?.output_guardrails ?? [])].some(
-        isNamed,
-      );
+      return defaultGuardrailFields.flatMap((side) => lists?.[side] ?? []).some(isNamed);
     },
   );
   if (workspace !== undefined) {

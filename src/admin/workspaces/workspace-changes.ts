@@ -1,7 +1,7 @@
 /** Creates, updates and archives workspaces, each in one transaction with its audit rows. */
 
 import type { WorkspaceUsageLimits } from '../../model/limits/workspace-limits.ts';
-import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { defaultGuardrailFields } from '../../model/manifests/kind-references.ts';
 import type { Membership } from '../../model/people/person.ts';
 import {
   collectionSlugForm,
@@ -164,7 +164,9 @@ export async function updateWorkspace(
   request: BodyRequest<WorkspaceUpdate & OwnershipFields & MemberFields>,
 ): Promise<Record<string, never>> {
   const { body, caller, ifMatch } = request;
-  const namesGuardrails = guardrailFields.some((side) => body.defaults?.[side] !== undefined);
+  const namesGuardrails = defaultGuardrailFields.some(
+    (side) => body.defaults?.[side] !== undefined,
+  );
   const clears = body.defaults === null;
   const writer = createWorkspaceWriter('Workspace', (row) =>
     namesGuardrails || clears ? row.version : versionBesideGuardrails(row, ifMatch),

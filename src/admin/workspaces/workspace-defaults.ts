@@ -1,6 +1,6 @@
 /** Merges the request defaults of a workspace, checks their guardrails and versions their parts. */
 import { isDeepStrictEqual } from 'node:util';
-import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { defaultGuardrailFields } from '../../model/manifests/kind-references.ts';
 import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { WorkspaceDefaults, WorkspaceUpdate } from '../../model/workspaces/workspace.ts';
@@ -8,7 +8,7 @@ import type { Db } from '../../store/connection/db.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { reachableStatuses } from '../access/guardrail-access.ts';
 
-type Side = (typeof guardrailFields)[number];
+type Side = (typeof defaultGuardrailFields)[number];
 
 export type NamedGuardrails = Pick<WorkspaceDefaults, Side>;
 
@@ -28,7 +28,7 @@ export function mergedDefaults(
 /** Guardrail references as sent; a side without guardrails is absent. */
 export function namedGuardrails({ defaults }: Pick<StoredWorkspace, 'defaults'>): NamedGuardrails {
   const all = readDocument<WorkspaceDefaults>(defaults) ?? {};
-  const sides = guardrailFields.flatMap((side) =>
+  const sides = defaultGuardrailFields.flatMap((side) =>
     (all[side] ?? []).length === 0 ? [] : [[side, all[side]!] as const],
   );
   return Object.fromEntries(sides);
@@ -41,14 +41,16 @@ export async function requireGuardrails(
   sent: { readonly [S in Side]?: readonly string[] | null | undefined },
   path: readonly string[],
 ): Promise<void> {
-  for (const side of guardrailFields) {
+  for (const side of defaultGuardrailFields) {
     const references = sent[side] ?? [];
     if (references.length === 0) continue;
     const at = { organisation_id: row.organisation_id, workspace_id: row.id };
-    const statusOf = await reachableStatuses(tx, at, references);
+    const target = side.startsWith('mcp_') ? 'mcp_tools' : null;
+    const statusOf = await reachableStatuses(tx, at, references, target);
     const unknown = references.filter((name) => statusOf(name) !== 'active');
     if (unknown.length === 0) continue;
-    const message = `refers to unknown guardrails ${unknown.join(', ')}`;
+    const kind = target === null ? 'guardrails' : 'guardrails for MCP tools';
+    const message = `refers to unknown ${kind} ${unknown.join(', ')}`;
     throw validationError({ path: [...path, side], message });
   }
 }
@@ -58,6 +60,8 @@ type Columns = Partial<StoredWorkspace>;
 function withoutGuardrails({
   input_guardrails: _,
   output_guardrails: __,
+  mcp_input_guardrails: ___,
+  mcp_output_guardrails: ____,
   ...others
 }: WorkspaceDefaults) {
   return others;
@@ -75,7 +79,7 @@ export function versionColumns(row: StoredWorkspace, columns: Columns): Columns 
     !isDeepStrictEqual(withoutGuardrails(before), withoutGuardrails(after));
   const next = row.version + 1;
   return {
-    ...(guardrailFields.every(isSame) ? {} : { guardrails_version: next }),
+    ...(defaultGuardrailFields.every(isSame) ? {} : { guardrails_version: next }),
     ...(isOwn ? { own_version: next } : {}),
   };
 }

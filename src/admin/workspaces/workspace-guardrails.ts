@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { singletonName } from '../../model/kinds/kinds.ts';
-import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { defaultGuardrailFields } from '../../model/manifests/kind-references.ts';
 import { isUuid } from '../../model/wire/slug-forms.ts';
 import {
   type WorkspaceGuardrailsUpdate as Update,
@@ -36,6 +36,8 @@ const GuardrailsRecord = z.object({
   id: z.uuid(),
   input_guardrails: z.array(z.string()),
   output_guardrails: z.array(z.string()),
+  mcp_input_guardrails: z.array(z.string()),
+  mcp_output_guardrails: z.array(z.string()),
 });
 
 /** Exists with every workspace, initially empty; a delete empties it again. */
@@ -93,8 +95,14 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const db = deps.database.readable;
   const row = await workspaces.findByIdOrSlug(db, caller.organisationId, params.id!);
   const workspace = findOr404(caller, row && { ...row, workspace_id: row.id });
-  const { input_guardrails = [], output_guardrails = [] } = namedGuardrails(workspace);
-  const record = { id: workspace.id, input_guardrails, output_guardrails };
+  const lists = namedGuardrails(workspace);
+  const record = {
+    id: workspace.id,
+    input_guardrails: lists.input_guardrails ?? [],
+    output_guardrails: lists.output_guardrails ?? [],
+    mcp_input_guardrails: lists.mcp_input_guardrails ?? [],
+    mcp_output_guardrails: lists.mcp_output_guardrails ?? [],
+  };
   return withVersionTag(record, { version: workspace.guardrails_version });
 }
 
@@ -107,8 +115,7 @@ function createWriter() {
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<Update & UpdateFields>) {
-  const { input_guardrails, output_guardrails } = request.body;
-  const sent = { input_guardrails, output_guardrails };
+  const { managed_by: _, ...sent } = request.body;
   const { id } = await updateResource(deps, request, createWriter(), {
     columns: async (tx, row) => {
       await requireGuardrails(tx, row, sent, []);
@@ -120,7 +127,7 @@ async function update(deps: AdminDeps, request: BodyRequest<Update & UpdateField
 
 /** Removes sides that were not sent; an empty list becomes null. */
 function withoutAbsentSides(sent: Update): Update {
-  const sides = guardrailFields.flatMap((side) => {
+  const sides = defaultGuardrailFields.flatMap((side) => {
     const list = sent[side];
     return list === undefined ? [] : [[side, list?.length ? list : null] as const];
   });
@@ -132,7 +139,7 @@ async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<stri
   const { now } = request;
   const writer = createWriter();
   return deleteResource(deps, request, writer, async (tx, row: WorkspaceResource) => {
-    const nothing = { input_guardrails: null, output_guardrails: null };
+    const nothing = Object.fromEntries(defaultGuardrailFields.map((side) => [side, null]));
     const defaults = mergedDefaults(row.defaults, nothing);
     if (defaults !== row.defaults) {
       const columns = { defaults, last_updated_at: now };

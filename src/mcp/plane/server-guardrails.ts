@@ -4,6 +4,7 @@ import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
 import { buildGuardrail, type CheckTools, type Guardrail } from '../../guardrails/guardrail.ts';
 import type { GuardrailActions } from '../../model/guardrails/guardrail.ts';
 import type { McpServerReading } from '../../store/reads/mcp-reads.ts';
+import type { StoredGuardrail } from '../../store/resources/guardrails.ts';
 import type { NamedCapability } from '../messages/capability-rules.ts';
 
 /** A guardrail with the tools that it judges. */
@@ -34,20 +35,33 @@ interface GuardrailParts {
 }
 
 export function serverGuardrails(
-  { mappings, guardrails, capabilities }: McpServerReading,
-  { tools, unsealer, runsGuardrails }: GuardrailParts,
+  { mappings, defaults, guardrails, capabilities }: McpServerReading,
+  parts: GuardrailParts,
 ): ServerGuardrails {
-  if (!runsGuardrails || mappings.length === 0) return nothing;
+  const isJudged = mappings.length + defaults.input.length + defaults.output.length > 0;
+  if (!parts.runsGuardrails || !isJudged) return nothing;
   const rows = new Map(guardrails.map((row) => [row.id, row]));
   const named = new Map(capabilities.map((row) => [row.id, row]));
   const input: MappedGuardrail[] = [];
   const output: MappedGuardrail[] = [];
   const unjudged = new Set<string>();
   let fault: string | null = null;
+  for (const [names, side] of [
+    [defaults.input, input],
+    [defaults.output, output],
+  ] as const) {
+    for (const name of new Set(names)) {
+      const row = guardrails.find(({ id, slug }) => id === name.toLowerCase() || slug === name);
+      const usable = usableOf(row);
+      if (usable !== null) side.push({ guardrail: guardrailOf(usable, parts), tools: null });
+      else fault = `the guardrail ${row?.slug ?? name} is not active for MCP tools`;
+    }
+  }
   for (const mapping of mappings) {
-    const row = rows.get(mapping.guardrail_id);
-    if (row === undefined || row.status !== 'active' || row.target !== 'mcp_tools') {
-      fault = `the guardrail ${row?.slug ?? mapping.guardrail_id} is not active for MCP tools`;
+    const found = rows.get(mapping.guardrail_id);
+    const row = usableOf(found);
+    if (row === null) {
+      fault = `the guardrail ${found?.slug ?? mapping.guardrail_id} is not active for MCP tools`;
       continue;
     }
     const ids = JSON.parse(mapping.capability_ids) as readonly string[];
@@ -59,15 +73,8 @@ export function serverGuardrails(
       else if (one !== undefined)
         unjudged.add(`${one.type} ${one.name}`).add(`resource ${one.uri}`);
     }
-    const stored = { checks: JSON.parse(row.checks) as [] };
-    const definition = {
-      id: row.slug,
-      savedId: row.id,
-      checks: guardrailSecretsOf.open(unsealer, row.id, stored).checks as [],
-      actions: JSON.parse(row.actions ?? '{}') as GuardrailActions,
-    };
     const one: MappedGuardrail = {
-      guardrail: buildGuardrail(definition, tools),
+      guardrail: guardrailOf(row, parts),
       tools: ids.length === 0 ? null : new Set(toolNames),
     };
     const runOn = JSON.parse(mapping.run_on) as readonly string[];
@@ -76,6 +83,21 @@ export function serverGuardrails(
     if (runOn.some((name) => outputNames.has(name))) output.push(one);
   }
   return { input, output, unjudged, fault };
+}
+
+function usableOf(row: StoredGuardrail | undefined): StoredGuardrail | null {
+  return row?.status === 'active' && row.target === 'mcp_tools' ? row : null;
+}
+
+function guardrailOf(row: StoredGuardrail, { tools, unsealer }: GuardrailParts): Guardrail {
+  const stored = { checks: JSON.parse(row.checks) as [] };
+  const definition = {
+    id: row.slug,
+    savedId: row.id,
+    checks: guardrailSecretsOf.open(unsealer, row.id, stored).checks as [],
+    actions: JSON.parse(row.actions ?? '{}') as GuardrailActions,
+  };
+  return buildGuardrail(definition, tools);
 }
 
 /** The guardrails that judge a tool; those of every tool when the tool is unknown. */

@@ -11,6 +11,13 @@ export const workspaceReference = {
 /** Names of the fields that list guardrails. */
 export const guardrailFields = ['input_guardrails', 'output_guardrails'] as const;
 
+/** Lists of guardrails of an organisation or a workspace: for model requests, and for calls of MCP tools. */
+export const defaultGuardrailFields = [
+  ...guardrailFields,
+  'mcp_input_guardrails',
+  'mcp_output_guardrails',
+] as const;
+
 /** Guardrails of a config: on the root document and on every target below it. */
 export const configGuardrailReferences = guardrailFields.map(
   (side) =>
@@ -29,13 +36,13 @@ export const configProviderReferences = ['config.provider', 'config.**.targets.*
 );
 
 /** Guardrails that apply in every workspace. */
-export const defaultGuardrailReferences = guardrailFields.map(
+export const defaultGuardrailReferences = defaultGuardrailFields.map(
   (side) =>
     ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' }) as const,
 );
 
 /** Guardrails that apply in one workspace; each is stored by id or slug, as it was sent. */
-export const workspaceGuardrailReferences = guardrailFields.map(
+export const workspaceGuardrailReferences = defaultGuardrailFields.map(
   (side) =>
     ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'slug' }) as const,
 );

@@ -15,6 +15,14 @@ export const OrganisationDefaults = z.object({
     GuardrailReferences.nullable().optional(),
     'Guardrails of the organisation on every response.',
   ),
+  mcp_input_guardrails: described(
+    GuardrailReferences.nullable().optional(),
+    'Guardrails of the organisation on every call of an MCP tool.',
+  ),
+  mcp_output_guardrails: described(
+    GuardrailReferences.nullable().optional(),
+    'Guardrails of the organisation on every result of an MCP tool.',
+  ),
   export_settings: described(
     ExportSettings.nullable().optional(),
     'Fields that no export of the log may contain.',

@@ -14,6 +14,14 @@ export const WorkspaceGuardrailsUpdate = z.object({
     GuardrailReferences.nullable().optional(),
     'Guardrails of the workspace or the organisation on every response.',
   ),
+  mcp_input_guardrails: described(
+    GuardrailReferences.nullable().optional(),
+    'Guardrails of the workspace or the organisation on every call of an MCP tool.',
+  ),
+  mcp_output_guardrails: described(
+    GuardrailReferences.nullable().optional(),
+    'Guardrails of the workspace or the organisation on every result of an MCP tool.',
+  ),
 });
 export type WorkspaceGuardrailsUpdate = z.infer<typeof WorkspaceGuardrailsUpdate>;
 

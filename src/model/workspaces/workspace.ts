@@ -113,6 +113,9 @@ export const WorkspaceUpdate = z.object({
       /** Guardrails of the organisation by UUID or slug, applied to every request. */
       input_guardrails: GuardrailReferences.nullable().optional(),
       output_guardrails: GuardrailReferences.nullable().optional(),
+      /** As above, applied to every call of an MCP tool. */
+      mcp_input_guardrails: GuardrailReferences.nullable().optional(),
+      mcp_output_guardrails: GuardrailReferences.nullable().optional(),
       /** Config by UUID or slug, returned as UUID; used by user keys without a config of their own. */
       user_api_key_config: z.string().min(1).max(255).nullable().optional(),
     })
@@ -128,6 +131,8 @@ export interface WorkspaceDefaults {
   allow_config_override?: boolean;
   input_guardrails?: string[];
   output_guardrails?: string[];
+  mcp_input_guardrails?: string[];
+  mcp_output_guardrails?: string[];
   user_api_key_config?: string;
 }
 

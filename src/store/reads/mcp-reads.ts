@@ -1,5 +1,7 @@
 /** Reads what the MCP gateway needs of a server: its integration, access, capabilities and guardrails. */
 import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../connection/db.ts';
 import * as mcpCapabilities from '../mcp/mcp-capabilities.ts';
 import * as mcpDefinitions from '../mcp/mcp-definitions.ts';
@@ -8,8 +10,11 @@ import * as mcpIntegrations from '../mcp/mcp-integrations.ts';
 import * as mcpServerCapabilities from '../mcp/mcp-server-capabilities.ts';
 import * as mcpServerUsers from '../mcp/mcp-server-users.ts';
 import * as mcpServers from '../mcp/mcp-servers.ts';
+import * as guardrailExclusions from '../resources/guardrail-exclusions.ts';
 import * as guardrailMappings from '../resources/guardrail-mappings.ts';
 import * as guardrails from '../resources/guardrails.ts';
+import * as organisationDefaults from '../resources/organisation-defaults.ts';
+import * as workspaces from '../resources/workspaces.ts';
 import { listGenerations } from '../rows/snapshot-marks.ts';
 
 export interface McpServerReading {
@@ -30,8 +35,51 @@ export interface McpServerReading {
     readonly enabled: number;
   }[];
   readonly mappings: readonly guardrailMappings.StoredGuardrailMapping[];
-  /** Guardrails of the mappings. */
+  /** Guardrails on every call of the workspace. */
+  readonly defaults: McpDefaults;
+  /** Guardrails of the mappings and the defaults. */
   readonly guardrails: readonly guardrails.StoredGuardrail[];
+}
+
+async function readGuardrails(
+  db: Db,
+  organisationId: string,
+  references: readonly string[],
+): Promise<guardrails.StoredGuardrail[]> {
+  const rows = [...new Set(references)].map((reference) =>
+    guardrails.findByIdOrSlug(db, organisationId, reference),
+  );
+  return (await Promise.all(rows)).filter((row) => row !== undefined);
+}
+
+/** Ids or slugs of guardrails. */
+interface McpDefaults {
+  readonly input: readonly string[];
+  readonly output: readonly string[];
+}
+
+/** Lists those of the organisation first, unless the workspace is excluded from them. */
+async function readDefaults(
+  db: Db,
+  organisationId: string,
+  workspaceId: string,
+): Promise<McpDefaults> {
+  const everywhere = await organisationDefaults.find(db, organisationId);
+  const excluded = await guardrailExclusions.findByWorkspace(db, organisationId, workspaceId);
+  const workspace = await workspaces.findByIdOrSlug(db, organisationId, workspaceId);
+  const own = readDocument<WorkspaceDefaults>(workspace?.defaults ?? null) ?? {};
+  const inherited = (text: string | null, excludes: number | undefined): string[] =>
+    excludes === 1 ? [] : (JSON.parse(text ?? '[]') as string[]);
+  return {
+    input: [
+      ...inherited(everywhere.mcp_input_guardrails, excluded?.input_guardrails),
+      ...(own.mcp_input_guardrails ?? []),
+    ],
+    output: [
+      ...inherited(everywhere.mcp_output_guardrails, excluded?.output_guardrails),
+      ...(own.mcp_output_guardrails ?? []),
+    ],
+  };
 }
 
 /** Undefined when there is no such server, or its integration is gone. */
@@ -53,7 +101,12 @@ export async function findMcpServer(
     [workspaceId],
   );
   const mappings = await guardrailMappings.listByServer(db, organisationId, id);
-  const guardrailIds = [...new Set(mappings.map((mapping) => mapping.guardrail_id))];
+  const defaults = await readDefaults(db, organisationId, workspaceId);
+  const named = [
+    ...mappings.map((mapping) => mapping.guardrail_id),
+    ...defaults.input,
+    ...defaults.output,
+  ];
   return {
     generation: generations.get(organisationId)!,
     server,
@@ -67,7 +120,7 @@ export async function findMcpServer(
         : await mcpDefinitions.listDigests(db, { organisationId, integrationId }),
     ownCapabilities: await mcpServerCapabilities.listByServer(db, organisationId, id),
     mappings,
-    guardrails:
-      guardrailIds.length === 0 ? [] : await guardrails.listByIds(db, organisationId, guardrailIds),
+    defaults,
+    guardrails: await readGuardrails(db, organisationId, named),
   };
 }

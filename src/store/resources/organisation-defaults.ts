@@ -14,6 +14,9 @@ interface OrganisationDefaultsRow extends VersionColumns {
   /** JSON lists of ids of guardrails. */
   input_guardrails: string;
   output_guardrails: string;
+  /** As above, for calls of MCP tools; null for none. */
+  mcp_input_guardrails: string | null;
+  mcp_output_guardrails: string | null;
   /** JSON list of fields. */
   denied_export_fields: string;
   /** Incremented by each change of the workspaces that are exempt from the guardrails. */
@@ -31,16 +34,28 @@ export type StoredOrganisationDefaults = Selectable<OrganisationDefaultsRow>;
 
 export type StoredDefaults = Pick<
   StoredOrganisationDefaults,
-  'input_guardrails' | 'output_guardrails' | 'version'
+  | 'input_guardrails'
+  | 'output_guardrails'
+  | 'mcp_input_guardrails'
+  | 'mcp_output_guardrails'
+  | 'version'
 >;
 
 /** The defaults of an organisation without a row. */
-const none: StoredDefaults = { input_guardrails: '[]', output_guardrails: '[]', version: 1 };
+const none: StoredDefaults = {
+  input_guardrails: '[]',
+  output_guardrails: '[]',
+  mcp_input_guardrails: null,
+  mcp_output_guardrails: null,
+  version: 1,
+};
 
 /** Column values of defaults that set nothing. */
 export const emptyDefaults = {
   input_guardrails: '[]',
   output_guardrails: '[]',
+  mcp_input_guardrails: '[]',
+  mcp_output_guardrails: '[]',
   denied_export_fields: '[]',
 } as const;
 

@@ -140,11 +140,18 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
   OrganisationDefaults: {
     input_guardrails: 'none',
     output_guardrails: 'none',
+    mcp_input_guardrails: 'none',
+    mcp_output_guardrails: 'none',
     export_settings: 'every field',
     api_key_max_ttl_days: 'no limit',
   },
   GuardrailExclusion: { input_guardrails: 'false', output_guardrails: 'false' },
-  WorkspaceGuardrails: { input_guardrails: 'none', output_guardrails: 'none' },
+  WorkspaceGuardrails: {
+    input_guardrails: 'none',
+    output_guardrails: 'none',
+    mcp_input_guardrails: 'none',
+    mcp_output_guardrails: 'none',
+  },
   Deployment: {
     slug: 'generated from the name',
     type: 'production',

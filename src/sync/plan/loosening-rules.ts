@@ -129,3 +129,11 @@ export const guardLists = [
   'before_request_hooks',
   'after_request_hooks',
 ];
+
+/** Guardrails of every request and every call of an MCP tool. */
+export const defaultGuardrailRules = {
+  'input_guardrails.*': guards,
+  'output_guardrails.*': guards,
+  'mcp_input_guardrails.*': guards,
+  'mcp_output_guardrails.*': guards,
+} satisfies Record<string, Judge>;

@@ -17,6 +17,7 @@ import {
   deadline,
   gives,
   guardLists,
+  defaultGuardrailRules,
   guards,
   inlineGuard,
   isUnset,
@@ -237,8 +238,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
   Prompt: { values: { 'parameters.max_tokens': ceiling } },
   OrganisationDefaults: {
     values: {
-      'input_guardrails.*': guards,
-      'output_guardrails.*': guards,
+      ...defaultGuardrailRules,
       'export_settings.deniedFields.*': guards,
       api_key_max_ttl_days: ceiling,
     },
@@ -249,7 +249,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     creating: true,
   },
   WorkspaceGuardrails: {
-    values: { 'input_guardrails.*': guards, 'output_guardrails.*': guards },
+    values: defaultGuardrailRules,
     deleting: true,
   },
   Deployment: {

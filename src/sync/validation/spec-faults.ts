@@ -118,6 +118,8 @@ function manifestKey(kind: KindName, path: Segments): string {
 const declaredByOtherKind: Readonly<Record<string, KindName>> = {
   'Workspace.defaults.input_guardrails': 'WorkspaceGuardrails',
   'Workspace.defaults.output_guardrails': 'WorkspaceGuardrails',
+  'Workspace.defaults.mcp_input_guardrails': 'WorkspaceGuardrails',
+  'Workspace.defaults.mcp_output_guardrails': 'WorkspaceGuardrails',
 };
 
 function unknownField(

@@ -43,6 +43,8 @@ describe('organisation defaults', () => {
     expect((await server.request('GET', '/admin/v2/admin/organisation/defaults')).body).toEqual({
       input_guardrails: [identityOf(a), identityOf(b)],
       output_guardrails: [identityOf(b)],
+      mcp_input_guardrails: [],
+      mcp_output_guardrails: [],
       export_settings: { deniedFields: [] },
       api_key_max_ttl_days: null,
     });
@@ -50,6 +52,8 @@ describe('organisation defaults', () => {
     expect((await server.request('GET', defaults)).body).toEqual({
       input_guardrails: [],
       output_guardrails: [identityOf(b)],
+      mcp_input_guardrails: [],
+      mcp_output_guardrails: [],
       export_settings: { deniedFields: [] },
       api_key_max_ttl_days: null,
     });

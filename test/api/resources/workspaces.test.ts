@@ -430,7 +430,13 @@ describe('the guardrails of a workspace', () => {
     const { slug } = await addGuardrail('ours', id);
     const path = `${id}/guardrails`;
     const readReported = async () => (await server.request('GET', `${base}/${path}`)).body;
-    const empty = { id, input_guardrails: [], output_guardrails: [] };
+    const empty = {
+      id,
+      input_guardrails: [],
+      output_guardrails: [],
+      mcp_input_guardrails: [],
+      mcp_output_guardrails: [],
+    };
     expect(await readReported()).toEqual(empty);
     const both = { input_guardrails: [slug], output_guardrails: [slug] };
     expect((await call('PUT', path, null, both))[0]).toBe(200);

@@ -63,6 +63,8 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   is_default: 'Whether the object is the default of its kind.',
   input_guardrails: 'Guardrails that judge requests, by id or slug.',
   output_guardrails: 'Guardrails that judge responses, by id or slug.',
+  mcp_input_guardrails: 'Guardrails that judge calls of MCP tools, by id or slug.',
+  mcp_output_guardrails: 'Guardrails that judge results of MCP tools, by id or slug.',
 
   // Keys and limits
   reset_usage: 'Sets the usage of the current window to zero.',

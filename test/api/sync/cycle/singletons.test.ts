@@ -104,6 +104,8 @@ it('creates singletons once, reports drift, and resets them when they leave the 
     {
       input_guardrails: [],
       output_guardrails: [],
+      mcp_input_guardrails: [],
+      mcp_output_guardrails: [],
       export_settings: { deniedFields: [] },
       api_key_max_ttl_days: null,
     },

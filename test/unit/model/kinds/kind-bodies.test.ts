@@ -15,6 +15,8 @@ const unsaid: Readonly<Partial<Record<KindName, Readonly<Record<string, string>>
   Workspace: {
     'users.**': 'people are no configuration',
     'usage_limits.*.**': 'is the list of the API; manifests have a map in all kinds',
+    'defaults.mcp_input_guardrails': 'WorkspaceGuardrails say it, since guardrails come after',
+    'defaults.mcp_output_guardrails': 'WorkspaceGuardrails say it, since guardrails come after',
     'defaults.input_guardrails': 'WorkspaceGuardrails say it, since guardrails come after',
     'defaults.output_guardrails': 'WorkspaceGuardrails say it',
     'defaults.user_api_key_config': 'names a config of the workspace, which comes after it',

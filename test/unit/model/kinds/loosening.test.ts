@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
+import { defaultGuardrailFields } from '../../../../src/model/manifests/kind-references.ts';
 import { matchesPattern } from '../../../../src/model/manifests/path-patterns.ts';
 import { effectiveSettings } from '../../../../src/model/workspaces/security-settings.ts';
 import { leafValues } from '../../../../src/sync/diff/leaf-values.ts';
@@ -92,7 +93,7 @@ const sights = usualSettings.flatMap(([name, isUsual]): readonly Case[] => {
   ];
 });
 
-const guardrailsOfSides = ['input_guardrails', 'output_guardrails'].flatMap(
+const guardrailsOfSides = [...defaultGuardrailFields].flatMap(
   (side): readonly Case[] => [
     ['a guardrail less', { [side]: ['a', 'b'] }, { [side]: ['b'] }, [`/${side}/0`]],
     ['a guardrail more', { [side]: ['a'] }, { [side]: ['a', 'b'] }, []],
