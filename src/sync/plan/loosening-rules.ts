@@ -137,3 +137,17 @@ export const defaultGuardrailRules = {
   'mcp_input_guardrails.*': guards,
   'mcp_output_guardrails.*': guards,
 } satisfies Record<string, Judge>;
+
+/** Headers and facts of callers that an MCP server receives. */
+export const relayedCallerRules = {
+  'configurations.passthrough_header.*': gives,
+  'configurations.passthrough_headers.*': gives,
+  'configurations.forward_headers.*': gives,
+  'configurations.forward_headers.mode': becomes('all-except'),
+  // An exception forwards more when it goes, a listed name when it comes.
+  'configurations.forward_headers.headers.*': unknown,
+  'configurations.forward_headers.headers.*.from': unknown,
+  'configurations.forward_headers.headers.*.to': unknown,
+  'configurations.user_identity_forwarding.method': gives,
+  'configurations.user_identity_forwarding.include_claims.*': gives,
+} satisfies Record<string, Judge>;

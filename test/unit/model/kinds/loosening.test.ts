@@ -93,13 +93,11 @@ const sights = usualSettings.flatMap(([name, isUsual]): readonly Case[] => {
   ];
 });
 
-const guardrailsOfSides = [...defaultGuardrailFields].flatMap(
-  (side): readonly Case[] => [
-    ['a guardrail less', { [side]: ['a', 'b'] }, { [side]: ['b'] }, [`/${side}/0`]],
-    ['a guardrail more', { [side]: ['a'] }, { [side]: ['a', 'b'] }, []],
-    ['none', { [side]: ['a'] }, {}, [`/${side}`]],
-  ],
-);
+const guardrailsOfSides = [...defaultGuardrailFields].flatMap((side): readonly Case[] => [
+  ['a guardrail less', { [side]: ['a', 'b'] }, { [side]: ['b'] }, [`/${side}/0`]],
+  ['a guardrail more', { [side]: ['a'] }, { [side]: ['a', 'b'] }, []],
+  ['none', { [side]: ['a'] }, {}, [`/${side}`]],
+]);
 
 const cases: Readonly<Record<KindName, readonly Case[]>> = {
   Workspace: [
@@ -474,6 +472,19 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       [
         '/configurations/forward_headers/headers/0/from',
         '/configurations/forward_headers/headers/0/to',
+      ],
+    ],
+    [
+      'users named to the server, with a claim more',
+      { configurations: { user_identity_forwarding: { method: 'jwt_header' } } },
+      {
+        configurations: {
+          user_identity_forwarding: { method: 'claims_header', include_claims: ['email'] },
+        },
+      },
+      [
+        '/configurations/user_identity_forwarding/include_claims',
+        '/configurations/user_identity_forwarding/method',
       ],
     ],
     ['for the organisation', { workspace_id: 'w' }, {}, ['/workspace_id']],
@@ -963,6 +974,8 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     'configurations.custom_headers.*',
     'configurations.headers.*',
     'configurations.*',
+    'configurations.user_identity_forwarding.header_name',
+    'configurations.user_identity_forwarding.jwt_expiry_seconds',
     'workspaces.*.id',
   ],
   McpServer: ['name', 'slug', 'description', 'mcp_integration_id', 'workspace_id'],
