@@ -184,9 +184,7 @@ export class CapabilityRules {
       const rest = items.filter((item) => !this.#hides(listedTypes[list], item));
       if (rest.length < items.length) changed = { ...(changed ?? result), [list]: rest };
     }
-    if (changed === null) return result;
-    // The list differs from what the server declared as the same for everybody.
-    return 'cacheScope' in changed ? { ...changed, cacheScope: 'private' } : changed;
+    return changed ?? result;
   }
 
   #hides(type: McpCapabilityType, item: unknown): boolean {

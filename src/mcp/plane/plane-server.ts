@@ -116,6 +116,23 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
   };
 }
 
+/**
+ * Whether what the server lists depends on who asks: on the user, on capabilities or definitions
+ * that are kept from callers, or on what the server learns of the caller.
+ */
+export function isPerCaller(server: PlaneServer): boolean {
+  return (
+    !server.allowsUnlistedUsers ||
+    server.users.size > 0 ||
+    server.capabilities.isRestricted ||
+    server.pins.isEnforced ||
+    server.userOAuth !== null ||
+    server.login?.exchangesToken === true ||
+    server.identity !== null ||
+    server.forward !== null
+  );
+}
+
 function urlOf({ reading: { integration }, mockUpstreamHost }: PlaneServerParts): string {
   return calledMcpUrl(integration.url, mockUpstreamHost);
 }

@@ -14,7 +14,7 @@ import { Subscription } from '../messages/subscription.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
 import type { ListExaminer } from '../pins/list-examiner.ts';
 import type { PlaneCall } from './plane-call.ts';
-import type { PlaneServer } from './plane-server.ts';
+import { isPerCaller, type PlaneServer } from './plane-server.ts';
 import { guardrailsFor } from './server-guardrails.ts';
 
 export interface ServerMessagesOptions {
@@ -71,7 +71,7 @@ export class ServerMessages {
     return (
       this.isJudged ||
       this.isOpenEnded ||
-      (this.#hasList && (this.#server.capabilities.isRestricted || this.#server.pins.isTaken))
+      (this.#hasList && (isPerCaller(this.#server) || this.#server.pins.isTaken))
     );
   }
 
@@ -148,7 +148,7 @@ export class ServerMessages {
     const call = this.#expected.answeredBy(message);
     const { lists, errors } = this.#options;
     errors.note(message);
-    const { capabilities, pins } = this.#server;
+    const { capabilities } = this.#server;
     if (
       call?.named &&
       capabilities.restricts(call.named.type) &&
@@ -161,7 +161,7 @@ export class ServerMessages {
     const { result } = judged;
     if (!isObject(result)) return judged;
     const mayList = call === undefined || isListMethod(call.message.method);
-    const filtered = mayList ? lists.examined(pins, capabilities.filter(result)) : result;
+    const filtered = mayList ? listForCaller(this.#server, lists, result) : result;
     return filtered === result ? judged : { ...judged, result: filtered };
   }
 
@@ -203,6 +203,13 @@ function judge(
     now,
   };
   return judgeTexts(guardrails, judged, 'output', value);
+}
+
+/** The list as its caller may see it. A shared cache would hand a public one to other callers. */
+function listForCaller(server: PlaneServer, lists: ListExaminer, all: RpcObject): RpcObject {
+  const list = lists.examined(server.pins, server.capabilities.filter(all));
+  const isPrivate = list.cacheScope === undefined || list.cacheScope === 'private';
+  return isPrivate || !isPerCaller(server) ? list : { ...list, cacheScope: 'private' };
 }
 
 function refuse(call: PlaneCall | undefined, fault: PlaneFault, { id }: RpcObject): RpcObject {

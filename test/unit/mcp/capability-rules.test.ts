@@ -46,9 +46,9 @@ describe('the set of rules of a server', () => {
     expect(['Drop', 'drops', 'secret'].filter(isDisabled)).toEqual([]);
   });
 
-  it('makes a changed list private, and returns any other as it is', () => {
-    const result = { resources: [{ name: 'secret' }, { name: 'other' }], cacheScope: 'public' };
-    expect(rules.filter(result)).toEqual({ resources: [{ name: 'other' }], cacheScope: 'private' });
+  it('shortens a list with disabled items, and returns any other as it is', () => {
+    const result = { resources: [{ name: 'secret' }, { name: 'other' }] };
+    expect(rules.filter(result)).toEqual({ resources: [{ name: 'other' }] });
     const other = { resources: [{ name: 'other' }] };
     expect(rules.filter(other)).toBe(other);
   });

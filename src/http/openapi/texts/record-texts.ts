@@ -236,7 +236,7 @@ export const recordTexts: Readonly<Record<string, string>> = {
   remotes: 'Addresses of the server.',
   definition_policy: 'What happens to definitions that are not approved; null is `observe`.',
   definitions: 'Definitions of capabilities, with their digests.',
-  integration: 'Slug of the MCP integration whose definitions differ.',
+  integration: 'Name in manifests of the MCP integration whose definitions differ.',
   approved: 'Number of definitions that were approved.',
   approved_at: 'Time of the approval; null before.',
   approved_by: 'Who approved the definitions last; null before.',
