@@ -1,8 +1,8 @@
 /** Provides linters of OpenAPI documents and a generator of clients, installed from npm once per clone. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { installPackages } from '../support/run/npm-packages.ts';
 
 /**
  * These 240 packages of 128 MB are no development dependencies, because `npm test` does not need them. The generator
@@ -18,28 +18,12 @@ const packages = [
 const parent = resolve(import.meta.dirname, '../../.cache');
 /** Named after the versions, so that other ones are installed anew. */
 const folder = join(parent, `openapi-${packages.map((one) => one.split('@').at(-1)).join('-')}`);
-const installMsMax = 240_000;
 
 /** The reason why the tools are not available; null if they are, possibly after an installation. */
 export async function missingTools(): Promise<string | null> {
-  if (existsSync(folder)) return null;
-  mkdirSync(parent, { recursive: true });
-  const draft = mkdtempSync(join(parent, 'openapi-draft-'));
-  try {
-    writeFileSync(join(draft, 'package.json'), '{ "private": true, "type": "module" }\n');
-    writeFileSync(join(draft, '.spectral.yaml'), 'extends: ["spectral:oas"]\n');
-    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--save-exact'];
-    const options = { cwd: draft, timeout: installMsMax };
-    await promisify(execFile)('npm', ['install', ...flags, ...packages], options);
-    renameSync(draft, folder);
-    return null;
-  } catch (error) {
-    const { stderr = '', message } = error as Error & { stderr?: string };
-    const [line] = (stderr.trim() || message).split('\n');
-    return `the linters cannot be installed (${line})`;
-  } finally {
-    rmSync(draft, { recursive: true, force: true });
-  }
+  const files = { '.spectral.yaml': 'extends: ["spectral:oas"]\n' };
+  const reason = await installPackages(folder, packages, files);
+  return reason === null ? null : `the linters cannot be installed (${reason})`;
 }
 
 interface ToolResult {

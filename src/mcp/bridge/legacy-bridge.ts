@@ -74,7 +74,7 @@ export class LegacyBridge {
   async end(port: BridgePort, session: LegacySession): Promise<void> {
     await this.#settings.forget(port, session);
     using reply = new LegacyReply(port);
-    reply.accept();
+    reply.confirm();
   }
 
   /** Whether the gateway itself answers the method, which the modern era does not have. */

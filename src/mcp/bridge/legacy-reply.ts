@@ -66,6 +66,13 @@ export class LegacyReply implements Disposable {
     response.end();
   }
 
+  /** Confirms the end of a session; clients report any status but 200 and 204 as a failure. */
+  confirm(): void {
+    const { response, headers } = this.#port;
+    writeResponseHead(response, 204, headers);
+    response.end();
+  }
+
   [Symbol.dispose](): void {
     this.#port.output[Symbol.dispose]();
   }

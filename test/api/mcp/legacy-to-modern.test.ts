@@ -307,7 +307,7 @@ describe('a session', () => {
     expect((await rows()).length).toBeGreaterThan(0);
     const before = await rows();
     const ended = await plane.send(key, slug, undefined, { method: 'DELETE', headers });
-    expect(ended.status).toBe(202);
+    expect(ended.status).toBe(204);
     expect((await rows()).length).toBe(before.length - 1);
     plane.server.clock.advance(8 * 86_400_000);
     await plane.server.app.jobs.runNow('delete-ended-sessions');
