@@ -1,4 +1,5 @@
 /** Serves legacy clients of servers that speak the modern era only. */
+import { detach } from '../../detached.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import type { BridgePort } from './bridge-port.ts';
@@ -59,9 +60,13 @@ export class LegacyBridge {
       organisationId: port.organisationId,
       sessionId: session.id,
       isUrgent: () => false,
-      // A failed subscription is tried again with the next notes.
-      receive: (notes) =>
-        void stream.subscribe(settings.urisIn(session, notes)).catch(() => undefined),
+      receive: (notes) => {
+        // A failed subscription is tried again with the next notes.
+        const subscribing = stream
+          .subscribe(settings.urisIn(session, notes))
+          .catch(() => undefined);
+        detach('a subscription of an MCP session', subscribing);
+      },
     });
     try {
       await stream.run(uris);

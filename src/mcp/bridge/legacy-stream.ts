@@ -1,4 +1,5 @@
 /** Keeps the stream of a legacy client open with a subscription to a modern server. */
+import { detach } from '../../detached.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { CallCut } from '../../upstream/call.ts';
 import { modernHeaders, modernParams } from '../messages/modern-request.ts';
@@ -81,7 +82,7 @@ export class LegacyStream {
     const before = this.#live;
     this.#live = live;
     before?.cut(new CallCut('the subscription has changed'));
-    void this.#relay(live);
+    detach('relaying the notices of an MCP server', this.#relay(live));
   }
 
   /** Never rejects. */

@@ -209,14 +209,17 @@ it('returns 404 to another tenant, byte for byte as for an unknown object', asyn
 });
 
 it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of another holder', async () => {
-  const isPost = (one: Operation) => telling(409)(one) && one.method === 'POST';
+  const isApproval = ({ path }: Operation) => path.endsWith('/definitions/approve');
+  const isPost = (one: Operation) => telling(409)(one) && one.method === 'POST' && !isApproval(one);
   const used = withHeaders({ 'idempotency-key': randomUUID() });
   const first = description.operations.find((one) => one.path === '/v2/workspaces')!;
   await requests.ask(operation('POST', first.path), first.path, used({ body: { name: 'one' } }));
   expect(await strangers(409, (one) => isPost(one) && one.path !== first.path, used)).toEqual([]);
   const another = used({ body: { name: 'another' } });
   await requests.ask(operation('POST', first.path), first.path, another);
-  const isOwned = (one: Operation) => one.headers.includes('gatewright-owner') && !isPost(one);
+  // An approval that changes nothing is no write of the owner.
+  const isOwned = (one: Operation) =>
+    one.headers.includes('gatewright-owner') && !isPost(one) && !isApproval(one);
   const unheld = withHeaders({ 'gatewright-owner': 'nobody', 'gatewright-fence': '1' });
   expect(await strangers(409, isOwned, unheld)).toEqual([]);
   const isLease = (one: Operation) => telling(409)(one) && one.path.includes('/leases/');
@@ -227,6 +230,16 @@ it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of ano
     body: { ...(right.body as object), run_id },
   });
   expect(await strangers(409, isLease, other)).toEqual([]);
+});
+
+it('returns 409 to an approval of an older definition', async () => {
+  const isApproval = (one: Operation) => one.path.endsWith('/definitions/approve');
+  const older = (right: RequestParts) => {
+    const { definitions } = right.body as { definitions: object[] };
+    const digest = `sha256:${'0'.repeat(64)}`;
+    return { ...right, body: { definitions: definitions.map((one) => ({ ...one, digest })) } };
+  };
+  expect(await strangers(409, isApproval, older)).toEqual([]);
 });
 
 it('returns 409 to a change of the organisation owner, and to cancelling an accepted invite', async () => {

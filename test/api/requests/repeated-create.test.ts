@@ -16,6 +16,8 @@ const keyless = {
   '/oauth2/access_token': 'makes nothing: a second token is as good as the first',
   '/mcp-integrations/:mcpIntegrationId/sync':
     'writes what the server says now, as often as it is asked',
+  '/mcp-integrations/:mcpIntegrationId/definitions/approve':
+    'approves what is approved, or is refused because there is a newer definition',
   '/mcp-integrations/:mcpIntegrationId/test': 'writes nothing',
   '/mcp-servers/:mcpServerId/capabilities/sync': 'writes what the server says now',
   '/mcp-servers/:mcpServerId/metadata/sync': 'writes what the server says now',

@@ -21,6 +21,9 @@ const isOwnSession = ({ path }: Operation): boolean => path === '/v1/session';
 
 export const isToken = ({ path }: Operation): boolean => path === '/oauth2/access_token';
 
+/** The only tool of the MCP integration, whose definition requests approve. */
+const definedTool = { type: 'tool', name: 'defined' } as const;
+
 /** Parameters that are not the id of the preceding path segment. */
 const words: Record<string, string> = {
   type: 'workspace',
@@ -106,7 +109,10 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/mcp-integrations/{mcpIntegrationId}/workspaces': ({ ids }) => ({
     workspaces: [{ id: ids.workspaces, enabled: true }],
   }),
-  '/mcp-integrations/{mcpIntegrationId}/sync': () => ({ capabilities: [] }),
+  '/mcp-integrations/{mcpIntegrationId}/sync': () => ({ capabilities: [definedTool] }),
+  '/mcp-integrations/{mcpIntegrationId}/definitions/approve': ({ ids }) => ({
+    definitions: [{ ...definedTool, digest: ids.digests }],
+  }),
   '/mcp-integrations/{mcpIntegrationId}/test': () => ({}),
   '/mcp-servers': ({ ids }) => ({
     name: 'one',
@@ -121,7 +127,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   }),
   '/mcp-servers/{mcpServerId}/tokens': () => ({ access_token: 'a' }),
   '/mcp-servers/{mcpServerId}/test': () => ({}),
-  '/mcp-servers/{mcpServerId}/capabilities/sync': () => ({ capabilities: [] }),
+  '/mcp-servers/{mcpServerId}/capabilities/sync': () => ({ capabilities: [definedTool] }),
   '/mcp-servers/{mcpServerId}/metadata/sync': () => ({ title: 'one' }),
   '/integrations': () => ({ name: 'one', ai_provider_id: 'openai' }),
   '/integrations/{integrationId}/models': () => ({
@@ -276,6 +282,7 @@ export class RightRequests {
     for (const path of [...plain, 'secret-references', 'deployments']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
+    ids.digests = await this.#defineTool();
     ids.invites = await this.#make('/v1/admin/users/invites');
     for (const path of ['Users', 'Groups']) ids[path] = await this.#make(`/v1/scim/v2/${path}`);
     ids.ResourceTypes = 'User';
@@ -305,6 +312,15 @@ export class RightRequests {
     ids.organisations = server.organisationId;
     ids.logs = await this.#make('/v2/logs');
     await this.#export();
+  }
+
+  /** Returns the digest of the tool's definition. */
+  async #defineTool(): Promise<string> {
+    const { ids, server } = this;
+    const place = `/v2/mcp-integrations/${ids['mcp-integrations']}`;
+    await server.request('POST', `${place}/sync`, { body: { capabilities: [definedTool] } });
+    const { body } = await server.request('GET', `${place}/definitions`);
+    return body.data[0].seen_digest;
   }
 
   /** Creates an export that is written, and the link to its file. */
