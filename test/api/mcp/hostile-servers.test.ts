@@ -4,6 +4,7 @@ import { openEvents } from '../../support/mcp/open-events.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
+import { sendJson } from '../../support/upstream/upstream.ts';
 
 let plane: McpTestPlane;
 let slug: string;
@@ -43,7 +44,11 @@ const progress = {
 
 /** Lets the server answer with these events. */
 function answerWith(messages: readonly unknown[]): void {
-  plane.upstream.script = (_, response) => {
+  plane.upstream.script = ({ body }, response) => {
+    if (body?.method === 'server/discover') {
+      const discovered = { supportedVersions: ['2026-07-28'], capabilities: {} };
+      return sendJson(response, { jsonrpc: '2.0', id: body.id, result: discovered });
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const message of messages) response.write(`data: ${JSON.stringify(message)}\n\n`);
     response.end();
