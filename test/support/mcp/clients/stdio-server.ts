@@ -1,6 +1,6 @@
 /** Starts a published MCP server that speaks stdio, behind a bridge that serves it over HTTP. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { spawnWithLeash } from '../../../../src/embedded/leash.ts';
 import { findFreePort } from '../../database/database-server.ts';
 import { serverProgram } from './client-packages.ts';
 
@@ -19,7 +19,10 @@ export async function startStdioServer(
   const transport = ['--outputTransport', 'streamableHttp', '--stateful', '--port', port];
   const all = [serverProgram('supergateway'), '--stdio', command.join(' '), ...transport];
   const env = { ...process.env, ...variables };
-  const child = spawn(process.execPath, all, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { child } = spawnWithLeash([process.execPath, ...all], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const { promise: listening, resolve, reject } = Promise.withResolvers<void>();
   let log = '';
   const read = (chunk: Buffer) => {
