@@ -175,14 +175,12 @@ const anyJson = fc
 
 const patterned = new Map<string, fc.Arbitrary<string>>();
 
-function drawnText({ format, pattern, minLength = 0, maxLength = charactersMax }: Schema) {
+function drawnText({ format, pattern, minLength = 0, maxLength }: Schema) {
   const form = forms[String(format)];
   if (form !== undefined) return form;
-  const [min, max] = [
-    Number(minLength),
-    Math.min(Number(maxLength), Number(minLength) + charactersMax),
-  ];
+  const min = Number(minLength);
   if (typeof pattern !== 'string') {
+    const max = Math.min(Number(maxLength ?? charactersMax), min + charactersMax);
     return fc.oneof(
       fc.string({ minLength: min, maxLength: max }),
       fc.string({ minLength: min, maxLength: max, unit: 'binary' }),
@@ -190,7 +188,9 @@ function drawnText({ format, pattern, minLength = 0, maxLength = charactersMax }
   }
   const known = patterned.get(pattern) ?? matching(pattern);
   patterned.set(pattern, known);
-  return known.filter((text) => [...text].length >= min && [...text].length <= Number(maxLength));
+  // A pattern alone may require more characters than texts without one are given.
+  const max = Number(maxLength ?? Number.POSITIVE_INFINITY);
+  return known.filter((text) => [...text].length >= min && [...text].length <= max);
 }
 
 /** Lookaheads are replaced by what they accept. */
