@@ -1,14 +1,15 @@
 /** Finds JSON in a text: the whole text, fenced blocks, or anything between braces. */
+import { readJson } from '../model/json/read-object.ts';
 
 /** Maximum start positions that yield no JSON; each costs a scan to the end of the text. */
 const startsMax = 50;
 
 /** Returns the values. They are objects and lists, unless the whole text is one value. */
 export function jsonIn(text: string): unknown[] {
-  const whole = parseOrUndefined(text.trim());
+  const whole = readJson(text.trim());
   if (whole !== undefined) return [whole];
   const fenced = [...text.matchAll(/```[a-zA-Z]*\s*\n([^`]+)```/g)]
-    .map(([, inner = '']) => parseOrUndefined(inner.trim()))
+    .map(([, inner = '']) => readJson(inner.trim()))
     .filter((value) => value !== undefined);
   return fenced.length > 0 ? fenced : jsonBetweenBraces(text);
 }
@@ -20,7 +21,7 @@ function jsonBetweenBraces(text: string): unknown[] {
   let at = nextStart(text, 0);
   while (at >= 0 && starts < startsMax) {
     const end = closingOffset(text, at);
-    const value = end < 0 ? undefined : parseOrUndefined(text.slice(at, end));
+    const value = end < 0 ? undefined : readJson(text.slice(at, end));
     if (value === undefined) {
       starts += 1;
       at = nextStart(text, at + 1);
@@ -48,12 +49,4 @@ function closingOffset(text: string, start: number): number {
     if (depth === 0) return marks.lastIndex;
   }
   return -1;
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 /** Records the owners of objects that a provider created, before the caller learns of them. */
+import { readJson } from '../../model/json/read-object.ts';
 import { checkAfterMs, deletedRetentionMs } from '../../objects/object-lifetimes.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -7,7 +8,7 @@ import type { RequestContext } from '../calls/request-context.ts';
 import { unmarkedBody } from '../references/object-mark.ts';
 import type { ExtractedObject, ObjectExtractor } from '../references/response-objects.ts';
 import { accountOf, providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
-import { eventDataReader, parsedJson } from '../transfer/event-data.ts';
+import { eventDataReader } from '../transfer/event-data.ts';
 import type { PendingObject } from './pending-object.ts';
 import type { StreamRecorder } from './recorded-stream.ts';
 
@@ -40,7 +41,7 @@ export function objectRecorder(
   };
   return {
     whole: async (body) => {
-      await record(extractor.fromResponse(parsedJson(body.toString('utf8'))));
+      await record(extractor.fromResponse(readJson(body.toString('utf8'))));
       return extractor.isMarked ? unmarkedBody(body) : body;
     },
     ofStream: () => {
@@ -52,7 +53,7 @@ export function objectRecorder(
           const events = readData(bytes).filter(
             (data) => recorded.size === 0 || extractor.laterEvents.test(data),
           );
-          for (const data of events) await record(extractor.fromEvent(parsedJson(data)));
+          for (const data of events) await record(extractor.fromEvent(readJson(data)));
         },
         end: async () => Buffer.alloc(0),
       };

@@ -1,5 +1,7 @@
 /** Keeps the charge of a response or run open until the provider reports its usage, and settles it then. */
+
 import { addressOf, openCharge, openForMs, settleCharge } from '../../ledger/open-charge.ts';
+import { readJson } from '../../model/json/read-object.ts';
 import { newIdBytes } from '../../model/wire/ids.ts';
 import type { Owner } from '../../objects/owner.ts';
 import { findReportedUsage, type ReportedObjectUsage } from '../../objects/reported-usage.ts';
@@ -9,7 +11,7 @@ import type { TargetOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
-import { eventDataReader, parsedJson } from '../transfer/event-data.ts';
+import { eventDataReader } from '../transfer/event-data.ts';
 import type { ObjectRecorder } from './object-recorder.ts';
 
 interface ChargeOptions {
@@ -164,7 +166,7 @@ function watchedRecorder(recorder: ObjectRecorder, watch: UsageWatch): ObjectRec
   return {
     whole: async (body) => {
       const delivered = await recorder.whole(body);
-      await watch.record(findReportedUsage(parsedJson(body.toString('utf8'))));
+      await watch.record(findReportedUsage(readJson(body.toString('utf8'))));
       await watch.end();
       return delivered;
     },
@@ -177,7 +179,7 @@ function watchedRecorder(recorder: ObjectRecorder, watch: UsageWatch): ObjectRec
         record: async (bytes) => {
           await stream.record(bytes);
           for (const data of readData(bytes)) {
-            if (usageEvent.test(data)) await watch.record(findReportedUsage(parsedJson(data)));
+            if (usageEvent.test(data)) await watch.record(findReportedUsage(readJson(data)));
           }
         },
         end: async () => {

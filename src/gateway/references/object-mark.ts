@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
-import { isObject } from '../../model/json/read-object.ts';
+import { isObject, readJson } from '../../model/json/read-object.ts';
 import type { Owner } from '../../objects/owner.ts';
 
 /** Name of the mark in the metadata of an object. */
@@ -65,7 +65,7 @@ const openBrace = 0x7b;
 
 /** Removes the mark from a response. */
 export function unmarkedBody(body: Buffer): Buffer {
-  if (!body.includes(memberName) || !isObject(parsed(body))) return body;
+  if (!body.includes(memberName) || !isObject(readJson(body.toString('utf8')))) return body;
   const metadata = locateMembers(body)?.get('metadata');
   const value = metadata && body.subarray(metadata.valueStart, metadata.end);
   const pairs = value?.[0] === openBrace ? locateMembers(value) : null;
@@ -86,12 +86,4 @@ export function unmarked<T extends JsonObject>(object: T): T {
 export function readMark({ metadata }: JsonObject): string | null {
   const mark = isObject(metadata) ? metadata[memberName] : null;
   return typeof mark === 'string' ? mark : null;
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return null;
-  }
 }

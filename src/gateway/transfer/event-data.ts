@@ -20,12 +20,3 @@ export function eventDataReader(): (bytes: Buffer) => readonly string[] {
     return events;
   };
 }
-
-/** Undefined when the text is not JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

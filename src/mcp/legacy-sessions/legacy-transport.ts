@@ -1,5 +1,5 @@
 /** Sends requests of the gateway to a server of the legacy era, and reads the messages of its responses. */
-import { isObject } from '../../model/json/read-object.ts';
+import { isObject, readJson } from '../../model/json/read-object.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
@@ -110,7 +110,7 @@ export async function readResponse(
 ): Promise<void> {
   const type = String(call.headers['content-type'] ?? '');
   if (/^text\/event-stream\b/i.test(type)) await readEvents(call, sink, position);
-  else if (/^application\/json\b/i.test(type)) await readJson(call, sink);
+  else if (/^application\/json\b/i.test(type)) await readJsonBody(call, sink);
   else dropResponse(call);
 }
 
@@ -124,7 +124,7 @@ export function dropResponse(call: Call): void {
   call.cut(new CallCut('the response is not needed'));
 }
 
-async function readJson(call: Call, sink: MessageSink): Promise<void> {
+async function readJsonBody(call: Call, sink: MessageSink): Promise<void> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunksOf(call)) {
@@ -135,7 +135,7 @@ async function readJson(call: Call, sink: MessageSink): Promise<void> {
     }
     pieces.push(chunk);
   }
-  const message = parsed(Buffer.concat(pieces).toString('utf8'));
+  const message = readJson(Buffer.concat(pieces).toString('utf8'));
   if (message === undefined) throw unusable('its response is not valid JSON');
   for (const one of [message].flat()) if (isObject(one)) await sink(one, bytes);
 }
@@ -145,7 +145,7 @@ async function readEvents(call: Call, sink: MessageSink, position: StreamPositio
   for await (const chunk of chunksOf(call)) {
     for (const { bytes, data } of reader.push(chunk)) {
       notePosition(bytes, position);
-      const message = data === null ? undefined : parsed(data);
+      const message = data === null ? undefined : readJson(data);
       if (isObject(message)) await sink(message, bytes.length);
     }
   }
@@ -157,15 +157,6 @@ function notePosition(event: Buffer, position: StreamPosition): void {
     const retry = /^retry: ?(\d{1,9})$/.exec(line)?.[1];
     if (id !== undefined) position.lastEventId = id;
     if (retry !== undefined) position.retryMs = Math.min(Number(retry), retryMsMax);
-  }
-}
-
-/** Undefined for a text that is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

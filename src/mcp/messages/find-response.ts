@@ -1,5 +1,5 @@
 /** Finds the response to one request in a body of JSON or of server-sent events. */
-import { isObject } from '../../model/json/read-object.ts';
+import { isObject, readJson } from '../../model/json/read-object.ts';
 import { StreamEventReader } from './event-stream.ts';
 import type { RpcObject } from './read-messages.ts';
 
@@ -32,7 +32,7 @@ export class ResponseFinder {
       return null;
     }
     for (const { data } of this.#reader.push(chunk)) {
-      const message = data === null ? null : parsed(data);
+      const message = data === null ? null : readJson(data);
       if (this.#isResponse(message)) return message as RpcObject;
     }
     return null;
@@ -40,20 +40,12 @@ export class ResponseFinder {
 
   /** The response in a complete body; null for none. An error may have no id. */
   end(): RpcObject | null {
-    const message = parsed(Buffer.concat(this.#gathered).toString('utf8'));
+    const message = readJson(Buffer.concat(this.#gathered).toString('utf8'));
     if (!isObject(message)) return null;
     return 'error' in message || this.#isResponse(message) ? message : null;
   }
 
   #isResponse(message: unknown): boolean {
     return isObject(message) && message.method === undefined && message.id === this.#id;
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { bytesOf } from '../../gateway/transfer/body-pieces.ts';
-import { isObject } from '../../model/json/read-object.ts';
+import { isObject, readJson } from '../../model/json/read-object.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
 import { StreamEventReader } from '../messages/event-stream.ts';
 import { gatewayClient, modernHeaders, modernParams } from '../messages/modern-request.ts';
@@ -122,17 +122,9 @@ async function resultIn(
 
 /** Null for another message. @throws ListingFailed for an error, and for JSON that two readers could understand differently */
 async function readResult(json: Buffer, id: string): Promise<RpcObject | null> {
-  const message = isUtf8(json) ? parsed(json) : undefined;
+  const message = isUtf8(json) ? readJson(json.toString('utf8')) : undefined;
   if (!isObject(message) || message.id !== id) return null;
   if (!isObject(message.result)) throw new ListingFailed('it refuses the list');
   if (await hasDuplicateKeys(json)) throw new ListingFailed('its list has a duplicate member');
   return message.result;
-}
-
-function parsed(json: Buffer): unknown {
-  try {
-    return JSON.parse(json.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 /** Finds which era the server of an exchange speaks, by a probe with the headers of the exchange. */
+import { readJson } from '../../model/json/read-object.ts';
 import { CallCut } from '../../upstream/call.ts';
 import { type AskServer, probeEra } from '../bridge/probe-era.ts';
 import { readAnswer } from '../bridge/read-answer.ts';
@@ -36,19 +37,11 @@ export async function unlessRefused(
   const isJson = /^application\/json\b/i.test(String(headers['content-type'] ?? ''));
   if ((status !== 400 && status !== 404) || !isJson) return call;
   const body = await readShortBody(call, refusalBytesMax);
-  if (!mayRefuseLegacy(status, parsed(body))) return replayed(call, body);
+  if (!mayRefuseLegacy(status, readJson(body.toString('utf8')))) return replayed(call, body);
   const { era } = await findServerEra(exchange);
   if (era === 'legacy') return replayed(call, body);
   services.eras.noteRefusal(server);
   return null;
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return null;
-  }
 }
 
 /** Sends requests of the gateway itself, which belong to no call of the caller. */

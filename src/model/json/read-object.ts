@@ -1,16 +1,21 @@
-/** Recognises JSON objects, and reads texts that may be one. */
+/** Recognises JSON objects, and reads texts that may be JSON. */
 
 /** Whether a value is an object, and neither a list nor null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Undefined for invalid JSON. */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Null for invalid JSON and for any other value. */
 export function readJsonObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = readJson(text);
+  return isObject(value) ? value : null;
 }

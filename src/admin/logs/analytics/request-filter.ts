@@ -2,7 +2,9 @@
  * Parses the filters of analytics queries (docs/reference/analytics.md, Graphs and groups): lists, bounds
  * and metadata.
  */
+
 import { z } from 'zod';
+import { readJson } from '../../../model/json/read-object.ts';
 import { providerNames } from '../../../model/logs/request-log.ts';
 import { commaList } from '../../../model/wire/comma-list.ts';
 import { isUuid } from '../../../model/wire/slug-forms.ts';
@@ -205,21 +207,13 @@ const Metadata = z.record(
 
 /** Several values are alternatives, as a list or comma-separated. */
 function metadataOf(text: string): LogFilter['metadata'] {
-  const parsed = Metadata.safeParse(jsonOf(text));
+  const parsed = Metadata.safeParse(readJson(text));
   const fault = { path: ['metadata'], message: 'must be a JSON object of values by key' };
   if (!parsed.success) throw validationError(fault);
   return Object.entries(parsed.data).map(([key, value]) => ({
     key,
     values: [value].flat().flatMap((one) => commaList(String(one))),
   }));
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export const MetadataKey = z
