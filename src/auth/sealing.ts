@@ -63,6 +63,46 @@ export function unsealText({ id, key }: SealingKey, sealed: string, place: strin
   return Buffer.concat(opened).toString('utf8');
 }
 
+interface TextSealerOptions {
+  /** Called once, when the first text is sealed or opened. */
+  readonly readKey: () => Buffer;
+  /** Texts of one purpose cannot be opened for another. */
+  readonly purpose: string;
+  /** Longer texts are refused unread. */
+  readonly sealedCharsMax: number;
+}
+
+/** Seals texts that callers hold for the gateway, such as session ids, so that any replica can open them. */
+export class TextSealer {
+  readonly #options: TextSealerOptions;
+  #key: SealingKey | null = null;
+
+  constructor(options: TextSealerOptions) {
+    this.#options = options;
+  }
+
+  /** `place` says whose text it is; no other place opens it. */
+  seal(text: string, place: string): string {
+    return sealText(this.#sealingKey(), text, place);
+  }
+
+  /** Null for a text that was altered, belongs to another place, or was never sealed: callers cannot tell these apart. */
+  open(sealed: string, place: string): string | null {
+    if (sealed.length > this.#options.sealedCharsMax) return null;
+    try {
+      return unsealText(this.#sealingKey(), sealed, place);
+    } catch {
+      return null;
+    }
+  }
+
+  #sealingKey(): SealingKey {
+    const { readKey, purpose } = this.#options;
+    this.#key ??= sealingKey(readKey(), purpose);
+    return this.#key;
+  }
+}
+
 export function keyIdOf(sealed: string): string {
   return partsOf(sealed).keyId;
 }

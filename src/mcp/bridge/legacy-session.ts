@@ -1,6 +1,6 @@
 /** Defines the session of a legacy client with a modern server, and seals it into its id, so that any replica can serve it. */
 import { randomBytes } from 'node:crypto';
-import { type SealingKey, sealingKey, sealText, unsealText } from '../../auth/sealing.ts';
+import { TextSealer } from '../../auth/sealing.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
@@ -76,21 +76,20 @@ function clientOf(info: unknown): RpcObject | null {
 }
 
 export class LegacySessions {
-  readonly #readKey: () => Buffer;
-  #key: SealingKey | null = null;
+  readonly #sealer: TextSealer;
 
   /** `readKey` is called once, when the first session begins. */
   constructor(readKey: () => Buffer) {
-    this.#readKey = readKey;
+    this.#sealer = new TextSealer({ readKey, purpose: 'mcp-bridge', sealedCharsMax });
   }
 
   seal(session: LegacySession, owner: SessionOwner): string {
-    return mark + sealText(this.#sealingKey(), JSON.stringify(session), placeOf(owner, 'session'));
+    return mark + this.#sealer.seal(JSON.stringify(session), placeOf(owner, 'session'));
   }
 
   /** @throws PlaneFault one error for every id that is expired, or was not sealed for this key and server */
   open(sealed: string, owner: SessionOwner, now: number): LegacySession {
-    const text = this.#unsealed(sealed.slice(mark.length), placeOf(owner, 'session'));
+    const text = this.#sealer.open(sealed.slice(mark.length), placeOf(owner, 'session'));
     const session = text === null ? null : (JSON.parse(text) as LegacySession);
     if (session !== null && session.endsAt > now) return session;
     throw new PlaneFault('session_not_found', 'The session does not exist; initialize a new one');
@@ -98,38 +97,23 @@ export class LegacySessions {
 
   /** The id of a question, which only an answer in the same session can use. */
   sealQuestion(question: string, session: LegacySession, owner: SessionOwner): string {
-    return sealText(this.#sealingKey(), question, placeOf(owner, `question|${session.id}`));
+    return this.#sealer.seal(question, placeOf(owner, `question|${session.id}`));
   }
 
   /** Null for an id that was not sealed for this session. */
   openQuestion(sealed: unknown, session: LegacySession, owner: SessionOwner): string | null {
     const place = placeOf(owner, `question|${session.id}`);
-    return typeof sealed === 'string' ? this.#unsealed(sealed, place) : null;
+    return typeof sealed === 'string' ? this.#sealer.open(sealed, place) : null;
   }
 
   /** Seals what a session leaves for other replicas. */
   sealNote(text: string, session: Pick<LegacySession, 'id'>): string {
-    return sealText(this.#sealingKey(), text, `mcp-bridge|note|${session.id}`);
+    return this.#sealer.seal(text, `mcp-bridge|note|${session.id}`);
   }
 
   /** Null for an altered note. */
   openNote(sealed: string, session: Pick<LegacySession, 'id'>): string | null {
-    return this.#unsealed(sealed, `mcp-bridge|note|${session.id}`);
-  }
-
-  #unsealed(sealed: string, place: string): string | null {
-    if (sealed.length > sealedCharsMax) return null;
-    try {
-      return unsealText(this.#sealingKey(), sealed, place);
-    } catch {
-      // Altered, of another key or server, or never issued: callers cannot tell these apart.
-      return null;
-    }
-  }
-
-  #sealingKey(): SealingKey {
-    this.#key ??= sealingKey(this.#readKey(), 'mcp-bridge');
-    return this.#key;
+    return this.#sealer.open(sealed, `mcp-bridge|note|${session.id}`);
   }
 }
 

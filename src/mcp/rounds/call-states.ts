@@ -1,6 +1,6 @@
 /** Seals what a server wants back with the next round of a call, to the caller, the server and the arguments of the call. */
 import { hash } from 'node:crypto';
-import { type SealingKey, sealingKey, sealText, unsealText } from '../../auth/sealing.ts';
+import { TextSealer } from '../../auth/sealing.ts';
 import { isObject, readJsonObject } from '../../model/json/read-object.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
@@ -29,40 +29,23 @@ export interface CallState {
 const sealedCharsMax = 128 * 1024;
 
 export class CallStates {
-  readonly #readKey: () => Buffer;
-  #key: SealingKey | null = null;
+  readonly #sealer: TextSealer;
 
   /** `readKey` is called once, when the first call waits for input. */
   constructor(readKey: () => Buffer) {
-    this.#readKey = readKey;
+    this.#sealer = new TextSealer({ readKey, purpose: 'mcp-call-state', sealedCharsMax });
   }
 
   seal(state: CallState, subject: CallSubject): string {
-    return sealText(
-      this.#sealingKey(),
-      JSON.stringify(state),
-      subjectBinding('mcp-call-state', subject),
-    );
+    return this.#sealer.seal(JSON.stringify(state), subjectBinding('mcp-call-state', subject));
   }
 
   /** Null for every state that was not sealed for this request, and for an expired one. */
   open(sealed: string, subject: CallSubject, now: number): CallState | null {
-    if (sealed.length > sealedCharsMax) return null;
-    const binding = subjectBinding('mcp-call-state', subject);
-    try {
-      const state = readJsonObject(unsealText(this.#sealingKey(), sealed, binding));
-      return state !== null && Number(state.expiresAt) > now
-        ? (state as unknown as CallState)
-        : null;
-    } catch {
-      // Altered, of another request, or never issued: callers cannot tell these apart.
-      return null;
-    }
-  }
-
-  #sealingKey(): SealingKey {
-    this.#key ??= sealingKey(this.#readKey(), 'mcp-call-state');
-    return this.#key;
+    const text = this.#sealer.open(sealed, subjectBinding('mcp-call-state', subject));
+    const state = text === null ? null : readJsonObject(text);
+    if (state === null || !(Number(state.expiresAt) > now)) return null;
+    return state as unknown as CallState;
   }
 }
 

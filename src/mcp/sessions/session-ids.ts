@@ -1,5 +1,5 @@
 /** Seals the session ids of upstream servers to the key and the server, so that any replica can open them and no other caller. */
-import { type SealingKey, sealingKey, sealText, unsealText } from '../../auth/sealing.ts';
+import { TextSealer } from '../../auth/sealing.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 
 /** Longer ids are refused unread. */
@@ -10,36 +10,23 @@ const idPattern = /^[\x21-\x7e]{1,1024}$/;
 type Owner = { readonly key: { readonly id: string }; readonly server: { readonly id: string } };
 
 export class SessionIds {
-  readonly #readKey: () => Buffer;
-  #key: SealingKey | null = null;
+  readonly #sealer: TextSealer;
 
   /** `readKey` is called once, when the first session begins. */
   constructor(readKey: () => Buffer) {
-    this.#readKey = readKey;
+    this.#sealer = new TextSealer({ readKey, purpose: 'mcp-session', sealedCharsMax });
   }
 
   /** Null for an id that MCP does not allow. */
   seal(upstreamId: string, owner: Owner): string | null {
-    return idPattern.test(upstreamId)
-      ? sealText(this.#sealingKey(), upstreamId, placeOf(owner))
-      : null;
+    return idPattern.test(upstreamId) ? this.#sealer.seal(upstreamId, placeOf(owner)) : null;
   }
 
   /** @throws PlaneFault one error for every id that was not sealed for this key and server */
   open(sealed: string, owner: Owner): string {
-    if (sealed.length <= sealedCharsMax) {
-      try {
-        return unsealText(this.#sealingKey(), sealed, placeOf(owner));
-      } catch {
-        // Altered, of another key or server, or never issued: callers cannot tell these apart.
-      }
-    }
+    const upstreamId = this.#sealer.open(sealed, placeOf(owner));
+    if (upstreamId !== null) return upstreamId;
     throw new PlaneFault('session_not_found', 'The session does not exist; initialize a new one');
-  }
-
-  #sealingKey(): SealingKey {
-    this.#key ??= sealingKey(this.#readKey(), 'mcp-session');
-    return this.#key;
   }
 }
 
