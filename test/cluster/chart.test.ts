@@ -108,6 +108,7 @@ describe.skipIf(unavailable !== null)(
         expect(objects.map(({ kind }) => kind).sort()).toEqual([
           'HTTPRoute',
           'HTTPRoute',
+          'HTTPRoute',
           'PrometheusRule',
           'ServiceMonitor',
         ]);
