@@ -347,6 +347,17 @@ const mayImport: Record<string, readonly string[]> = {
   auth: ['secret-managers', 'store', 'model', 'settings', 'clock', 'remote'],
   'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],
+  'upstream/formats': [
+    'upstream/dialects',
+    'upstream/messages',
+    'upstream/responses',
+    'upstream/translation',
+    'model',
+  ],
+  'upstream/responses': ['upstream/translation', 'upstream/documents', 'model'],
+  'upstream/messages': ['upstream/translation', 'upstream/documents', 'model'],
+  'upstream/translation': ['upstream/documents', 'model'],
+  'upstream/documents': ['model'],
   'upstream/dialects': ['model'],
   store: ['store/*', 'blobs', 'model', 'settings', 'log'],
   'store/reads': [

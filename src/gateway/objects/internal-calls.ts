@@ -12,7 +12,7 @@ import type {
 } from '../../objects/model-calls.ts';
 import { ObjectError } from '../../objects/object-request.ts';
 import { Secret } from '../../secret.ts';
-import { EventReader } from '../../upstream/dialects/event-reader.ts';
+import { EventReader } from '../../upstream/documents/event-reader.ts';
 import { requireUsableKey } from '../callers/authenticate.ts';
 import type { Exchange, ReadHeader } from '../callers/exchange.ts';
 import { metadataOf } from '../callers/metadata.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../objects/responses/response-writer.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
 import * as ownedObjects from '../../store/objects/owned-objects.ts';
-import { EventReader } from '../../upstream/dialects/event-reader.ts';
+import { EventReader } from '../../upstream/documents/event-reader.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { changedBody } from '../transfer/changed-body.ts';

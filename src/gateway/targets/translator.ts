@@ -7,17 +7,17 @@ import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Slices } from '../../slices.ts';
 import type { Call, ProviderHeaders } from '../../upstream/call.ts';
-import { translationFor } from '../../upstream/dialects/all-translations.ts';
-import { NotTranslatable } from '../../upstream/dialects/document-node.ts';
-import { parseExactly } from '../../upstream/dialects/exact-json.ts';
-import { TranslatedEvents } from '../../upstream/dialects/translated-events.ts';
+import { NotTranslatable } from '../../upstream/documents/document-node.ts';
+import { parseExactly } from '../../upstream/documents/exact-json.ts';
+import { translationFor } from '../../upstream/formats/all-translations.ts';
+import { TranslatedEvents } from '../../upstream/translation/translated-events.ts';
 import {
   type ProviderFault,
   parseProviderFault,
   type ResponseContext,
   type Translation,
   type TranslationContext,
-} from '../../upstream/dialects/translation.ts';
+} from '../../upstream/translation/translation.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
 import { isLong } from '../transfer/changed-body.ts';
 import { decompressBody } from '../transfer/content-encoding.ts';
@@ -76,10 +76,11 @@ export function* translateRequest(
   }
   const translated = yield* requestOf(translation, body, service);
   requireNoThread(endpoint, params);
+  const pathAtProvider = translation.pathOf(params);
   return {
-    path: translation.path,
-    endpoint: endpointOf(translation.path),
-    metering: meteringAt('POST', translation.path, translated.params),
+    path: pathAtProvider,
+    endpoint: endpointOf(pathAtProvider),
+    metering: meteringAt('POST', pathAtProvider, translated.params),
     ...translated,
     translator: new Translator(translation, {
       now: exchange.now,
@@ -113,7 +114,7 @@ function* requestOf(
     yield;
     const sent = parseExactly(text) as Params;
     yield;
-    const params = translation.request(sent, service);
+    const params = translation.request(sent, { service, dropped: [] });
     yield;
     return { params, body: isLong(body) ? yield* writeJson(params) : bytesOf(params) };
   } catch (thrown) {

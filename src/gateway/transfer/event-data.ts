@@ -1,7 +1,7 @@
 /** Reads the data of stream events while the stream is passed on to a caller. */
 
-import { NotTranslatable } from '../../upstream/dialects/document-node.ts';
-import { EventReader } from '../../upstream/dialects/event-reader.ts';
+import { NotTranslatable } from '../../upstream/documents/document-node.ts';
+import { EventReader } from '../../upstream/documents/event-reader.ts';
 
 /** Returns a function that returns the data of the events that end in the given bytes; stops after an oversized event. */
 export function eventDataReader(): (bytes: Buffer) => readonly string[] {

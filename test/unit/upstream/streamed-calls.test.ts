@@ -1,8 +1,8 @@
 /** Checks that streamed tool calls are assembled correctly, however a provider marks the pieces. */
 import { describe, expect, it } from 'vitest';
 import { parseTurn, TurnAssembler } from '../../../src/objects/runs/model-turn.ts';
-import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
-import { TranslatedEvents } from '../../../src/upstream/dialects/translated-events.ts';
+import { translationFor } from '../../../src/upstream/formats/all-translations.ts';
+import { TranslatedEvents } from '../../../src/upstream/translation/translated-events.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 type ResponseEvent = Json & { type: string; output_index: number; item: Json; delta: string };

@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
-import { TranslatedEvents } from '../../../src/upstream/dialects/translated-events.ts';
+import { translationFor } from '../../../src/upstream/formats/all-translations.ts';
+import { TranslatedEvents } from '../../../src/upstream/translation/translated-events.ts';
 
 type Event = Readonly<Record<string, unknown>>;
 

@@ -3,9 +3,9 @@
  * silently.
  */
 import { describe, expect, it } from 'vitest';
-import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
-import { NotTranslatable } from '../../../src/upstream/dialects/document-node.ts';
-import { anthropicResponse } from '../../../src/upstream/dialects/openai-response-to-anthropic.ts';
+import { NotTranslatable } from '../../../src/upstream/documents/document-node.ts';
+import { translationFor } from '../../../src/upstream/formats/all-translations.ts';
+import { anthropicResponse } from '../../../src/upstream/messages/openai-response-to-anthropic.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -17,11 +17,17 @@ const schema = { type: 'object', properties: { city: { type: 'string' } } };
 const picture = 'data:image/png;base64,AAAA';
 
 function anthropicOf(more: Body): Body {
-  return toAnthropic.request({ model: 'm', messages: [user], ...more }, 'anthropic');
+  return toAnthropic.request(
+    { model: 'm', messages: [user], ...more },
+    { service: 'anthropic', dropped: [] },
+  );
 }
 
 function openAiOf(more: Body, service = 'openai'): Body {
-  return toOpenAi.request({ model: 'm', max_tokens: 9, messages: [user], ...more }, service);
+  return toOpenAi.request(
+    { model: 'm', max_tokens: 9, messages: [user], ...more },
+    { service, dropped: [] },
+  );
 }
 
 function refusedPath(translate: () => unknown): string {

@@ -1,6 +1,6 @@
 /** Translates a chat completion to a response. */
-import { DocumentNode, type Json } from './document-node.ts';
-import type { ProviderFault, ResponseContext } from './translation.ts';
+import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { ProviderFault, ResponseContext } from '../translation/translation.ts';
 
 /** Builds the response before it has any output. */
 export function responseHead({ id, request, createdAt, conversationId }: ResponseContext): Json {

@@ -1,5 +1,7 @@
 /** Translates chat deltas to the items of a response, with events for their begin, growth and end. */
 import { type StreamedCall, StreamedCalls } from '../../model/objects/streamed-calls.ts';
+import type { DocumentNode, Json } from '../documents/document-node.ts';
+import type { ResponseContext } from '../translation/translation.ts';
 import {
   argumentsText,
   callIdOf,
@@ -8,8 +10,6 @@ import {
   refusalPart,
   textPart,
 } from './chat-response-to-responses.ts';
-import type { DocumentNode, Json } from './document-node.ts';
-import type { ResponseContext } from './translation.ts';
 
 /** The open message. */
 interface OpenText {

@@ -1,7 +1,7 @@
 /** Translates the messages of a chat from OpenAI's format to Anthropic's. */
 
-import type { DocumentNode, Json } from './document-node.ts';
-import { parseExactly } from './exact-json.ts';
+import type { DocumentNode, Json } from '../documents/document-node.ts';
+import { parseExactly } from '../documents/exact-json.ts';
 
 /** A turn in Anthropic's format. */
 interface Turn {

@@ -1,6 +1,6 @@
 /** Translates a chat request from OpenAI's format to Anthropic's. */
 
-import { DocumentNode, type Json } from './document-node.ts';
+import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { conversationOf } from './openai-turns-to-anthropic.ts';
 
 /** Anthropic requires an output limit; all of its models support this one. */

@@ -1,8 +1,8 @@
 /** Translates the bytes of one event stream to another; a fault becomes an error event. */
 
-import { type Json, NotTranslatable } from './document-node.ts';
-import { EventReader } from './event-reader.ts';
-import { parseExactly } from './exact-json.ts';
+import { type Json, NotTranslatable } from '../documents/document-node.ts';
+import { EventReader } from '../documents/event-reader.ts';
+import { parseExactly } from '../documents/exact-json.ts';
 import type { EventTranslation } from './translation.ts';
 
 export class TranslatedEvents {

@@ -1,6 +1,11 @@
 /** Translates OpenAI chat chunks to the events of an Anthropic message. */
 
-import { DocumentNode, type Json } from './document-node.ts';
+import { DocumentNode, type Json } from '../documents/document-node.ts';
+import {
+  brokenOff,
+  type EventTranslation,
+  parseProviderFault,
+} from '../translation/translation.ts';
 import {
   anthropicError,
   anthropicUsage,
@@ -9,7 +14,6 @@ import {
   textBlock,
   toolUseBlock,
 } from './openai-response-to-anthropic.ts';
-import { brokenOff, type EventTranslation, parseProviderFault } from './translation.ts';
 
 /** The open block; a call is identified by index and id. */
 type OpenBlock =

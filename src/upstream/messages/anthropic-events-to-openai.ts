@@ -1,12 +1,13 @@
 /** Translates the events of an Anthropic message to OpenAI chat chunks. */
-import { finishReason, openAiError, openAiUsage } from './anthropic-response-to-openai.ts';
-import { DocumentNode, type Json } from './document-node.ts';
+
+import { DocumentNode, type Json } from '../documents/document-node.ts';
 import {
   brokenOff,
   type EventTranslation,
   parseProviderFault,
   type TranslationContext,
-} from './translation.ts';
+} from '../translation/translation.ts';
+import { finishReason, openAiError, openAiUsage } from './anthropic-response-to-openai.ts';
 
 /** A tool call whose block has not ended. */
 interface OpenCall {

@@ -1,8 +1,9 @@
 /** Translates a response from OpenAI's format to Anthropic's. */
+
+import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { ProviderFault } from '../translation/translation.ts';
 import { countOf } from './anthropic-response-to-openai.ts';
-import { DocumentNode, type Json } from './document-node.ts';
 import { parseArguments } from './openai-turns-to-anthropic.ts';
-import type { ProviderFault } from './translation.ts';
 
 /** @throws NotTranslatable */
 export function anthropicResponse(body: unknown): Json {

@@ -1,5 +1,5 @@
 /** Translates the turns of a conversation from Anthropic's format to OpenAI's. */
-import type { DocumentNode, Json } from './document-node.ts';
+import type { DocumentNode, Json } from '../documents/document-node.ts';
 
 /** @throws NotTranslatable */
 export function chatMessagesFromTurns(system: DocumentNode, turns: DocumentNode): Json[] {

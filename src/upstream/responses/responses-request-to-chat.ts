@@ -1,5 +1,5 @@
 /** Translates a responses request to a chat request. */
-import { DocumentNode, type Json } from './document-node.ts';
+import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { chatMessagesFromItems } from './responses-items-to-chat.ts';
 
 /**

@@ -1,15 +1,15 @@
 /** Defines a translation between the format of a caller and that of a provider. */
-import type { Json } from './document-node.ts';
+import type { Json } from '../documents/document-node.ts';
 
 export interface Translation {
-  /** Path at the provider, below its base address. */
-  readonly path: string;
+  /** Path at the provider, below its base address, for a request in the format of the caller. */
+  pathOf(body: Json): string;
   /**
-   * Translates a request; `service` as a config names it.
+   * Translates a request.
    *
    * @throws NotTranslatable
    */
-  request(body: Json, service: string): Json;
+  request(body: Json, terms: RequestTerms): Json;
   /**
    * Translates a 2xx response.
    *
@@ -20,6 +20,14 @@ export interface Translation {
   error(fault: ProviderFault): Json;
   /** Creates the translation of one stream. */
   events(about: TranslationContext): EventTranslation;
+}
+
+/** What decides the translation of a request besides its body. */
+export interface RequestTerms {
+  /** As a config names it. */
+  readonly service: string;
+  /** Receives the paths of members that are left out because the provider has no counterpart. */
+  readonly dropped: string[];
 }
 
 /** Context of a translation besides the response of the provider. */

@@ -1,5 +1,5 @@
 /** Translates the items of a response to chat messages. */
-import type { DocumentNode, Json } from './document-node.ts';
+import type { DocumentNode, Json } from '../documents/document-node.ts';
 
 interface Message {
   readonly role: string;

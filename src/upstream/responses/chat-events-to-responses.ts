@@ -1,14 +1,14 @@
 /** Translates the chunks of a chat completion to numbered response events. */
 
-import { ResponseItems } from './chat-deltas-to-items.ts';
-import { endedResponse, failedResponse, responseHead } from './chat-response-to-responses.ts';
-import { DocumentNode, type Json } from './document-node.ts';
+import { DocumentNode, type Json } from '../documents/document-node.ts';
 import {
   brokenOff,
   type EventTranslation,
   parseProviderFault,
   type ResponseContext,
-} from './translation.ts';
+} from '../translation/translation.ts';
+import { ResponseItems } from './chat-deltas-to-items.ts';
+import { endedResponse, failedResponse, responseHead } from './chat-response-to-responses.ts';
 
 export class ResponseEvents implements EventTranslation {
   readonly #about: ResponseContext;

@@ -1,6 +1,6 @@
 /** Translates a response from Anthropic's format to OpenAI's. */
-import { DocumentNode, type Json } from './document-node.ts';
-import type { ProviderFault } from './translation.ts';
+import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { ProviderFault } from '../translation/translation.ts';
 
 /** @throws NotTranslatable */
 export function openAiResponse(body: unknown, now: number): Json {

@@ -1,6 +1,7 @@
 /** Translates a request from Anthropic's format to OpenAI's. */
+
+import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { chatMessagesFromTurns } from './anthropic-turns-to-openai.ts';
-import { DocumentNode, type Json } from './document-node.ts';
 
 /** OpenAI's own models accept only the first name; many compatible services accept only the second. */
 export type OutputLimitName = 'max_completion_tokens' | 'max_tokens';

@@ -1,20 +1,20 @@
 /** Selects the translation between the format of a caller and that of a provider. */
 import { type DialectName, openAiModelServices } from '../../model/services/provider-addresses.ts';
-import { OpenAiEvents } from './anthropic-events-to-openai.ts';
-import { openAiRequest } from './anthropic-request-to-openai.ts';
-import { openAiError, openAiResponse } from './anthropic-response-to-openai.ts';
-import { ChainedEvents } from './chained-events.ts';
-import { ResponseEvents } from './chat-events-to-responses.ts';
-import { responseError, responseFromChat } from './chat-response-to-responses.ts';
-import { AnthropicEvents } from './openai-events-to-anthropic.ts';
-import { anthropicRequest } from './openai-request-to-anthropic.ts';
-import { anthropicError, anthropicResponse } from './openai-response-to-anthropic.ts';
-import { chatRequest } from './responses-request-to-chat.ts';
-import type { Translation } from './translation.ts';
+import { OpenAiEvents } from '../messages/anthropic-events-to-openai.ts';
+import { openAiRequest } from '../messages/anthropic-request-to-openai.ts';
+import { openAiError, openAiResponse } from '../messages/anthropic-response-to-openai.ts';
+import { AnthropicEvents } from '../messages/openai-events-to-anthropic.ts';
+import { anthropicRequest } from '../messages/openai-request-to-anthropic.ts';
+import { anthropicError, anthropicResponse } from '../messages/openai-response-to-anthropic.ts';
+import { ResponseEvents } from '../responses/chat-events-to-responses.ts';
+import { responseError, responseFromChat } from '../responses/chat-response-to-responses.ts';
+import { chatRequest } from '../responses/responses-request-to-chat.ts';
+import { ChainedEvents } from '../translation/chained-events.ts';
+import type { Translation } from '../translation/translation.ts';
 
 /** From OpenAI chat to Anthropic messages. */
 const chatToAnthropic: Translation = {
-  path: '/messages',
+  pathOf: () => '/messages',
   request: anthropicRequest,
   response: (body, { now }) => openAiResponse(body, now),
   error: openAiError,
@@ -23,8 +23,8 @@ const chatToAnthropic: Translation = {
 
 /** From Anthropic messages to OpenAI chat. */
 const messagesToOpenAi: Translation = {
-  path: '/chat/completions',
-  request: (body, service) =>
+  pathOf: () => '/chat/completions',
+  request: (body, { service }) =>
     openAiRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
   response: anthropicResponse,
   error: anthropicError,
@@ -33,8 +33,8 @@ const messagesToOpenAi: Translation = {
 
 /** From OpenAI responses to OpenAI chat. */
 const responsesToChat: Translation = {
-  path: '/chat/completions',
-  request: (body, service) =>
+  pathOf: () => '/chat/completions',
+  request: (body, { service }) =>
     chatRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
   response: (body, { response }) => responseFromChat(body, response!),
   error: responseError,
@@ -43,9 +43,8 @@ const responsesToChat: Translation = {
 
 /** From OpenAI responses to Anthropic messages, through a chat. */
 const responsesToAnthropic: Translation = {
-  path: chatToAnthropic.path,
-  request: (body, service) =>
-    chatToAnthropic.request(responsesToChat.request(body, service), service),
+  pathOf: chatToAnthropic.pathOf,
+  request: (body, terms) => chatToAnthropic.request(responsesToChat.request(body, terms), terms),
   response: (body, about) => responsesToChat.response(chatToAnthropic.response(body, about), about),
   error: responseError,
   events: (about) =>

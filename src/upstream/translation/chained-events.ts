@@ -1,8 +1,8 @@
 /** Chains two event translations. */
 
-import type { Json } from './document-node.ts';
-import { EventReader } from './event-reader.ts';
-import { parseExactly } from './exact-json.ts';
+import type { Json } from '../documents/document-node.ts';
+import { EventReader } from '../documents/event-reader.ts';
+import { parseExactly } from '../documents/exact-json.ts';
 import type { EventTranslation } from './translation.ts';
 
 export class ChainedEvents implements EventTranslation {
