@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { type ReportedLog, ReportedLogs, toLogValues } from '../../model/logs/reported-log.ts';
+import { priceTableVersion } from '../../model/pricing/price-origin.ts';
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
 import { costUnits } from '../../model/pricing/pricing.ts';
 import { idFromBytes, newIdBytesAt } from '../../model/wire/ids.ts';
@@ -98,6 +99,8 @@ async function rowOf(
     cache_write_tokens: usage?.cacheWriteTokens ?? null,
     cost_units: price === null || usage === null ? null : costUnits(price, usage),
     is_estimated: 0,
+    price_source: price === null ? null : 'table',
+    price_version: price === null ? null : priceTableVersion,
     earlier_attempts: null,
     metadata: JSON.stringify(values.metadata),
     is_reported: 1,

@@ -41,7 +41,7 @@ export function requestLogToRecord(
 }
 
 function toEarlierAttempt({ cost_units, ...rest }: LoggedAttempt): EarlierAttemptRecord {
-  return { ...rest, cost: fromUnits(cost_units, 'cost') };
+  return { price_source: null, price_version: null, ...rest, cost: fromUnits(cost_units, 'cost') };
 }
 
 /** All zero without sums. */

@@ -98,6 +98,13 @@ export class CallAccount {
     const used = usageAtPrice(open.bound.price, usage);
     const { costUnits } = used;
     this.#account.settle(used);
-    this.charged.addLost(outcome, { usage, costUnits, isEstimated: true, model: null });
+    const { priceOrigin } = open;
+    this.charged.addLost(outcome, {
+      usage,
+      costUnits,
+      isEstimated: true,
+      model: null,
+      priceOrigin,
+    });
   }
 }

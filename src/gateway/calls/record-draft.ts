@@ -114,6 +114,7 @@ export class RecordDraft {
       tokens: metered?.usage ?? null,
       costUnits: metered?.costUnits ?? null,
       isEstimated: metered?.isEstimated ?? false,
+      priceOrigin: metered?.priceOrigin ?? null,
       openCharge: this.openCharge,
       earlierAttempts: earlierAttemptsOf(calls?.charged.except(metered)),
       errorCode: this.error?.code ?? null,
@@ -134,6 +135,7 @@ function earlierAttemptsOf(charged: readonly ChargedCall[] = none): readonly Ear
     tokens: metered.usage,
     costUnits: metered.costUnits,
     isEstimated: metered.isEstimated,
+    priceOrigin: metered.priceOrigin,
   }));
 }
 

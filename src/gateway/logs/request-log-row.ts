@@ -46,6 +46,8 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     cost_units: whole(entry.costUnits),
     is_estimated: Number(entry.isEstimated),
     earlier_attempts: earlierAttemptsOf(entry),
+    price_source: entry.priceOrigin?.source ?? null,
+    price_version: cut(entry.priceOrigin?.version ?? null),
     metadata: JSON.stringify(entry.metadata),
     is_reported: 0,
     guardrails: verdictsOf(entry),
@@ -70,6 +72,8 @@ function earlierAttemptsOf({ earlierAttempts }: RequestRecord): string | null {
       cache_write_tokens: tokens.cacheWriteTokens,
       cost_units: attempt.costUnits,
       is_estimated: attempt.isEstimated,
+      price_source: attempt.priceOrigin?.source ?? null,
+      price_version: cut(attempt.priceOrigin?.version ?? null),
     }),
   );
   return JSON.stringify(attempts);

@@ -1,6 +1,7 @@
 /** Defines the log entry of a finished request. */
 
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import type { PriceOrigin } from '../../model/pricing/price-origin.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 
@@ -18,6 +19,7 @@ export interface EarlierAttempt {
   /** Micro-dollars; 0 when the price is unknown. */
   readonly costUnits: number;
   readonly isEstimated: boolean;
+  readonly priceOrigin: PriceOrigin | null;
 }
 
 export interface RequestRecord {
@@ -60,6 +62,8 @@ export interface RequestRecord {
   /** Micro-dollars; 0 when the price is unknown. */
   readonly costUnits: number | null;
   readonly isEstimated: boolean;
+  /** Source and version of the price; null when it is unknown or nothing was charged. */
+  readonly priceOrigin: PriceOrigin | null;
   /** Set when the provider reports the usage later. */
   readonly openCharge: OpenChargeKey | null;
   /** In call order. */

@@ -10,6 +10,7 @@ import {
 } from '../../ledger/limit.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { effectivePrice } from '../../model/pricing/effective-price.ts';
+import { type PriceOrigin, priceOrigin } from '../../model/pricing/price-origin.ts';
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
 import type { Price, TokenUsage } from '../../model/pricing/pricing.ts';
 import { run } from '../../slices.ts';
@@ -24,6 +25,8 @@ import { limitMessage } from './limit-message.ts';
 export interface Admission {
   readonly target: ResolvedTarget;
   readonly bound: UsageBound;
+  /** Source and version of the price; null when it is unknown. */
+  readonly priceOrigin: PriceOrigin | null;
   /** Granted output tokens. */
   readonly outputTokens: number;
   /** Whether a limit counts its tokens or cost. */
@@ -68,7 +71,15 @@ function admitAt(
   const isHard = counted.some((limit) => limit.isHard);
   if (metering === 'unbounded') requireNoHardLimit(counted);
   const admitted = ({ outputTokens }: Grant): Admission | Promise<Admission> => {
-    const plain = { target, bound, outputTokens, isCounted, removesUsage: false };
+    const origin = price === null ? null : priceOrigin(pricing, listPrice !== null);
+    const plain = {
+      target,
+      bound,
+      priceOrigin: origin,
+      outputTokens,
+      isCounted,
+      removesUsage: false,
+    };
     return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
   };
   const refuse = (thrown: unknown): never => {

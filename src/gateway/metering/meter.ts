@@ -3,6 +3,7 @@ import type { Account } from '../../ledger/ledger.ts';
 import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
 import type { AssumedCharge } from '../../ledger/open-charge.ts';
 import { fromUnits } from '../../model/limits/limits.ts';
+import type { PriceOrigin } from '../../model/pricing/price-origin.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import {
   addReportedUsage,
@@ -26,6 +27,8 @@ export interface MeteredUsage {
   readonly isEstimated: boolean;
   /** Model name in the response; null when missing. */
   readonly model: string | null;
+  /** Source and version of the price; null when it is unknown. */
+  readonly priceOrigin: PriceOrigin | null;
   /** The estimate that limits were charged with; absent when none were. */
   readonly assumed?: AssumedCharge;
 }
@@ -82,14 +85,15 @@ export class Meter {
 
   #settle(isRead: boolean): MeteredUsage {
     const usage = this.#usage(isRead);
-    const { price } = this.#admission.bound;
+    const { bound, priceOrigin } = this.#admission;
+    const { price } = bound;
     const used = usageAtPrice(price, usage.tokens);
     const { isEstimated } = usage;
     const limits = isEstimated ? this.#account.charged() : none;
     this.#account.settle(used);
     const { model } = this.#reported;
     const { costUnits } = used;
-    const metered = { usage: usage.tokens, costUnits, isEstimated, model };
+    const metered = { usage: usage.tokens, costUnits, isEstimated, model, priceOrigin };
     this.#metered =
       limits.length === 0 ? metered : { ...metered, assumed: { price, limits, usage: used } };
     return this.#metered;
@@ -140,4 +144,5 @@ export const noUsage: MeteredUsage = {
   costUnits: 0,
   isEstimated: false,
   model: null,
+  priceOrigin: null,
 };

@@ -29,6 +29,8 @@ export interface GatewayProvider extends ProviderAccount {
   readonly id: string;
   readonly slug: string;
   readonly integrationId: string;
+  /** Slug and version of the integration, such as `team-openai@7`. */
+  readonly integrationVersion: string;
   /** Whether the integration is active and granted to the workspace. */
   readonly isGranted: boolean;
   /** Milliseconds since the epoch. */
@@ -91,6 +93,7 @@ export function readProvider(
     id: provider.id,
     slug: provider.slug,
     integrationId: id,
+    integrationVersion: `${slug}@${integration.version}`,
     isGranted:
       integration.status === 'active' && isGranted(integration, grant, provider.workspace_id),
     endsAtMs: provider.expires_at,

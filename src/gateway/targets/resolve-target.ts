@@ -154,7 +154,7 @@ export class Targets {
     const destination = { service, customHost, account, credential, ...own };
     const called = yield* this.#callTo(destination, settings, exchange, body);
     const pricedAs = pricedModel(service, account, model);
-    const pricing = { service, config: null, adjustments: null, model: pricedAs };
+    const pricing = { service, config: null, adjustments: null, version: '', model: pricedAs };
     const about = { provider: service, workspaceProvider: null, model, path, pricing };
     return targetOf(about, called, null);
   }
@@ -183,6 +183,7 @@ export class Targets {
       service,
       adjustments: (setting ?? provider).adjustments,
       config: setting?.pricing ?? null,
+      version: provider.integrationVersion,
       model: setting?.baseModel ?? answering,
     };
     const name = `@${provider.slug}`;

@@ -98,6 +98,7 @@ export function recordOf(call: PlaneCall, finished: FinishedCall): RequestRecord
     tokens: null,
     costUnits: null,
     isEstimated: false,
+    priceOrigin: null,
     openCharge: null,
     earlierAttempts: [],
     errorCode: call.fault?.code ?? call.serverError?.code ?? null,

@@ -37,6 +37,8 @@ export interface ExportedLogRow {
   readonly cache_write_tokens: number | null;
   readonly cost_units: number | null;
   readonly is_estimated: number;
+  readonly price_source: string | null;
+  readonly price_version: string | null;
   /** JSON of an object. */
   readonly metadata: string;
 }
@@ -82,6 +84,8 @@ const fieldReaders: Readonly<Record<ExportField, (row: ExportedLogRow) => unknow
   cached_input_tokens: (row) => row.cached_input_tokens,
   cache_write_tokens: (row) => row.cache_write_tokens,
   is_estimated: (row) => row.is_estimated === 1,
+  price_source: (row) => row.price_source,
+  price_version: (row) => row.price_version,
 };
 
 /** JSON and a line feed, with fields in the requested order. */

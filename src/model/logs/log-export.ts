@@ -43,6 +43,8 @@ export const exportFields = [
   'cached_input_tokens',
   'cache_write_tokens',
   'is_estimated',
+  'price_source',
+  'price_version',
 ] as const;
 export type ExportField = (typeof exportFields)[number];
 

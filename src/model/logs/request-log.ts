@@ -1,5 +1,6 @@
 /** Defines the records of the request log in responses, and the hourly totals. */
 import { z } from 'zod';
+import { priceSources } from '../pricing/price-origin.ts';
 import { ResponseTimestamp } from '../wire/timestamp.ts';
 
 /** Totals are stored per hour. */
@@ -49,6 +50,8 @@ export const EarlierAttemptRecord = z.object({
   cache_write_tokens: count,
   cost: z.number(),
   is_estimated: z.boolean(),
+  price_source: z.enum(priceSources).nullable(),
+  price_version: z.string().nullable(),
 });
 export type EarlierAttemptRecord = z.infer<typeof EarlierAttemptRecord>;
 
@@ -98,6 +101,9 @@ export const RequestLogRecord = z.object({
   cache_write_tokens: count.nullable(),
   cost: z.number().nullable(),
   is_estimated: z.boolean(),
+  /** Null when the price is unknown or nothing was charged. */
+  price_source: z.enum(priceSources).nullable(),
+  price_version: z.string().nullable(),
   earlier_attempts: z.array(EarlierAttemptRecord),
   metadata: z.record(z.string(), z.unknown()),
   /** True for a request reported by its caller, which the gateway did not handle. */

@@ -6,6 +6,8 @@ import { type Price, type TokenPrices, wholeUnits } from './pricing.ts';
 export interface PriceTerms {
   readonly config: PricingConfig | null;
   readonly adjustments: PricingAdjustments | null;
+  /** Names the integration and its version, such as `team-openai@7`; '' without one. */
+  readonly version: string;
 }
 
 /** Returns the adjustments for a model: its own if they contain a factor, else those of the integration. */
@@ -29,7 +31,7 @@ const centDigits = 10;
  * the adjusted list price applies. Null if the price of input or output is unknown.
  */
 export function effectivePrice(
-  { config, adjustments }: PriceTerms,
+  { config, adjustments }: Omit<PriceTerms, 'version'>,
   listPrice: Price | null,
 ): Price | null {
   const factors = adjustments?.multiplier;

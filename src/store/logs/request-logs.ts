@@ -1,6 +1,7 @@
 /** Table functions for request_logs: one entry for each model request. */
 import { sql } from 'kysely';
 import type { GuardrailVerdict, LoggedType } from '../../model/logs/request-log.ts';
+import type { PriceSource } from '../../model/pricing/price-origin.ts';
 import { timeOfId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from '../rows/bulk-insert.ts';
@@ -19,6 +20,9 @@ export interface LoggedAttempt {
   readonly cache_write_tokens: number;
   readonly cost_units: number;
   readonly is_estimated: boolean;
+  /** Missing in rows of older builds. */
+  readonly price_source?: PriceSource | null;
+  readonly price_version?: string | null;
 }
 
 export interface RequestLogRow {
@@ -53,6 +57,10 @@ export interface RequestLogRow {
   cache_write_tokens: number | null;
   cost_units: number | null;
   is_estimated: number;
+  /** Where the price comes from; null when it is unknown or nothing was charged. */
+  price_source: PriceSource | null;
+  /** Versions of what determines the price. */
+  price_version: string | null;
   /** JSON: a list of {@link LoggedAttempt}; null for none. */
   earlier_attempts: string | null;
   metadata: string;
@@ -102,6 +110,8 @@ const columns = [
   'cache_write_tokens',
   'cost_units',
   'is_estimated',
+  'price_source',
+  'price_version',
   'earlier_attempts',
   'metadata',
   'is_reported',

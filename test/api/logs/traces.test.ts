@@ -425,6 +425,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
     tokens: null,
     costUnits: null,
     isEstimated: false,
+    priceOrigin: null,
     errorCode: null,
     earlierAttempts: [],
     openCharge: null,

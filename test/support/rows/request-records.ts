@@ -32,6 +32,7 @@ export function requestRecord(
     tokens: { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 0 },
     costUnits: 125,
     isEstimated: false,
+    priceOrigin: { source: 'table', version: 'prices 1' },
     openCharge: null,
     mcp: null,
     earlierAttempts: [],

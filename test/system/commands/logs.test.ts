@@ -73,6 +73,7 @@ it('shows the latest requests with the given filters, and follows new ones', asy
       tokens,
       costUnits: 1_200,
       isEstimated: false,
+      priceOrigin: null,
     },
   ];
   await log(

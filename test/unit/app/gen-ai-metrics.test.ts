@@ -61,7 +61,14 @@ describe('the record of model requests in metrics', () => {
     const [tokens] = [
       { inputTokens: 7, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 },
     ];
-    const attempt = { targetPath: 'config', status: 500, costUnits: 1, isEstimated: true, tokens };
+    const attempt = {
+      targetPath: 'config',
+      status: 500,
+      costUnits: 1,
+      isEstimated: true,
+      priceOrigin: null,
+      tokens,
+    };
     observe({ cacheStatus: 'HIT' });
     expect(await samples('gen_ai_client_token_usage_sum')).toEqual([]);
     observe({

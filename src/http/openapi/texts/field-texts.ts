@@ -244,6 +244,9 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   cached_input_tokens: 'Input tokens that the provider read from its cache.',
   cache_write_tokens: 'Input tokens that the provider wrote to its cache.',
   is_estimated: 'Whether the provider did not report the usage.',
+  price_source:
+    'Origin of the price: `table`, `integration` (table with factors) or `model` (own prices).',
+  price_version: 'Versions of the integration and of the price table that determine the price.',
   requests: 'Number of requests.',
   interval: 'Length of the intervals: `hour` or `day`.',
   weight: 'Weight of the rating, 0 to 1.',
