@@ -107,5 +107,6 @@ async function rowOf(
     guardrails: null,
     mcp_server: null,
     mcp_name: null,
+    dropped_members: null,
   };
 }

@@ -21,7 +21,7 @@ export function requestLogToRecord(
   names: Pick<RequestLogRecord, 'api_key_name' | 'workspace_slug'>,
 ): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, guardrails, ...rest } = row;
-  const { earlier_attempts: attempts } = row;
+  const { earlier_attempts: attempts, dropped_members: dropped } = row;
   return {
     ...rest,
     ...names,
@@ -35,6 +35,7 @@ export function requestLogToRecord(
     earlier_attempts: attempts === null ? [] : JSON.parse(attempts).map(toEarlierAttempt),
     metadata: JSON.parse(metadata),
     guardrails: guardrails === null ? {} : JSON.parse(guardrails),
+    dropped_members: dropped === null ? [] : JSON.parse(dropped),
     is_reported: row.is_reported === 1,
     feedback: [...feedback],
   };

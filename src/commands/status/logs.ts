@@ -173,6 +173,7 @@ const wideHeadings = [
   'RETRIES',
   'TARGET',
   'EARLIER',
+  'DROPPED',
   'KEY ID',
 ];
 
@@ -225,6 +226,7 @@ function wideCells(one: RequestLogRecord): string[] {
     String(one.retries),
     one.target_path ?? none,
     earlier(one),
+    one.dropped_members.join(', ') || none,
     one.api_key_id ?? none,
   ];
 }

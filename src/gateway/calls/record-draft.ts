@@ -110,6 +110,7 @@ export class RecordDraft {
       cacheStatus: outcome?.cacheStatus ?? null,
       guardrailVerdict: outcome?.verdict ?? null,
       guardrails: this.#verdicts,
+      droppedMembers: outcome?.target.translator?.dropped ?? none,
       isStream: outcome?.kind === 'live' && isEventStream(outcome.call.headers),
       tokens: metered?.usage ?? null,
       costUnits: metered?.costUnits ?? null,

@@ -5,6 +5,8 @@ import { addLimitHeaders } from '../metering/limit-headers.ts';
 import type { TargetOutcome } from './outcome.ts';
 import type { Arrival } from './request-context.ts';
 
+const none: readonly never[] = [];
+
 /** Headers that describe which target served the request. */
 export function gatewayHeaders(
   { id, headerPrefix }: Arrival,
@@ -18,6 +20,8 @@ export function gatewayHeaders(
   headers[names.retries] = String(retries);
   headers[names.targetPath] = visibleHeaderValue(target.path);
   headers[names.cacheStatus] = cacheStatus;
+  const dropped = target.translator?.dropped ?? none;
+  if (dropped.length > 0) headers[names.droppedMembers] = visibleHeaderValue(dropped.join(', '));
   return headers;
 }
 
@@ -54,6 +58,7 @@ function namesUnder(prefix: string) {
     cacheStatus: `${prefix}cache-status`,
     usageRemaining: `${prefix}usage-remaining`,
     cost: `${prefix}cost`,
+    droppedMembers: `${prefix}dropped-members`,
     exception: `${prefix}gateway-exception`,
   };
 }

@@ -53,6 +53,8 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     guardrails: verdictsOf(entry),
     mcp_server: entry.mcp?.server ?? null,
     mcp_name: cut(entry.mcp?.name ?? null),
+    dropped_members:
+      entry.droppedMembers.length === 0 ? null : JSON.stringify(entry.droppedMembers),
   };
   return requestLogs.writeRow(row, entry.openCharge);
 }

@@ -56,6 +56,8 @@ export interface RequestRecord {
   readonly guardrailVerdict: GuardrailVerdict | null;
   /** Verdict by id of each saved guardrail that judged; null for none. */
   readonly guardrails: ReadonlyMap<string, GuardrailVerdict> | null;
+  /** Paths of members that were left out of the request, which the provider's format lacks. */
+  readonly droppedMembers: readonly string[];
   readonly isStream: boolean;
   /** Reported or estimated usage; null when no provider was called. */
   readonly tokens: TokenUsage | null;

@@ -204,7 +204,7 @@ export class Targets {
     const dialect = allDialects[name];
     const base = this.#baseOf(destination, address);
     const hasResponses = usesResponsesApi(exchange, service, capabilities);
-    const format = { service, dialect: name, hasResponses };
+    const format = { service, dialect: name, unsupported: settings.unsupported, hasResponses };
     const translated = yield* translateRequest(exchange, format, sent);
     const path = dialect.pathOf(translated.path, account, sent.model);
     const headers = headersFor(dialect, destination, settings, exchange);

@@ -1,5 +1,6 @@
 /** Translates a request to the provider's format, and its response to the caller's format. */
 
+import type { TargetSettings } from '../../model/configs/config-tree.ts';
 import { endpointOf, meteringAt } from '../../model/endpoints/catalogue.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { writeJson } from '../../model/json/json-bytes.ts';
@@ -14,6 +15,7 @@ import { TranslatedEvents } from '../../upstream/translation/translated-events.t
 import {
   type ProviderFault,
   parseProviderFault,
+  type RequestTerms,
   type ResponseContext,
   type Translation,
   type TranslationContext,
@@ -47,6 +49,7 @@ interface ProviderRequest {
 interface ProviderFormat {
   readonly service: string;
   readonly dialect: DialectName;
+  readonly unsupported: TargetSettings['unsupported'];
   /** Whether the provider receives responses requests; otherwise chat requests. */
   readonly hasResponses: boolean;
 }
@@ -54,7 +57,7 @@ interface ProviderFormat {
 /** @throws GatewayError when the request cannot be expressed in the format of the provider */
 export function* translateRequest(
   exchange: TargetRequest,
-  { service, dialect, hasResponses }: ProviderFormat,
+  { service, dialect, unsupported, hasResponses }: ProviderFormat,
   { body, params }: RequestBody,
 ): Slices<ProviderRequest> {
   const { path, query, request, isJson } = exchange;
@@ -74,7 +77,8 @@ export function* translateRequest(
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  const translated = yield* requestOf(translation, body, service);
+  const terms: RequestTerms = { service, unsupported, dropped: [] };
+  const translated = yield* requestOf(translation, body, terms);
   requireNoThread(endpoint, params);
   const pathAtProvider = translation.pathOf(params);
   return {
@@ -82,11 +86,15 @@ export function* translateRequest(
     endpoint: endpointOf(pathAtProvider),
     metering: meteringAt('POST', pathAtProvider, translated.params),
     ...translated,
-    translator: new Translator(translation, {
-      now: exchange.now,
-      wantsUsage: hasUsage(params.stream_options),
-      response: endpoint === 'responses' ? responseContext(exchange, params) : null,
-    }),
+    translator: new Translator(
+      translation,
+      {
+        now: exchange.now,
+        wantsUsage: hasUsage(params.stream_options),
+        response: endpoint === 'responses' ? responseContext(exchange, params) : null,
+      },
+      terms.dropped,
+    ),
   };
 }
 
@@ -106,7 +114,7 @@ function responseContext({ now, newResponse }: TargetRequest, request: Params): 
 function* requestOf(
   translation: Translation,
   body: Buffer,
-  service: string,
+  terms: RequestTerms,
 ): Slices<{ readonly params: Params; readonly body: Buffer }> {
   try {
     yield;
@@ -114,7 +122,7 @@ function* requestOf(
     yield;
     const sent = parseExactly(text) as Params;
     yield;
-    const params = translation.request(sent, { service, dropped: [] });
+    const params = translation.request(sent, terms);
     yield;
     return { params, body: isLong(body) ? yield* writeJson(params) : bytesOf(params) };
   } catch (thrown) {
@@ -143,10 +151,13 @@ const faultCharsMax = 1000;
 export class Translator {
   readonly #translation: Translation;
   readonly #about: TranslationContext;
+  /** Paths of members of the request that are left out, without the indexes of lists; the caller is told. */
+  readonly dropped: readonly string[];
 
-  constructor(translation: Translation, about: TranslationContext) {
+  constructor(translation: Translation, about: TranslationContext, dropped: readonly string[]) {
     this.#translation = translation;
     this.#about = about;
+    this.dropped = withinBound(dropped);
   }
 
   /** Replaces the headers that describe the body, and requests an uncompressed response. */
@@ -179,6 +190,18 @@ export class Translator {
       rest: () => Buffer.concat([events.pass(meter.rest()), events.rest()]),
     };
   }
+}
+
+/** Bound of all paths in a response header and in the log. */
+const droppedCharsMax = 1000;
+const droppedPathsMax = 20;
+
+function withinBound(dropped: readonly string[]): readonly string[] {
+  let chars = 0;
+  return dropped.slice(0, droppedPathsMax).filter((path) => {
+    chars += path.length;
+    return chars <= droppedCharsMax;
+  });
 }
 
 /** Undefined when the body is not JSON. */

@@ -22,6 +22,8 @@ const responseTexts: HeaderTexts = {
   'x-gateway-last-used-option-index': 'Target in the config, such as `config.targets[1]`.',
   'x-gateway-retry-attempt-count': 'Number of retries; -1 when all were used up.',
   'x-gateway-cost': 'Cost in dollars of a response that is no stream.',
+  'x-gateway-dropped-members':
+    'Paths of members of the request that the format of the provider lacks, separated by commas.',
   'x-gateway-cache-status': '`HIT`, `MISS`, `REFRESH` or `DISABLED`.',
   'x-gateway-usage-remaining': 'Remaining budgets, the lowest of each kind.',
 };

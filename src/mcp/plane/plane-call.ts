@@ -102,6 +102,7 @@ export function recordOf(call: PlaneCall, finished: FinishedCall): RequestRecord
     openCharge: null,
     earlierAttempts: [],
     errorCode: call.fault?.code ?? call.serverError?.code ?? null,
+    droppedMembers: [],
     mcp: { server: server.slug, name: call.named?.name ?? null },
     metadata,
   };

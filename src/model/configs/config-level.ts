@@ -126,6 +126,10 @@ const levelShape = {
     z.array(z.string().min(1)).max(100).optional(),
     'Parameters that are removed from requests.',
   ),
+  unsupported: described(
+    z.enum(['drop', 'refuse']).optional(),
+    'Whether members that the format of the provider lacks are left out or refused; by default hints are left out and the rest is refused.',
+  ),
   retry: described(
     z
       .looseObject({

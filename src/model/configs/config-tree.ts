@@ -47,6 +47,8 @@ export interface TargetSettings {
   readonly defaultParams: Readonly<Record<string, unknown>> | null;
   readonly overrideParams: Readonly<Record<string, unknown>> | null;
   readonly dropParams: readonly string[] | null;
+  /** Treatment of members that the provider's format does not have; null refuses all but hints. */
+  readonly unsupported: 'drop' | 'refuse' | null;
   readonly retry: RetryRule | null;
   readonly cache: { readonly mode: 'simple' | 'semantic'; readonly maxAgeSeconds: number } | null;
   readonly requestTimeoutMs: number | null;
@@ -100,6 +102,7 @@ export const defaultTargetSettings: TargetSettings = {
   defaultParams: null,
   overrideParams: null,
   dropParams: null,
+  unsupported: null,
   retry: null,
   cache: null,
   requestTimeoutMs: null,
@@ -172,6 +175,8 @@ function settingsOf(level: Level, above: TargetSettings): TargetSettings {
     defaultParams: merged(above.defaultParams, level.default_params),
     overrideParams: merged(above.overrideParams, level.override_params),
     dropParams: (level.drop_params as string[] | undefined) ?? above.dropParams,
+    unsupported:
+      (level.unsupported as TargetSettings['unsupported'] | undefined) ?? above.unsupported,
     retry: retryOf(level.retry) ?? above.retry,
     cache: cacheOf(level.cache) ?? above.cache,
     requestTimeoutMs: (level.request_timeout as number | undefined) ?? above.requestTimeoutMs,

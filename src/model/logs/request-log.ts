@@ -112,6 +112,8 @@ export const RequestLogRecord = z.object({
   mcp_server: z.string().nullable(),
   /** The tool, prompt or resource. */
   mcp_name: z.string().nullable(),
+  /** Paths of members of the request that the provider did not receive, because its format lacks them. */
+  dropped_members: z.array(z.string()),
   feedback: z.array(TraceFeedback),
 });
 export type RequestLogRecord = z.infer<typeof RequestLogRecord>;

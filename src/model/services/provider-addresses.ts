@@ -55,3 +55,8 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
 
 /** Services that run OpenAI's models: some reject `max_tokens`, while other services know only that name. */
 export const openAiModelServices: ReadonlySet<string> = new Set(['openai', 'azure-openai']);
+
+/** Name of the output limit of a chat: OpenAI's own models accept only the first, many compatible services only the second. */
+export function outputLimitName(service: string): 'max_completion_tokens' | 'max_tokens' {
+  return openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens';
+}

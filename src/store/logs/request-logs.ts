@@ -72,6 +72,8 @@ export interface RequestLogRow {
   mcp_server: string | null;
   /** Name of the tool or prompt, or address of the resource. */
   mcp_name: string | null;
+  /** JSON: a list of paths; null for none. */
+  dropped_members: string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -118,6 +120,7 @@ const columns = [
   'guardrails',
   'mcp_server',
   'mcp_name',
+  'dropped_members',
 ] as const satisfies readonly (keyof RequestLogRow)[];
 
 const table = rows('request_logs');

@@ -2,6 +2,18 @@
 
 export type Json = Readonly<Record<string, unknown>>;
 
+/** Decides about members of a request that the format of the provider does not have. */
+export interface UnsupportedTerms {
+  /** Setting of the config; null leaves hints out and refuses everything else. */
+  readonly unsupported: 'drop' | 'refuse' | null;
+  /** Receives the paths of members that are left out, without the indexes of lists. */
+  readonly dropped: string[];
+}
+
+/** Bounds of what is recorded about one request. */
+const droppedPathsMax = 20;
+const pathCharsMax = 200;
+
 /** A document is invalid, or has a member without a counterpart in the other format. */
 export class NotTranslatable extends Error {
   override name = 'NotTranslatable';
@@ -20,11 +32,24 @@ export class DocumentNode {
   readonly #outer: DocumentNode | null;
   /** Last step of the path: `.role`, `[2]`. */
   readonly #step: string;
+  /** Set for the root of a request. */
+  readonly #terms: UnsupportedTerms | null;
 
-  constructor(value: unknown, outer: DocumentNode | null = null, step = '') {
+  constructor(
+    value: unknown,
+    outer: DocumentNode | null = null,
+    step = '',
+    terms: UnsupportedTerms | null = null,
+  ) {
     this.value = value;
     this.#outer = outer;
     this.#step = step;
+    this.#terms = terms;
+  }
+
+  /** The root of a request, whose members without a counterpart are treated as `terms` say. */
+  static ofRequest(request: Json, terms: UnsupportedTerms): DocumentNode {
+    return new DocumentNode(request, null, '', terms);
   }
 
   get path(): string {
@@ -70,13 +95,41 @@ export class DocumentNode {
     return (value as unknown[]).map((item, at) => new DocumentNode(item, this, `[${at}]`));
   }
 
-  /** Rejects members with any other name, unless they are null. */
+  /** Applies {@link dropMeaning} to members with any other name, unless they are null. */
   only(...names: readonly string[]): this {
     for (const name of Object.keys(this.json())) {
+      if (names.includes(name)) continue;
       const member = this.at(name);
-      if (!member.isAbsent && !names.includes(name)) member.refuseUnsupported();
+      if (!member.isAbsent) member.dropMeaning();
     }
     return this;
+  }
+
+  /**
+   * Leaves the value out and records its path, because it does not change what the response means; the caller must
+   * not translate it.
+   *
+   * @throws NotTranslatable when the config refuses hints too
+   */
+  dropHint(): void {
+    const terms = this.#rootTerms();
+    if (terms?.unsupported === 'refuse') {
+      this.refuseUnsupported('remove unsupported: refuse from the config');
+    }
+    this.#record(terms);
+  }
+
+  /**
+   * Leaves the value out and records its path where the config permits that, although the response may mean
+   * something else without it; the caller must not translate it.
+   *
+   * @throws NotTranslatable otherwise
+   */
+  dropMeaning(): void {
+    const terms = this.#rootTerms();
+    if (terms?.unsupported !== 'drop')
+      this.refuseUnsupported('set unsupported: drop in the config');
+    this.#record(terms);
   }
 
   refuse(reason: string): never {
@@ -84,9 +137,18 @@ export class DocumentNode {
   }
 
   /** Rejects the value because the other format has no counterpart. */
-  refuseUnsupported(): never {
-    this.refuse(
-      'has no counterpart in the format of the provider: leave it out, or list it in drop_params of the target',
-    );
+  refuseUnsupported(remedy: string | null = null): never {
+    const otherwise = remedy === null ? '' : `, or ${remedy}`;
+    this.refuse(`has no counterpart in the format of the provider: leave it out${otherwise}`);
+  }
+
+  #rootTerms(): UnsupportedTerms | null {
+    return this.#outer === null ? this.#terms : this.#outer.#rootTerms();
+  }
+
+  #record(terms: UnsupportedTerms | null): void {
+    if (terms === null || terms.dropped.length >= droppedPathsMax) return;
+    const path = this.path.replaceAll(/\[\d+\]/g, '[]').slice(0, pathCharsMax);
+    if (!terms.dropped.includes(path)) terms.dropped.push(path);
   }
 }

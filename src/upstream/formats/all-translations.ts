@@ -1,5 +1,5 @@
 /** Selects the translation between the format of a caller and that of a provider. */
-import { type DialectName, openAiModelServices } from '../../model/services/provider-addresses.ts';
+import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { OpenAiEvents } from '../messages/anthropic-events-to-openai.ts';
 import { openAiRequest } from '../messages/anthropic-request-to-openai.ts';
 import { openAiError, openAiResponse } from '../messages/anthropic-response-to-openai.ts';
@@ -24,8 +24,7 @@ const chatToAnthropic: Translation = {
 /** From Anthropic messages to OpenAI chat. */
 const messagesToOpenAi: Translation = {
   pathOf: () => '/chat/completions',
-  request: (body, { service }) =>
-    openAiRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
+  request: openAiRequest,
   response: anthropicResponse,
   error: anthropicError,
   events: () => new AnthropicEvents(),
@@ -34,8 +33,7 @@ const messagesToOpenAi: Translation = {
 /** From OpenAI responses to OpenAI chat. */
 const responsesToChat: Translation = {
   pathOf: () => '/chat/completions',
-  request: (body, { service }) =>
-    chatRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
+  request: chatRequest,
   response: (body, { response }) => responseFromChat(body, response!),
   error: responseError,
   events: ({ response }) => new ResponseEvents(response!),

@@ -1,14 +1,16 @@
 /** Translates a request from Anthropic's format to OpenAI's. */
 
+import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { RequestTerms } from '../translation/translation.ts';
 import { chatMessagesFromTurns } from './anthropic-turns-to-openai.ts';
 
-/** OpenAI's own models accept only the first name; many compatible services accept only the second. */
-export type OutputLimitName = 'max_completion_tokens' | 'max_tokens';
-
 /** @throws NotTranslatable when the request has a member without a counterpart in OpenAI's format */
-export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json {
-  const request = new DocumentNode(message).only(...translatedMembers, ...ignoredMembers);
+export function openAiRequest(message: Json, terms: RequestTerms): Json {
+  const request = DocumentNode.ofRequest(message, terms).only(
+    ...translatedMembers,
+    ...ignoredMembers,
+  );
   request.at('model').text();
   const speed = request.at('speed');
   if (!speed.isAbsent && speed.value !== 'standard') speed.refuseUnsupported();
@@ -18,7 +20,7 @@ export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json
   return {
     model: message.model,
     messages: chatMessagesFromTurns(request.at('system'), request.at('messages')),
-    ...copyMember(request, 'max_tokens', outputLimit),
+    ...copyMember(request, 'max_tokens', outputLimitName(terms.service)),
     ...copyMember(request, 'temperature'),
     ...copyMember(request, 'top_p'),
     ...copyMember(request, 'stop_sequences', 'stop'),

@@ -1,6 +1,7 @@
 /** Translates a chat request from OpenAI's format to Anthropic's. */
 
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { RequestTerms } from '../translation/translation.ts';
 import { conversationOf } from './openai-turns-to-anthropic.ts';
 
 /** Anthropic requires an output limit; all of its models support this one. */
@@ -9,15 +10,19 @@ const outputTokensUsual = 4096;
 const temperatureMax = 1;
 
 /** @throws NotTranslatable when the request has a member without a counterpart in Anthropic's format */
-export function anthropicRequest(chat: Json): Json {
-  const request = new DocumentNode(chat).only(
+export function anthropicRequest(chat: Json, terms: RequestTerms): Json {
+  const request = DocumentNode.ofRequest(chat, terms).only(
     ...translatedMembers,
-    ...ignoredMembers,
+    ...hints,
     ...defaultOnly.keys(),
   );
+  for (const name of hints) {
+    const hint = request.at(name);
+    if (!hint.isAbsent) hint.dropHint();
+  }
   for (const [name, isDefault] of defaultOnly) {
     const word = request.at(name);
-    if (!word.isAbsent && !isDefault(word.value)) word.refuseUnsupported();
+    if (!word.isAbsent && !isDefault(word.value)) word.dropMeaning();
   }
   request.at('model').text();
   const options = request.at('stream_options');
@@ -59,8 +64,8 @@ const translatedMembers = [
   'thinking',
 ];
 
-/** Ignored members, which do not change the response: hints for caches and speed, and labels. */
-const ignoredMembers = ['metadata', 'prediction', 'prompt_cache_key', 'prompt_cache_retention'];
+/** Hints for caches and speed, and labels. */
+const hints = ['metadata', 'prediction', 'prompt_cache_key', 'prompt_cache_retention'];
 
 /** Members that may only have their default value. */
 const defaultOnly = new Map<string, (value: unknown) => boolean>([

@@ -1,14 +1,12 @@
 /** Translates a responses request to a chat request. */
+import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { RequestTerms } from '../translation/translation.ts';
 import { chatMessagesFromItems } from './responses-items-to-chat.ts';
 
-/**
- * `maxName` is the name of the output limit at the provider.
- *
- * @throws NotTranslatable when the request has a member without a counterpart in a chat
- */
-export function chatRequest(params: Json, maxName: 'max_tokens' | 'max_completion_tokens'): Json {
-  const request = new DocumentNode(params).only(
+/** @throws NotTranslatable when the request has a member without a counterpart in a chat */
+export function chatRequest(params: Json, terms: RequestTerms): Json {
+  const request = DocumentNode.ofRequest(params, terms).only(
     ...translatedMembers,
     'conversation',
     ...gatewayMembers,
@@ -22,7 +20,7 @@ export function chatRequest(params: Json, maxName: 'max_tokens' | 'max_completio
   return {
     model: params.model,
     messages: chatMessagesFromItems(request.at('instructions'), request.at('input')),
-    ...(most.isAbsent ? {} : { [maxName]: most.number() }),
+    ...(most.isAbsent ? {} : { [outputLimitName(terms.service)]: most.number() }),
     ...copyMembers(
       request,
       'temperature',

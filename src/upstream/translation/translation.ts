@@ -1,5 +1,5 @@
 /** Defines a translation between the format of a caller and that of a provider. */
-import type { Json } from '../documents/document-node.ts';
+import type { Json, UnsupportedTerms } from '../documents/document-node.ts';
 
 export interface Translation {
   /** Path at the provider, below its base address, for a request in the format of the caller. */
@@ -22,12 +22,10 @@ export interface Translation {
   events(about: TranslationContext): EventTranslation;
 }
 
-/** What decides the translation of a request besides its body. */
-export interface RequestTerms {
+/** Terms of the translation of a request. */
+export interface RequestTerms extends UnsupportedTerms {
   /** As a config names it. */
   readonly service: string;
-  /** Receives the paths of members that are left out because the provider has no counterpart. */
-  readonly dropped: string[];
 }
 
 /** Context of a translation besides the response of the provider. */

@@ -118,6 +118,12 @@ const own: Readonly<Record<OwnHeader, (text: string) => readonly Variant[]>> = {
   ],
   usageRemaining: (text) => [{ params: { model: text } }],
   cost: (text) => [{ params: { model: text, user: text } }],
+  droppedMembers: (text) => [
+    {
+      config: { ...target(), provider: 'anthropic', unsupported: 'drop' },
+      params: { [text]: text },
+    },
+  ],
   exception: (text) => [
     { config: latin1(text) },
     { target: `/v1/prompts/${encodeURIComponent(text.toWellFormed())}/completions` },

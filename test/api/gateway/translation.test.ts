@@ -8,6 +8,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { exchange } from '../../support/network/exchange.ts';
+import { eventually } from '../../support/server/eventually.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { sendJson, startUpstream, type TestUpstream } from '../../support/upstream/upstream.ts';
 
@@ -145,6 +146,43 @@ describe('an OpenAI client at a provider with the Anthropic format', () => {
     const dropping = openAi(target('anthropic', { drop_params: ['seed'] }));
     await dropping.chat.completions.create(request);
     expect(mock.getRequests()).toHaveLength(1);
+  });
+});
+
+describe('a request with members without a counterpart', () => {
+  const messages = [{ role: 'user', content: 'hello' }];
+  const request = { model: 'm', messages, seed: 7, metadata: { a: 'b' }, n: null };
+
+  async function ask(unsupported: object) {
+    const headers = {
+      authorization: `Bearer ${key}`,
+      'x-gateway-config': JSON.stringify({ ...unsupported, targets: [target('anthropic')] }),
+    };
+    return exchange('POST', `${server.inferenceUrl}/v1/chat/completions`, request, headers);
+  }
+
+  it('is sent without them where the config says so, and a header and the log name them', async () => {
+    mock.onMessage('hello', { content: 'hi', usage });
+    const answer = await ask({ unsupported: 'drop' });
+    expect(answer.status).toBe(200);
+    expect(answer.headers['x-gateway-dropped-members']).toBe('seed, metadata');
+    expect(lastProviderRequest().body).not.toHaveProperty('seed');
+    const trace = answer.headers['x-gateway-trace-id'];
+    const row = await eventually(async () => {
+      const { body } = await server.request('GET', `/v1/logs?trace_id=${trace}`);
+      expect(body.data).toHaveLength(1);
+      return body.data[0];
+    });
+    expect(row.dropped_members).toEqual(['seed', 'metadata']);
+  });
+
+  it('is rejected where the config says so, also for a hint', async () => {
+    const { status, body } = await ask({ unsupported: 'refuse', drop_params: ['seed'] });
+    expect([status, body.error.code, body.error.param]).toEqual([
+      400,
+      'not_translatable',
+      'metadata',
+    ]);
   });
 });
 

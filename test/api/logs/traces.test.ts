@@ -414,6 +414,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
     ...noText,
     ...noTarget,
     id: 'one',
+    droppedMembers: [],
     endpoint: 'models',
     status: 200,
     retries: 0,

@@ -28,6 +28,7 @@ export function requestRecord(
     answeredModel: 'gpt-4o-2026-08-06',
     guardrailVerdict: null,
     guardrails: null,
+    droppedMembers: [],
     promptSlug: null,
     tokens: { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 0 },
     costUnits: 125,

@@ -19,14 +19,14 @@ const picture = 'data:image/png;base64,AAAA';
 function anthropicOf(more: Body): Body {
   return toAnthropic.request(
     { model: 'm', messages: [user], ...more },
-    { service: 'anthropic', dropped: [] },
+    { service: 'anthropic', unsupported: null, dropped: [] },
   );
 }
 
 function openAiOf(more: Body, service = 'openai'): Body {
   return toOpenAi.request(
     { model: 'm', max_tokens: 9, messages: [user], ...more },
-    { service, dropped: [] },
+    { service, unsupported: null, dropped: [] },
   );
 }
 

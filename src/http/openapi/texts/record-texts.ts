@@ -22,6 +22,8 @@ export const recordTexts: Readonly<Record<string, string>> = {
   timestamp: 'Time of the event, or start of the interval, RFC 3339 in UTC.',
   duration_ms: 'Time from the first header of the request to the last byte of the response.',
   first_byte_ms: 'Time until the first byte of the response; null without one.',
+  dropped_members:
+    'Paths of members of the request that were left out because the format of the provider lacks them.',
   earlier_attempts: 'Calls of providers that failed before, with their usage.',
   endpoint: 'Endpoint that was called.',
   error_code: 'Code of the error; null without one.',

@@ -30,9 +30,10 @@ describe('a target', () => {
       retry: { attempts: 3, on_status_codes: [500] },
       request_timeout: 100,
       forward_headers: ['x-a'],
+      unsupported: 'drop',
       targets: [
         { provider: 'openai', override_params: { b: 2 }, retry: { attempts: 1 } },
-        { provider: 'groq', request_timeout: 5 },
+        { provider: 'groq', request_timeout: 5, unsupported: 'refuse' },
       ],
     };
     const [first, second] = [leafAt(document, 0), leafAt(document, 1)];
@@ -42,6 +43,7 @@ describe('a target', () => {
     expect(first.settings.requestTimeoutMs).toBe(100);
     expect(second.settings.retry).toMatchObject({ attempts: 3 });
     expect(second.settings.requestTimeoutMs).toBe(5);
+    expect([first, second].map(({ settings }) => settings.unsupported)).toEqual(['drop', 'refuse']);
     expect([first.path, second.path]).toEqual(['config.targets[0]', 'config.targets[1]']);
   });
 
