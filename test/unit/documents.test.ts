@@ -11,7 +11,6 @@ import { checkFaults } from '../../src/model/guardrails/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds/kinds.ts';
 import { PatternChecker } from '../../src/model/patterns/pattern-checker.ts';
 import { allScopes } from '../../src/model/people/scopes.ts';
-import { providerAddresses } from '../../src/model/services/provider-addresses.ts';
 import { errorTable } from '../../src/model/wire/errors.ts';
 import { databaseTlsModes } from '../../src/settings/variables/forms.ts';
 import { describeSetting, settingNames } from '../../src/settings/variables/variables.ts';
@@ -277,11 +276,6 @@ describe('docs/reference/inference.md', () => {
       ([name, paths]) => [namesIn(name!)[0], namesIn(paths!).map(endpointOf)],
     );
     expect(listed).toEqual(endpointNames.map((name) => [name, name === 'other' ? [] : [name]]));
-  });
-
-  it('names every provider', () => {
-    const listed = sectionOf('docs/reference/inference.md', 'Providers').flatMap(namesIn);
-    expect(Object.keys(providerAddresses).filter((name) => !listed.includes(name))).toEqual([]);
   });
 });
 

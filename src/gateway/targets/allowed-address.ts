@@ -1,7 +1,7 @@
 /** Refuses to send values of secret managers to hosts that their references do not list. */
 import { findBarredField } from '../../auth/mapped-fields.ts';
 import type { ProviderAddress } from '../../model/services/provider-addresses.ts';
-import { type AddressMembers, addressIn } from '../../model/services/service-address.ts';
+import { type AddressMembers, addressIn, isOwnHost } from '../../model/services/service-address.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
 
@@ -18,7 +18,7 @@ export function requireAllowedAddress(
 ): void {
   if (provider.mapped === null) return;
   const address = addressIn(destination, usual);
-  if (address !== null && address !== usual.baseUrl) {
+  if (address !== null && !isOwnHost(destination, usual)) {
     requireListedHost(provider, address, 'custom_host');
   }
   if (provider.login === null) return;

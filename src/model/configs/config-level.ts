@@ -89,6 +89,9 @@ const accountShape = {
   resource_name: described(word(), 'Alias of azure_resource_name.'),
   deployment_id: described(word(), 'Alias of azure_deployment_id.'),
   api_version: described(word(), 'Alias of azure_api_version.'),
+  snowflake_account: described(word(), 'Account identifier at Snowflake.'),
+  databricks_workspace: described(word(), 'Host of the workspace at Databricks.'),
+  workers_ai_account_id: described(word(), 'Account at Cloudflare.'),
 };
 
 /** One level: the root or a target. config-document.ts refuses fields that are not defined here. */

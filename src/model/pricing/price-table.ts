@@ -28,6 +28,7 @@ export const servicesInTable: ReadonlyMap<string, string> = new Map([
   ['moonshot', 'moonshotai'],
   ['voyage', 'voyageai'],
   ['z-ai', 'zai'],
+  ['zhipu', 'zai'],
   ['workers-ai', 'cloudflare'],
 ]);
 

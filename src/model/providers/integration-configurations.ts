@@ -1,6 +1,6 @@
 /** Defines the configurations of an integration by service: fields with an effect, and those without. */
 import { z } from 'zod';
-import { commonAccountFields, dialectAccountFields } from '../services/account-fields.ts';
+import { accountFieldsOf, effectiveAccountFields } from '../services/account-fields.ts';
 import { foreignAccountFields } from '../services/foreign-fields.ts';
 import { providerAddresses } from '../services/provider-addresses.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
@@ -26,16 +26,17 @@ export function configurationsOf(service: string): z.ZodObject {
   const known = schemas.get(service);
   if (known !== undefined) return known;
   const { dialect } = providerAddresses[service] ?? { dialect: 'openai' as const };
-  const names = [...Object.keys(IntegrationConfigurations.shape), ...commonAccountFields];
-  const used = new Set<string>([...names, ...dialectAccountFields[dialect]]);
+  const used = new Set<string>([
+    ...Object.keys(IntegrationConfigurations.shape),
+    ...accountFieldsOf(service, dialect),
+  ]);
   const shape: z.core.$ZodLooseShape = Object.fromEntries(
     [...used].map((name) => [name, z.unknown().optional()]),
   );
   if (dialect === 'azure-openai') shape.azure_deployment_config = AzureDeployments.optional();
   // A field of another service is no misspelling.
-  const foreign = [dialectAccountFields, foreignAccountFields]
-    .flatMap((fields) => Object.values(fields).flat())
-    .filter((name) => !used.has(name));
+  const others = [...effectiveAccountFields, ...Object.values(foreignAccountFields).flat()];
+  const foreign = others.filter((name) => !used.has(name));
   const schema = acceptWithoutEffect(z.looseObject(shape), foreign);
   schemas.set(service, schema);
   return schema;

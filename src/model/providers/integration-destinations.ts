@@ -2,7 +2,7 @@
 import { originOf, type SecretDestination } from '../secrets/secret-destinations.ts';
 import { mappedPath, type StoredSecretMapping } from '../secrets/secret-mapping.ts';
 import { accountFieldsIn } from '../services/account-fields.ts';
-import { addressField, addressIn, usualAddress } from '../services/service-address.ts';
+import { addressIn, customerField, usualAddress } from '../services/service-address.ts';
 import type { IntegrationConfigurations, ModelSetting } from './integration.ts';
 
 /** An address with its position in the body. */
@@ -33,12 +33,13 @@ export function addressesOf({
   const usual = usualAddress(service);
   const account = accountFieldsIn(configurations ?? {}) ?? {};
   const customHost = configurations?.custom_host ?? null;
+  const field = customerField(account, usual);
   const all: [SecretAddress['role'], SecretAddress['path'], unknown][] = [
     ['service', ['configurations', 'custom_host'], customHost],
     [
       'service',
-      ['configurations', addressField(account, usual) ?? ''],
-      addressIn({ customHost: null, account }, { ...usual, baseUrl: null }),
+      ['configurations', field ?? ''],
+      field === undefined ? null : addressIn({ customHost: null, account }, usual),
     ],
     ['login', ['configurations', loginField], configurations?.[loginField]],
     ...models.map(({ configurations: own }, at): (typeof all)[number] => [
@@ -74,6 +75,6 @@ export function destinationsOf(integration: AddressedIntegration): SecretDestina
 function mappedRole(service: string, field: string): SecretDestination['role'] | null {
   const name = mappedPath(field).join('.');
   if (name === loginField) return 'login';
-  const decides = name === 'custom_host' || addressField({ [name]: '' }, usualAddress(service));
+  const decides = name === 'custom_host' || customerField({ [name]: '' }, usualAddress(service));
   return decides ? 'service' : null;
 }

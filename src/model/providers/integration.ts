@@ -6,7 +6,7 @@ import {
   WorkspaceRateLimits,
 } from '../limits/workspace-limits.ts';
 import { SecretMappings } from '../secrets/secret-mapping.ts';
-import { commonAccountFields, dialectAccountFields } from '../services/account-fields.ts';
+import { effectiveAccountFields } from '../services/account-fields.ts';
 import { Capabilities } from '../services/capabilities.ts';
 import {
   foreignAccountFields,
@@ -56,8 +56,7 @@ const integrationFields = {
 
 /** How the gateway connects to the service. integration-configurations.ts defines the fields of each service. */
 export const IntegrationConfigurations = acceptWithoutEffect(z.looseObject(integrationFields), [
-  ...commonAccountFields,
-  ...Object.values(dialectAccountFields).flat(),
+  ...effectiveAccountFields,
   ...Object.values(foreignAccountFields).flat(),
 ]);
 export type IntegrationConfigurations = z.infer<typeof IntegrationConfigurations>;

@@ -1,7 +1,7 @@
 /** Lists the account fields that have an effect, of every service and of each dialect, and finds account fields. */
 import type { DialectName } from './provider-addresses.ts';
 
-export const commonAccountFields: readonly string[] = [
+const commonAccountFields: readonly string[] = [
   'provider_auth_type',
   'oauth_token_endpoint',
   'oauth_client_id',
@@ -10,7 +10,7 @@ export const commonAccountFields: readonly string[] = [
 ];
 
 /** Fields that the requests of a dialect carry. */
-export const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
+const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
   openai: ['openai_organization', 'openai_project'],
   anthropic: ['anthropic_beta', 'anthropic_version'],
   'azure-openai': [
@@ -24,8 +24,28 @@ export const dialectAccountFields: Readonly<Record<DialectName, readonly string[
   ],
 };
 
+/** Fields that one service has beside those of its dialect. */
+const serviceAccountFields: Readonly<Record<string, readonly string[]>> = {
+  cortex: ['snowflake_account'],
+  databricks: ['databricks_workspace'],
+  'workers-ai': ['workers_ai_account_id'],
+};
+
+/** Account fields that have an effect at some service. */
+export const effectiveAccountFields: readonly string[] = [
+  ...commonAccountFields,
+  ...Object.values(dialectAccountFields).flat(),
+  ...Object.values(serviceAccountFields).flat(),
+];
+
+/** Account fields that have an effect at a service. */
+export function accountFieldsOf(service: string, dialect: DialectName): readonly string[] {
+  const own = Object.hasOwn(serviceAccountFields, service) ? serviceAccountFields[service]! : [];
+  return [...commonAccountFields, ...dialectAccountFields[dialect], ...own];
+}
+
 const accountFields =
-  /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version)$/;
+  /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version|snowflake_account|databricks_workspace|workers_ai_account_id)$/;
 
 /** Returns the account fields in a document; null if there are none. */
 export function accountFieldsIn(

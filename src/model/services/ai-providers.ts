@@ -87,6 +87,7 @@ const services: Readonly<Record<string, readonly [name: string, models?: readonl
   nomic: ['Nomic'],
   'novita-ai': ['Novita AI'],
   nscale: ['nScale'],
+  nvidia: ['NVIDIA NIM'],
   ollama: ['Ollama'],
   openrouter: ['OpenRouter'],
   oracle: ['Oracle Generative AI'],

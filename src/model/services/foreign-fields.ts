@@ -69,8 +69,6 @@ export const foreignAccountFields: Readonly<Record<string, readonly string[]>> =
     'vertex_service_account_json',
     'vertex_storage_bucket_name',
   ],
-  cortex: ['snowflake_account'],
-  databricks: ['databricks_workspace'],
   'fireworks-ai': ['fireworks_account_id'],
   huggingface: ['huggingface_base_url'],
   'mistral-ai': ['mistral_fim_completion'],
@@ -87,7 +85,6 @@ export const foreignAccountFields: Readonly<Record<string, readonly string[]>> =
     'oracle_user',
   ],
   'stability-ai': ['stability_client_id', 'stability_client_user_id', 'stability_client_version'],
-  'workers-ai': ['workers_ai_account_id'],
 };
 
 /** Fields of one level of a routing document, besides account fields. */

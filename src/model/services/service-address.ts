@@ -9,16 +9,20 @@ export interface AddressMembers {
   readonly account: Readonly<Record<string, string>>;
 }
 
-/** Account fields that contain the name of an Azure resource, the first one with precedence. */
-const resourceFields = ['azure_resource_name', 'resource_name'];
-
 /** Services without a known address use OpenAI's format. */
 export function usualAddress(service: string): ProviderAddress {
   const address = Object.hasOwn(providerAddresses, service)
     ? providerAddresses[service]
     : undefined;
-  return address ?? { dialect: 'openai', baseUrl: null };
+  return address ?? unknownService;
 }
+
+const unknownService: ProviderAddress = {
+  dialect: 'openai',
+  baseUrl: null,
+  accountAddress: null,
+  note: '',
+};
 
 /** Null when the service has no address of its own and none is configured. */
 export function addressIn(
@@ -26,23 +30,23 @@ export function addressIn(
   usual: ProviderAddress,
 ): string | null {
   if (customHost !== null) return customHost;
-  return usual.dialect === 'azure-openai' ? azureBaseUrl(account) : usual.baseUrl;
+  const { accountAddress, baseUrl } = usual;
+  return accountAddress === null ? baseUrl : accountAddress.urlOf(account);
 }
 
-/** The account field that decides the address where no custom host does; undefined for none. */
-export function addressField(
+/** Whether requests go to a host that belongs to the service itself. */
+export function isOwnHost(
+  { customHost }: Pick<AddressMembers, 'customHost'>,
+  { accountAddress }: ProviderAddress,
+): boolean {
+  return customHost === null && accountAddress?.isOfCustomer !== true;
+}
+
+/** The account field that selects the host of a customer; undefined for none. */
+export function customerField(
   account: AddressMembers['account'],
-  { dialect }: ProviderAddress,
+  { accountAddress }: ProviderAddress,
 ): string | undefined {
-  return dialect === 'azure-openai'
-    ? resourceFields.find((name) => account[name] !== undefined)
-    : undefined;
-}
-
-/** Base URL of an Azure resource; null without a valid resource name. */
-function azureBaseUrl(account: AddressMembers['account']): string | null {
-  const name = resourceFields.map((field) => account[field]).find((value) => value !== undefined);
-  // Exactly one host label, so that the name cannot lead to another host.
-  if (name === undefined || !/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(name)) return null;
-  return `https://${name}.openai.azure.com/openai`;
+  if (accountAddress?.isOfCustomer !== true) return undefined;
+  return accountAddress.fields.find((name) => account[name] !== undefined);
 }

@@ -1,0 +1,37 @@
+/** Builds the rows of docs/reference/providers.md from the table of provider addresses. */
+import { servicesInTable } from '../../../src/model/pricing/price-table.ts';
+import { aiProviders } from '../../../src/model/services/ai-providers.ts';
+import {
+  openAiModelServices,
+  providerAddresses,
+} from '../../../src/model/services/provider-addresses.ts';
+
+/** A valid value of every account field that decides an address. */
+export const sampleAccount: Readonly<Record<string, string>> = {
+  azure_resource_name: 'RESOURCE',
+  snowflake_account: 'ACCOUNT',
+  databricks_workspace: 'WORKSPACE',
+  workers_ai_account_id: 'ACCOUNT',
+};
+
+/** The line of one service: slug, name, address, format, output limit, account fields, price table, note. */
+export function providerLine(slug: string): string {
+  const { dialect, baseUrl, accountAddress, note } = providerAddresses[slug]!;
+  const address = accountAddress?.urlOf(sampleAccount) ?? baseUrl;
+  const limit =
+    dialect === 'anthropic' || !openAiModelServices.has(slug)
+      ? 'max_tokens'
+      : 'max_completion_tokens';
+  const table = servicesInTable.get(slug);
+  const cells = [
+    `\`${slug}\``,
+    aiProviders.get(slug)?.name ?? (slug === 'vllm' ? 'vLLM' : ''),
+    address === null ? 'custom_host' : `\`${address}\``,
+    dialect,
+    `\`${limit}\``,
+    (accountAddress?.fields ?? []).map((field) => `\`${field}\``).join(', '),
+    table === undefined ? '' : `\`${table}\``,
+    note,
+  ];
+  return `| ${cells.join(' | ')} |`.replaceAll(/ +\|/g, ' |');
+}
