@@ -82,7 +82,7 @@ async function streamRows(arena: McpArena, scale: number): Promise<Row[]> {
   const open = async (): Promise<void> => {
     const options = { dispatcher: agent, headers, bodyTimeout: 0 };
     const { statusCode, body } = await request(`${arena.ours.url}/plain/mcp`, options);
-    if (statusCode !== 200) throw new Error(`GET: ${statusCode}`);
+    if (statusCode !== 200) throw new Error(`GET: ${statusCode} ${await body.text()}`);
     body.on('error', () => {});
     body.resume();
   };

@@ -120,7 +120,8 @@ export class CallRunner {
     const [nonce, number] = questionIn(name)?.split('.') ?? [];
     if (nonce !== call.nonce) return false;
     const text = this.#parts.sessions.openNote(value, session);
-    if (text !== null) call.receive(Number(number), JSON.parse(text) as RpcObject);
+    if (text === null) call.end(new CallEnded('the answer of the client cannot be read'));
+    else call.receive(Number(number), JSON.parse(text) as RpcObject);
     return true;
   }
 }

@@ -75,12 +75,23 @@ function clientOf(info: unknown): RpcObject | null {
   return { name: name.slice(0, clientCharsMax), version: version.slice(0, clientCharsMax) };
 }
 
+/** Longest text of a note, in bytes: the answer of a client, perhaps with a picture. */
+export const noteBytesMax = 4 * 1024 * 1024;
+/** Sealing encodes four characters for three bytes, and adds less than 200. */
+const sealedNoteCharsMax = (noteBytesMax / 3) * 4 + 200;
+
 export class LegacySessions {
   readonly #sealer: TextSealer;
+  readonly #noteSealer: TextSealer;
 
-  /** `readKey` is called once, when the first session begins. */
+  /** `readKey` is called when the first session begins, and when it leaves its first note. */
   constructor(readKey: () => Buffer) {
     this.#sealer = new TextSealer({ readKey, purpose: 'mcp-bridge', sealedCharsMax });
+    this.#noteSealer = new TextSealer({
+      readKey,
+      purpose: 'mcp-bridge-note',
+      sealedCharsMax: sealedNoteCharsMax,
+    });
   }
 
   seal(session: LegacySession, owner: SessionOwner): string {
@@ -108,12 +119,12 @@ export class LegacySessions {
 
   /** Seals what a session leaves for other replicas. */
   sealNote(text: string, session: Pick<LegacySession, 'id'>): string {
-    return this.#sealer.seal(text, `mcp-bridge|note|${session.id}`);
+    return this.#noteSealer.seal(text, `mcp-bridge|note|${session.id}`);
   }
 
   /** Null for an altered note. */
   openNote(sealed: string, session: Pick<LegacySession, 'id'>): string | null {
-    return this.#sealer.open(sealed, `mcp-bridge|note|${session.id}`);
+    return this.#noteSealer.open(sealed, `mcp-bridge|note|${session.id}`);
   }
 }
 

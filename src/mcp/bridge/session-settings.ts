@@ -2,7 +2,7 @@
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import type { BridgePort } from './bridge-port.ts';
-import type { LegacySession, LegacySessions } from './legacy-session.ts';
+import { type LegacySession, type LegacySessions, noteBytesMax } from './legacy-session.ts';
 import {
   isUriName,
   levelName,
@@ -14,7 +14,6 @@ import {
 /** The level of clients that have set none; legacy servers choose it themselves. */
 const usualLevel = 'info';
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
-const noteBytesMax = 4 * 1024 * 1024;
 const urisMax = 100;
 /** How long a level is used that another replica may have changed. */
 const levelMs = 1_000;
@@ -39,8 +38,8 @@ export class SessionSettings {
     expiresAt: number,
   ): Promise<void> {
     const text = JSON.stringify(content);
-    if (text.length > noteBytesMax) {
-      const message = `An answer may have at most ${noteBytesMax} characters`;
+    if (Buffer.byteLength(text) > noteBytesMax) {
+      const message = `An answer may have at most ${noteBytesMax} bytes`;
       throw new PlaneFault('invalid_message', message);
     }
     const value = this.#sessions.sealNote(text, session);

@@ -184,6 +184,17 @@ describe('a question of the server', () => {
     }
   });
 
+  it('receives an answer of megabytes that another replica accepts', async () => {
+    const headers = await open();
+    await using called = await send(0, asking(), headers);
+    const { id } = await called.next();
+    const long = { ...accepted, content: { ...content, username: 'ü'.repeat(1_500_000) } };
+    await using answered = await send(1, answer(id, long), headers);
+    expect(answered.status).toBe(202);
+    const result = (await called.next()) as { result: { content: [{ text: string }] } };
+    expect(result.result.content[0].text).toBe(`User response: ${JSON.stringify(long)}`);
+  });
+
   it('repeats the state of the server with answers of all rounds', async () => {
     const headers = await open();
     const name = 'test_input_required_result_multi_round';
