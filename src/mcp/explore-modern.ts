@@ -1,4 +1,5 @@
 /** Queries an MCP server of the modern era for its description and its capabilities. */
+
 import { isObject } from '../model/json/read-object.ts';
 import {
   McpServerFacts,
@@ -14,6 +15,7 @@ import {
   listCapabilities,
   validFields,
 } from './list-capabilities.ts';
+import { postHeaders } from './messages/post-headers.ts';
 import type { ServerDiscovery } from './messages/era-evidence.ts';
 import { ResponseFinder } from './messages/find-response.ts';
 import { gatewayClient, modernHeaders, modernParams } from './messages/modern-request.ts';
@@ -77,11 +79,7 @@ class ModernSession implements ListSession {
   readonly ask: AskServer = async (protocol, message) => {
     const response = await this.#guarded.fetch(this.#url, {
       method: 'POST',
-      headers: {
-        ...protocol,
-        accept: 'application/json, text/event-stream',
-        'content-type': 'application/json',
-      },
+      headers: { ...protocol, ...postHeaders },
       body: JSON.stringify(message),
     });
     const type = response.headers.get('content-type') ?? '';

@@ -6,7 +6,7 @@ import type { Exchange } from '../callers/exchange.ts';
 import { type Admission, admit, lostUsage } from '../metering/admit.ts';
 import { Meter } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
-import { isEventStream } from '../transfer/relay.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { ChargedCalls } from './charged-calls.ts';
 import { hasNoUsage, type TargetOutcome } from './outcome.ts';
 

@@ -10,7 +10,7 @@ import type { RequestTrace } from '../logs/request-trace.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { GatewayError } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../transfer/relay.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { addActiveRequest, removeActiveRequest } from '../transfer/turn-batches.ts';
 import type { ChargedCall } from './charged-calls.ts';
 import type { TargetOutcome } from './outcome.ts';

@@ -17,7 +17,7 @@ import { judgeResponse } from '../guardrails/judge-response.ts';
 import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
 import { noUsage } from '../metering/meter.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../transfer/relay.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import {
   deniedOutcome,
   failedOutcome,

@@ -11,7 +11,7 @@ import { runAtOnce, type Slices } from '../../slices.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import { type MeteredUsage, noUsage } from '../metering/meter.ts';
 import type { GatewayErrorForm } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../transfer/relay.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 
 /** A complete response, as guardrails left it. */
 export interface GuardedResponse {

@@ -32,7 +32,7 @@ import type { GatewayConfig } from '../targets/resolve-config.ts';
 import { Caller } from '../transfer/caller.ts';
 import { errorFormOf } from '../transfer/error-form.ts';
 import { gatewayErrorBody } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../transfer/relay.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { SignalReceiver } from '../transfer/signal-receiver.ts';
 import { leavesOf, ownerOf } from './owned-lookup.ts';
 

@@ -1,4 +1,5 @@
 /** Relays the response of a provider to the caller, with backpressure. */
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { isAscii } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
@@ -260,11 +261,6 @@ function endWith(response: ServerResponse, body: Buffer, text: string | null): v
 /** Decodes ASCII once, for reading and for sending, because it is the same in all encodings; null otherwise. */
 function asciiOf(bytes: Buffer): string | null {
   return isAscii(bytes) ? bytes.toString('latin1') : null;
-}
-
-export function isEventStream(headers: ProviderHeaders): boolean {
-  const type = headers['content-type'];
-  return typeof type === 'string' && /^text\/event-stream/i.test(type);
 }
 
 /**

@@ -4,7 +4,7 @@ import { isObject } from '../../model/json/read-object.ts';
 import { SessionCall } from '../legacy-sessions/legacy-call.ts';
 import type { LeasedSession } from '../legacy-sessions/session-pool.ts';
 import { isLogged, type ModernRequest } from '../messages/legacy-request.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { serverBrokeOff } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { ServerQuestions } from './server-questions.ts';
 
@@ -59,7 +59,7 @@ export class AskingCall {
     for (;;) {
       const taken = await this.#call.queue.take(this.questions.isEmpty ? null : gatherMs);
       if (taken.kind === 'silence') return null;
-      if (taken.kind === 'end') throw taken.error ?? broken();
+      if (taken.kind === 'end') throw taken.error ?? serverBrokeOff();
       const response = await this.#pass(taken.message, round);
       if (response !== null) return response;
     }
@@ -131,8 +131,4 @@ export class AskingCall {
 
 function isNamelessError({ id, error }: RpcObject): boolean {
   return (id ?? null) === null && error !== undefined;
-}
-
-function broken(): PlaneFault {
-  return new PlaneFault('server_unusable', 'The MCP server ended its response without a result');
 }

@@ -1,6 +1,6 @@
 /** Serves legacy clients of servers that speak the modern era only. */
 import { detach } from '../../detached.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import type { BridgePort } from './bridge-port.ts';
 import { CallRunner } from './call-runner.ts';
@@ -120,7 +120,7 @@ export class LegacyBridge {
     const sealed = this.#sessions.seal(session, port.owner);
     const response = { jsonrpc: '2.0', id, result: initializeResult(discovery, session) };
     const taken = await port.take(response);
-    if (taken === null) throw new PlaneFault('server_unusable', 'The MCP server cannot be used');
+    if (taken === null) throw serverUnusable('its description is withheld');
     await reply.end(taken, { 'mcp-session-id': sealed });
   }
 }

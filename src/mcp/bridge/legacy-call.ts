@@ -1,8 +1,10 @@
 /** Sends a call of a legacy client to a modern server, and repeats it with the answers to the server's questions. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { isObject } from '../../model/json/read-object.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { modernHeaders, modernParams } from '../messages/modern-request.ts';
-import { PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
+import { PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import { firstModernVersion } from '../messages/verify-headers.ts';
 import type { BridgePort } from './bridge-port.ts';
@@ -57,10 +59,7 @@ async function resultOf(bridged: LegacyCall): Promise<unknown> {
     questionCount += outcome.input.questions.length;
     more = answered.more;
   }
-  throw new PlaneFault(
-    'server_unusable',
-    `The MCP server cannot be used: it requires input more than ${roundsMax} times`,
-  );
+  throw serverUnusable(`it requires input more than ${roundsMax} times`);
 }
 
 type Outcome = { readonly final: unknown } | { readonly input: RequiredInput };
@@ -79,7 +78,7 @@ async function exchangeOnce(bridged: LegacyCall, more: RpcObject, round: number)
   const live = await port.send(headers, { jsonrpc: '2.0', id, method, params }, false);
   call.follow(live);
   requireModern(port, live.status);
-  if (/^text\/event-stream\b/i.test(String(live.headers['content-type'] ?? ''))) reply.begin();
+  if (isEventStream(live.headers)) reply.begin();
   for await (const one of messagesIn(live)) {
     if (!isObject(one)) continue;
     if (isResponse(one, id)) {

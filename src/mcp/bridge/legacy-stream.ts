@@ -1,7 +1,9 @@
 /** Keeps the stream of a legacy client open with a subscription to a modern server. */
+
 import { detach } from '../../detached.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { CallCut } from '../../upstream/call.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { modernHeaders, modernParams } from '../messages/modern-request.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { firstModernVersion } from '../messages/verify-headers.ts';
@@ -73,7 +75,7 @@ export class LegacyStream {
     const headers = modernHeaders(method, params, firstModernVersion);
     const id = `listen.${this.#count}`;
     const live = await this.#port.send(headers, { jsonrpc: '2.0', id, method, params }, true);
-    const isStream = /^text\/event-stream\b/i.test(String(live.headers['content-type'] ?? ''));
+    const isStream = isEventStream(live.headers);
     if (live.status !== 200 || !isStream) {
       live.cut(new CallCut('the server offers no stream'));
       const text = 'The MCP server offers no stream of its own messages';

@@ -1,6 +1,6 @@
 /** Turns the input that a modern server requires into requests of the legacy era, and their answers back. */
 import { isObject } from '../../model/json/read-object.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 
 /** A question of the server for the client. */
@@ -30,14 +30,16 @@ const questionsMax = 32;
 export function requiredInput(result: unknown, capabilities: RpcObject): RequiredInput | null {
   if (!isObject(result) || (result.resultType ?? 'complete') === 'complete') return null;
   if (result.resultType !== 'input_required') {
-    throw unusable('its result is of a type that the client cannot use');
+    throw serverUnusable('its result is of a type that the client cannot use');
   }
   const { inputRequests = {}, requestState: state } = result;
   const entries = isObject(inputRequests) ? Object.entries(inputRequests) : [];
-  if (entries.length > questionsMax) throw unusable(`it asks more than ${questionsMax} questions`);
+  if (entries.length > questionsMax)
+    throw serverUnusable(`it asks more than ${questionsMax} questions`);
   const questions = entries.map(([name, request]) => questionOf(name, request, capabilities));
   // Without questions the server only wants the call again, later.
-  if (questions.length === 0 && state === undefined) throw unusable('it requires input unnamed');
+  if (questions.length === 0 && state === undefined)
+    throw serverUnusable('it requires input unnamed');
   return { questions, state };
 }
 
@@ -45,9 +47,9 @@ function questionOf(name: string, request: unknown, capabilities: RpcObject): Qu
   const { method, params = {} } = isObject(request) ? request : {};
   const capability = typeof method === 'string' ? capabilityOf[method] : undefined;
   if (capability === undefined || !isObject(params))
-    throw unusable('its question has no known form');
+    throw serverUnusable('its question has no known form');
   if (capabilities[capability] === undefined) {
-    throw unusable(`it asks for ${capability}, which the client does not support`);
+    throw serverUnusable(`it asks for ${capability}, which the client does not support`);
   }
   return { name, method: method as string, params };
 }
@@ -62,8 +64,4 @@ export function answerOf({ method }: Question, response: RpcObject): RpcObject {
   if (isObject(result)) return result;
   if (method === 'elicitation/create') return { action: 'cancel' };
   throw new PlaneFault('input_refused', `The client refused ${method}, which the call needs`);
-}
-
-function unusable(why: string): PlaneFault {
-  return new PlaneFault('server_unusable', `The MCP server cannot be used: ${why}`);
 }

@@ -1,7 +1,7 @@
 /** Reads the one response to a request of the gateway, within a bound. */
 import { CallCut } from '../../upstream/call.ts';
 import { ResponseFinder } from '../messages/find-response.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { serverUnusable } from '../messages/plane-fault.ts';
 import { chunksOf, type LiveResponse } from '../transfer/response-chunks.ts';
 import type { ServerAnswer } from './probe-era.ts';
 
@@ -16,8 +16,7 @@ export async function readAnswer(call: LiveResponse, id: string): Promise<Server
       const message = finder.push(chunk);
       if (message !== null) return { status, message };
       if (finder.isTooLong) {
-        const text = `The MCP server cannot be used: its response has more than ${bytesMax} bytes`;
-        throw new PlaneFault('server_unusable', text);
+        throw serverUnusable(`its response has more than ${bytesMax} bytes`);
       }
     }
   } finally {

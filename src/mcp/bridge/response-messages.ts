@@ -1,6 +1,7 @@
 /** Reads the messages of a response one by one, from JSON or from a stream of events. */
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { EventTooLarge, type StreamEvent, StreamEventReader } from '../messages/event-stream.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { serverUnusable } from '../messages/plane-fault.ts';
 import { readShortBody } from '../transfer/read-response.ts';
 import { chunksOf, type LiveResponse } from '../transfer/response-chunks.ts';
 
@@ -8,8 +9,7 @@ const messageBytesMax = 8 * 1024 * 1024;
 
 /** Messages that are not JSON are left out of a stream. @throws PlaneFault for a body that cannot be read */
 export async function* messagesIn(response: LiveResponse): AsyncGenerator<unknown> {
-  const type = String(response.headers['content-type'] ?? '');
-  if (/^text\/event-stream\b/i.test(type)) {
+  if (isEventStream(response.headers)) {
     yield* streamed(response);
     return;
   }
@@ -17,10 +17,7 @@ export async function* messagesIn(response: LiveResponse): AsyncGenerator<unknow
   try {
     yield JSON.parse(body.toString('utf8'));
   } catch {
-    throw new PlaneFault(
-      'server_unusable',
-      'The MCP server cannot be used: its response is not valid JSON',
-    );
+    throw serverUnusable('its response is not valid JSON');
   }
 }
 
@@ -45,7 +42,6 @@ function eventsIn(reader: StreamEventReader, chunk: Buffer): readonly StreamEven
     return reader.push(chunk);
   } catch (cause) {
     if (!(cause instanceof EventTooLarge)) throw cause;
-    const text = `The MCP server cannot be used: an event has more than ${messageBytesMax} bytes`;
-    throw new PlaneFault('server_unusable', text, { cause });
+    throw serverUnusable(`an event has more than ${messageBytesMax} bytes`, { cause });
   }
 }

@@ -7,7 +7,7 @@ import {
   identityHeaderNames,
 } from '../../model/mcp/identity-forwarding.ts';
 import type { Secret } from '../../secret.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { serverUnusable } from '../messages/plane-fault.ts';
 
 export interface ForwardedIdentitiesOptions {
   /** 32 bytes; called once, when the first identity is signed. */
@@ -58,9 +58,7 @@ export class ForwardedIdentities {
   #signed(claims: Record<string, unknown>, { forwarding, server, now }: IdentityUse): string {
     const { publicUrl } = this.#options;
     if (publicUrl === null) {
-      const message =
-        'The MCP server cannot be used: its user_identity_forwarding needs GATEWRIGHT_MCP_URL';
-      throw new PlaneFault('server_unusable', message);
+      throw serverUnusable('its user_identity_forwarding needs GATEWRIGHT_MCP_URL');
     }
     const { privateKey, kid } = this.#signingPair();
     const iat = Math.floor(now / 1000);

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { serverBrokeOff, serverFailed } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import {
   dropResponse,
@@ -73,7 +73,7 @@ export class ServerSession {
     const { status } = call;
     dropResponse(call);
     if (status >= 400) {
-      throw new PlaneFault('server_unusable', `The MCP server responded with status ${status}`);
+      throw serverFailed(status);
     }
   }
 
@@ -189,7 +189,7 @@ export async function oneResponse(call: Call, id: string): Promise<RpcObject> {
     if (found === null) throw error;
   }
   if (found !== null) return found;
-  throw new PlaneFault('server_unusable', 'The MCP server ended its response without a result');
+  throw serverBrokeOff();
 }
 
 function capabilitiesOf({ capabilities }: RpcObject): RpcObject {

@@ -1,10 +1,18 @@
 /** Sends requests of the gateway to a server of the legacy era, and reads the messages of its responses. */
+
 import { isObject, readJson } from '../../model/json/read-object.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
+import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';
+import { postHeaders } from '../messages/post-headers.ts';
 import { StreamEventReader } from '../messages/event-stream.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import {
+  PlaneFault,
+  serverFailed,
+  serverUnreachable,
+  serverUnusable,
+} from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { chunksOf } from '../transfer/response-chunks.ts';
 
@@ -66,10 +74,7 @@ export class LegacyTransport {
     const { origin, pathname, search } = this.server.url;
     const all: Record<string, string> = { ...this.server.headers, 'accept-encoding': 'identity' };
     if (method === 'GET') all.accept = 'text/event-stream';
-    if (method === 'POST') {
-      all.accept = 'application/json, text/event-stream';
-      all['content-type'] = 'application/json';
-    }
+    if (method === 'POST') Object.assign(all, postHeaders);
     return new Call(this.#origins.at(origin), {
       origin,
       path: pathname + search,
@@ -88,18 +93,23 @@ export async function requireResponse(call: Call): Promise<void> {
   } catch (cause) {
     const { code = 'no response' } = cause as NodeJS.ErrnoException;
     const why = cause instanceof AddressRefused ? cause.message : `no response (${code})`;
-    throw new PlaneFault('server_unusable', `The MCP server cannot be reached: ${why}`, { cause });
+    throw serverUnreachable(why, cause);
   }
   const { status } = call;
   if (status < 300) return;
-  const isJson = /^application\/json\b/i.test(String(call.headers['content-type'] ?? ''));
   // Other errors of the protocol have a message that belongs to the call.
-  if (status >= 400 && isJson && ![401, 403, 404].includes(status) && status < 500) return;
+  if (
+    status >= 400 &&
+    isJsonBody(call.headers) &&
+    ![401, 403, 404].includes(status) &&
+    status < 500
+  )
+    return;
   dropResponse(call);
   if (status === 404) throw new SessionLost('the session does not exist');
   if (status === 401 || status === 403) throw new CredentialsRefused(call);
-  if (status < 400) throw unusable(`it redirects (${status}), which is not followed`);
-  throw new PlaneFault('server_unusable', `The MCP server responded with status ${status}`);
+  if (status < 400) throw serverUnusable(`it redirects (${status}), which is not followed`);
+  throw serverFailed(status);
 }
 
 /** Passes all messages of a response to the sink. @throws PlaneFault for a body that cannot be read */
@@ -108,9 +118,8 @@ export async function readResponse(
   sink: MessageSink,
   position: StreamPosition,
 ): Promise<void> {
-  const type = String(call.headers['content-type'] ?? '');
-  if (/^text\/event-stream\b/i.test(type)) await readEvents(call, sink, position);
-  else if (/^application\/json\b/i.test(type)) await readJsonBody(call, sink);
+  if (isEventStream(call.headers)) await readEvents(call, sink, position);
+  else if (isJsonBody(call.headers)) await readJsonBody(call, sink);
   else dropResponse(call);
 }
 
@@ -131,12 +140,12 @@ async function readJsonBody(call: Call, sink: MessageSink): Promise<void> {
     bytes += chunk.length;
     if (bytes > messageBytesMax) {
       call.cut(new CallCut('the response is too long'));
-      throw unusable(`its response has more than ${messageBytesMax} bytes`);
+      throw serverUnusable(`its response has more than ${messageBytesMax} bytes`);
     }
     pieces.push(chunk);
   }
   const message = readJson(Buffer.concat(pieces).toString('utf8'));
-  if (message === undefined) throw unusable('its response is not valid JSON');
+  if (message === undefined) throw serverUnusable('its response is not valid JSON');
   for (const one of [message].flat()) if (isObject(one)) await sink(one, bytes);
 }
 
@@ -158,8 +167,4 @@ function notePosition(event: Buffer, position: StreamPosition): void {
     if (id !== undefined) position.lastEventId = id;
     if (retry !== undefined) position.retryMs = Math.min(Number(retry), retryMsMax);
   }
-}
-
-function unusable(why: string): PlaneFault {
-  return new PlaneFault('server_unusable', `The MCP server cannot be used: ${why}`);
 }

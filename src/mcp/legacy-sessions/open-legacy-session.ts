@@ -3,7 +3,7 @@ import { isObject } from '../../model/json/read-object.ts';
 import { packageVersion } from '../../package-root.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { LegacyClient } from '../messages/legacy-request.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { PlaneFault, serverFailed } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { oneResponse, ServerSession, shortMs } from './legacy-session.ts';
 import { type LegacyTransport, SessionLost } from './legacy-transport.ts';
@@ -22,8 +22,7 @@ export async function openLegacySession(
     return await open(transport, client);
   } catch (error) {
     if (!(error instanceof SessionLost)) throw error;
-    const text = 'The MCP server responded with status 404';
-    throw new PlaneFault('server_unusable', text, { cause: error });
+    throw serverFailed(404, { cause: error });
   }
 }
 

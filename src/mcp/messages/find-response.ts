@@ -1,5 +1,7 @@
 /** Finds the response to one request in a body of JSON or of server-sent events. */
+
 import { isObject, readJson } from '../../model/json/read-object.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { StreamEventReader } from './event-stream.ts';
 import type { RpcObject } from './read-messages.ts';
 
@@ -14,8 +16,9 @@ export class ResponseFinder {
   constructor(contentType: string, id: string, bytesMax: number) {
     this.#id = id;
     this.#bytesMax = bytesMax;
-    const isStream = /^text\/event-stream\b/i.test(contentType);
-    this.#reader = isStream ? new StreamEventReader(bytesMax) : null;
+    this.#reader = isEventStream({ 'content-type': contentType })
+      ? new StreamEventReader(bytesMax)
+      : null;
   }
 
   /** Whether the body is longer than what is read. */

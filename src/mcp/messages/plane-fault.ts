@@ -72,6 +72,26 @@ export class PlaneFault extends Error {
   }
 }
 
+/** An error for a server that cannot be used; `why` is a clause whose subject is the server or what belongs to it. */
+export function serverUnusable(why: string, options?: PlaneFaultOptions): PlaneFault {
+  return new PlaneFault('server_unusable', `The MCP server cannot be used: ${why}`, options);
+}
+
+export function serverUnreachable(why: string, cause: unknown): PlaneFault {
+  const message = `The MCP server cannot be reached: ${why}`;
+  return new PlaneFault('server_unusable', message, { cause });
+}
+
+/** An error for a response whose status the client cannot use. */
+export function serverFailed(status: number, options?: PlaneFaultOptions): PlaneFault {
+  const message = `The MCP server responded with status ${status}`;
+  return new PlaneFault('server_unusable', message, options);
+}
+
+export function serverBrokeOff(): PlaneFault {
+  return new PlaneFault('server_unusable', 'The MCP server ended its response without a result');
+}
+
 /** The parts of an error that a JSON-RPC message contains. */
 export type RpcFault = Pick<PlaneFault, 'code' | 'rpcCode' | 'message' | 'data'> &
   Partial<Pick<PlaneFault, 'result'>>;

@@ -1,4 +1,5 @@
 /** Finds the authorization servers of an MCP server by its protected resource metadata (RFC 9728). */
+import { postHeaders } from '../messages/post-headers.ts';
 import { type BearerChallenge, readBearerChallenge, readScope } from './challenge.ts';
 import { OAuthFault } from './oauth-fault.ts';
 import { fetchDocument, type OAuthRequests, sendOAuthRequest, shortUrl } from './oauth-http.ts';
@@ -62,10 +63,7 @@ async function probe(requests: OAuthRequests, server: URL): Promise<BearerChalle
     const { status, headers } = await sendOAuthRequest(requests, {
       url: server.href,
       method: 'POST',
-      headers: {
-        accept: 'application/json, text/event-stream',
-        'content-type': 'application/json',
-      },
+      headers: postHeaders,
       body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, ...message })),
     });
     if (status === 401) return readBearerChallenge(headers['www-authenticate']);

@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { ClientTokens, type TokenSource } from '../../gateway/targets/client-tokens.ts';
 import { Secret } from '../../secret.ts';
 import type { Outbound } from '../../upstream/outbound.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import type { ServerLogin } from './server-login.ts';
 
 export interface ServerTokensOptions {
@@ -54,10 +54,9 @@ export class ServerTokens {
     // A missing endpoint is reported by the request for the token.
     if (origin === undefined || origin === URL.parse(iss)?.origin) return;
     if (this.#origins.has(origin)) return;
-    const message =
-      'The MCP server cannot be used: its oauth_token_endpoint belongs neither to the issuer of the ' +
-      'token nor to GATEWRIGHT_MCP_AUTHORIZATION_SERVERS';
-    throw new PlaneFault('server_unusable', message);
+    throw serverUnusable(
+      'its oauth_token_endpoint belongs neither to the issuer of the token nor to GATEWRIGHT_MCP_AUTHORIZATION_SERVERS',
+    );
   }
 }
 

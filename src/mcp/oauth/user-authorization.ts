@@ -4,7 +4,7 @@ import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { Secret } from '../../secret.ts';
 import type { Call } from '../../upstream/call.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import { readBearerChallenge } from './challenge.ts';
 import { type AskingRequest, connectFault } from './connect-question.ts';
 import { OAuthFault } from './oauth-fault.ts';
@@ -77,8 +77,7 @@ export class UserAuthorization {
       return await tokens.token(server, key.personId ?? key.id, refused);
     } catch (error) {
       if (!(error instanceof OAuthFault)) throw error;
-      const message = `The MCP server cannot be used: ${error.message}`;
-      throw new PlaneFault('server_unusable', message, { cause: error });
+      throw serverUnusable(error.message, { cause: error });
     }
   }
 

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { bytesOf } from '../../gateway/transfer/body-pieces.ts';
 import { isObject, readJson } from '../../model/json/read-object.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { StreamEventReader } from '../messages/event-stream.ts';
 import { gatewayClient, modernHeaders, modernParams } from '../messages/modern-request.ts';
 import { hasDuplicateKeys, type RpcObject } from '../messages/read-messages.ts';
@@ -99,7 +100,7 @@ async function resultIn(
   if (call.status !== 200) {
     throw new ListingFailed(`it responds with status ${call.status}`, call.status);
   }
-  const isStream = /^text\/event-stream\b/i.test(String(call.headers['content-type'] ?? ''));
+  const isStream = isEventStream(call.headers);
   const reader = new StreamEventReader(bytesMax);
   const pieces: Buffer[] = [];
   let bytes = 0;

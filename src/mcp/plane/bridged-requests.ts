@@ -1,9 +1,11 @@
 /** Serves requests of legacy clients to modern servers: passes the bridge what it needs of the exchange. */
+
 import { Caller } from '../../gateway/transfer/caller.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { BridgePort } from '../bridge/bridge-port.ts';
 import { type LegacySession, unopenedSession } from '../bridge/legacy-session.ts';
+import { readPostHeaders } from '../messages/post-headers.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { EventOutput } from '../streams/event-output.ts';
@@ -74,9 +76,7 @@ function portOf(exchange: McpExchange, calls: readonly PlaneCall[]): BridgePort 
           protocol: {
             ...traceHeaders(exchange),
             ...protocol,
-            'accept-encoding': 'identity',
-            accept: 'application/json, text/event-stream',
-            'content-type': 'application/json',
+            ...readPostHeaders,
           },
           body: Buffer.from(JSON.stringify(message)),
           silenceTimeoutMs: isOpenEnded ? 0 : silenceMs,

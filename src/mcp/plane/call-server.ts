@@ -1,13 +1,16 @@
 /** Calls the MCP server with verified messages, opens its stream, and ends its sessions. */
+
 import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
+import { postHeaders } from '../messages/post-headers.ts';
 import { isFromLegacyClient } from '../messages/verify-headers.ts';
 import { requireOpenedState, sealRound } from '../rounds/call-rounds.ts';
 import { EventOutput } from '../streams/event-output.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
 import { endBridgedSession, openBridgedStream, serveBridged } from './bridged-requests.ts';
-import { deliverResponse, isEvents, type ResponseDelivery } from './deliver.ts';
+import { deliverResponse, type ResponseDelivery } from './deliver.ts';
 import {
   exchangeMessages,
   isBridged,
@@ -40,8 +43,7 @@ export async function callServer(exchange: McpExchange, sent: SentMessages): Pro
   const protocol = {
     ...protocolHeaders(exchange.arrival.request.headers, session),
     ...(exchange.reply.trace !== null && { traceparent: exchange.reply.trace.traceParent }),
-    accept: 'application/json, text/event-stream',
-    'content-type': 'application/json',
+    ...postHeaders,
   };
   const isOpenEnded = sent.calls.some((one) => one.isOpenEnded);
   const silenceTimeoutMs = isOpenEnded ? noTimeout : silenceMs;
@@ -121,7 +123,7 @@ async function respond(
   const { response, id } = arrival;
   const calls = sent?.calls ?? [];
   const { messages, errors } = exchangeMessages(exchange, sent?.era ?? 'legacy', calls);
-  reply.isStream = isEvents(call);
+  reply.isStream = isEventStream(call.headers);
   const headers = {
     'x-gateway-trace-id': visibleHeaderValue(id),
     ...sessionHeader(exchange, call, sent, session),
@@ -137,7 +139,7 @@ async function respond(
   const about = { call, response, messages, errors, output, headers };
   const delivery = { ...about, jsonBounds, seal, memory };
   try {
-    const isOpenEnded = messages.isOpenEnded && isEvents(call);
+    const isOpenEnded = messages.isOpenEnded && isEventStream(call.headers);
     await (isOpenEnded ? deliverOpenEnded(exchange, delivery) : deliverResponse(delivery));
   } catch (thrown) {
     call.cut(new CallCut('the response cannot be delivered'));

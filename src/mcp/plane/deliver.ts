@@ -1,11 +1,13 @@
 /** Delivers the response of a server to the caller: unread where no rule needs it, else message by message. */
+
 import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
+import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';
 import { type StreamEvent, StreamEventReader, withEventData } from '../messages/event-stream.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { serverFailed, serverUnusable } from '../messages/plane-fault.ts';
 import { hasDuplicateKeys } from '../messages/read-messages.ts';
 import type { ServerErrors } from '../messages/server-errors.ts';
 import { readServerJson, ServerJsonFault, writeServerJson } from '../messages/server-json.ts';
@@ -62,15 +64,10 @@ export async function deliverResponse(delivery: ResponseDelivery): Promise<void>
 type BodyType = 'json' | 'events' | 'none' | 'other';
 
 function typeOf({ headers }: Pick<LiveResponse, 'headers'>): BodyType {
-  const type = String(headers['content-type'] ?? '');
-  if (/^application\/json\b/i.test(type)) return 'json';
-  if (/^text\/event-stream\b/i.test(type)) return 'events';
+  if (isJsonBody(headers)) return 'json';
+  if (isEventStream(headers)) return 'events';
   // A body without a type is left out.
-  return type === '' ? 'none' : 'other';
-}
-
-export function isEvents(call: Pick<LiveResponse, 'headers'>): boolean {
-  return typeOf(call) === 'events';
+  return (headers['content-type'] ?? '') === '' ? 'none' : 'other';
 }
 
 /** @throws PlaneFault for a response that a client cannot use */
@@ -82,15 +79,16 @@ export function requireDeliverable({
   const type = typeOf(call);
   if (status === 202 || status === 204) return;
   if (status === 401 || status === 403) {
-    throw unusable(`it rejects the credentials of the gateway (${status})`);
+    throw serverUnusable(`it rejects the credentials of the gateway (${status})`);
   }
   if (status >= 300 && status < 400) {
-    throw unusable(`it redirects (${status}), which is not followed`);
+    throw serverUnusable(`it redirects (${status}), which is not followed`);
   }
-  if (status >= 400 && type !== 'json') throw failed(status);
-  if (type === 'other') throw unusable('its response is neither JSON nor a stream of events');
+  if (status >= 400 && type !== 'json') throw serverFailed(status, { status });
+  if (type === 'other') throw serverUnusable('its response is neither JSON nor a stream of events');
   const hasRules = messages.mustRead || messages.mayBeUnknown;
-  if (hasRules && isEncoded({ headers })) throw unusable('its response is compressed unasked');
+  if (hasRules && isEncoded({ headers }))
+    throw serverUnusable('its response is compressed unasked');
 }
 
 function isEncoded({ headers }: Pick<LiveResponse, 'headers'>): boolean {
@@ -101,15 +99,6 @@ function isEncoded({ headers }: Pick<LiveResponse, 'headers'>): boolean {
 function isRead({ call, messages }: ResponseDelivery): boolean {
   const hasRules = messages.mustRead || messages.mayBeUnknown;
   return hasRules || (messages.expectsAnswer && !isEncoded(call));
-}
-
-function failed(status: number): PlaneFault {
-  const text = `The MCP server responded with status ${status}`;
-  return new PlaneFault('server_unusable', text, { status });
-}
-
-function unusable(why: string): PlaneFault {
-  return new PlaneFault('server_unusable', `The MCP server cannot be used: ${why}`);
 }
 
 function passedHeaders(
@@ -155,7 +144,7 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
       for (const one of gathered) errors.noteRelayed(one);
       await writeChunk(response, Buffer.concat(gathered));
     } else if (bytes > messageBytesMax) {
-      throw unusable(`its response has more than ${messageBytesMax} bytes`);
+      throw serverUnusable(`its response has more than ${messageBytesMax} bytes`);
     }
   }
   if (!isRelayed) await sendTaken(delivery, Buffer.concat(gathered));
@@ -182,16 +171,16 @@ async function takenBody(
 ): Promise<Buffer | null> {
   const message = await readServerJson(body, jsonBounds).catch((thrown: unknown) => {
     if (!(thrown instanceof ServerJsonFault)) throw thrown;
-    throw unusable(`its response ${thrown.message}`);
+    throw serverUnusable(`its response ${thrown.message}`);
   });
-  if (messages.isExact && !isUtf8(body)) throw unusable('its response is not valid UTF-8');
+  if (messages.isExact && !isUtf8(body)) throw serverUnusable('its response is not valid UTF-8');
   if (messages.isExact && (await hasDuplicateKeys(body))) {
-    throw unusable('its response contains a duplicate member');
+    throw serverUnusable('its response contains a duplicate member');
   }
   const taken = seal(await messages.take(message));
   if (taken === message) return null;
-  if (taken === null && status >= 400) throw failed(status);
-  if (taken === null) throw unusable('its response belongs to another request');
+  if (taken === null && status >= 400) throw serverFailed(status, { status });
+  if (taken === null) throw serverUnusable('its response belongs to another request');
   return messageBytes(taken, body.length);
 }
 
@@ -201,7 +190,7 @@ async function messageBytes(message: unknown, length: number): Promise<Buffer> {
     return await writeServerJson(message, length);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
-    throw unusable('its response is nested too deeply');
+    throw serverUnusable('its response is nested too deeply');
   }
 }
 

@@ -1,6 +1,8 @@
 /** Builds the rules for what the server of an exchange sends, and lists definitions for them. */
+
 import type { Call } from '../../upstream/call.ts';
 import { isBridgedSession } from '../bridge/legacy-session.ts';
+import { readPostHeaders } from '../messages/post-headers.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { ServerErrors } from '../messages/server-errors.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
@@ -83,9 +85,7 @@ export async function listAside(
   const version = exchange.arrival.request.headers['mcp-protocol-version'];
   const session = isLegacy ? openedSession(exchange) : null;
   const shared = {
-    'accept-encoding': 'identity',
-    accept: 'application/json, text/event-stream',
-    'content-type': 'application/json',
+    ...readPostHeaders,
     ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
     ...(session !== null && { 'mcp-session-id': session.upstreamId }),
   };

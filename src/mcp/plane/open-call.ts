@@ -4,7 +4,7 @@ import { Caller } from '../../gateway/transfer/caller.ts';
 import type { Secret } from '../../secret.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { type PlaneFault, serverUnreachable } from '../messages/plane-fault.ts';
 import type { UserAuthorization } from '../oauth/user-authorization.ts';
 import type { McpExchange } from './mcp-exchange.ts';
 import { upstreamHeaders } from './upstream-headers.ts';
@@ -114,6 +114,5 @@ function discard(call: Call, why: string): void {
 function unreachable(error: unknown): PlaneFault {
   const { code = 'no response' } = error as NodeJS.ErrnoException;
   const why = error instanceof AddressRefused ? error.message : `no response (${code})`;
-  const message = `The MCP server cannot be reached: ${why}`;
-  return new PlaneFault('server_unusable', message, { cause: error });
+  return serverUnreachable(why, error);
 }

@@ -1,9 +1,11 @@
 /** Finds which era the server of an exchange speaks, by a probe with the headers of the exchange. */
+
 import { readJson } from '../../model/json/read-object.ts';
 import { CallCut } from '../../upstream/call.ts';
 import { type AskServer, probeEra } from '../bridge/probe-era.ts';
 import { readAnswer } from '../bridge/read-answer.ts';
 import type { ServerEra } from '../bridge/server-eras.ts';
+import { readPostHeaders } from '../messages/post-headers.ts';
 import { mayRefuseLegacy } from '../messages/era-evidence.ts';
 import { readShortBody, replayed } from '../transfer/read-response.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
@@ -52,9 +54,7 @@ export function askingServer(exchange: McpExchange): AskServer {
       method: 'POST',
       protocol: {
         ...headers,
-        'accept-encoding': 'identity',
-        accept: 'application/json, text/event-stream',
-        'content-type': 'application/json',
+        ...readPostHeaders,
       },
       body: Buffer.from(JSON.stringify(message)),
       silenceTimeoutMs: answerMs,

@@ -2,7 +2,7 @@
 import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { NamedCapability } from '../messages/capability-rules.ts';
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
 import type { ServerPins } from '../pins/server-pins.ts';
 import { mcpScope } from '../resource/protected-resource.ts';
@@ -38,8 +38,7 @@ export function requireServerUser(key: Pick<GatewayKey, 'personId'>, server: Pla
 
 /** @throws PlaneFault for a server whose configuration asks for what the gateway cannot do */
 export function requireUsableServer({ fault }: PlaneServer): void {
-  if (fault !== null)
-    throw new PlaneFault('server_unusable', `The MCP server cannot be used: ${fault}`);
+  if (fault !== null) throw serverUnusable(fault);
 }
 
 /** Sets the fault of each call that names a capability that may not be used. */

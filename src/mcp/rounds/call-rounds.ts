@@ -1,7 +1,7 @@
 /** Keeps the rounds of a call that requires input together: seals the state in results, and opens it in retries. */
 import { isObject } from '../../model/json/read-object.ts';
 import { newId } from '../../model/wire/ids.ts';
-import { PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
+import { type PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import { type CallState, type CallStates, callStateFault } from './call-states.ts';
 
@@ -89,7 +89,7 @@ export function sealRound(
   const rounds = (call.retried?.rounds ?? 0) + 1;
   const why = roundFault(rounds, upstream);
   if (why !== null) {
-    call.fault = new PlaneFault('server_unusable', `The MCP server cannot be used: ${why}`);
+    call.fault = serverUnusable(why);
     return rpcErrorMessage(call.fault, call.message.id);
   }
   const expiresAt = now + lifetimeMs;

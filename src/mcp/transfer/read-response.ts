@@ -1,5 +1,5 @@
 /** Reads short bodies of responses before they are delivered. */
-import { PlaneFault } from '../messages/plane-fault.ts';
+import { serverFailed, serverUnusable } from '../messages/plane-fault.ts';
 import { chunksOf, type LiveResponse } from './response-chunks.ts';
 
 /** @throws PlaneFault for a longer or broken body */
@@ -11,11 +11,8 @@ export async function readShortBody(response: LiveResponse, bytesMax: number): P
     bytes += chunk.length;
     if (bytes <= bytesMax) continue;
     const { status } = response;
-    const text =
-      status < 400
-        ? `The MCP server cannot be used: its response has more than ${bytesMax} bytes`
-        : `The MCP server responded with status ${status}`;
-    throw new PlaneFault('server_unusable', text, status < 400 ? {} : { status });
+    if (status >= 400) throw serverFailed(status, { status });
+    throw serverUnusable(`its response has more than ${bytesMax} bytes`);
   }
   return Buffer.concat(gathered);
 }
