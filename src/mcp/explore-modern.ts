@@ -15,10 +15,10 @@ import {
   listCapabilities,
   validFields,
 } from './list-capabilities.ts';
-import { postHeaders } from './messages/post-headers.ts';
 import type { ServerDiscovery } from './messages/era-evidence.ts';
 import { ResponseFinder } from './messages/find-response.ts';
 import { gatewayClient, modernHeaders, modernParams } from './messages/modern-request.ts';
+import { postHeaders } from './messages/post-headers.ts';
 
 /** Statuses that servers of the modern era give to errors of JSON-RPC. */
 const errorStatuses: ReadonlySet<number> = new Set([400, 404]);

@@ -2,11 +2,11 @@
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Account, Ledger } from '../../ledger/ledger.ts';
 import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { type Admission, admit, lostUsage } from '../metering/admit.ts';
 import { Meter } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
-import { isEventStream } from '../../model/wire/media-type.ts';
 import { ChargedCalls } from './charged-calls.ts';
 import { hasNoUsage, type TargetOutcome } from './outcome.ts';
 

@@ -1,6 +1,7 @@
 /** Collects what the log entry of a request needs while the request is served. */
 import { type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -10,7 +11,6 @@ import type { RequestTrace } from '../logs/request-trace.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { GatewayError } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../../model/wire/media-type.ts';
 import { addActiveRequest, removeActiveRequest } from '../transfer/turn-batches.ts';
 import type { ChargedCall } from './charged-calls.ts';
 import type { TargetOutcome } from './outcome.ts';

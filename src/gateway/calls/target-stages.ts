@@ -2,6 +2,7 @@
 import type { Judgement } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
 import {
@@ -17,7 +18,6 @@ import { judgeResponse } from '../guardrails/judge-response.ts';
 import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
 import { noUsage } from '../metering/meter.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../../model/wire/media-type.ts';
 import {
   deniedOutcome,
   failedOutcome,

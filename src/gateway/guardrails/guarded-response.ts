@@ -7,11 +7,11 @@ import { type StreamAnswer, streamAnswer } from '../../guardrails/stream-answer.
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import { readJsonObject } from '../../model/json/read-object.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { runAtOnce, type Slices } from '../../slices.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import { type MeteredUsage, noUsage } from '../metering/meter.ts';
 import type { GatewayErrorForm } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../../model/wire/media-type.ts';
 
 /** A complete response, as guardrails left it. */
 export interface GuardedResponse {

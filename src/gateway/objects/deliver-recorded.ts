@@ -1,10 +1,11 @@
 /** Delivers a response that mentions objects; their owners are recorded before the caller sees them. */
+
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { deliver, sendComplete } from '../calls/deliver.ts';
 import type { TargetOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import { isFailure, type ReadResponse, readWholeResponse } from '../calls/whole-response.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../../model/wire/media-type.ts';
 import type { ObjectRecorder } from './object-recorder.ts';
 import { deliverRecordedStream, eventsTo, recordTo } from './recorded-stream.ts';
 

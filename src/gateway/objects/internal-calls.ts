@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ConfigNode } from '../../model/configs/config-tree.ts';
 import { newId } from '../../model/wire/ids.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type {
   ModelCaller,
@@ -32,7 +33,6 @@ import type { GatewayConfig } from '../targets/resolve-config.ts';
 import { Caller } from '../transfer/caller.ts';
 import { errorFormOf } from '../transfer/error-form.ts';
 import { gatewayErrorBody } from '../transfer/gateway-error.ts';
-import { isEventStream } from '../../model/wire/media-type.ts';
 import { SignalReceiver } from '../transfer/signal-receiver.ts';
 import { leavesOf, ownerOf } from './owned-lookup.ts';
 

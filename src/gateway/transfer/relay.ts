@@ -1,8 +1,9 @@
 /** Relays the response of a provider to the caller, with backpressure. */
-import { isEventStream } from '../../model/wire/media-type.ts';
+
 import { isAscii } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call, ProviderHeaders, Sink } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';

@@ -2,8 +2,8 @@
 
 import { detach } from '../../detached.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import { CallCut } from '../../upstream/call.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
+import { CallCut } from '../../upstream/call.ts';
 import { modernHeaders, modernParams } from '../messages/modern-request.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { firstModernVersion } from '../messages/verify-headers.ts';

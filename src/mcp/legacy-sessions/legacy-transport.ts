@@ -1,11 +1,10 @@
 /** Sends requests of the gateway to a server of the legacy era, and reads the messages of its responses. */
 
 import { isObject, readJson } from '../../model/json/read-object.ts';
+import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
-import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';
-import { postHeaders } from '../messages/post-headers.ts';
 import { StreamEventReader } from '../messages/event-stream.ts';
 import {
   PlaneFault,
@@ -13,6 +12,7 @@ import {
   serverUnreachable,
   serverUnusable,
 } from '../messages/plane-fault.ts';
+import { postHeaders } from '../messages/post-headers.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { chunksOf } from '../transfer/response-chunks.ts';
 

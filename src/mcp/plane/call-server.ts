@@ -2,8 +2,8 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
-import { type Call, CallCut } from '../../upstream/call.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
+import { type Call, CallCut } from '../../upstream/call.ts';
 import { postHeaders } from '../messages/post-headers.ts';
 import { isFromLegacyClient } from '../messages/verify-headers.ts';
 import { requireOpenedState, sealRound } from '../rounds/call-rounds.ts';

@@ -5,7 +5,8 @@ import { type AddressInfo, connect } from 'node:net';
 import { Pool } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { Caller } from '../../../src/gateway/transfer/caller.ts';
-import { isEventStream, type RelayEnd, relay } from '../../../src/gateway/transfer/relay.ts';
+import { type RelayEnd, relay } from '../../../src/gateway/transfer/relay.ts';
+import { isEventStream } from '../../../src/model/wire/media-type.ts';
 import { Call } from '../../../src/upstream/call.ts';
 
 const stack: (() => unknown)[] = [];
