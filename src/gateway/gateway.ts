@@ -44,6 +44,7 @@ export interface GatewayOptions
       | 'bodyBytesMax'
       | 'jsonBounds'
       | 'enforcesLimits'
+      | 'countsAbortedStreams'
       | 'isUnavailable'
       | 'record'
       | 'spanExport'
@@ -107,6 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     jsonBounds: options.jsonBounds,
     fileBytesMax: options.fileBytesMax,
     enforcesLimits: options.enforcesLimits,
+    countsAbortedStreams: options.countsAbortedStreams,
     limitsBy: options.limitsBy,
     isUnavailable: options.isUnavailable,
     record: options.record,

@@ -20,8 +20,12 @@ export class CallAccount {
   /** Whether a provider may have received anything. */
   isSent = false;
 
-  constructor(ledger: Ledger) {
+  readonly #countsText: boolean;
+
+  /** `countsText`: see the option of the meter. */
+  constructor(ledger: Ledger, countsText: boolean) {
     this.#account = ledger.open();
+    this.#countsText = countsText;
   }
 
   /** @throws GatewayError when a limit rejects the call */
@@ -66,7 +70,11 @@ export class CallAccount {
     const outcome = this.#outcome!;
     this.#open = null;
     const isStream = outcome.kind === 'live' && isEventStream(outcome.call.headers);
-    const meter = new Meter(admission, this.#account, outcome.status, isStream);
+    const meter = new Meter(admission, this.#account, {
+      status: outcome.status,
+      isStream,
+      countsText: this.#countsText,
+    });
     this.charged.addMeter(outcome, meter);
     return meter;
   }

@@ -36,6 +36,7 @@ interface CallServices {
   readonly responses: ResponseCache;
   /** False: limits count usage but reject nothing. */
   readonly enforcesLimits: boolean;
+  readonly countsAbortedStreams: boolean;
   readonly limitsBy: LimitSwitches;
 }
 
@@ -69,7 +70,7 @@ export class ProviderCalls {
     this.#policies = policies;
     this.#caller = caller;
     this.#trace = trace;
-    this.#account = new CallAccount(services.ledger);
+    this.#account = new CallAccount(services.ledger, services.countsAbortedStreams);
   }
 
   /** @throws GatewayError when the leaf names no provider that can be called */

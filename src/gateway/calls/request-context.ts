@@ -43,6 +43,8 @@ export interface GatewayServices extends CallerSources {
   readonly fileBytesMax: number;
   /** False: limits count usage but reject nothing. */
   readonly enforcesLimits: boolean;
+  /** Whether a stream without a usage report is charged for the text that arrived, not for everything granted. */
+  readonly countsAbortedStreams: boolean;
   readonly limitsBy: LimitSwitches;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

@@ -13,6 +13,7 @@ import { effectivePrice } from '../../model/pricing/effective-price.ts';
 import { type PriceOrigin, priceOrigin } from '../../model/pricing/price-origin.ts';
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
 import type { Price, TokenUsage } from '../../model/pricing/pricing.ts';
+import { monotonicMs } from '../../monotonic.ts';
 import { run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
@@ -27,6 +28,8 @@ export interface Admission {
   readonly bound: UsageBound;
   /** Source and version of the price; null when it is unknown. */
   readonly priceOrigin: PriceOrigin | null;
+  /** Monotonic clock, milliseconds. */
+  readonly admittedMs: number;
   /** Granted output tokens. */
   readonly outputTokens: number;
   /** Whether a limit counts its tokens or cost. */
@@ -76,6 +79,7 @@ function admitAt(
       target,
       bound,
       priceOrigin: origin,
+      admittedMs: monotonicMs(),
       outputTokens,
       isCounted,
       removesUsage: false,

@@ -12,11 +12,13 @@ import {
   parseUsageParts,
   type ReportedUsage,
 } from '../../model/pricing/reported-usage.ts';
+import { monotonicMs } from '../../monotonic.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import { decompressBody } from '../transfer/content-encoding.ts';
 import type { RelayEnd } from '../transfer/relay.ts';
 import { type Admission, grantedUsage, noTokens } from './admit.ts';
 import { hasOutput, meteringOf } from './bound.ts';
+import { countedOutput, stopsWithStream } from './counted-output.ts';
 import { UsageStream } from './usage-stream.ts';
 
 /** The usage of one call. */
@@ -39,6 +41,13 @@ const none: readonly Limit[] = [];
 const eventBytes = 300;
 const bytesOfToken = 3;
 
+interface MeteredResponse {
+  readonly status: number;
+  readonly isStream: boolean;
+  /** Whether a stream without a usage report is charged for the text that arrived, not for everything granted. */
+  readonly countsText: boolean;
+}
+
 /** Meters one response. */
 export class Meter {
   readonly events: UsageStream | null;
@@ -48,12 +57,19 @@ export class Meter {
   #reported: ReportedUsage;
   #bodyBytes = 0;
   #metered: MeteredUsage | null = null;
+  readonly #countsText: boolean;
 
-  constructor(admission: Admission, account: Account, status: number, isStream: boolean) {
+  constructor(
+    admission: Admission,
+    account: Account,
+    { status, isStream, countsText }: MeteredResponse,
+  ) {
     this.#admission = admission;
     this.#account = account;
     this.#status = status;
-    this.events = isStream ? new UsageStream(admission.removesUsage) : null;
+    this.#countsText = countsText;
+    const { endpoint } = admission.target;
+    this.events = isStream ? new UsageStream(admission.removesUsage, endpoint) : null;
     this.#reported = this.events?.reported ?? newReportedUsage();
   }
 
@@ -104,9 +120,12 @@ export class Meter {
     // The usage in the response belongs to another request.
     if (metering === 'nothing') return { tokens: noTokens, isEstimated: false };
     const reported = completeUsage(this.#reported, hasOutput(metering));
-    if (reported !== null && isRead) return { tokens: reported, isEstimated: false };
+    const isFinal = isRead && !this.#reported.isOutputPreliminary;
+    if (reported !== null && isFinal) return { tokens: reported, isEstimated: false };
     // Errors and redirects use nothing.
     if (this.#status >= 300 && isRead) return { tokens: noTokens, isEstimated: false };
+    const counted = this.#countedUsage();
+    if (counted !== null) return { tokens: counted, isEstimated: true };
     if (!isRead || this.#reported.isImplausible) {
       return { tokens: grantedUsage(this.#admission), isEstimated: true };
     }
@@ -118,6 +137,27 @@ export class Meter {
       outputTokens: outputTokens ?? unreported.outputTokens,
     };
     return { tokens, isEstimated: true };
+  }
+
+  /** Null where everything granted is charged. */
+  #countedUsage(): TokenUsage | null {
+    const { events } = this;
+    if (events === null || !this.#countsText || this.#status >= 300) return null;
+    const admission = this.#admission;
+    if (this.#reported.isImplausible || !stopsWithStream(admission)) return null;
+    const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens } = this.#reported;
+    const { bound, isCounted } = admission;
+    const unreported = isCounted ? bound.inputTokens : bound.likelyInputTokens;
+    const { text } = events;
+    const output = text.isRead
+      ? countedOutput(admission, text, monotonicMs())
+      : Math.min(admission.outputTokens, this.#likelyOutput());
+    return {
+      ...noTokens,
+      ...(inputTokens !== null && { cachedInputTokens, cacheWriteTokens }),
+      inputTokens: inputTokens ?? unreported,
+      outputTokens: Math.max(output, outputTokens ?? 0),
+    };
   }
 
   /** Under a limit everything granted, so that missing usage reports cannot exceed it. */

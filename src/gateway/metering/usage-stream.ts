@@ -4,6 +4,7 @@ import {
   newReportedUsage,
   type ReportedUsage,
 } from '../../model/pricing/reported-usage.ts';
+import { ArrivedText } from './arrived-text.ts';
 
 const marker = Buffer.from('"usage"');
 const lineFeed = 0x0a;
@@ -18,6 +19,8 @@ export class UsageStream {
   bytes = 0;
   /** Chunks received; a provider sends about one for each token. */
   events = 0;
+  /** The text that arrived. */
+  readonly text: ArrivedText;
   readonly #removesUsage: boolean;
   /** Chunks of an incomplete line. */
   #partial: Buffer[] = [];
@@ -27,9 +30,13 @@ export class UsageStream {
   /** Whether the last line was removed and the empty line after it is still to come. */
   #isAfterRemoved = false;
 
-  /** `removesUsage`: the caller did not request the event that contains only the usage. */
-  constructor(removesUsage: boolean) {
+  /**
+   * `removesUsage`: the caller did not request the event that contains only the usage. `endpoint` is that of the
+   * provider.
+   */
+  constructor(removesUsage: boolean, endpoint: string) {
     this.#removesUsage = removesUsage;
+    this.text = new ArrivedText(endpoint);
   }
 
   /** Returns the bytes for the caller. */
@@ -39,6 +46,7 @@ export class UsageStream {
     const end = chunk.lastIndexOf(lineFeed) + 1;
     if (end === 0) return this.#hold(chunk);
     const lines = this.#takePartial(end === chunk.length ? chunk : chunk.subarray(0, end));
+    this.text.add(lines);
     const isRead = this.#isAfterRemoved || lines.includes(marker);
     const passed = isRead ? this.#read(lines) : lines;
     this.#isTooLong = false;

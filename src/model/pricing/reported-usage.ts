@@ -23,6 +23,8 @@ export interface ReportedUsage {
   cacheWriteTokens: number;
   /** The part of {@link cacheWriteTokens} cached for an hour. */
   cacheWriteHourTokens: number;
+  /** Whether the output is that of the beginning of a stream only. */
+  isOutputPreliminary: boolean;
   /** A reported count was not a plausible number. */
   isImplausible: boolean;
 }
@@ -37,6 +39,7 @@ export function newReportedUsage(): ReportedUsage {
     cachedInputTokens: 0,
     cacheWriteTokens: 0,
     cacheWriteHourTokens: 0,
+    isOutputPreliminary: false,
     isImplausible: false,
     model: null,
     totalTokens: null,
@@ -88,8 +91,11 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
   if (!isObject(body)) return;
   reported.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
   // Anthropic reports the input in the first message event, OpenAI's Responses API in the last event.
-  const usage = usageIn(body) ?? usageIn(body.message) ?? usageIn(body.response);
-  if (usage !== null) addCounts(reported, usage);
+  const own = usageIn(body);
+  const usage = own ?? usageIn(body.message) ?? usageIn(body.response);
+  if (usage === null) return;
+  reported.isOutputPreliminary = own === null && usage === usageIn(body.message);
+  addCounts(reported, usage);
 }
 
 function usageIn(holder: unknown): JsonObject | null {

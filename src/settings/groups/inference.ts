@@ -18,6 +18,8 @@ export interface InferenceSettings {
   readonly graceSeconds: number;
   /** False: limits are counted but reject no request. */
   readonly enforcesLimits: boolean;
+  /** False: a stream without a usage report is charged everything that was reserved. */
+  readonly countsAbortedStreams: boolean;
   /** Whether requests may refer to saved configs only. */
   readonly blocksInlineConfigs: boolean;
   /** Whether secret references may use the identity of the gateway itself. */
@@ -64,6 +66,7 @@ export function inferenceSettings(
     },
     graceSeconds: values.GATEWRIGHT_INFERENCE_GRACE_SECONDS,
     enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',
+    countsAbortedStreams: values.GATEWRIGHT_ABORTED_STREAM_CHARGE === 'counted',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
     signsInAsItself: values.GATEWRIGHT_SECRETS_BY_OWN_IDENTITY,
     headerAliases: values.HEADER_ALIAS_PREFIXES,

@@ -66,6 +66,12 @@ export const inferenceVariables = {
     'hard',
     'hard: requests beyond a budget, rate limit or policy are rejected. soft: they are counted but never rejected.',
   ),
+  GATEWRIGHT_ABORTED_STREAM_CHARGE: defaulted(
+    'Inference',
+    forms.oneOf(['counted', 'reserved'], 'reserved'),
+    'counted',
+    'Charge of a stream whose provider reports no usage. counted: the tokens of the text that arrived. reserved: everything that was reserved.',
+  ),
   JWT_ENABLED: optional(
     'Inference',
     forms.toggle,

@@ -51,7 +51,7 @@ describe('a stream', () => {
     fc.assert(
       fc.property(fc.array(line), fc.string(), cuts, (lines, rest, places) => {
         const bytes = bytesOf(lines.map(({ text, end }) => text + end).join('') + rest);
-        const stream = new UsageStream(false);
+        const stream = new UsageStream(false, 'chat_completions');
         expect(passed(stream, cutInto(bytes, places))).toBe(bytes.toString('latin1'));
       }),
     );
@@ -68,7 +68,7 @@ describe('a stream', () => {
         (before, after, end, rest, places) => {
           const text = (lines: typeof before) => lines.map((one) => one.text + one.end).join('');
           const [first, last] = [text(before), text(after) + rest];
-          const stream = new UsageStream(true);
+          const stream = new UsageStream(true, 'chat_completions');
           const pieces = cutInto(bytesOf(first + aside + end + end + last), places);
           expect(passed(stream, pieces)).toBe(bytesOf(first + last).toString('latin1'));
           expect(stream.reported).toMatchObject({ inputTokens: 11, outputTokens: 4 });
@@ -79,14 +79,14 @@ describe('a stream', () => {
 
   it.each([true, false])('reports usage from a final event without an end', (takesOut) => {
     const text = `data: {"choices":[]}\n\n${aside}`;
-    const stream = new UsageStream(takesOut);
+    const stream = new UsageStream(takesOut, 'chat_completions');
     expect(passed(stream, [bytesOf(text)])).toBe(takesOut ? 'data: {"choices":[]}\n\n' : text);
     expect(stream.reported).toMatchObject({ inputTokens: 11, outputTokens: 4 });
   });
 
   it('passes one line of ten megabytes without buffering more than a part of it', () => {
     const piece = Buffer.alloc(64 * 1024, 'x');
-    const stream = new UsageStream(true);
+    const stream = new UsageStream(true, 'chat_completions');
     const heldBack = Array.from({ length: 160 }, () => piece.length - stream.pass(piece).length);
     const sums = heldBack.map((_, at) => heldBack.slice(0, at + 1).reduce((sum, one) => sum + one));
     expect(Math.max(...sums)).toBeLessThan(512 * 1024);
@@ -94,7 +94,7 @@ describe('a stream', () => {
   });
 
   it('passes the end of a line that was too long, even when it looks like an event', () => {
-    const stream = new UsageStream(true);
+    const stream = new UsageStream(true, 'chat_completions');
     const long = Buffer.alloc(300 * 1024, 'x');
     const out = passed(stream, [long, bytesOf(`${aside}\n\n`)]);
     expect(out).toBe(`${long}${aside}\n\n`);
