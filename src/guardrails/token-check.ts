@@ -19,18 +19,30 @@ const fetchTimeoutMs = 5_000;
 const defaultCacheSeconds = 86_400;
 const defaultToleranceSeconds = 5;
 
-/** Passes for a token that one of the key sets verifies, or that introspection reports as active. */
+/** Verifies the token in the headers of a caller, whose names are in lower case. @throws CheckError when nothing can verify it now */
+export type TokenVerifier = (headers: CheckSubject['headers']) => Promise<CheckOutcome>;
+
 export function tokenCheck(
   parameters: Parameters,
   searches: Searches,
   outbound: Outbound,
 ): CheckRunner {
+  const verify = tokenVerifier(parameters, searches, outbound);
+  return ({ headers }) => verify(headers);
+}
+
+/** Passes for a token that one of the key sets verifies, or that introspection reports as active. */
+export function tokenVerifier(
+  parameters: Parameters,
+  searches: Searches,
+  outbound: Outbound,
+): TokenVerifier {
   const verify =
     parameters.jwks === undefined && parameters.jwksUri === undefined
       ? introspectionVerifier(parameters, outbound)
       : keyVerifier(parameters, outbound);
-  return async (subject) => {
-    const token = tokenOf(subject, parameters.headerKey);
+  return async (headers) => {
+    const token = tokenOf(headers, parameters.headerKey);
     if (token === null) return failed('there is no token');
     const claims = await verify(token);
     if (claims === null) return failed('the token is not valid');
@@ -47,7 +59,7 @@ function failed(explanation: string): CheckOutcome {
   return { passes: false, explanation };
 }
 
-function tokenOf({ headers }: CheckSubject, headerKey: unknown): string | null {
+function tokenOf(headers: CheckSubject['headers'], headerKey: unknown): string | null {
   const value = headers[String(headerKey ?? 'authorization').toLowerCase()];
   return typeof value === 'string' ? value.replace(/^Bearer +/i, '') : null;
 }

@@ -415,7 +415,7 @@ const mayImport: Record<string, readonly string[]> = {
     guardrails: ['wire', 'patterns', 'services', 'secrets', 'manifests'],
     configs: ['json', 'wire', 'patterns', 'services', 'secrets', 'manifests', 'guardrails'],
     providers: ['json', 'wire', 'services', 'limits', 'secrets'],
-    mcp: ['json', 'wire', 'services', 'secrets', 'providers'],
+    mcp: ['json', 'wire', 'services', 'secrets', 'guardrails', 'providers'],
     pricing: ['json', 'providers'],
     logs: ['wire', 'services', 'endpoints', 'limits', 'pricing'],
     workspaces: ['wire', 'services', 'limits', 'people', 'logs'],

@@ -9,6 +9,7 @@ const forms = {
   version_unsupported: { status: 400, rpcCode: -32022 },
   meta_invalid: { status: 400, rpcCode: -32602 },
   capability_missing: { status: 400, rpcCode: -32021 },
+  token_invalid: { status: 401, rpcCode: -32000 },
   origin_forbidden: { status: 403, rpcCode: -32000 },
   user_forbidden: { status: 403, rpcCode: -32000 },
   token_required: { status: 403, rpcCode: -32000 },
@@ -32,6 +33,7 @@ const forms = {
   connection_required: { status: 200, rpcCode: -32000 },
   user_required: { status: 403, rpcCode: -32000 },
   request_state_invalid: { status: 200, rpcCode: -32602 },
+  token_unverified: { status: 503, rpcCode: -32000 },
   server_unusable: { status: 502, rpcCode: -32000 },
 } as const;
 

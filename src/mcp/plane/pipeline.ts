@@ -26,6 +26,7 @@ import {
   authenticateCaller,
   requireServerUser,
   requireUsableServer,
+  requireValidToken,
   reserveCalls,
   verifyCapabilities,
 } from './verify-calls.ts';
@@ -52,6 +53,7 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     // User access.
     requireServerUser(key, server);
     requireUsableServer(server);
+    await requireValidToken(server, request.headers);
     const metadata = metadataOf(key, header, undefined);
     reply.metadata = metadata;
     services.keys.noteUse(key, arrival.now);

@@ -8,6 +8,7 @@ import {
 import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { openSecrets } from '../../auth/secret-values.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
+import { type TokenVerifier, tokenVerifier } from '../../guardrails/token-check.ts';
 import { stricterPolicy } from '../../model/mcp/definition-state.ts';
 import { type ForwardedIdentity, isForwarded } from '../../model/mcp/identity-forwarding.ts';
 import type { ForwardHeaders, McpConfigurations } from '../../model/mcp/mcp-integration.ts';
@@ -62,6 +63,8 @@ export interface PlaneServer {
   /** Headers of arguments, by tool. */
   readonly paramHeaders: ReadonlyMap<string, ParamHeaders>;
   readonly guardrails: ServerGuardrails;
+  /** Verifies a further token of each caller; null where none is required. */
+  readonly verifyToken: TokenVerifier | null;
   /** Why the server cannot be called as it is configured; null when it can. */
   readonly fault: string | null;
 }
@@ -112,6 +115,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     pins,
     paramHeaders: paramHeadersOf(parts.reading),
     guardrails: serverGuardrails(parts.reading, parts),
+    verifyToken: verifierOf(stored, parts.tools),
     fault: pinsFault(pins) ?? faultOf(parts, stored, access, login !== null),
   };
 }
@@ -178,8 +182,15 @@ function passthroughOf(stored: McpConfigurations): Record<string, string> {
   );
 }
 
-/** Settings that decide who may call or with which identity, and that this gateway does not apply yet. */
-const unsupportedSettings = ['jwt_validation', 'external_auth_config'];
+function verifierOf(
+  { jwt_validation: validation }: McpConfigurations,
+  { searches, outbound }: CheckTools,
+): TokenVerifier | null {
+  return validation === undefined ? null : tokenVerifier(validation, searches, outbound);
+}
+
+/** A setting that decides with which identity the gateway calls, and that it does not apply. */
+const unsupportedSetting = 'external_auth_config';
 
 function faultOf(
   parts: PlaneServerParts,
@@ -196,9 +207,8 @@ function faultOf(
   if (barred !== undefined) return `the secret ${barred.slug} may not be sent to its host`;
   const closed = mapped.find(({ isAllowed }) => !isAllowed);
   if (closed !== undefined) return `its workspace may not use the secret ${closed.slug}`;
-  const unsupported = unsupportedSettings.find((name) => stored[name] !== undefined);
-  if (unsupported !== undefined) {
-    return `its setting configurations.${unsupported} is not supported; remove it`;
+  if (stored[unsupportedSetting] !== undefined) {
+    return `its setting configurations.${unsupportedSetting} is not supported; remove it`;
   }
   const { user_identity_forwarding: forwarding } = stored;
   if (forwarding !== undefined && !isForwarded(forwarding)) {

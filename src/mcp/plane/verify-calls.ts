@@ -1,6 +1,8 @@
 /** Decides whether a caller may use a server and what its messages name, and reserves the limits of its calls. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
+import { CheckError } from '../../guardrails/check.ts';
 import type { NamedCapability } from '../messages/capability-rules.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
@@ -39,6 +41,23 @@ export function requireServerUser(key: Pick<GatewayKey, 'personId'>, server: Pla
 /** @throws PlaneFault for a server whose configuration asks for what the gateway cannot do */
 export function requireUsableServer({ fault }: PlaneServer): void {
   if (fault !== null) throw serverUnusable(fault);
+}
+
+/** @throws PlaneFault for a request without the token that the server's `jwt_validation` requires */
+export async function requireValidToken(
+  { verifyToken }: PlaneServer,
+  headers: IncomingHttpHeaders,
+): Promise<void> {
+  if (verifyToken === null) return;
+  const { passes, explanation } = await verifyToken(headers).catch((error: unknown) => {
+    if (!(error instanceof CheckError)) throw error;
+    const message = `The token for this MCP server cannot be verified now: ${error.message}`;
+    throw new PlaneFault('token_unverified', message, { cause: error });
+  });
+  if (passes) return;
+  const message = `This MCP server requires a token (jwt_validation): ${explanation}`;
+  const challenge = { 'www-authenticate': 'Bearer error="invalid_token"' };
+  throw new PlaneFault('token_invalid', message, { headers: challenge });
 }
 
 /** Sets the fault of each call that names a capability that may not be used. */

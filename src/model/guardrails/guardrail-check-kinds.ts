@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { foreignCheckParameters } from '../services/foreign-fields.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
+import { matchTypes, tokenValidationShape } from './token-validation.ts';
 
 export interface CheckKind {
   /** Display name. */
@@ -22,7 +23,7 @@ const schemaDocument = z.union([z.record(z.string(), z.unknown()), z.string()]);
 const timeoutMs = z.number().positive().max(60_000).optional();
 const headers = z.record(z.string(), z.string()).optional();
 const forwardHeaders = z.array(z.string()).optional();
-const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex']).optional();
+const matchType = matchTypes.optional();
 
 /** Parameters of one check, with those that every check has. */
 function parametersOf(shape: z.ZodRawShape): z.ZodType {
@@ -30,27 +31,7 @@ function parametersOf(shape: z.ZodRawShape): z.ZodType {
   return acceptWithoutEffect(z.looseObject({ ...shape, ...common }), foreignCheckParameters);
 }
 
-/** HMAC and `none` are excluded: with them, the public key would be the signing key. */
-const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
-  ['256', '384', '512'].map((size) => family + size),
-);
-const algorithms = z.array(z.enum([...asymmetric, 'EdDSA', 'Ed25519'])).min(1);
-
-const jwtParameters = parametersOf({
-  jwksUri: z.string().min(1).optional(),
-  jwks: schemaDocument.optional(),
-  introspectEndpoint: z.string().min(1).optional(),
-  headerKey: z.string().min(1),
-  cacheMaxAge: z.int().min(60).max(86_400).optional(),
-  clockTolerance: z.int().min(0).max(300).optional(),
-  maxTokenAge: z
-    .string()
-    .regex(/^\d{1,6} ?(ms|s|sec|secs|m|min|mins|h|hr|hrs|d|day|days|w)$/, 'must be like 30m or 1d')
-    .optional(),
-  algorithms: algorithms.optional(),
-  requiredClaims: z.array(z.string()).optional(),
-  claimValues: z.record(z.string(), z.strictObject({ values: z.unknown(), matchType })).optional(),
-});
+const jwtParameters = parametersOf({ ...tokenValidationShape, headerKey: z.string().min(1) });
 
 const webhookParameters = parametersOf({
   webhookURL: z.string().min(1),

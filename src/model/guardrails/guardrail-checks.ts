@@ -1,7 +1,7 @@
 /** Validates the checks of a guardrail beyond their schema. */
 import type { z } from 'zod';
 import { didYouMean } from '../../suggest.ts';
-import { plainHttpFault, type TrustedHosts } from '../../trusted-hosts.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { jsonSchemaFaults } from '../patterns/json-schema-patterns.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
 import { headerListFaults, headerMapFaults } from '../services/forward-headers.ts';
@@ -12,9 +12,7 @@ import { ineffectiveFields, unknownFieldFaults } from '../wire/unknown-fields.ts
 import { GuardrailActions, type GuardrailTarget } from './guardrail.ts';
 import { type CheckKind, checkKinds } from './guardrail-check-kinds.ts';
 import { partnerChecks } from './partner-checks.ts';
-
-/** Maximum key-set URLs of one check, separated by commas. */
-const jwksUrisMax = 10;
+import { tokenValidationFaults } from './token-validation.ts';
 
 /** By id in lower case, because clients use two spellings of some ids. */
 const kinds = new Map(Object.entries(checkKinds).map(([id, kind]) => [id.toLowerCase(), kind]));
@@ -187,7 +185,7 @@ const contentRules: Readonly<
     ...faultAt('logURL', outboundUrlFault(values.logURL as string, trusted)),
     ...headerFaults(values),
   ],
-  'default.jwt': jwtFaults,
+  'default.jwt': (values, { trusted }) => tokenValidationFaults(values, trusted),
 };
 
 /** With matchType regex, values are patterns or lists of patterns. */
@@ -205,31 +203,6 @@ function metadataFaults(
     }),
   );
   return prefixFaults(['metadataPairs'], faults);
-}
-
-function jwtFaults(values: Parameters, { trusted }: CheckValidators): Fault[] {
-  if (
-    values.jwksUri === undefined &&
-    values.jwks === undefined &&
-    values.introspectEndpoint === undefined
-  ) {
-    return faultAt('jwksUri', 'is required');
-  }
-  const { jwksUri = '', introspectEndpoint } = values as Partial<Record<string, string>>;
-  const uris = jwksUri === '' ? [] : jwksUri.split(',', jwksUrisMax + 1);
-  if (uris.length > jwksUrisMax) {
-    return faultAt('jwksUri', `must name at most ${jwksUrisMax} addresses`);
-  }
-  return [
-    ...uris.flatMap((uri) => faultAt('jwksUri', keysAddressFault(uri.trim(), trusted))),
-    ...(introspectEndpoint === undefined
-      ? []
-      : faultAt('introspectEndpoint', outboundUrlFault(introspectEndpoint, trusted))),
-  ];
-}
-
-function keysAddressFault(uri: string, trusted: TrustedHosts): string | null {
-  return outboundUrlFault(uri, trusted) ?? plainHttpFault(uri, trusted);
 }
 
 function headerFaults({ headers: set, forwardHeaders }: Parameters): Fault[] {

@@ -1,6 +1,7 @@
 /** Validates an MCP integration beyond its schema: URL, headers, and secrets in plain-text fields. */
 
 import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { tokenValidationFaults } from '../guardrails/token-validation.ts';
 import { isSecretName } from '../secrets/secret-names.ts';
 import { headerListFaults, headerMapFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
@@ -54,6 +55,7 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
     ...passthroughMaps,
     'forward_headers',
     'user_identity_forwarding',
+    'jwt_validation',
     ...clientSecretFields,
   ]);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
@@ -68,9 +70,17 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
       ['user_identity_forwarding'],
       identityForwardingFaults(configurations.user_identity_forwarding ?? {}),
     ),
+    ...prefixFaults(['jwt_validation'], validationFaults(configurations.jwt_validation, trusted)),
     ...keyFaults(configurations),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),
   ]);
+}
+
+function validationFaults(
+  validation: McpConfigurations['jwt_validation'],
+  trusted: TrustedHosts,
+): Fault[] {
+  return validation === undefined ? [] : tokenValidationFaults(validation, trusted);
 }
 
 function keyFaults(configurations: McpConfigurations): Fault[] {

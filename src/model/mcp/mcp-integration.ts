@@ -1,5 +1,6 @@
 /** Defines the bodies that create and update MCP integrations and their capabilities. */
 import { z } from 'zod';
+import { TokenValidation } from '../guardrails/token-validation.ts';
 import { GlobalWorkspaceAccess } from '../providers/integration-access.ts';
 import { McpSecretMappings } from '../secrets/secret-mapping.ts';
 import { foreignMcpFields } from '../services/foreign-fields.ts';
@@ -66,6 +67,10 @@ export const McpConfigurations = acceptWithoutEffect(
     user_identity_forwarding: described(
       UserIdentityForwarding.optional(),
       'Header by which the server learns who calls.',
+    ),
+    jwt_validation: described(
+      TokenValidation.optional(),
+      'Token that every request to the server must carry, beside the key of the gateway or as its token.',
     ),
     oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
     oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),

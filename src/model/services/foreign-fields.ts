@@ -142,8 +142,4 @@ export const foreignPricedUnits: readonly string[] = [
 ];
 
 /** Fields of the configurations of an MCP integration. */
-export const foreignMcpFields: readonly string[] = [
-  'external_auth_config',
-  'jwt_validation',
-  'oauth_metadata',
-];
+export const foreignMcpFields: readonly string[] = ['external_auth_config', 'oauth_metadata'];

@@ -177,8 +177,8 @@ describe('a server', () => {
     ['transport sse', { transport: 'sse' }],
     ['client credentials', { auth_type: 'oauth_client_credentials' }],
     [
-      'token rules that are not applied',
-      { configurations: { jwt_validation: { algorithms: ['RS256'] } } },
+      'a foreign authorization',
+      { configurations: { external_auth_config: { issuer: 'https://login.example.com' } } },
     ],
     [
       'an identity to sign without an address of the gateway',
