@@ -29,9 +29,11 @@ import {
   type InferenceServer,
   type InferenceServerOptions,
 } from './server.ts';
+import { CallableProviders } from './targets/callable-providers.ts';
 import { ClientTokens } from './targets/client-tokens.ts';
 import type { GatewayProvider } from './targets/gateway-provider.ts';
 import { type ManagedSecretsOptions, managedSecrets } from './targets/managed-secrets.ts';
+import { ProviderModels } from './targets/provider-models.ts';
 import { Providers } from './targets/providers.ts';
 import { Configs, type GatewayConfig } from './targets/resolve-config.ts';
 import { Targets } from './targets/resolve-target.ts';
@@ -86,6 +88,7 @@ const configsMax = 10_000;
 const providersMax = 10_000;
 const guardrailsMax = 10_000;
 const organisationsMax = 10_000;
+const workspacesMax = 10_000;
 const promptsMax = 1_000;
 
 /** The gateway must be disposed after its server has closed. */
@@ -172,6 +175,11 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       tokens: clientTokens,
       mockUpstreamHost,
     }),
+    callableProviders: new CallableProviders(
+      database,
+      callers.cache<readonly string[]>(workspacesMax),
+    ),
+    providerModels: new ProviderModels(origins),
     policies: new Policies(database, policies, options.limitsBy),
     prompts: new Prompts({ database, cache: callers.cache<RenderablePrompt>(promptsMax) }),
     guardrails: new Guardrails({

@@ -162,7 +162,7 @@ function arrivalOf(
     header,
     path,
     query,
-    errorForm: errorFormOf(request.method, path),
+    errorForm: errorFormOf(request.method, path, request.headers),
     headerPrefix: prefixOf(request, headerPrefixes),
     beganMs: monotonicMs(),
   };

@@ -146,6 +146,7 @@ const mayImport: Record<string, readonly string[]> = {
     guardrails: ['auth', 'guardrails', 'objects', 'upstream', 'store', 'model'],
     calls: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model'],
     objects: ['ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model', 'clock'],
+    models: ['guardrails', 'http', 'model'],
     inference: ['auth', 'http', 'store', 'model'],
   }),
   mcp: [

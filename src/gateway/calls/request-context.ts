@@ -13,6 +13,8 @@ import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { RequestRecord } from '../logs/request-record.ts';
 import type { SpanExport } from '../logs/span-export.ts';
 import type { LimitSwitches, Policies } from '../metering/limits.ts';
+import type { CallableProviders } from '../targets/callable-providers.ts';
+import type { ProviderModels } from '../targets/provider-models.ts';
 import type { Configs, GatewayConfig } from '../targets/resolve-config.ts';
 import type { Targets } from '../targets/resolve-target.ts';
 import type { BodyMemory } from '../transfer/body-memory.ts';
@@ -29,6 +31,8 @@ export interface GatewayServices extends CallerSources {
   readonly policies: Policies;
   readonly ledger: Ledger;
   readonly targets: Targets;
+  readonly callableProviders: CallableProviders;
+  readonly providerModels: ProviderModels;
   readonly origins: Origins;
   readonly breakers: Breakers;
   readonly responses: ResponseCache;

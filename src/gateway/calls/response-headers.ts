@@ -60,5 +60,6 @@ function namesUnder(prefix: string) {
     cost: `${prefix}cost`,
     droppedMembers: `${prefix}dropped-members`,
     exception: `${prefix}gateway-exception`,
+    failedProviders: `${prefix}failed-providers`,
   };
 }

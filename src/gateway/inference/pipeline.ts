@@ -18,6 +18,7 @@ import { responseHeaders } from '../calls/response-headers.ts';
 import { callTarget } from '../calls/target-stages.ts';
 import { callTargets } from '../calls/walk-config.ts';
 import { beginTrace } from '../logs/request-trace.ts';
+import { isModelsRequest, serveModels } from '../models/models-endpoint.ts';
 import type { OwnedObjects } from '../objects/owned-objects.ts';
 import { modelRequestObjectsOf } from '../references/model-request-objects.ts';
 import { type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
@@ -111,6 +112,7 @@ async function respond(
     if (isLong(context.exchange.body)) await nextTurn();
     const served = serveObjects(pipeline, context, owned);
     if (served !== null) return await served;
+    if (isModelsRequest(context.exchange)) return await serveModels(context);
 
     // Guard, admit, call, judge: gateway/calls/target-stages.ts lists these stages of one target.
     const outcome = await callTargets(context, callTarget);

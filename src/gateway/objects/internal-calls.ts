@@ -1,6 +1,7 @@
 /** Calls models from inside the gateway on behalf of a caller: by its config, under its limits and guardrails, with a log entry. */
 import type { IncomingMessage } from 'node:http';
 import type { ConfigNode } from '../../model/configs/config-tree.ts';
+import { leavesOf } from '../../model/configs/reached-targets.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
@@ -34,7 +35,7 @@ import { Caller } from '../transfer/caller.ts';
 import { errorFormOf } from '../transfer/error-form.ts';
 import { gatewayErrorBody } from '../transfer/gateway-error.ts';
 import { SignalReceiver } from '../transfer/signal-receiver.ts';
-import { leavesOf, ownerOf } from './owned-lookup.ts';
+import { ownerOf } from './owned-lookup.ts';
 
 /** The caller on whose behalf a model is called. */
 interface InternalCaller

@@ -1,6 +1,7 @@
 /** Finds which objects belong to the caller, and which target has one of them. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ConfigLeaf, ConfigNode } from '../../model/configs/config-tree.ts';
+import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import { leavesOf } from '../../model/configs/reached-targets.ts';
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { isObjectId } from '../../objects/object-id.ts';
 import type { ObjectFamily } from '../../objects/object-request.ts';
@@ -162,8 +163,4 @@ export async function leafTo(
   if (!provider.startsWith('@')) throw notFound({ kind: kind as ObjectKind, param: null });
   const elsewhere = { virtualKey: null, customHost: null, apiKey: null, overrideParams: null };
   return { ...first!, settings: { ...first!.settings, ...elsewhere, provider } };
-}
-
-export function leavesOf(node: ConfigNode): ConfigLeaf[] {
-  return node.kind === 'leaf' ? [node] : node.targets.flatMap(leavesOf);
 }

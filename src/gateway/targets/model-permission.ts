@@ -59,6 +59,11 @@ export function* requireModel(
   return setting;
 }
 
+/** Whether requests may name the model. */
+export function isModelAllowed(provider: GatewayProvider, name: string): boolean {
+  return provider.allowsAnyModel || isAllowed(provider, namedModel(name));
+}
+
 /** Requests name a handful of models; each is compared with all rules. */
 const modelsMax = 1_000;
 

@@ -1,11 +1,18 @@
 /** Selects the error format of an inference request. */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayErrorForm } from './gateway-error.ts';
 
 /**
  * Anthropic SDKs expect their own format, and clients that delete a response expect a bare error object. `path` is
  * below `/v1`.
  */
-export function errorFormOf(method: string | undefined, path: string): GatewayErrorForm {
+export function errorFormOf(
+  method: string | undefined,
+  path: string,
+  headers: IncomingHttpHeaders = {},
+): GatewayErrorForm {
   if (path === '/messages' || path.startsWith('/messages/')) return 'anthropic';
+  const isList = path === '/models' || path.startsWith('/models/');
+  if (isList && headers['anthropic-version'] !== undefined) return 'anthropic';
   return method === 'DELETE' && /^\/responses\/[^/]+\/?$/i.test(path) ? 'flat' : 'openai';
 }

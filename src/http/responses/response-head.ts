@@ -33,6 +33,11 @@ export function addWarningHeader(response: ServerResponse, warning: string): voi
   response.setHeader('warning', encoded(warning));
 }
 
+/** Adds a header to the response, whatever its status. */
+export function addOwnHeader(response: ServerResponse, name: string, value: string): void {
+  response.setHeader(name, visibleHeaderValue(value));
+}
+
 /** Ends a request for which even an error could not be sent: with 500 and nothing from outside, or a cut. */
 export function endAbruptly(response: ServerResponse): void {
   if (response.headersSent || response.destroyed) {

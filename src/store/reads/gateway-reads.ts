@@ -6,7 +6,12 @@ import type { ApiKeyRow } from '../resources/api-keys.ts';
 import * as guardrailExclusions from '../resources/guardrail-exclusions.ts';
 import * as organisationDefaults from '../resources/organisation-defaults.ts';
 import * as organisations from '../resources/organisations.ts';
-import { listReached, type ReachedProvider } from '../resources/providers.ts';
+import {
+  listReached,
+  listSlugs,
+  type ProviderSlug,
+  type ReachedProvider,
+} from '../resources/providers.ts';
 import * as rateLimitPolicies from '../resources/rate-limit-policies.ts';
 import * as usageLimitPolicies from '../resources/usage-limit-policies.ts';
 import type { StoredWorkspace } from '../resources/workspaces.ts';
@@ -240,6 +245,17 @@ export async function listProviders(
   const generations = await listGenerations(db, [organisationId]);
   const found = await listReached(db, organisationId, workspaceId, reference);
   return { generation: generations.get(organisationId)!, providers: found };
+}
+
+/** Ids and slugs of the providers of one workspace or (null) of all. The generation is read first. */
+export async function listSlugsOfProviders(
+  db: Db,
+  organisationId: string,
+  workspaceId: string | null,
+): Promise<{ readonly generation: string; readonly providers: readonly ProviderSlug[] }> {
+  const generations = await listGenerations(db, [organisationId]);
+  const providers = await listSlugs(db, organisationId, workspaceId);
+  return { generation: generations.get(organisationId)!, providers };
 }
 
 /** A prompt with its partials. The generation is read first, so that it is never newer than the rows. */

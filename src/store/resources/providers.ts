@@ -64,6 +64,28 @@ export function listByReference(
   return table.rows.list(db, whereOf(organisationId, workspaceId, reference), { limit: 2 });
 }
 
+export type ProviderSlug = Pick<StoredProvider, 'id' | 'slug'>;
+
+/** More providers are not listed for one request. */
+const namesMax = 100;
+
+/** Providers of one workspace or (null) of all, by slug. */
+export function listSlugs(
+  db: Db,
+  organisationId: string,
+  workspaceId: string | null,
+): Promise<ProviderSlug[]> {
+  const where = {
+    organisation_id: organisationId,
+    ...(workspaceId === null ? {} : { workspace_id: workspaceId }),
+  };
+  return table.rows.list(db, where, {
+    columns: ['id', 'slug'],
+    orderBy: ['slug', 'id'],
+    limit: namesMax,
+  });
+}
+
 /** As {@link listByReference}; locks the rows until the transaction ends. */
 export function listByReferenceForUpdate(
   tx: Db,

@@ -55,6 +55,7 @@ interface Variant {
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly params?: object;
   readonly target?: string;
+  readonly method?: string;
 }
 
 /** JSON in ASCII, because a header holds nothing else. */
@@ -74,10 +75,12 @@ function target(): { provider: string; custom_host: string; api_key: string } {
   return { provider: 'mock-upstream', custom_host: inference.upstream.url, api_key: 'k' };
 }
 
-function requestOf({ config, headers = {}, params = {}, target: at }: Variant): RawRequest {
+function requestOf({ config, headers = {}, params = {}, ...more }: Variant): RawRequest {
   const sent = config ?? target();
+  const { target: at, method = 'POST' } = more;
+  const body = { model: 'm', messages: [{ role: 'user', content: 'a' }], ...params };
   return {
-    method: 'POST',
+    method,
     target: at ?? '/v1/chat/completions',
     headers: {
       authorization: `Bearer ${key}`,
@@ -85,7 +88,7 @@ function requestOf({ config, headers = {}, params = {}, target: at }: Variant): 
       'x-gateway-config': typeof sent === 'string' ? sent : ascii(sent),
       ...(headers as Record<string, string>),
     },
-    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'a' }], ...params }),
+    body: method === 'POST' ? JSON.stringify(body) : '',
   };
 }
 
@@ -122,6 +125,19 @@ const own: Readonly<Record<OwnHeader, (text: string) => readonly Variant[]>> = {
     {
       config: { ...target(), provider: 'anthropic', unsupported: 'drop' },
       params: { [text]: text },
+    },
+  ],
+  failedProviders: (text) => [
+    {
+      method: 'GET',
+      target: '/v1/models',
+      config: {
+        strategy: { mode: 'fallback' },
+        targets: [
+          { ...target(), provider: text },
+          { ...target(), override_params: { model: text } },
+        ],
+      },
     },
   ],
   exception: (text) => [

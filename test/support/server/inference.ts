@@ -33,10 +33,13 @@ interface ChatOptions {
 /** Nothing on this machine listens there. */
 const nowhere = '127.0.0.1:1';
 
-/** Starts a server that trusts its private upstream. */
-export async function startInference(more: Partial<Settings> = {}): Promise<Inference> {
+/** Starts a server that trusts its private upstream, and other hosts. */
+export async function startInference(
+  more: Partial<Settings> = {},
+  otherHosts: readonly string[] = [],
+): Promise<Inference> {
   const upstream = await startUpstream();
-  const trusted = readTrustedHosts(`${upstream.host},${nowhere}`);
+  const trusted = readTrustedHosts([upstream.host, nowhere, ...otherHosts].join(','));
   const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
   const server = await startTestServer({ settings: { trustedHosts, ...more } });
   const config = { provider: 'mock-upstream', custom_host: upstream.url };
