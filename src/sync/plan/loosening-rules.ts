@@ -138,6 +138,9 @@ export const defaultGuardrailRules = {
   'mcp_output_guardrails.*': guards,
 } satisfies Record<string, Judge>;
 
+/** Rules for tokens may only be added as a whole: any other change may admit further tokens. */
+const tokenRule: Judge = (from, _, { segments }) => !isUnset(from) || segments.length > 2;
+
 /** Headers and facts of callers that an MCP server receives. */
 export const relayedCallerRules = {
   'configurations.passthrough_header.*': gives,
@@ -150,4 +153,5 @@ export const relayedCallerRules = {
   'configurations.forward_headers.headers.*.to': unknown,
   'configurations.user_identity_forwarding.method': gives,
   'configurations.user_identity_forwarding.include_claims.*': gives,
+  'configurations.jwt_validation.**': tokenRule,
 } satisfies Record<string, Judge>;

@@ -80,7 +80,7 @@ describe('a server that requires a token', () => {
 
   it('is 503, never 401, while the keys cannot be fetched', async () => {
     const slug = await slugWith({ ...validation, jwksUri: `${issuer.url}/elsewhere` });
-    issuer.answer = (request) => request.socket.destroy();
+    issuer.answer = (_, response) => void response.destroy();
     const refused = await sendWith(slug, bearer(await tokenWith({})));
     issuer.answer = null;
     expect(refused).toMatchObject({

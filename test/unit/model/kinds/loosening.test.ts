@@ -99,6 +99,23 @@ const guardrailsOfSides = [...defaultGuardrailFields].flatMap((side): readonly C
   ['none', { [side]: ['a'] }, {}, [`/${side}`]],
 ]);
 
+/** All members of `jwt_validation`, with values that contain `word`. */
+function tokenRules(word: string) {
+  return {
+    jwksUri: `https://${word}.example.com`,
+    jwks: { keys: word },
+    introspectEndpoint: `https://${word}.example.com`,
+    headerKey: word,
+    cacheMaxAge: word.charCodeAt(0),
+    clockTolerance: word.charCodeAt(0),
+    maxTokenAge: word,
+    algorithms: [word],
+    requiredClaims: [word],
+    claimValues: { team: { values: word, matchType: word } },
+    timeout: word,
+  };
+}
+
 const cases: Readonly<Record<KindName, readonly Case[]>> = {
   Workspace: [
     [
@@ -488,6 +505,28 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ],
     ],
     ['for the organisation', { workspace_id: 'w' }, {}, ['/workspace_id']],
+    [
+      'tokens by other rules',
+      { configurations: { jwt_validation: tokenRules('a') } },
+      { configurations: { jwt_validation: tokenRules('b') } },
+      Array<string>(12).fill('/configurations/jwt_validation'),
+    ],
+    [
+      'a further key set for tokens',
+      { configurations: { jwt_validation: { jwksUri: 'https://a.example.com' } } },
+      {
+        configurations: {
+          jwt_validation: { jwksUri: 'https://a.example.com', jwks: '{"keys": []}' },
+        },
+      },
+      ['/configurations/jwt_validation/jwks'],
+    ],
+    [
+      'without rules for tokens',
+      { configurations: { forward_headers: ['a'], jwt_validation: tokenRules('a') } },
+      { configurations: { forward_headers: ['a'] } },
+      ['/configurations/jwt_validation'],
+    ],
     [
       'a header passed through under the other name',
       {},
