@@ -78,13 +78,13 @@ function config(at: number): string {
     input_guardrails:
       - guardrailRef: words-${at + 1}
     targets:
-      - provider: '@openai-main'
+      - provider: openai
         weight: 0.7
         override_params:
           model: gpt-4o-mini
           temperature: 0.2
           max_tokens: 1024
-      - provider: '@anthropic-backup'
+      - provider: anthropic
         weight: 0.3
         override_params:
           model: claude-3-5-haiku-latest

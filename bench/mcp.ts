@@ -1,4 +1,5 @@
 /** Measures the MCP gateway against a bare proxy: calls of tools, latency, long lists and idle streams. */
+import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { Connection } from './gateway/load-client.ts';
 import { drive, ratioRow } from './gateway/throughput.ts';
@@ -71,12 +72,21 @@ async function listRows(arena: McpArena, scale: number): Promise<Row[]> {
   return [{ metric: 'tools/list of 5,000 tools, ms', ratio: median(times), aim: 50 }];
 }
 
-const streams = 10_000;
+const streamsMost = 10_000;
+/** Of the gateway: connections to callers and to the server, and its other files. */
+const filesOfStream = 2;
+const filesApart = 500;
 /** Memory of the first connections, which is not that of a stream. */
 const streamsBefore = 100;
 
+function openFilesMax(pid: number): number {
+  const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
+  return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? 1024);
+}
+
 async function streamRows(arena: McpArena, scale: number): Promise<Row[]> {
-  const count = Math.ceil(streams * scale);
+  const most = Math.floor((openFilesMax(arena.ours.pid) - filesApart) / filesOfStream);
+  const count = Math.min(Math.ceil(streamsMost * scale), most - streamsBefore);
   const agent = new Agent({ connections: count + streamsBefore, pipelining: 1 });
   const headers = { authorization: `Bearer ${arena.key}`, accept: 'text/event-stream' };
   const open = async (): Promise<void> => {
@@ -97,7 +107,11 @@ async function streamRows(arena: McpArena, scale: number): Promise<Row[]> {
   const kibibytes = ((residentMiB(arena.ours.pid) - before) * 1024) / count;
   await agent.destroy();
   return [
-    { metric: 'memory of an idle session with an open stream, KiB', ratio: kibibytes, aim: 20 },
+    {
+      metric: `memory of each of ${count} idle sessions with an open stream, KiB`,
+      ratio: kibibytes,
+      aim: 20,
+    },
   ];
 }
 

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chartFiles } from '../../scripts/chart/chart-files.ts';
 import { seed } from '../support/run/test-effort.ts';
 import {
   chartFolder,
@@ -30,7 +29,6 @@ import {
 } from './stories.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const valuesYaml = readFileSync(join(chartFolder, 'values.yaml'), 'utf8');
 
 /** Images that the program of this clone lists. */
 function listedImages(values: object | null, ...words: string[]): Set<string> {
@@ -51,13 +49,6 @@ beforeAll(() => {
 });
 
 describe('the files of the chart', () => {
-  it.each(Object.entries(chartFiles(valuesYaml)))(
-    '%s is what `npm run chart` makes',
-    (name, text) => {
-      expect(readFileSync(join(chartFolder, name), 'utf8')).toBe(text);
-    },
-  );
-
   it('describes every value, and uses every value', () => {
     const readme = readFileSync(join(chartFolder, 'README.md'), 'utf8');
     const rows = [...readme.matchAll(/^\| `([\w.]+)` \|[^|]*\| (.*)\|$/gm)];

@@ -13,10 +13,10 @@ export async function countRequest(
   { services, exchange, config }: CallContext,
   target: ResolvedTarget,
 ): Promise<void> {
-  const { policies, enforcesLimits, limitsBy, ledger } = services;
+  const { policies, enforcesLimits, limitsBy, ledger, countsAbortedStreams } = services;
   const inForce = await policies.of(exchange.key.organisationId);
   const own = { ...target, workspaceProvider: null };
   const limits = limitsOf(exchange, own, config, inForce, enforcesLimits, limitsBy);
   const ofRequests = limits.filter(({ type }) => type === 'requests');
-  await new CallAccount(ledger).admit(target, ofRequests, exchange);
+  await new CallAccount(ledger, countsAbortedStreams).admit(target, ofRequests, exchange);
 }
