@@ -21,6 +21,7 @@ import { ResponseCache } from './calls/response-cache.ts';
 import { type CachedGuardrail, Guardrails } from './guardrails/guardrails.ts';
 import type { Pipeline } from './inference/pipeline.ts';
 import { Prompts } from './inference/prompts.ts';
+import { ClientTokens } from './logins/client-tokens.ts';
 import { type LimitSwitches, Policies } from './metering/limits.ts';
 import { storedCallers } from './objects/internal-calls.ts';
 import { OwnedObjects } from './objects/owned-objects.ts';
@@ -30,7 +31,6 @@ import {
   type InferenceServerOptions,
 } from './server.ts';
 import { CallableProviders } from './targets/callable-providers.ts';
-import { ClientTokens } from './targets/client-tokens.ts';
 import type { GatewayProvider } from './targets/gateway-provider.ts';
 import { type ManagedSecretsOptions, managedSecrets } from './targets/managed-secrets.ts';
 import { ProviderModels } from './targets/provider-models.ts';

@@ -9,7 +9,7 @@ import {
 import { headerSecretLocations } from '../auth/mcp-secrets.ts';
 import { openSecrets } from '../auth/secret-values.ts';
 import type { Clock } from '../clock.ts';
-import { requestToken } from '../gateway/targets/token-request.ts';
+import { requestToken } from '../gateway/logins/token-request.ts';
 import { McpUnreachableError } from '../model/mcp/mcp-discovery.ts';
 import type { McpConfigurations } from '../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';

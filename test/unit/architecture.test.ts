@@ -139,6 +139,7 @@ const mayImport: Record<string, readonly string[]> = {
     // `remote` for fetching token signing keys through the operator's proxy.
     callers: ['ledger', 'upstream', 'auth', 'store', 'model', 'remote', 'clock'],
     references: ['objects', 'model'],
+    logins: ['upstream', 'secret-managers', 'model', 'clock'],
     targets: ['objects', 'upstream', 'auth', 'secret-managers', 'store', 'model', 'clock'],
     metering: ['ledger', 'upstream', 'store', 'model'],
     // `remote` for reaching the trace collector through the operator's proxy.
@@ -153,6 +154,7 @@ const mayImport: Record<string, readonly string[]> = {
     'mcp/bridge',
     'mcp/messages',
     'mcp/oauth',
+    'gateway/logins',
     'gateway/targets',
     'secret-managers',
     'upstream',
@@ -166,6 +168,7 @@ const mayImport: Record<string, readonly string[]> = {
   'mcp/oauth': [
     'mcp/messages',
     'gateway/callers',
+    'gateway/logins',
     'gateway/targets',
     'gateway/transfer',
     'upstream',
@@ -214,6 +217,7 @@ const mayImport: Record<string, readonly string[]> = {
     'mcp/pins',
     'mcp/telemetry',
     'gateway/callers',
+    'gateway/logins',
     'gateway/targets',
     'gateway/metering',
     'gateway/logs',

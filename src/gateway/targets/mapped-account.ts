@@ -14,7 +14,7 @@ import {
   SecretUnreadable,
   textOf,
 } from '../../secret-managers/managed-secret.ts';
-import { type ClientLogin, clientLoginOf } from './client-login.ts';
+import { type ClientLogin, clientLoginOf } from '../logins/client-login.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

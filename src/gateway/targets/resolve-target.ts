@@ -6,26 +6,22 @@ import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { PriceTerms } from '../../model/pricing/effective-price.ts';
 import { azureDeploymentOf } from '../../model/services/azure-deployments.ts';
 import { type Capabilities, resolveStorage } from '../../model/services/capabilities.ts';
-import { outboundUrlFault } from '../../model/services/outbound-url.ts';
-import {
-  type ProviderAddress,
-  providerAddresses,
-} from '../../model/services/provider-addresses.ts';
-import { addressIn, usualAddress } from '../../model/services/service-address.ts';
+import { providerAddresses } from '../../model/services/provider-addresses.ts';
+import { dialectOf, usualAddress } from '../../model/services/service-address.ts';
 import type { Owner } from '../../objects/owner.ts';
 import { run, type Slices } from '../../slices.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { CallRequest } from '../../upstream/call.ts';
-import type { Dialect } from '../../upstream/dialects/dialect.ts';
-import { allDialects } from '../../upstream/formats/all-dialects.ts';
+import { allDialects, dialectFormats } from '../../upstream/formats/all-dialects.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
+import type { ClientTokens, TokenSource } from '../logins/client-tokens.ts';
 import { markedBody } from '../references/object-mark.ts';
 import { changeBody, isLong } from '../transfer/changed-body.ts';
-import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
 import { requireAllowedAddress, requireNoCustomHost } from './allowed-address.ts';
 import { deployedAccount, pricedModel } from './azure-account.ts';
-import type { ClientTokens, TokenSource } from './client-tokens.ts';
+import { BaseAddresses } from './base-addresses.ts';
+import { bodyIn, headersFor, pathIn } from './dialect-call.ts';
 import { type GatewayModel, type GatewayProvider, requireUsable } from './gateway-provider.ts';
 import { requireModel } from './model-permission.ts';
 import { type NamedProvider, namedProvider } from './named-provider.ts';
@@ -81,17 +77,8 @@ interface Destination {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A parsed base address. */
-interface Base {
-  readonly origin: string;
-  /** Path without a trailing slash. */
-  readonly prefix: string;
-  readonly search: string;
-}
-
 /** Long, because slow models are legitimate and clients can set a shorter timeout. */
 const silenceTimeoutMs = 600_000;
-const basesMax = 10_000;
 
 interface TargetsOptions {
   readonly trusted: TrustedHosts;
@@ -102,17 +89,14 @@ interface TargetsOptions {
 }
 
 export class Targets {
-  readonly #trusted: TrustedHosts;
   readonly #providers: Providers;
   readonly #tokens: TargetsOptions['tokens'];
-  readonly #mockUrl: string | null;
-  readonly #bases = new Map<string, Base>();
+  readonly #bases: BaseAddresses;
 
   constructor({ trusted, providers, tokens, mockUpstreamHost }: TargetsOptions) {
-    this.#trusted = trusted;
     this.#providers = providers;
     this.#tokens = tokens;
-    this.#mockUrl = mockUpstreamHost === null ? null : `http://${mockUpstreamHost}/v1`;
+    this.#bases = new BaseAddresses(trusted, mockUpstreamHost);
   }
 
   /**
@@ -200,13 +184,21 @@ export class Targets {
   ): Slices<CalledTarget> {
     const { service, account, capabilities } = destination;
     const address = usualAddress(service);
-    const { dialect: name } = address;
+    const name = dialectOf(address, account, sent.model);
     const dialect = allDialects[name];
-    const base = this.#baseOf(destination, address);
+    const base = this.#bases.of(destination, address);
     const hasResponses = usesResponsesApi(exchange, service, capabilities);
-    const format = { service, dialect: name, unsupported: settings.unsupported, hasResponses };
+    const format = {
+      service,
+      dialect: dialectFormats[name],
+      unsupported: settings.unsupported,
+      hasResponses,
+    };
     const translated = yield* translateRequest(exchange, format, sent);
-    const path = dialect.pathOf(translated.path, account, sent.model);
+    const { model } = sent;
+    const inDialect = { path: translated.path, account, model, params: translated.params };
+    const path = pathIn(dialect, inDialect);
+    const body = yield* bodyIn(dialect, inDialect, translated.body, exchange);
     const headers = headersFor(dialect, destination, settings, exchange);
     const { endpoint, metering, params, translator } = translated;
     const call: CallRequest = {
@@ -214,37 +206,11 @@ export class Targets {
       path: base.prefix + path + base.search,
       method: exchange.request.method as Dispatcher.HttpMethod,
       headers: translator === null ? headers : translator.headersOf(headers),
-      body: yield* markIn(translated.body, exchange),
+      body: yield* markIn(body, exchange),
       streamed: exchange.streamedBody,
       silenceTimeoutMs,
     };
     return { call, endpoint, metering, params, translator };
-  }
-
-  #baseOf(destination: Destination, usual: ProviderAddress): Base {
-    const { service } = destination;
-    const isMock = service === 'mock-upstream' && this.#mockUrl !== null;
-    const own = isMock ? { ...usual, baseUrl: this.#mockUrl } : usual;
-    const address = addressIn(destination, own);
-    if (address === null) {
-      const message = `No address of ${service} is known; set custom_host`;
-      throw new GatewayError('provider_missing', message, 'custom_host');
-    }
-    const cached = this.#bases.get(address);
-    if (cached !== undefined) return cached;
-    const fault = outboundUrlFault(address, this.#trusted);
-    if (fault !== null) {
-      throw new GatewayError('custom_host_refused', `The custom host ${fault}`, 'custom_host');
-    }
-    const { origin, pathname, search } = new URL(address);
-    if (search !== '') {
-      const message = 'The custom host must not have a query';
-      throw new GatewayError('custom_host_refused', message, 'custom_host');
-    }
-    const base = { origin, prefix: pathname.replace(/\/+$/, ''), search };
-    if (this.#bases.size === basesMax) this.#bases.clear();
-    this.#bases.set(address, base);
-    return base;
   }
 }
 
@@ -340,40 +306,4 @@ function* requestBodyOf(
     params: { ...params, ...Object.fromEntries(changes) },
     model: typeof model === 'string' ? model : null,
   };
-}
-
-/** Request headers that are forwarded to every provider. */
-const passedHeaders = ['content-type', 'accept', 'idempotency-key', 'traceparent', 'tracestate'];
-
-function headersFor(
-  dialect: Dialect,
-  { account, credential, headers: own }: Destination,
-  settings: TargetSettings,
-  exchange: TargetRequest,
-): Record<string, string> {
-  const given = exchange.request.headers;
-  const headers: Record<string, string> = { ...dialect.usualHeaders };
-  const key = exchange.sentKey.reveal();
-  for (const names of [passedHeaders, dialect.passedHeaders, forwardedNames(settings, exchange)]) {
-    for (const name of names) {
-      const value = given[name];
-      if (typeof value === 'string' && !value.includes(key)) headers[name] = value;
-    }
-  }
-  // The body was read as JSON, so no other type may be claimed for it.
-  if (exchange.isJson) headers['content-type'] = 'application/json';
-  const bytes = exchange.streamedBody?.bytes ?? null;
-  if (bytes !== null) headers['content-length'] = String(bytes);
-  Object.assign(headers, dialect.accountHeaders(account));
-  if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));
-  return Object.assign(headers, own);
-}
-
-function forwardedNames(
-  { forwardHeaders }: TargetSettings,
-  { params }: TargetRequest,
-): readonly string[] {
-  const names = forwardHeaders?.map((name) => name.toLowerCase()) ?? [];
-  // Events of a compressed stream could not be metered, judged or recorded.
-  return params.stream === true ? names.filter((name) => name !== 'accept-encoding') : names;
 }

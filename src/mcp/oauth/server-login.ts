@@ -1,5 +1,5 @@
 /** Reads how the gateway obtains tokens for an MCP server with OAuth client credentials. */
-import type { ClientLogin } from '../../gateway/targets/client-login.ts';
+import type { ClientLogin } from '../../gateway/logins/client-login.ts';
 import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { Secret } from '../../secret.ts';
 

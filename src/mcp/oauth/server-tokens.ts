@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import type { Clock } from '../../clock.ts';
-import { ClientTokens, type TokenSource } from '../../gateway/targets/client-tokens.ts';
+import { ClientTokens, type TokenSource } from '../../gateway/logins/client-tokens.ts';
 import { Secret } from '../../secret.ts';
 import type { Outbound } from '../../upstream/outbound.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';

@@ -1,5 +1,5 @@
 /** Sends one request to the MCP server of an exchange, and ends it when the caller leaves. */
-import type { TokenSource } from '../../gateway/targets/client-tokens.ts';
+import type { TokenSource } from '../../gateway/logins/client-tokens.ts';
 import { Caller } from '../../gateway/transfer/caller.ts';
 import type { Secret } from '../../secret.ts';
 import { Call, CallCut } from '../../upstream/call.ts';

@@ -73,3 +73,38 @@ export const databricksAddress: AccountAddress = {
     return isKnown ? `https://${host}/serving-endpoints` : null;
   },
 };
+
+/** Ends of an address in the portal of Azure, which the wire format adds again. */
+const foundryEnds = /\/+(?:models|openai(?:\/v1)?|anthropic(?:\/v1)?(?:\/messages)?)?\/*$/;
+
+/** Outbound URLs are checked when they are saved and when they are called. */
+function isUrl(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text);
+}
+
+/** Root of a resource of Azure AI Foundry: an address, or the name of the resource. */
+export const foundryAddress: AccountAddress = {
+  fields: ['azure_foundry_url', 'azure_resource_name'],
+  isOfCustomer: true,
+  urlOf: ({ azure_foundry_url: url, azure_resource_name: resource }) => {
+    if (url !== undefined) return isUrl(url) ? url.replace(foundryEnds, '') : null;
+    const isLabel = resource !== undefined && label.test(resource);
+    return isLabel ? `https://${resource}.services.ai.azure.com` : null;
+  },
+};
+
+const multiRegions = ['us', 'eu'];
+
+/** Host of Vertex AI in a region; `global` and multi-regions have names of their own. */
+export const vertexAddress: AccountAddress = {
+  fields: ['vertex_region'],
+  isOfCustomer: false,
+  urlOf: ({ vertex_region: region = 'global' }) => {
+    if (!label.test(region)) return null;
+    if (region === 'global') return 'https://aiplatform.googleapis.com/v1';
+    if (multiRegions.includes(region)) {
+      return `https://aiplatform.${region}.rep.googleapis.com/v1`;
+    }
+    return `https://${region}-aiplatform.googleapis.com/v1`;
+  },
+};

@@ -9,10 +9,20 @@ const commonAccountFields: readonly string[] = [
   'oauth_scope',
 ];
 
+const anthropicFields = ['anthropic_beta', 'anthropic_version'];
+const foundryFields = [
+  ...anthropicFields,
+  'azure_foundry_url',
+  'azure_resource_name',
+  'azure_deployment_name',
+  'azure_api_version',
+];
+const vertexFields = ['anthropic_beta', 'vertex_project_id', 'vertex_region'];
+
 /** Fields that the requests of a dialect carry. */
 const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
   openai: ['openai_organization', 'openai_project'],
-  anthropic: ['anthropic_beta', 'anthropic_version'],
+  anthropic: anthropicFields,
   'azure-openai': [
     'azure_resource_name',
     'azure_deployment_id',
@@ -22,6 +32,10 @@ const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
     'deployment_id',
     'api_version',
   ],
+  'foundry-openai': foundryFields,
+  'foundry-anthropic': foundryFields,
+  'vertex-openai': vertexFields,
+  'vertex-anthropic': vertexFields,
 };
 
 /** Fields that one service has beside those of its dialect. */

@@ -18,14 +18,11 @@ export const foreignAccountFields: Readonly<Record<string, readonly string[]>> =
   ],
   'azure-ai': [
     'azure_ad_token',
-    'azure_api_version',
     'azure_auth_mode',
-    'azure_deployment_name',
     'azure_endpoint_name',
     'azure_entra_client_id',
     'azure_entra_client_secret',
     'azure_entra_tenant_id',
-    'azure_foundry_url',
     'azure_managed_client_id',
     'azure_workload_client_id',
   ],
@@ -64,8 +61,6 @@ export const foreignAccountFields: Readonly<Record<string, readonly string[]>> =
   'vertex-ai': [
     'vertex_auth_type',
     'vertex_model_name',
-    'vertex_project_id',
-    'vertex_region',
     'vertex_service_account_json',
     'vertex_storage_bucket_name',
   ],

@@ -3,12 +3,30 @@ import {
   type AccountAddress,
   azureOpenAiAddress,
   databricksAddress,
+  foundryAddress,
   labelled,
   snowflakeAddress,
+  vertexAddress,
 } from './account-addresses.ts';
 
 /** Credential headers, paths and members that requests to a provider have. */
-export type DialectName = 'openai' | 'anthropic' | 'azure-openai';
+export type DialectName =
+  | 'openai'
+  | 'anthropic'
+  | 'azure-openai'
+  | 'foundry-openai'
+  | 'foundry-anthropic'
+  | 'vertex-openai'
+  | 'vertex-anthropic';
+
+/** Format of the bodies that a provider receives and sends. */
+export type FormatName = 'openai' | 'anthropic';
+
+/** Models of a service that have another dialect than the service. */
+interface ModelFamily {
+  readonly models: RegExp;
+  readonly dialect: DialectName;
+}
 
 export interface ProviderAddress {
   readonly dialect: DialectName;
@@ -16,6 +34,7 @@ export interface ProviderAddress {
   readonly baseUrl: string | null;
   /** Where account fields decide the base URL; null where they do not. */
   readonly accountAddress: AccountAddress | null;
+  readonly families: readonly ModelFamily[];
   /** Remark for callers, in docs/reference/providers.md; empty for none. */
   readonly note: string;
 }
@@ -45,6 +64,7 @@ const openAi = (baseUrl: string | null, note = ''): ProviderAddress => ({
   dialect: 'openai',
   baseUrl,
   accountAddress: null,
+  families: [],
   note,
 });
 
@@ -52,8 +72,11 @@ const openAiAt = (accountAddress: AccountAddress, note = ''): ProviderAddress =>
   dialect: 'openai',
   baseUrl: null,
   accountAddress,
+  families: [],
   note,
 });
+
+const claude = /^(?:anthropic\/)?claude/i;
 
 /** By slug. Services without a dialect of their own accept the `openai` format. */
 export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
@@ -72,6 +95,11 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   google: openAi('https://generativelanguage.googleapis.com/v1beta/openai'),
   '302ai': openAi('https://api.302.ai/v1'),
   ai21: openAi('https://api.ai21.com/studio/v1'),
+  'azure-ai': {
+    ...openAiAt(foundryAddress, 'models and `azure_foundry_url` select the form'),
+    dialect: 'foundry-openai',
+    families: [{ models: claude, dialect: 'foundry-anthropic' }],
+  },
   cortex: openAiAt(
     snowflakeAddress,
     'the key is a programmatic access token, an OAuth token or a JWT of Snowflake',
@@ -121,6 +149,11 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
     'keys of mainland China: `https://api.siliconflow.cn/v1`',
   ),
   upstage: openAi('https://api.upstage.ai/v1'),
+  'vertex-ai': {
+    ...openAiAt(vertexAddress, '`global` by default; Claude by its own format'),
+    dialect: 'vertex-openai',
+    families: [{ models: claude, dialect: 'vertex-anthropic' }],
+  },
   voyage: openAi('https://api.voyageai.com/v1', 'serves embeddings and rankings, no chats'),
   'workers-ai': openAiAt(
     labelled(['workers_ai_account_id'], 'https://api.cloudflare.com/client/v4/accounts/{}/ai/v1', {
@@ -137,7 +170,11 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
 };
 
 /** Services that run OpenAI's models: some reject `max_tokens`, while other services know only that name. */
-export const openAiModelServices: ReadonlySet<string> = new Set(['openai', 'azure-openai']);
+export const openAiModelServices: ReadonlySet<string> = new Set([
+  'openai',
+  'azure-openai',
+  'azure-ai',
+]);
 
 /** Name of the output limit of a chat: OpenAI's own models accept only the first, many compatible services only the second. */
 export function outputLimitName(service: string): 'max_completion_tokens' | 'max_tokens' {

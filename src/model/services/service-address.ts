@@ -1,5 +1,5 @@
 /** Selects the address of a service: the one that an account sets, else the usual one. */
-import { type ProviderAddress, providerAddresses } from './provider-addresses.ts';
+import { type DialectName, type ProviderAddress, providerAddresses } from './provider-addresses.ts';
 
 /** The members of an account that decide its address. */
 export interface AddressMembers {
@@ -21,6 +21,7 @@ const unknownService: ProviderAddress = {
   dialect: 'openai',
   baseUrl: null,
   accountAddress: null,
+  families: [],
   note: '',
 };
 
@@ -49,4 +50,17 @@ export function customerField(
 ): string | undefined {
   if (accountAddress?.isOfCustomer !== true) return undefined;
   return accountAddress.fields.find((name) => account[name] !== undefined);
+}
+
+/** The dialect of requests for a model. */
+export function dialectOf(
+  { dialect, families }: ProviderAddress,
+  account: AddressMembers['account'],
+  model: string | null,
+): DialectName {
+  if (dialect === 'foundry-openai' && /\/anthropic\b/.test(account.azure_foundry_url ?? '')) {
+    return 'foundry-anthropic';
+  }
+  if (model === null || families.length === 0) return dialect;
+  return families.find(({ models }) => models.test(model))?.dialect ?? dialect;
 }

@@ -9,5 +9,5 @@ export const anthropic: Dialect = {
   }),
   passedHeaders: ['anthropic-beta', 'anthropic-version'],
   usualHeaders: { 'anthropic-version': '2023-06-01' },
-  pathOf: (path) => path,
+  pathOf: ({ path }) => path,
 };

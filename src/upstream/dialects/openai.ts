@@ -9,5 +9,5 @@ export const openAi: Dialect = {
   }),
   passedHeaders: ['openai-beta', 'openai-organization', 'openai-project'],
   usualHeaders: {},
-  pathOf: (path) => path,
+  pathOf: ({ path }) => path,
 };

@@ -1,12 +1,29 @@
 /** Lists the wire formats by name. */
-import type { DialectName } from '../../model/services/provider-addresses.ts';
+import type { DialectName, FormatName } from '../../model/services/provider-addresses.ts';
 import { anthropic } from '../dialects/anthropic.ts';
+import { foundryAnthropic, foundryOpenAi } from '../dialects/azure-foundry.ts';
 import { azureOpenAi } from '../dialects/azure-openai.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { openAi } from '../dialects/openai.ts';
+import { vertexAnthropic, vertexOpenAi } from '../dialects/vertex.ts';
 
 export const allDialects: Readonly<Record<DialectName, Dialect>> = {
   openai: openAi,
   anthropic,
   'azure-openai': azureOpenAi,
+  'foundry-openai': foundryOpenAi,
+  'foundry-anthropic': foundryAnthropic,
+  'vertex-openai': vertexOpenAi,
+  'vertex-anthropic': vertexAnthropic,
+};
+
+/** Formats of the bodies of each dialect. */
+export const dialectFormats: Readonly<Record<DialectName, FormatName>> = {
+  openai: 'openai',
+  anthropic: 'anthropic',
+  'azure-openai': 'openai',
+  'foundry-openai': 'openai',
+  'foundry-anthropic': 'anthropic',
+  'vertex-openai': 'openai',
+  'vertex-anthropic': 'anthropic',
 };

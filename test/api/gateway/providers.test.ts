@@ -253,7 +253,7 @@ describe('a stored credential', () => {
 
 describe('an Azure account with several deployments', () => {
   it.each([
-    ['by its alias', 'small', '/v1/deployments/d1/chat/completions?api-version=v1'],
+    ['by its alias', 'small', '/v1/deployments/d1/chat/completions?api-version=2024-06-01'],
     ['by its model', 'gpt-4o', '/v1/deployments/d2/chat/completions?api-version=v2'],
     ['by its own name', 'd2', '/v1/deployments/d2/chat/completions?api-version=v2'],
     ['as the default', 'another', '/v1/deployments/d3/chat/completions?api-version=v0'],
@@ -265,7 +265,7 @@ describe('an Azure account with several deployments', () => {
           custom_host: inference.upstream.url,
           azure_api_version: 'v0',
           azure_deployment_config: [
-            { azure_deployment_name: 'd1', azure_api_version: 'v1', alias: 'small' },
+            { azure_deployment_name: 'd1', azure_api_version: '2024-06-01', alias: 'small' },
             { azure_deployment_name: 'd2', azure_api_version: 'v2', azure_model_slug: 'gpt-4o' },
             { azure_deployment_name: 'd3', is_default: true },
             { azure_deployment_name: 4 },

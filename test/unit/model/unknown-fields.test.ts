@@ -228,9 +228,14 @@ describe('a field of another gateway with the same format', () => {
       'actions.message',
       'checks.0.parameters.timeout',
     ]);
-    const body = { ai_provider_id: 'vertex-ai', configurations: { vertex_region: 'eu' } };
+    const body = {
+      ai_provider_id: 'vertex-ai',
+      configurations: { vertex_storage_bucket_name: 'eu' },
+    };
     expect(integrationFaults(body, [])).toEqual([]);
-    expect(paths(integrationWarnings(body, 'vertex-ai'))).toEqual(['configurations.vertex_region']);
+    expect(paths(integrationWarnings(body, 'vertex-ai'))).toEqual([
+      'configurations.vertex_storage_bucket_name',
+    ]);
     const azure = { ai_provider_id: 'openai', configurations: { azure_resource_name: 'x' } };
     expect(integrationFaults(azure, [])).toEqual([]);
     expect(paths(integrationWarnings(azure, 'openai'))).toEqual([

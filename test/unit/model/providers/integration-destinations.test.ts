@@ -1,6 +1,6 @@
 /** Verifies that every member which decides where secrets of an integration are sent is among its destinations. */
 import { describe, expect, it } from 'vitest';
-import { clientLoginOf } from '../../../../src/gateway/targets/client-login.ts';
+import { clientLoginOf } from '../../../../src/gateway/logins/client-login.ts';
 import { buildAccount } from '../../../../src/gateway/targets/mapped-account.ts';
 import type { IntegrationConfigurations } from '../../../../src/model/providers/integration.ts';
 import {
@@ -11,9 +11,14 @@ import { findNewDestination } from '../../../../src/model/secrets/secret-destina
 import { effectiveAccountFields } from '../../../../src/model/services/account-fields.ts';
 import { foreignAccountFields } from '../../../../src/model/services/foreign-fields.ts';
 import { providerAddresses } from '../../../../src/model/services/provider-addresses.ts';
-import { addressIn, usualAddress } from '../../../../src/model/services/service-address.ts';
+import {
+  addressIn,
+  isOwnHost,
+  usualAddress,
+} from '../../../../src/model/services/service-address.ts';
 
 const services = [...Object.keys(providerAddresses), 'unknown-service'];
+const urlFields = ['custom_host', 'oauth_token_endpoint', 'azure_foundry_url'];
 const fields = new Set([
   'custom_host',
   ...effectiveAccountFields,
@@ -32,18 +37,20 @@ const integration = (
   ...more,
 });
 
-/** The addresses that the gateway calls. */
+/** The addresses that the gateway calls, without those of the service itself. */
 function calledAddresses(service: string, configurations: IntegrationConfigurations) {
   const account = buildAccount({ key: null, configurations }, 'test');
   const login = clientLoginOf(configurations, 'test');
-  return [addressIn(account, usualAddress(service)), login?.reveal().endpoint ?? null];
+  const usual = usualAddress(service);
+  const address = isOwnHost(account, usual) ? null : addressIn(account, usual);
+  return [address, login?.reveal().endpoint ?? null];
 }
 
 describe('a changed member of an integration', () => {
   it.each(services)('is a new destination exactly when calls go elsewhere: %s', (service) => {
     const deciding = [...fields].filter((field) => {
       const login = { provider_auth_type: 'oauthClientCredentials' };
-      const url = field === 'custom_host' || field === 'oauth_token_endpoint';
+      const url = urlFields.includes(field);
       const [one, two] = ['one', 'two'].map((name) => ({
         ...(field === 'provider_auth_type' ? {} : login),
         [field]: url ? `https://${name}.example/v1` : name,

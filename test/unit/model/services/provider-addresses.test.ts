@@ -15,6 +15,8 @@ const slugs = Object.keys(providerAddresses);
 /** Their usual address is one of this machine. */
 const local = ['mock-upstream'];
 const unaddressed = ['ollama', 'vllm'];
+/** Contains an address, which is checked like a custom host. */
+const urlField = 'azure_foundry_url';
 
 describe('the table of providers', () => {
   it.each(slugs)('has a complete row for %s', (slug) => {
@@ -54,7 +56,9 @@ describe('the table of providers', () => {
 describe('an address that an account field decides', () => {
   const addressed = slugs.filter((slug) => providerAddresses[slug]!.accountAddress !== null);
   const cases = addressed.flatMap((slug) =>
-    providerAddresses[slug]!.accountAddress!.fields.map((field) => [slug, field] as const),
+    providerAddresses[slug]!.accountAddress!.fields.filter((field) => field !== urlField).map(
+      (field) => [slug, field] as const,
+    ),
   );
   const hostile = [
     '',
@@ -87,11 +91,41 @@ describe('an address that an account field decides', () => {
   it.each(cases)('keeps the domain of %s whatever %s is', (slug, field) => {
     const { urlOf } = providerAddresses[slug]!.accountAddress!;
     const domain = new URL(urlOf(sampleAccount)!).host.split('.').slice(-2).join('.');
+    expect(domain).not.toBe('');
     for (const value of ['evil', 'evil.example', 'a.b', 'adb-1.2.azuredatabricks.net']) {
       const url = urlOf({ ...sampleAccount, [field]: value });
       if (url === null) continue;
       const { host } = new URL(url);
       expect([`.${domain}`, '.azuredatabricks.net'].some((end) => host.endsWith(end))).toBe(true);
+    }
+  });
+
+  it.each([
+    ['global', 'https://aiplatform.googleapis.com/v1'],
+    ['eu', 'https://aiplatform.eu.rep.googleapis.com/v1'],
+    ['us-east5', 'https://us-east5-aiplatform.googleapis.com/v1'],
+  ])('is the host of Vertex AI in %s', (region, url) => {
+    const { urlOf } = providerAddresses['vertex-ai']!.accountAddress!;
+    expect(urlOf({ vertex_region: region })).toBe(url);
+    expect(urlOf({})).toBe('https://aiplatform.googleapis.com/v1');
+  });
+
+  it.each([
+    'https://res.services.ai.azure.com',
+    'https://res.services.ai.azure.com/',
+    'https://res.services.ai.azure.com/models',
+    'https://res.services.ai.azure.com/openai/v1/',
+    'https://res.services.ai.azure.com/anthropic',
+    'https://res.services.ai.azure.com/anthropic/v1/messages',
+  ])('is the root of the resource for %s', (url) => {
+    const { urlOf } = providerAddresses['azure-ai']!.accountAddress!;
+    expect(urlOf({ azure_foundry_url: url })).toBe('https://res.services.ai.azure.com');
+  });
+
+  it('is null for a text that is no address of a resource', () => {
+    const { urlOf } = providerAddresses['azure-ai']!.accountAddress!;
+    for (const url of ['', 'res', 'ftp://res.example', 'https://', 'file:///etc']) {
+      expect(urlOf({ azure_foundry_url: url })).toBe(null);
     }
   });
 });
