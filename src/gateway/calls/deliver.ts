@@ -115,7 +115,8 @@ async function relayLive(
     status,
     trailer,
     isRewritten: translator !== null,
-    events: translator === null ? meter.events : translator.events(meter.events),
+    events:
+      translator === null ? meter.events : translator.events(meter.events, meter.likelyInputTokens),
     headers,
     onFirst: () => {
       if (draft.firstByteMs !== null) return;

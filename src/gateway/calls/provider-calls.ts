@@ -18,10 +18,10 @@ import { isLong } from '../transfer/changed-body.ts';
 import { attempt, type CallOutcome } from './attempt.ts';
 import { CallAccount } from './call-account.ts';
 import type { ChargedCalls } from './charged-calls.ts';
+import { estimatedCount } from './estimated-count.ts';
 import { cachedOutcome, hasNoUsage, type TargetOutcome } from './outcome.ts';
 import { requireServed } from './raw-paths.ts';
 import {
-  type CachedResponse,
   type CacheStatus,
   type CacheUse,
   cacheUseOf,
@@ -94,13 +94,16 @@ export class ProviderCalls {
     const policies = this.#policies;
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
     requireServed(exchange, leaf, target, limits);
+    if (target.isEstimated) {
+      return this.#answer(limits, estimatedCount(target, exchange));
+    }
     const hasLongBody = isLong(exchange.body);
     if (hasLongBody) await nextTurn();
     const wanted = cacheUseOf(leaf.settings, target, exchange);
     const use = wanted instanceof Promise ? await wanted : wanted;
     const cached = responses.find(use, exchange.now);
     if (hasLongBody) await nextTurn();
-    if (cached !== null) return this.#useCached(target, limits, cached);
+    if (cached !== null) return this.#answer(limits, cachedOutcome(target, cached));
     const admitted = account.admit(target, limits, exchange);
     const admission = admitted instanceof Promise ? await admitted : admitted;
     account.open(admission);
@@ -140,16 +143,12 @@ export class ProviderCalls {
     return admission.target;
   }
 
-  /** A cached response uses no tokens and costs nothing, but counts as a request. */
-  async #useCached(
-    target: ResolvedTarget,
-    limits: readonly Limit[],
-    response: CachedResponse,
-  ): Promise<TargetOutcome> {
+  /** An answer of the gateway uses no tokens and costs nothing, but counts as a request. */
+  async #answer<T extends TargetOutcome>(limits: readonly Limit[], outcome: T): Promise<T> {
     const requestLimits = limits.filter(({ type }) => type === 'requests');
-    await this.#account.admit(target, requestLimits, this.#exchange);
+    await this.#account.admit(outcome.target, requestLimits, this.#exchange);
     this.#account.isSent = true;
-    return cachedOutcome(target, response);
+    return outcome;
   }
 
   /** Adds the complete response of the last call to the cache if the config asks for it. */

@@ -22,6 +22,7 @@ export function gatewayHeaders(
   headers[names.cacheStatus] = cacheStatus;
   const dropped = target.translator?.dropped ?? none;
   if (dropped.length > 0) headers[names.droppedMembers] = visibleHeaderValue(dropped.join(', '));
+  if (target.isEstimated) headers[names.tokenCount] = 'estimated';
   return headers;
 }
 
@@ -60,6 +61,7 @@ function namesUnder(prefix: string) {
     cost: `${prefix}cost`,
     droppedMembers: `${prefix}dropped-members`,
     exception: `${prefix}gateway-exception`,
+    tokenCount: `${prefix}token-count`,
     failedProviders: `${prefix}failed-providers`,
   };
 }

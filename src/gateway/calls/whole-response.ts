@@ -30,7 +30,8 @@ export async function readWholeResponse(
   const { translator } = outcome.target;
   const { lingerMs } = calls;
   const meter = calls.meter();
-  const events = translator === null ? meter.events : translator.events(meter.events);
+  const events =
+    translator === null ? meter.events : translator.events(meter.events, meter.likelyInputTokens);
   const { body: received, end } = await readWhole(call, {
     caller,
     lingerMs,

@@ -12,7 +12,7 @@ export interface InputBound {
 }
 
 /** Input that may have more tokens than bytes. */
-interface NonTextInput {
+export interface NonTextInput {
   pictures: number;
   /** Bytes of inline images, which do not count as text. */
   pictureBytes: number;
@@ -36,8 +36,7 @@ const depthMax = 8;
 
 /** `bodyBytes` is the size of the request as it is sent to the provider. */
 export function inputBound(params: Params, bodyBytes: number, model: string | null): InputBound {
-  const nonText: NonTextInput = { pictures: 0, pictureBytes: 0, isOpen: hasOpenInput(params) };
-  for (const name of lists) scanParts(listIn(params, name), nonText, 0);
+  const nonText = nonTextInput(params);
   const { pictures, pictureBytes, isOpen } = nonText;
   const textBytes = bodyBytes - pictureBytes;
   const each = model?.includes(manyTokens.names) ? manyTokens.pictureTokensMax : pictureTokensMax;
@@ -47,11 +46,20 @@ export function inputBound(params: Params, bodyBytes: number, model: string | nu
       pictures * each +
       (isOpen ? openTokensMax : 0) +
       (hasTools(params) ? toolingTokens : 0),
-    likelyInputTokens:
-      Math.ceil(textBytes / bytesOfToken) +
-      pictures * pictureTokensLikely +
-      (isOpen ? openTokensLikely : 0),
+    likelyInputTokens: Math.ceil(textBytes / bytesOfToken) + tokensBesideText(nonText),
   };
+}
+
+/** Reads the pictures and files of a request. */
+export function nonTextInput(params: Params): NonTextInput {
+  const nonText: NonTextInput = { pictures: 0, pictureBytes: 0, isOpen: hasOpenInput(params) };
+  for (const name of lists) scanParts(listIn(params, name), nonText, 0);
+  return nonText;
+}
+
+/** Likely tokens of pictures and files. */
+export function tokensBesideText({ pictures, isOpen }: NonTextInput): number {
+  return pictures * pictureTokensLikely + (isOpen ? openTokensLikely : 0);
 }
 
 /** Members that contain the conversation, in all formats. */

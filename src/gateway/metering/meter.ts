@@ -88,6 +88,11 @@ export class Meter {
     return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
   }
 
+  /** Input that the request probably has. */
+  get likelyInputTokens(): number {
+    return this.#admission.bound.likelyInputTokens;
+  }
+
   /** The charge; null before it was made. */
   get metered(): MeteredUsage | null {
     return this.#metered;

@@ -85,7 +85,8 @@ export async function deliverRecordedStream(
   // Read before `meter()`, which closes the call.
   const { lingerMs } = calls;
   const meter = calls.meter();
-  const events = translator === null ? meter.events! : translator.events(meter.events)!;
+  const events =
+    translator === null ? meter.events! : translator.events(meter.events, meter.likelyInputTokens)!;
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
     if (!recorder.outlivesCaller) lingering = linger(call, lingerMs);

@@ -27,7 +27,7 @@ import { requireModel } from './model-permission.ts';
 import { type NamedProvider, namedProvider } from './named-provider.ts';
 import { type Providers, unknownProvider } from './providers.ts';
 import type { GatewayConfig } from './resolve-config.ts';
-import { type RequestBody, type Translator, translateRequest } from './translator.ts';
+import { countsTokens, type RequestBody, type Translator, translateRequest } from './translator.ts';
 
 /** A call that is ready to be made, also repeatedly. */
 export interface ResolvedTarget {
@@ -50,12 +50,14 @@ export interface ResolvedTarget {
   readonly params: Params;
   /** Translates the response to the format of the caller; null when the formats are the same. */
   readonly translator: Translator | null;
+  /** Whether the gateway answers with an estimate, because the provider does not count tokens. */
+  readonly isEstimated: boolean;
   readonly path: string;
 }
 
 type CalledTarget = Pick<
   ResolvedTarget,
-  'call' | 'endpoint' | 'metering' | 'params' | 'translator'
+  'call' | 'endpoint' | 'metering' | 'params' | 'translator' | 'isEstimated'
 >;
 
 interface TargetPricing extends PriceTerms {
@@ -200,7 +202,7 @@ export class Targets {
     const path = pathIn(dialect, inDialect);
     const body = yield* bodyIn(dialect, inDialect, translated.body, exchange);
     const headers = headersFor(dialect, destination, settings, exchange);
-    const { endpoint, metering, params, translator } = translated;
+    const { endpoint, metering, params, translator, isEstimated } = translated;
     const call: CallRequest = {
       origin: base.origin,
       path: base.prefix + path + base.search,
@@ -210,7 +212,7 @@ export class Targets {
       streamed: exchange.streamedBody,
       silenceTimeoutMs,
     };
-    return { call, endpoint, metering, params, translator };
+    return { call, endpoint, metering, params, translator, isEstimated };
   }
 }
 
@@ -244,7 +246,7 @@ function usesResponsesApi(
   service: string,
   capabilities: Capabilities | null,
 ): boolean {
-  if (path !== '/responses') return true;
+  if (path !== '/responses' && !countsTokens(path)) return true;
   if (newResponse?.isContinued === true) return false;
   const terms = { service, configured: capabilities, isAnthropicCaller: false };
   return resolveStorage('responses', terms) !== 'native';
@@ -286,6 +288,7 @@ function targetOf(
     metering: called.metering,
     params: called.params,
     translator: called.translator,
+    isEstimated: called.isEstimated,
   };
 }
 

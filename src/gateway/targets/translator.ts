@@ -44,6 +44,8 @@ interface ProviderRequest {
   readonly body: Buffer | null;
   readonly params: Params;
   readonly translator: Translator | null;
+  /** Whether the request counts tokens, which the provider does not do. */
+  readonly isEstimated: boolean;
 }
 
 interface ProviderFormat {
@@ -64,15 +66,10 @@ export function* translateRequest(
   const translation =
     request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
   const endpoint = endpointOf(path);
-  if (endpoint === 'count_tokens' && dialect !== 'anthropic') {
-    throw new GatewayError(
-      'not_found',
-      `Providers of the format of ${service} do not support token counting`,
-    );
-  }
   if (translation === null) {
     const metering = meteringAt(request.method, path, params);
-    return { path: path + query, endpoint, metering, body, params, translator: null };
+    const isEstimated = countsTokens(path) && !canCountTokens(path, dialect, hasResponses);
+    return { path: path + query, endpoint, metering, body, params, translator: null, isEstimated };
   }
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
@@ -95,7 +92,20 @@ export function* translateRequest(
       },
       terms.dropped,
     ),
+    isEstimated: false,
   };
+}
+
+/** Whether the request is for the number of its tokens. */
+export function countsTokens(path: string): boolean {
+  return path === messagesCount || path === responsesCount;
+}
+
+const messagesCount = '/messages/count_tokens';
+const responsesCount = '/responses/input_tokens';
+
+function canCountTokens(path: string, dialect: DialectName, hasResponses: boolean): boolean {
+  return path === messagesCount ? dialect === 'anthropic' : hasResponses;
 }
 
 /** Only providers of Anthropic's format store threads; on this error, clients send all messages again. */
@@ -182,9 +192,11 @@ export class Translator {
   }
 
   /** Passes the events through `meter` before they are translated; null when the response is not a stream. */
-  events(meter: EventFilter | null): EventFilter | null {
+  events(meter: EventFilter | null, likelyInputTokens: number): EventFilter | null {
     if (meter === null) return null;
-    const events = new TranslatedEvents(this.#translation.events(this.#about));
+    const events = new TranslatedEvents(
+      this.#translation.events({ ...this.#about, likelyInputTokens }),
+    );
     return {
       pass: (chunk) => events.pass(meter.pass(chunk)),
       rest: () => Buffer.concat([events.pass(meter.rest()), events.rest()]),

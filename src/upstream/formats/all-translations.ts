@@ -27,7 +27,7 @@ const messagesToOpenAi: Translation = {
   request: openAiRequest,
   response: anthropicResponse,
   error: anthropicError,
-  events: () => new AnthropicEvents(),
+  events: ({ likelyInputTokens = 0 }) => new AnthropicEvents(likelyInputTokens),
 };
 
 /** From OpenAI responses to OpenAI chat. */

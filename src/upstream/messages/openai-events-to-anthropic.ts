@@ -29,8 +29,13 @@ export class AnthropicEvents implements EventTranslation {
   readonly #calls = new Set<unknown>();
   #hasRefused = false;
   #reason: unknown = null;
-  #usage: Json = {};
+  /** As the provider reports it; an estimate of the input until then. */
+  #usage: Json;
   #isOver = false;
+
+  constructor(likelyInputTokens: number) {
+    this.#usage = { prompt_tokens: likelyInputTokens };
+  }
 
   pass(chunk: Json): string {
     if (this.#isOver) return '';
@@ -80,7 +85,7 @@ export class AnthropicEvents implements EventTranslation {
     this.#id = chunk.at('id').text();
     const head = messageHead(this.#id, chunk.at('model').text());
     const pending = { stop_reason: null, stop_sequence: null, stop_details: null };
-    const message = { ...head, content: [], ...pending, usage: anthropicUsage({}) };
+    const message = { ...head, content: [], ...pending, usage: anthropicUsage(this.#usage) };
     return eventOf('message_start', { message });
   }
 

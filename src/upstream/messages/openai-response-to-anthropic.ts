@@ -71,10 +71,16 @@ export function anthropicUsage(usage: Json): Json {
   const written = countOf(details.cache_write_tokens);
   return {
     input_tokens: Math.max(0, countOf(usage.prompt_tokens) - cached - written),
-    output_tokens: countOf(usage.completion_tokens),
+    output_tokens: outputOf(usage),
     cache_creation_input_tokens: written,
     cache_read_input_tokens: cached,
   };
+}
+
+/** Some services count reasoning in the total only. */
+function outputOf(usage: Json): number {
+  const beside = countOf(usage.total_tokens) - countOf(usage.prompt_tokens);
+  return Math.max(countOf(usage.completion_tokens), beside);
 }
 
 /** Anthropic SDKs distinguish errors by type. */

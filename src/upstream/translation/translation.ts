@@ -34,6 +34,8 @@ export interface TranslationContext {
   readonly now: number;
   /** Whether the caller requested the usage event of its stream. */
   readonly wantsUsage: boolean;
+  /** Likely input tokens, for events before the provider reports them. */
+  readonly likelyInputTokens?: number;
   /** Set for responses requests. */
   readonly response?: ResponseContext | null;
 }

@@ -127,6 +127,9 @@ const own: Readonly<Record<OwnHeader, (text: string) => readonly Variant[]>> = {
       params: { [text]: text },
     },
   ],
+  tokenCount: (text) => [
+    { target: '/v1/messages/count_tokens', params: { model: text, system: text } },
+  ],
   failedProviders: (text) => [
     {
       method: 'GET',

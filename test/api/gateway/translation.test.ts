@@ -247,12 +247,6 @@ describe('an Anthropic client at a provider with the OpenAI format', () => {
       error: { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } },
     });
   });
-
-  it('receives 404 for counting tokens', async () => {
-    const asking = anthropic().messages.countTokens({ model: 'gpt', messages: [question] });
-    const error = await asking.catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(Anthropic.NotFoundError);
-  });
 });
 
 describe('a config with targets of both formats', () => {

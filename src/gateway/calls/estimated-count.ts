@@ -1,0 +1,26 @@
+/** Answers a request to count tokens in place of a provider that does not count them. */
+import type { Exchange } from '../callers/exchange.ts';
+import { estimateInput } from '../metering/input-estimate.ts';
+import { noUsage } from '../metering/meter.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { type CompleteOutcome, localOutcome } from './outcome.ts';
+
+/** Marks the count in a response header (see response-headers.ts). */
+export function estimatedCount(
+  target: ResolvedTarget,
+  { body, path }: Pick<Exchange, 'body' | 'path'>,
+): CompleteOutcome {
+  const count = { input_tokens: estimateInput(target.params, body ?? Buffer.alloc(0)) };
+  const answer =
+    path === '/messages/count_tokens' ? count : { object: inputTokensObject, ...count };
+  return localOutcome(target, {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(answer)),
+    metered: noUsage,
+    cost: null,
+    providerStatus: null,
+  });
+}
+
+const inputTokensObject = 'response.input_tokens';
