@@ -63,6 +63,8 @@ export interface UsageBound {
   readonly outputTokensMin: number;
   /** Null when the price is unknown. */
   readonly price: Price | null;
+  /** Includes other units and service tiers; absent when {@link price} bounds the request. */
+  readonly boundPrice?: Price;
 }
 
 /** Usage of a request. */
@@ -124,7 +126,7 @@ export function boundUnits(limit: Limit, bound: UsageBound, outputTokens: number
   if (limit.isRate) return bound.likelyInputTokens;
   if (limit.type === 'tokens') return bound.inputTokens + outputTokens;
   if (bound.price === null) throw new PriceUnknown(limit);
-  return costUnitsMax(bound.price, bound.inputTokens, outputTokens);
+  return costUnitsMax(bound.boundPrice ?? bound.price, bound.inputTokens, outputTokens);
 }
 
 /** Output tokens that the units of the limit cover; negative when they do not even cover the input. */
@@ -133,7 +135,7 @@ export function outputWithin(limit: Limit, bound: UsageBound, units: number): nu
   if (limit.isRate) return units < bound.likelyInputTokens ? -1 : bound.outputTokens;
   if (limit.type === 'tokens') return units - bound.inputTokens;
   if (bound.price === null) throw new PriceUnknown(limit);
-  return affordableOutput(bound.price, units, bound.inputTokens);
+  return affordableOutput(bound.boundPrice ?? bound.price, units, bound.inputTokens);
 }
 
 /** Used units of the limit. */

@@ -9,9 +9,11 @@ import {
   type UsageBound,
 } from '../../ledger/limit.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
+import { priceOfBound } from '../../model/pricing/bound-price.ts';
 import { effectivePrice } from '../../model/pricing/effective-price.ts';
 import { type PriceOrigin, priceOrigin } from '../../model/pricing/price-origin.ts';
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
+import type { UsageDetails } from '../../model/pricing/priced-details.ts';
 import type { Price, TokenUsage } from '../../model/pricing/pricing.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import { run } from '../../slices.ts';
@@ -21,6 +23,7 @@ import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { boundOf, meteringOf, outputClamps, unboundedParam } from './bound.ts';
 import { limitMessage } from './limit-message.ts';
+import { type BoundDetails, boundDetails, toolClamps } from './requested-details.ts';
 
 /** An admitted call and what it was granted. */
 export interface Admission {
@@ -28,6 +31,8 @@ export interface Admission {
   readonly bound: UsageBound;
   /** Source and version of the price; null when it is unknown. */
   readonly priceOrigin: PriceOrigin | null;
+  /** Units and tiers that the request may use beside plain tokens; null for none. */
+  readonly details: BoundDetails | null;
   /** Monotonic clock, milliseconds. */
   readonly admittedMs: number;
   /** Granted output tokens. */
@@ -65,8 +70,11 @@ function admitAt(
   const { params, pricing, metering } = target;
   const isMeteredCall = meteringOf(metering) !== null;
   const price = effectivePrice(pricing, listPrice);
-  const bytes = target.call.body?.length ?? 0;
-  const bound = boundOf(metering, params, bytes, price, pricing.model);
+  const { body, streamed } = target.call;
+  const bytes = body?.length ?? 0;
+  const bytesOrUnknown = streamed === undefined ? bytes : null;
+  const details = boundDetails(metering, params, streamed?.bytes ?? bytesOrUnknown, price);
+  const bound = withDetails(boundOf(metering, params, bytes, price, pricing.model), details);
   const counted =
     metering === 'nothing' ? limits.filter(({ type }) => type === 'requests') : limits;
   const isCounted = counted.some(({ type }) => type !== 'requests');
@@ -79,6 +87,7 @@ function admitAt(
       target,
       bound,
       priceOrigin: origin,
+      details,
       admittedMs: monotonicMs(),
       outputTokens,
       isCounted,
@@ -151,6 +160,10 @@ function bounded(
   const { service } = target.pricing;
   const clamps = isHard ? outputClamps(metering, params, outputTokens, service) : [];
   for (const [name, value] of clamps) changes.set(name, value);
+  if (isHard) {
+    const calls = toolClamps(endpoint, params, admission.details);
+    for (const [name, value] of calls) changes.set(name, value);
+  }
   const requestsUsage = needsUsageEvent(endpoint, params);
   if (requestsUsage) {
     const options = typeof params.stream_options === 'object' ? params.stream_options : null;
@@ -191,7 +204,27 @@ export const noTokens: TokenUsage = {
 };
 
 /** Everything that was granted, for a call of unknown usage. */
-export function grantedUsage({ bound, outputTokens }: Admission): TokenUsage {
+export function grantedUsage({ bound, outputTokens, details }: Admission): TokenUsage {
   const { inputTokens } = bound;
-  return { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
+  const tokens = { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
+  return details === null ? tokens : { ...tokens, details: grantedDetails(details, bound) };
+}
+
+/** A tier below the usual one is not certain, so its factor does not apply. */
+export function grantedDetails(
+  { units, tiers }: BoundDetails,
+  { price }: Pick<UsageBound, 'price'>,
+): UsageDetails {
+  const isDear = (tier: string): boolean => {
+    const factor = price?.factors?.[tier];
+    return factor !== undefined && factor.times > factor.per;
+  };
+  return { units, tiers: tiers.filter(isDear) };
+}
+
+/** Adds the price that bounds a request with other units or tiers. */
+function withDetails(bound: UsageBound, details: BoundDetails | null): UsageBound {
+  const { price } = bound;
+  if (details === null || price === null) return bound;
+  return { ...bound, boundPrice: priceOfBound(price, details) };
 }

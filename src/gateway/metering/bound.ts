@@ -155,7 +155,7 @@ function requestedOutput({ maxNames }: Metering, params: Params): number | null 
   return most;
 }
 
-function copiesOf({ countNames }: Metering, params: Params): number {
+export function copiesOf({ countNames }: Metering, params: Params): number {
   let most = 1;
   for (const name of countNames) {
     const value = memberAt(params, name);

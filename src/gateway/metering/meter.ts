@@ -16,9 +16,10 @@ import { monotonicMs } from '../../monotonic.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import { decompressBody } from '../transfer/content-encoding.ts';
 import type { RelayEnd } from '../transfer/relay.ts';
-import { type Admission, grantedUsage, noTokens } from './admit.ts';
+import { type Admission, grantedDetails, grantedUsage, noTokens } from './admit.ts';
 import { hasOutput, meteringOf } from './bound.ts';
 import { countedOutput, stopsWithStream } from './counted-output.ts';
+import { certainDetails } from './requested-details.ts';
 import { UsageStream } from './usage-stream.ts';
 
 /** The usage of one call. */
@@ -79,7 +80,9 @@ export class Meter {
     if (/^application\/json/i.test(String(headers['content-type']))) {
       try {
         const plain = decompressBody(headers, body);
-        addReportedUsage(this.#reported, parseUsageParts(plain, plain === body ? text : null));
+        const readsTools = this.#admission.details?.hasTools === true;
+        const parts = parseUsageParts(plain, plain === body ? text : null, readsTools);
+        addReportedUsage(this.#reported, parts);
       } catch {
         // A body that is not JSON reports no usage.
       }
@@ -124,7 +127,8 @@ export class Meter {
     const { metering } = this.#admission.target;
     // The usage in the response belongs to another request.
     if (metering === 'nothing') return { tokens: noTokens, isEstimated: false };
-    const reported = completeUsage(this.#reported, hasOutput(metering));
+    const certain = certainDetails(this.#admission.details, metering);
+    const reported = completeUsage(this.#reported, hasOutput(metering), certain);
     const isFinal = isRead && !this.#reported.isOutputPreliminary;
     if (reported !== null && isFinal) return { tokens: reported, isEstimated: false };
     // Errors and redirects use nothing.
@@ -138,6 +142,7 @@ export class Meter {
     const unreported = this.#mostOrLikely();
     const tokens = {
       ...noTokens,
+      ...this.#grantedDetails(),
       inputTokens: inputTokens ?? unreported.inputTokens,
       outputTokens: outputTokens ?? unreported.outputTokens,
     };
@@ -159,10 +164,17 @@ export class Meter {
       : Math.min(admission.outputTokens, this.#likelyOutput());
     return {
       ...noTokens,
+      ...this.#grantedDetails(),
       ...(inputTokens !== null && { cachedInputTokens, cacheWriteTokens }),
       inputTokens: inputTokens ?? unreported,
       outputTokens: Math.max(output, outputTokens ?? 0),
     };
+  }
+
+  /** Units and tiers of a response that does not report them. */
+  #grantedDetails(): Pick<TokenUsage, 'details'> {
+    const { details, bound } = this.#admission;
+    return details === null ? {} : { details: grantedDetails(details, bound) };
   }
 
   /** Under a limit everything granted, so that missing usage reports cannot exceed it. */

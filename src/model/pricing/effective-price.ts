@@ -1,6 +1,18 @@
 /** Computes the price of a model under an integration: its own prices, or the adjusted list price. */
 import type { PricingAdjustments, PricingConfig } from '../providers/integration.ts';
-import { type Price, type TokenPrices, wholeUnits } from './pricing.ts';
+import {
+  adjustedKinds,
+  adjustedUnits,
+  type Factors,
+  hasOwnUnits,
+  type OwnPrices,
+  ownFactors,
+  ownKinds,
+  ownUnits,
+  picoOf,
+  wholePico,
+} from './own-prices.ts';
+import type { Price, TokenPrices } from './pricing.ts';
 
 /** Price settings of an integration for one model. */
 export interface PriceTerms {
@@ -23,9 +35,6 @@ function holdsNumber(value: unknown): boolean {
   return Object.values(value).some(holdsNumber);
 }
 
-/** Decimal digits from cents to pico-dollars. */
-const centDigits = 10;
-
 /**
  * Returns the price of a model. Configured prices of a kind of token apply as they are; for other kinds
  * the adjusted list price applies. Null if the price of input or output is unknown.
@@ -38,39 +47,44 @@ export function effectivePrice(
   const base =
     listPrice === null || factors === undefined ? listPrice : adjusted(listPrice, factors);
   const own = config?.pay_as_you_go;
-  if (own === undefined) return base;
+  if (own === undefined) {
+    return base === null || config?.service_tiers === undefined
+      ? base
+      : { ...base, ...ownFactors(config, base) };
+  }
   const prices = ownPrices(own, base);
   if (prices === null) return null;
   const isComplete = [own.request_token, own.response_token].every((one) => picoOf(one) !== null);
   const tiers = isComplete ? [] : (base?.tiers ?? []);
   return {
     ...prices,
+    ...ownUnits(own, base),
+    ...ownFactors(config!, base),
     requestPico: base?.requestPico ?? 0,
     tiers: tiers.map((tier) => ({ ...tier, ...ownPrices(own, tier) })),
   };
 }
 
-type OwnPrices = NonNullable<PricingConfig['pay_as_you_go']>;
-
 function ownPrices(own: OwnPrices, base: TokenPrices | null): TokenPrices | null {
   const input = picoOf(own.request_token);
   const output = picoOf(own.response_token);
-  const inputPico = input ?? base?.inputPico;
-  const outputPico = output ?? base?.outputPico;
+  const free = hasOwnUnits(own) ? 0 : undefined;
+  const inputPico = input ?? base?.inputPico ?? free;
+  const outputPico = output ?? base?.outputPico ?? free;
   if (inputPico === undefined || outputPico === undefined) return null;
   // The cache discounts of the list relate to the list price of input.
   const discounts = input === null ? base : null;
   const written = picoOf(own.cache_write_input_token);
   return {
     inputPico,
-    outputPico,
+    ...ownKinds(own, base, outputPico),
     cachedInputPico: picoOf(own.cache_read_input_token) ?? discounts?.cachedInputPico ?? null,
     cacheWritePico: written ?? discounts?.cacheWritePico ?? null,
-    cacheWriteHourPico: written === null ? (discounts?.cacheWriteHourPico ?? null) : null,
+    cacheWriteHourPico:
+      picoOf(own.cache_write_1h_input_token) ??
+      (written === null ? (discounts?.cacheWriteHourPico ?? null) : null),
   };
 }
-
-type Factors = NonNullable<PricingAdjustments['multiplier']>;
 
 /** Factors and prices live for many requests, and the rounding of many digits is slow. */
 const adjustedBy = new WeakMap<Factors, WeakMap<Price, Price>>();
@@ -91,6 +105,8 @@ function adjusted(price: Price, factors: Factors): Price {
 function adjustedPrice(price: Price, factors: Factors): Price {
   return {
     ...adjustedPrices(price, factors),
+    ...adjustedUnits(price, factors),
+    ...(price.factors !== undefined && { factors: price.factors }),
     requestPico: wholePico(price.requestPico * (factors.default ?? 1)),
     tiers: price.tiers.map((tier) => ({ ...tier, ...adjustedPrices(tier, factors) })),
   };
@@ -107,6 +123,7 @@ function adjustedPrices(prices: TokenPrices, factors: Factors): TokenPrices {
   };
   const hour = prices.cacheWriteHourPico;
   return {
+    ...adjustedKinds(prices, factors),
     inputPico: wholePico(prices.inputPico * factorOf('request_token')),
     outputPico: wholePico(prices.outputPico * factorOf('response_token')),
     cachedInputPico: cachePrice(prices.cachedInputPico, 'cache_read_input_token'),
@@ -117,14 +134,3 @@ function adjustedPrices(prices: TokenPrices, factors: Factors): TokenPrices {
 }
 
 type Kinds = Readonly<Record<string, number | null | undefined>>;
-
-/** Pico-dollars of a price in cents; null without a price. */
-function picoOf(own: { readonly price?: number | undefined } | undefined): number | null {
-  if (own?.price === undefined) return null;
-  return Math.min(wholeUnits(own.price, centDigits), Number.MAX_SAFE_INTEGER);
-}
-
-/** Rounds up, after removing the error that binary floating point adds to a decimal product. */
-function wholePico(pico: number): number {
-  return Math.min(Math.ceil(Number(pico.toPrecision(15))), Number.MAX_SAFE_INTEGER);
-}

@@ -3,6 +3,14 @@
 import { pickMembers } from '../json/json-object.ts';
 import { isObject } from '../json/read-object.ts';
 import type { TokenUsage } from './pricing.ts';
+import {
+  addBodyDetails,
+  addUsageDetails,
+  newReportedDetails,
+  type ReportedDetails,
+  type RequestedDetails,
+  usageDetails,
+} from './reported-details.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -25,6 +33,8 @@ export interface ReportedUsage {
   cacheWriteHourTokens: number;
   /** Whether the output is that of the beginning of a stream only. */
   isOutputPreliminary: boolean;
+  /** Kinds, units and tiers with a price of their own. */
+  readonly details: ReportedDetails;
   /** A reported count was not a plausible number. */
   isImplausible: boolean;
 }
@@ -40,6 +50,7 @@ export function newReportedUsage(): ReportedUsage {
     cacheWriteTokens: 0,
     cacheWriteHourTokens: 0,
     isOutputPreliminary: false,
+    details: newReportedDetails(),
     isImplausible: false,
     model: null,
     totalTokens: null,
@@ -49,7 +60,9 @@ export function newReportedUsage(): ReportedUsage {
 }
 
 /** Top-level members of a body that can contain usage or model. */
-const holders = ['usage', 'model', 'message', 'response'];
+const holders = ['usage', 'model', 'message', 'response', 'meta', 'service_tier'];
+/** Contains the calls of tools that the provider has run. */
+const toolHolder = 'output';
 const blanks = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const openBrace = 0x7b;
 /** Up to this size, parsing the whole body is cheaper than searching it. */
@@ -57,7 +70,8 @@ const wholeBytesMax = 4 * 1024;
 
 /**
  * Parses the members of a JSON response that can contain usage. The rest, which is most of a long
- * response, is skipped without creating values. `text` is the decoded body if it exists already.
+ * response, is skipped without creating values. `text` is the decoded body if it exists already. `readsTools`:
+ * calls of tools of the provider are read too.
  *
  * Returns null if the body is not an object.
  *
@@ -66,6 +80,7 @@ const wholeBytesMax = 4 * 1024;
 export function parseUsageParts(
   body: Buffer | null,
   text: string | null = null,
+  readsTools = false,
 ): JsonObject | null {
   if (body === null || !beginsObject(body)) return null;
   if (body.length <= wholeBytesMax) {
@@ -76,7 +91,8 @@ export function parseUsageParts(
     }
   }
   const parts: Record<string, unknown> = {};
-  for (const [name, value] of pickMembers(body, holders)) parts[name] = JSON.parse(value);
+  const names = readsTools ? [...holders, toolHolder] : holders;
+  for (const [name, value] of pickMembers(body, names)) parts[name] = JSON.parse(value);
   return parts;
 }
 
@@ -92,7 +108,8 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
   reported.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
   // Anthropic reports the input in the first message event, OpenAI's Responses API in the last event.
   const own = usageIn(body);
-  const usage = own ?? usageIn(body.message) ?? usageIn(body.response);
+  const usage = own ?? usageIn(body.message) ?? usageIn(body.response) ?? billedIn(body.meta);
+  addBodyDetails(reported.details, body, counterOf(reported));
   if (usage === null) return;
   reported.isOutputPreliminary = own === null && usage === usageIn(body.message);
   addCounts(reported, usage);
@@ -102,12 +119,18 @@ function usageIn(holder: unknown): JsonObject | null {
   return isObject(holder) && isObject(holder.usage) ? holder.usage : null;
 }
 
+/** Cohere bills tokens or search units. */
+function billedIn(meta: unknown): JsonObject | null {
+  return isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : null;
+}
+
 function modelIn(holder: unknown): string | null {
   return isObject(holder) && typeof holder.model === 'string' ? holder.model : null;
 }
 
-function addCounts(reported: ReportedUsage, usage: JsonObject): void {
-  const count = (value: unknown): number | null => {
+/** Reads counts; one that is not plausible marks the report. */
+function counterOf(reported: ReportedUsage): (value: unknown) => number | null {
+  return (value) => {
     if (value === undefined || value === null) return null;
     if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= tokensMax) {
       return value as number;
@@ -115,6 +138,11 @@ function addCounts(reported: ReportedUsage, usage: JsonObject): void {
     reported.isImplausible = true;
     return null;
   };
+}
+
+function addCounts(reported: ReportedUsage, usage: JsonObject): void {
+  const count = counterOf(reported);
+  addUsageDetails(reported.details, usage, count);
   const detail = (name: string): number | null =>
     count(detailOf(usage, 'prompt_tokens_details', name)) ??
     count(detailOf(usage, 'input_tokens_details', name));
@@ -160,16 +188,30 @@ function detailOf(usage: JsonObject, member: string, name: string): unknown {
 }
 
 /** Returns the complete usage, or null if a part is missing. An embedding has no output, so its total is its input. */
-export function completeUsage(reported: ReportedUsage, hasOutput: boolean): TokenUsage | null {
+export function completeUsage(
+  reported: ReportedUsage,
+  hasOutput: boolean,
+  requested: RequestedDetails | null = null,
+): TokenUsage | null {
   const {
     cachedInputTokens,
     cacheWriteTokens,
     cacheWriteHourTokens,
     isImplausible: isAbsurd,
   } = reported;
-  const inputTokens = reported.inputTokens ?? (hasOutput ? null : reported.totalTokens);
-  const outputTokens = reported.outputTokens ?? (hasOutput ? null : 0);
+  // Audio that is charged by its duration, and rankings that are charged by searches, have no tokens.
+  const { units } = reported.details;
+  const hasOtherUnits = units?.audioSecond !== undefined || units?.searchUnit !== undefined;
+  const inputTokens =
+    reported.inputTokens ?? (hasOtherUnits ? 0 : hasOutput ? null : reported.totalTokens);
+  const outputTokens = reported.outputTokens ?? (hasOutput && !hasOtherUnits ? null : 0);
   if (isAbsurd || inputTokens === null || outputTokens === null) return null;
   const tokens = { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens };
-  return cacheWriteHourTokens === 0 ? tokens : { ...tokens, cacheWriteHourTokens };
+  const details = usageDetails(reported.details, requested);
+  if (cacheWriteHourTokens === 0 && details === undefined) return tokens;
+  return {
+    ...tokens,
+    ...(cacheWriteHourTokens > 0 && { cacheWriteHourTokens }),
+    ...(details !== undefined && { details }),
+  };
 }

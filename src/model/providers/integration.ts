@@ -73,13 +73,14 @@ export const ModelConfigurations = z.looseObject({
   ),
 });
 
-const price = (description: string) =>
+const pricePart = (description: string) =>
   described(
     z.looseObject({
       price: described(z.number().min(0).optional(), 'US cents for one token or unit.'),
     }),
     description,
-  ).optional();
+  );
+const price = (description: string) => pricePart(description).optional();
 
 /** Prices of a model under this integration, instead of those of the price table. */
 export const PricingConfig = acceptWithoutEffect(
@@ -94,10 +95,40 @@ export const PricingConfig = acceptWithoutEffect(
           response_token: price('Price of an output token.'),
           cache_read_input_token: price('Price of an input token read from a cache.'),
           cache_write_input_token: price('Price of an input token written to a cache.'),
+          cache_write_1h_input_token: price('Price of an input token cached for an hour.'),
+          cache_read_audio_input_token: price('Price of an audio token read from a cache.'),
+          cache_read_image_input_token: price('Price of an image token read from a cache.'),
+          request_audio_token: price('Price of an input token of audio.'),
+          request_image_token: price('Price of an input token of an image.'),
+          response_text_token: price('Price of an output token of text, beside other kinds.'),
+          response_audio_token: price('Price of an output token of audio.'),
+          response_image_token: price('Price of an output token of an image.'),
+          reasoning_token: price('Price of an output token of reasoning.'),
+          image: described(
+            z.record(z.string(), z.record(z.string(), pricePart('Price of an image.'))).optional(),
+            'Prices of images by quality and size, such as `high` and `1024x1024`.',
+          ),
+          additional_units: described(
+            z
+              .looseObject({
+                web_search: price('Price of a web search.'),
+                file_search: price('Price of a file search.'),
+                code_interpreter: price('Price of a container in which code runs.'),
+                search_unit: price('Price of a search unit of a ranking.'),
+                character: price('Price of a character that is spoken.'),
+                audio_second: price('Price of a second of transcribed audio.'),
+              })
+              .optional(),
+            'Prices of units other than tokens.',
+          ),
         }),
         foreignPricedUnits,
       ).optional(),
-      'Prices of tokens.',
+      'Prices of tokens and other units.',
+    ),
+    service_tiers: described(
+      z.record(z.string(), z.number().min(0).max(1000)).optional(),
+      'Factors on the prices of tokens by service tier, such as `priority`.',
     ),
   }),
   foreignPriceFields,

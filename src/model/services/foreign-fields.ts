@@ -117,23 +117,13 @@ export const foreignPriceFields: readonly string[] = ['calculate', 'currency', '
 
 /** Prices of units that this gateway does not count apart. */
 export const foreignPricedUnits: readonly string[] = [
-  'additional_units',
   'batch_config',
-  'cache_read_audio_input_token',
-  'cache_read_image_input_token',
   'cache_read_text_input_token',
   'cache_write_image_input_token',
   'cache_write_text_input_token',
-  'image',
   'prediction_accepted_token',
   'prediction_rejected_token',
-  'reasoning_token',
-  'request_audio_token',
-  'request_image_token',
   'request_text_token',
-  'response_audio_token',
-  'response_image_token',
-  'response_text_token',
 ];
 
 /** Fields of the configurations of an MCP integration. */

@@ -206,7 +206,8 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       allow_all_models: noLonger(false),
       'models.*.enabled': opens,
       'models.*.configurations.custom_host': unknown,
-      'models.*.pricing_config.pay_as_you_go.*.price': cheaperPrice,
+      'models.*.pricing_config.pay_as_you_go.**': cheaperPrice,
+      'models.*.pricing_config.service_tiers.*': cheaperPrice,
       'models.*.pricing_adjustments.multiplier.**': cheaperPrice,
       'pricing_adjustments.multiplier.default': cheaperFactor,
       // A value that is not set has a default that is defined elsewhere.

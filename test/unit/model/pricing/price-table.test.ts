@@ -62,7 +62,6 @@ describe('a known price', () => {
     ['ollama', 'llama3'],
     ['@team-openai', 'gpt-4o'],
     ['constructor', 'gpt-4o'],
-    ['openai', 'whisper-1'],
   ])('is unknown for %s %s', async (slug, model) => {
     expect(await lookUpPrice(slug, model, now)).toBeNull();
   });

@@ -12,7 +12,8 @@ import {
 function used(...usages: readonly object[]) {
   const stated = newReportedUsage();
   for (const usage of usages) addReportedUsage(stated, { usage });
-  return completeUsage(stated, true);
+  const { details: _, ...tokens } = completeUsage(stated, true) ?? {};
+  return Object.keys(tokens).length === 0 ? null : tokens;
 }
 
 const plain = { cachedInputTokens: 0, cacheWriteTokens: 0 };
