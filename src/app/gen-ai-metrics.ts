@@ -131,7 +131,7 @@ export class GenAiMetrics {
     const tallies = this.#talliesOf(endpoint, service, record.model, status < 400);
     tallies.noteDuration(record.durationMs / 1000, this.#errorType(status, tallies));
     const { firstByteMs, isStream, cacheStatus } = record;
-    if (cacheStatus === 'HIT') return;
+    if (cacheStatus?.endsWith('HIT')) return;
     if (isStream && firstByteMs !== null) {
       const restSeconds = (record.durationMs - firstByteMs) / 1000;
       tallies.noteStream(firstByteMs / 1000, restSeconds, tokens?.outputTokens ?? 0);

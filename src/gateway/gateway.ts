@@ -9,6 +9,7 @@ import { Conversations } from '../objects/responses/conversations.ts';
 import { Responses } from '../objects/responses/responses.ts';
 import { AssistantObjects } from '../objects/runs/assistant-objects.ts';
 import { RunDriverPool } from '../objects/runs/run-driver-pool.ts';
+import { SemanticAnswers } from '../objects/semantic/semantic-answers.ts';
 import { type VectorFamilies, vectorFamilies } from '../objects/vectors/vector-families.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { RenderablePrompt } from '../store/reads/prompt-reads.ts';
@@ -98,6 +99,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const searches = new Searches();
   const vectors = vectorsOf(options);
   const { storeSearch: search } = vectors;
+  const semanticAnswers = new SemanticAnswers(database);
   const callsOf = storedCallers(() => pipeline);
   const now = () => options.clock.now();
   const { onFault } = options;
@@ -121,6 +123,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     now,
     ledger: callers.ledger,
     responses: new ResponseCache(),
+    semanticAnswers,
     objects: ownedObjectsOf(options, [
       ...vectors.families,
       new AssistantObjects({ database, drivers, search }),
@@ -132,6 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     server: createInferenceServer({ ...options, pipeline }),
     [Symbol.asyncDispose]: async () => {
       await drivers[Symbol.asyncDispose]();
+      await semanticAnswers[Symbol.asyncDispose]();
       await vectors[Symbol.asyncDispose]();
       searches[Symbol.dispose]();
       await managers[Symbol.asyncDispose]();

@@ -53,11 +53,20 @@ interface CountedRequest {
   readonly holding: number;
 }
 
+/** The slices in which a request has been counted; shared by all calls that are made for it. */
+export class CountedSlices {
+  list: readonly CountedRequest[] = none;
+}
+
 export class Reservations {
   #open: readonly (Charge & Reservation)[] = none;
-  #counted: readonly CountedRequest[] = none;
+  readonly #counts: CountedSlices;
   /** Charges of the last target. */
   #charges: readonly Charge[] = none;
+
+  constructor(counts: CountedSlices) {
+    this.#counts = counts;
+  }
 
   /**
    * Reserves under all limits or under none; returns the shortage otherwise. With `takesLess`, less output than
@@ -73,7 +82,7 @@ export class Reservations {
     takesLess: boolean,
   ): Grant | Shortage {
     this.#charges = charges;
-    const uncounted = this.#counted.length === 0 ? charges : this.#uncounted(charges);
+    const uncounted = this.#counts.list.length === 0 ? charges : this.#uncounted(charges);
     const outputTokens = takesLess ? affordable(uncounted, bound, nowMs) : bound.outputTokens;
     let lacking: Shortage['lacking'] | null = null;
     for (const charge of uncounted) {
@@ -97,7 +106,7 @@ export class Reservations {
     bound: UsageBound,
     { outputTokens, nowMs }: Grant & { readonly nowMs: number },
   ): void {
-    const counted = this.#counted.slice();
+    const counted = this.#counts.list.slice();
     const open = this.#open.slice();
     for (const { limit, slice } of uncounted) {
       if (limit.type === 'requests') counted.push({ slice, holding: slice.charge(1, nowMs) });
@@ -106,13 +115,14 @@ export class Reservations {
         open.push({ limit, slice, units, holding: slice.reserve(units, nowMs) });
       }
     }
-    this.#counted = counted;
+    this.#counts.list = counted;
     this.#open = open;
   }
 
   /** Charges under which the request has not been counted before. */
   #uncounted(charges: readonly Charge[]): readonly Charge[] {
-    return charges.filter(({ slice }) => !this.#counted.some((one) => one.slice === slice));
+    const { list } = this.#counts;
+    return charges.filter(({ slice }) => !list.some((one) => one.slice === slice));
   }
 
   /** Remaining units of the limits of the last target, as far as lastKnownUsage. */
@@ -146,8 +156,8 @@ export class Reservations {
 
   /** Uncounts a request that was never sent. */
   uncount(): void {
-    for (const { slice, holding } of this.#counted) slice.refund(1, holding);
-    this.#counted = none;
+    for (const { slice, holding } of this.#counts.list) slice.refund(1, holding);
+    this.#counts.list = none;
   }
 }
 

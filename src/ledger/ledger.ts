@@ -1,7 +1,7 @@
 /** Admits requests under limits that all replicas share, and counts what they use. */
 import type { Clock } from '../clock.ts';
 import type { Database } from '../store/connection/db.ts';
-import { type Grant, type LimitLeft, Reservations } from './account.ts';
+import { CountedSlices, type Grant, type LimitLeft, Reservations } from './account.ts';
 import { AdmissionQueue } from './admission-queue.ts';
 import type { Limit, Usage, UsageBound } from './limit.ts';
 
@@ -23,6 +23,8 @@ export interface Account {
   uncount(): void;
   /** Remaining units of the limits of the last target, as far as known. */
   left(): readonly LimitLeft[];
+  /** Opens the account of a concurrent call for the same request, which is counted once for both. */
+  fork(): Account;
 }
 
 /**
@@ -50,7 +52,7 @@ export function createLedger(deps: {
   const { database, clock, waitMs = waitMsDefault, lateMs = lateMsDefault } = deps;
   const queue = new AdmissionQueue(database, { now: () => clock.now(), waitMs, lateMs });
   return {
-    open: () => new QueuedAccount(queue),
+    open: () => new QueuedAccount(queue, new CountedSlices()),
     report: (organisationId) => queue.report(organisationId),
     [Symbol.asyncDispose]: () => queue.close(),
   };
@@ -58,10 +60,16 @@ export function createLedger(deps: {
 
 class QueuedAccount extends Reservations implements Account {
   readonly #queue: AdmissionQueue;
+  readonly #requestCounts: CountedSlices;
 
-  constructor(queue: AdmissionQueue) {
-    super();
+  constructor(queue: AdmissionQueue, counts: CountedSlices) {
+    super(counts);
     this.#queue = queue;
+    this.#requestCounts = counts;
+  }
+
+  fork(): Account {
+    return new QueuedAccount(this.#queue, this.#requestCounts);
   }
 
   admit(limits: readonly Limit[], bound: UsageBound): Grant | Promise<Grant> {

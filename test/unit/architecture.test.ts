@@ -145,7 +145,7 @@ const mayImport: Record<string, readonly string[]> = {
     // `remote` for reaching the trace collector through the operator's proxy.
     logs: ['upstream', 'store', 'model', 'remote'],
     guardrails: ['auth', 'guardrails', 'objects', 'upstream', 'store', 'model'],
-    calls: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model'],
+    calls: ['guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model'],
     objects: ['ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model', 'clock'],
     models: ['guardrails', 'http', 'model'],
     inference: ['auth', 'http', 'store', 'model'],
@@ -336,6 +336,7 @@ const mayImport: Record<string, readonly string[]> = {
   'objects/responses': ['objects', 'store', 'model', 'clock'],
   'objects/ingestion': ['objects', 'store'],
   'objects/search': ['objects', 'objects/ingestion', 'store', 'model'],
+  'objects/semantic': ['objects/ingestion', 'objects/search', 'store'],
   'objects/vectors': [
     'objects',
     'objects/ingestion',

@@ -20,6 +20,7 @@ import {
   workspaceSlugForm,
 } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as semanticAnswers from '../../store/objects/semantic-answers.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
 import * as workspaceMembers from '../../store/people/workspace-members.ts';
 import * as promptCollections from '../../store/prompts/prompt-collections.ts';
@@ -208,6 +209,7 @@ export async function deleteWorkspace(
     await workspaceContents.removeAll(tx, contents, place, now);
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);
     await guardrailExclusions.deleteWithWorkspace(tx, place);
+    await semanticAnswers.deleteWithWorkspace(tx, place);
     await managedResources.deleteByResource(tx, organisationId, 'WorkspaceGuardrails', row.id);
     const mappings = await scimMappings.listByWorkspace(tx, organisationId, row.id);
     await scimMappings.deleteWithClaims(tx, organisationId, mappings);

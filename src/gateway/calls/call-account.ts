@@ -1,6 +1,6 @@
 /** Reserves usage for the calls of one request and settles each call exactly once. */
 import type { LimitLeft } from '../../ledger/account.ts';
-import type { Account, Ledger } from '../../ledger/ledger.ts';
+import type { Account } from '../../ledger/ledger.ts';
 import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -21,11 +21,18 @@ export class CallAccount {
   isSent = false;
 
   readonly #countsText: boolean;
+  readonly #isFork: boolean;
 
-  /** `countsText`: see the option of the meter. */
-  constructor(ledger: Ledger, countsText: boolean) {
-    this.#account = ledger.open();
+  /** `countsText`: see the option of the meter; `isFork` for a concurrent call of a request that has an account. */
+  constructor(account: Account, countsText: boolean, isFork = false) {
+    this.#account = account;
     this.#countsText = countsText;
+    this.#isFork = isFork;
+  }
+
+  /** The account of a concurrent call for the same request. */
+  fork(): CallAccount {
+    return new CallAccount(this.#account.fork(), this.#countsText, true);
   }
 
   /** @throws GatewayError when a limit rejects the call */
@@ -35,6 +42,36 @@ export class CallAccount {
     exchange: Exchange,
   ): Admission | Promise<Admission> {
     return admit({ account: this.#account, target, limits, exchange });
+  }
+
+  /** Charges what a failed try may have used, in addition to what its retry will use. */
+  async admitAgain(
+    failed: TargetOutcome,
+    target: ResolvedTarget,
+    limits: readonly Limit[],
+    exchange: Exchange,
+  ): Promise<ResolvedTarget> {
+    if (hasNoUsage(failed)) {
+      this.isSent ||= failed.isSent;
+      return failed.target;
+    }
+    this.setOutcome(failed);
+    this.endCall();
+    const admission = await this.admit(target, limits, exchange);
+    this.open(admission);
+    return admission.target;
+  }
+
+  /** An answer of the gateway uses no tokens and costs nothing, but counts as a request. */
+  async answer<T extends TargetOutcome>(
+    limits: readonly Limit[],
+    exchange: Exchange,
+    outcome: T,
+  ): Promise<T> {
+    const requestLimits = limits.filter(({ type }) => type === 'requests');
+    await this.admit(outcome.target, requestLimits, exchange);
+    this.isSent = true;
+    return outcome;
   }
 
   /** The admitted call starts. */
@@ -88,7 +125,7 @@ export class CallAccount {
   /** Settles or releases what is still reserved; called once at the end of every request. */
   close(): void {
     this.#settleOpen();
-    if (!this.isSent) this.#account.uncount();
+    if (!this.isSent && !this.#isFork) this.#account.uncount();
   }
 
   /** Settles a call whose response nobody receives: the provider refused it or did not respond. */

@@ -18,5 +18,5 @@ export async function countRequest(
   const own = { ...target, workspaceProvider: null };
   const limits = limitsOf(exchange, own, config, inForce, enforcesLimits, limitsBy);
   const ofRequests = limits.filter(({ type }) => type === 'requests');
-  await new CallAccount(ledger, countsAbortedStreams).admit(target, ofRequests, exchange);
+  await new CallAccount(ledger.open(), countsAbortedStreams).admit(target, ofRequests, exchange);
 }

@@ -105,6 +105,9 @@ async function relayLive(
   // Read before `meter()`, which closes the call.
   const { lingerMs } = calls;
   const meter = calls.meter();
+  const filter =
+    translator === null ? meter.events : translator.events(meter.events, meter.likelyInputTokens);
+  const captured = calls.storing.capture(filter);
   const headers = () => responseHeaders(arrival, outcome, calls.left(), exchange.now);
   const end: RelayEnd = await relay(call, {
     response,
@@ -115,8 +118,7 @@ async function relayLive(
     status,
     trailer,
     isRewritten: translator !== null,
-    events:
-      translator === null ? meter.events : translator.events(meter.events, meter.likelyInputTokens),
+    events: captured ?? filter,
     headers,
     onFirst: () => {
       if (draft.firstByteMs !== null) return;
@@ -126,7 +128,7 @@ async function relayLive(
     onWhole: (received, text) => {
       const cost = meter.readWhole(received, call.headers, text);
       const body = translator === null ? received : translator.whole(call, received);
-      calls.cache(call, body);
+      calls.storing.add(call, body);
       const own = headers();
       if (cost !== null) own[gatewayHeaderNames(headerPrefix).cost] = String(cost);
       if (translator !== null) own['content-type'] = 'application/json';
@@ -135,6 +137,7 @@ async function relayLive(
   });
   outcome.stopClock();
   draft.metered = meter.finish(end);
+  if (end.kind === 'whole' && captured?.body) calls.storing.add(call, captured.body);
   if (end.kind !== 'broken') return;
   const error = errorOf(end.error, outcome.target);
   if (!end.isStarted) throw error;

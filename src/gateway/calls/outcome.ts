@@ -1,5 +1,6 @@
 /** Defines what calling one target can lead to. */
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
@@ -63,9 +64,13 @@ const notCalled = {
   verdict: null,
 } as const;
 
-export function cachedOutcome(target: ResolvedTarget, response: CachedResponse): CachedOutcome {
+export function cachedOutcome(
+  target: ResolvedTarget,
+  response: CachedResponse,
+  cacheStatus: 'HIT' | 'SEMANTIC HIT',
+): CachedOutcome {
   const { status } = response;
-  return { ...notCalled, kind: 'cached', target, cacheStatus: 'HIT', status, response };
+  return { ...notCalled, kind: 'cached', target, cacheStatus, status, response };
 }
 
 /** The outcome of a target that was not called because the gateway responds in its place. */
@@ -121,6 +126,14 @@ export function failedOutcome(
     error,
     metered,
   };
+}
+
+/** Whether the response is a stream of events, sent as it arrives or from a cache. */
+export function isStreamed(outcome: TargetOutcome): boolean {
+  if (outcome.kind === 'live') return isEventStream(outcome.call.headers);
+  return (
+    outcome.kind === 'cached' && isEventStream({ 'content-type': outcome.response.contentType })
+  );
 }
 
 /** Whether the request body was streamed to the provider and so cannot be sent again. */

@@ -2,10 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Limit } from '../../ledger/limit.ts';
 import type { PolicyTerms } from '../../ledger/request-limits.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
-import type { Call } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
@@ -15,11 +13,11 @@ import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget, Targets } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
 import { isLong } from '../transfer/changed-body.ts';
-import { attempt, type CallOutcome } from './attempt.ts';
+import { attempt } from './attempt.ts';
 import { CallAccount } from './call-account.ts';
 import type { ChargedCalls } from './charged-calls.ts';
 import { estimatedCount } from './estimated-count.ts';
-import { cachedOutcome, hasNoUsage, type TargetOutcome } from './outcome.ts';
+import { cachedOutcome, type TargetOutcome } from './outcome.ts';
 import { requireServed } from './raw-paths.ts';
 import {
   type CacheStatus,
@@ -27,6 +25,8 @@ import {
   cacheUseOf,
   type ResponseCache,
 } from './response-cache.ts';
+import { ResponseStoring } from './response-storing.ts';
+import type { SemanticLookup } from './semantic-lookup.ts';
 
 /** Services of the gateway that calls use. */
 interface CallServices {
@@ -45,14 +45,13 @@ const lingerMsUsual = 10_000;
 
 export class ProviderCalls {
   readonly #services: CallServices;
-  readonly #exchange: Exchange;
   readonly #config: GatewayConfig;
   readonly #policies: readonly PolicyTerms[];
   readonly #caller: Caller;
   readonly #trace: RequestTrace | null;
   readonly #account: CallAccount;
-  /** Key under which the coming response is cached; null when it is not cached. */
-  #cacheKey: string | null = null;
+  /** Stores the response of the last call in the caches. */
+  readonly storing: ResponseStoring;
   #createsObject = false;
 
   /** `trace` is null when the request is not traced. */
@@ -63,14 +62,22 @@ export class ProviderCalls {
     policies: readonly PolicyTerms[],
     caller: Caller,
     trace: RequestTrace | null,
+    account = new CallAccount(services.ledger.open(), services.countsAbortedStreams),
   ) {
     this.#services = services;
-    this.#exchange = exchange;
     this.#config = config;
     this.#policies = policies;
     this.#caller = caller;
     this.#trace = trace;
-    this.#account = new CallAccount(services.ledger, services.countsAbortedStreams);
+    this.#account = account;
+    this.storing = new ResponseStoring(services.responses, exchange.now);
+  }
+
+  /** Concurrent calls for the same request, which is counted once; to be closed on their own. */
+  fork(exchange: Exchange, caller: Caller): ProviderCalls {
+    const account = this.#account.fork();
+    const [config, policies, trace] = [this.#config, this.#policies, this.#trace];
+    return new ProviderCalls(this.#services, exchange, config, policies, caller, trace, account);
   }
 
   /** @throws GatewayError when the leaf names no provider that can be called */
@@ -79,14 +86,19 @@ export class ProviderCalls {
   }
 
   /**
-   * Resolves the target, looks into the cache, admits the call under its limits and makes it. The body of
+   * Resolves the target, looks into the caches, admits the call under its limits and makes it. The body of
    * `exchange` may have been changed by guardrails.
    *
    * @throws GatewayError when the target cannot be called or its limits reject the call
    */
-  async call(leaf: ConfigLeaf, exchange: Exchange): Promise<TargetOutcome> {
+  async call(
+    leaf: ConfigLeaf,
+    exchange: Exchange,
+    semantic: SemanticLookup | null,
+  ): Promise<TargetOutcome> {
     const account = this.#account;
     account.endCall();
+    this.storing.begin(null, null);
     const { responses, enforcesLimits, limitsBy } = this.#services;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
@@ -95,7 +107,7 @@ export class ProviderCalls {
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
     requireServed(exchange, leaf, target, limits);
     if (target.isEstimated) {
-      return this.#answer(limits, estimatedCount(target, exchange));
+      return account.answer(limits, exchange, estimatedCount(target, exchange));
     }
     const hasLongBody = isLong(exchange.body);
     if (hasLongBody) await nextTurn();
@@ -103,11 +115,19 @@ export class ProviderCalls {
     const use = wanted instanceof Promise ? await wanted : wanted;
     const cached = responses.find(use, exchange.now);
     if (hasLongBody) await nextTurn();
-    if (cached !== null) return this.#answer(limits, cachedOutcome(target, cached));
+    if (cached !== null) {
+      return account.answer(limits, exchange, cachedOutcome(target, cached, 'HIT'));
+    }
+    if (semantic !== null) {
+      const found = await semantic.find(target);
+      if (found !== null) {
+        return account.answer(limits, exchange, cachedOutcome(target, found, 'SEMANTIC HIT'));
+      }
+    }
     const admitted = account.admit(target, limits, exchange);
     const admission = admitted instanceof Promise ? await admitted : admitted;
     account.open(admission);
-    this.#cacheKey = use.key;
+    this.storing.begin(use.key, semantic);
     this.#createsObject = exchange.trackedCreation !== undefined;
     const { retry, requestTimeoutMs } = leaf.settings;
     const outcome = await attempt(admission.target, {
@@ -117,45 +137,11 @@ export class ProviderCalls {
       caller: this.#caller,
       trace: this.#trace,
       lingerMs: this.lingerMs,
-      cacheStatus: cacheStatusOf(use),
-      admitAgain: (failed) => this.#admitAgain(failed, target, limits, exchange),
+      cacheStatus: cacheStatusOf(use, semantic),
+      admitAgain: (failed) => account.admitAgain(failed, target, limits, exchange),
     });
     account.setOutcome(outcome);
     return outcome;
-  }
-
-  /** Charges what a failed try may have used, in addition to what its retry will use. */
-  async #admitAgain(
-    failed: CallOutcome,
-    target: ResolvedTarget,
-    limits: readonly Limit[],
-    exchange: Exchange,
-  ): Promise<ResolvedTarget> {
-    const account = this.#account;
-    if (hasNoUsage(failed)) {
-      account.isSent ||= failed.isSent;
-      return failed.target;
-    }
-    account.setOutcome(failed);
-    account.endCall();
-    const admission = await account.admit(target, limits, exchange);
-    account.open(admission);
-    return admission.target;
-  }
-
-  /** An answer of the gateway uses no tokens and costs nothing, but counts as a request. */
-  async #answer<T extends TargetOutcome>(limits: readonly Limit[], outcome: T): Promise<T> {
-    const requestLimits = limits.filter(({ type }) => type === 'requests');
-    await this.#account.admit(outcome.target, requestLimits, this.#exchange);
-    this.#account.isSent = true;
-    return outcome;
-  }
-
-  /** Adds the complete response of the last call to the cache if the config asks for it. */
-  cache({ status, headers }: Call, body: Buffer): void {
-    if (this.#cacheKey === null) return;
-    const { now } = this.#exchange;
-    this.#services.responses.add(this.#cacheKey, { status, headers, body }, now);
   }
 
   /** Charged calls, for the log entry. */
@@ -181,17 +167,19 @@ export class ProviderCalls {
   /** Returns the meter that reads the response of the last call and charges it. */
   meter(): Meter {
     // A response that a limit cut short does not answer the same request of somebody else.
-    if (!this.#account.isUncut) this.#cacheKey = null;
+    if (!this.#account.isUncut) this.storing.begin(null, null);
     return this.#account.meter();
   }
 
   /** Settles or releases what is still reserved; called once at the end of every request. */
   close(): void {
+    this.storing.close();
     this.#account.close();
   }
 }
 
-function cacheStatusOf({ key, isRefresh }: CacheUse): CacheStatus {
+function cacheStatusOf({ key, isRefresh }: CacheUse, semantic: SemanticLookup | null): CacheStatus {
+  if (semantic !== null) return semantic.isRefresh ? 'REFRESH' : 'SEMANTIC MISS';
   if (key === null) return 'DISABLED';
   return isRefresh ? 'REFRESH' : 'MISS';
 }

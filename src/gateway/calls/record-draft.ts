@@ -1,7 +1,6 @@
 /** Collects what the log entry of a request needs while the request is served. */
 import { type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
-import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -13,7 +12,7 @@ import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { GatewayError } from '../transfer/gateway-error.ts';
 import { addActiveRequest, removeActiveRequest } from '../transfer/turn-batches.ts';
 import type { ChargedCall } from './charged-calls.ts';
-import type { TargetOutcome } from './outcome.ts';
+import { isStreamed, type TargetOutcome } from './outcome.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 
 const none: readonly never[] = [];
@@ -111,7 +110,7 @@ export class RecordDraft {
       guardrailVerdict: outcome?.verdict ?? null,
       guardrails: this.#verdicts,
       droppedMembers: outcome?.target.translator?.dropped ?? none,
-      isStream: outcome?.kind === 'live' && isEventStream(outcome.call.headers),
+      isStream: outcome !== null && isStreamed(outcome),
       tokens: metered?.usage ?? null,
       costUnits: metered?.costUnits ?? null,
       isEstimated: metered?.isEstimated ?? false,

@@ -5,6 +5,7 @@ import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ConfigNode } from '../../model/configs/config-tree.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
+import type { SemanticAnswers } from '../../objects/semantic/semantic-answers.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { CallerSources } from '../callers/authenticate.ts';
 import type { Exchange, ReadHeader } from '../callers/exchange.ts';
@@ -36,6 +37,7 @@ export interface GatewayServices extends CallerSources {
   readonly origins: Origins;
   readonly breakers: Breakers;
   readonly responses: ResponseCache;
+  readonly semanticAnswers: SemanticAnswers;
   readonly guardrails: Guardrails;
   /** Prefixes of the gateway's headers in lower case: its own first, then the aliases. */
   readonly headerPrefixes: readonly string[];

@@ -12,7 +12,13 @@ import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 /** Value of the `cache-status` response header. */
-export type CacheStatus = 'DISABLED' | 'HIT' | 'MISS' | 'REFRESH';
+export type CacheStatus =
+  | 'DISABLED'
+  | 'HIT'
+  | 'MISS'
+  | 'REFRESH'
+  | 'SEMANTIC HIT'
+  | 'SEMANTIC MISS';
 
 export interface CachedResponse {
   readonly status: number;
@@ -20,6 +26,13 @@ export interface CachedResponse {
   readonly body: Buffer;
   /** Milliseconds since the epoch. */
   readonly cachedAt: number;
+}
+
+/** A complete response of a provider, in the format of the caller. */
+export interface WholeResponse {
+  readonly status: number;
+  readonly headers: ProviderHeaders;
+  readonly body: Buffer;
 }
 
 /** How a request may use the cache. */
@@ -59,15 +72,12 @@ export class ResponseCache {
   }
 
   /** Adds a complete JSON response of status 2xx; ignores any other. */
-  add(
-    key: string,
-    { status, headers, body }: { status: number; headers: ProviderHeaders; body: Buffer },
-    now: number,
-  ): void {
-    const contentType = headers['content-type'];
-    if (status < 200 || status > 299 || body.length > responseBytesMax) return;
-    if (typeof contentType !== 'string' || !contentType.startsWith('application/json')) return;
-    if (headers['content-encoding'] !== undefined || !isSuccess(body)) return;
+  add(key: string, response: WholeResponse, now: number): void {
+    const { status, body } = response;
+    const contentType = plainType(response);
+    if (body.length > responseBytesMax || contentType?.startsWith('application/json') !== true)
+      return;
+    if (!isSuccess(body)) return;
     // A copy, because `body` may be a slice that keeps a larger buffer alive.
     const copy = Buffer.allocUnsafeSlow(body.length);
     body.copy(copy);
@@ -75,8 +85,15 @@ export class ResponseCache {
   }
 }
 
+/** The type of a successful response that is not encoded; null for any other response. */
+export function plainType({ status, headers }: WholeResponse): string | null {
+  const type = headers['content-type'];
+  if (status < 200 || status > 299 || typeof type !== 'string') return null;
+  return headers['content-encoding'] === undefined ? type : null;
+}
+
 /** Some services report a failure with status 200. */
-function isSuccess(body: Buffer): boolean {
+export function isSuccess(body: Buffer): boolean {
   try {
     const value: unknown = JSON.parse(body.toString('utf8'));
     return typeof value === 'object' && value !== null && !('error' in value && value.error);
@@ -100,22 +117,31 @@ export function cacheUseOf(
   target: ResolvedTarget,
   exchange: Exchange,
 ): CacheUse | Promise<CacheUse> {
-  if (cache?.mode !== 'simple') return notUsed;
-  const { request, header, params, isJson, path } = exchange;
-  const isCacheable = request.method === 'POST' && isJson && cachedEndpoints.has(endpointOf(path));
-  const isThreaded = (params.thread ?? null) !== null;
-  if (!isCacheable || isThreaded || params.stream === true) return notUsed;
-  const namespace = header('cache-namespace') ?? '';
-  if (namespace.length > namespaceCharsMax) {
-    const message = `x-gateway-cache-namespace must have at most ${namespaceCharsMax} characters`;
-    throw new GatewayError('invalid_request', message, 'x-gateway-cache-namespace');
-  }
-  const use = {
-    maxAgeMs: cache.maxAgeSeconds * 1000,
-    isRefresh: header('cache-force-refresh')?.toLowerCase() === 'true',
-  };
-  const key = run(cacheKeyOf(target, exchange, namespace), isLong(target.call.body));
+  if (cache === null) return notUsed;
+  if (!isCacheable(exchange) || exchange.params.stream === true) return notUsed;
+  const use = { maxAgeMs: cache.maxAgeSeconds * 1000, isRefresh: isRefresh(exchange) };
+  const key = run(cacheKeyOf(target, exchange, namespaceOf(exchange)), isLong(target.call.body));
   return key instanceof Promise ? key.then((text) => ({ key: text, ...use })) : { key, ...use };
+}
+
+/** Whether the request has the same response whenever it is sent. */
+export function isCacheable({ request, params, isJson, path }: Exchange): boolean {
+  const isThreaded = (params.thread ?? null) !== null;
+  const isCached = request.method === 'POST' && isJson && cachedEndpoints.has(endpointOf(path));
+  return isCached && !isThreaded;
+}
+
+/** Whether the caller wants a new response, which replaces the cached one. */
+export function isRefresh({ header }: Exchange): boolean {
+  return header('cache-force-refresh')?.toLowerCase() === 'true';
+}
+
+/** @throws GatewayError when the namespace is too long */
+export function namespaceOf({ header }: Exchange): string {
+  const namespace = header('cache-namespace') ?? '';
+  if (namespace.length <= namespaceCharsMax) return namespace;
+  const message = `x-gateway-cache-namespace must have at most ${namespaceCharsMax} characters`;
+  throw new GatewayError('invalid_request', message, 'x-gateway-cache-namespace');
 }
 
 /** Bytes of a body that are hashed between two interruptions. */
@@ -124,21 +150,17 @@ const hashedBytes = 1024 * 1024;
 /** Request headers that do not influence the response. */
 const ignoredHeaders = new Set(['traceparent', 'tracestate', 'idempotency-key']);
 
-/**
- * Hashes the tenant and everything the provider receives, including its credential. The members of the
- * body may be in any order. Their values are compared byte by byte, so that requests share an entry only
- * if no provider could tell them apart.
- */
-function* cacheKeyOf(
+/** Begins a hash of the tenant and of everything the provider receives but the body. */
+export function callHash(
   { provider, tokens, call }: ResolvedTarget,
   { key, path: requestPath }: Exchange,
   namespace: string,
-): Slices<string> {
+) {
   const hash = createHash('sha256');
   const add = (part: string | Buffer): void => {
     hash.update(`${Buffer.byteLength(part)}:`).update(part);
   };
-  const { origin, path, headers, body } = call;
+  const { origin, path, headers } = call;
   if (tokens) add(tokens.mark);
   for (const part of [key.organisationId, key.workspace?.id ?? '', namespace, provider]) add(part);
   // The requested path counts too, because the path at the provider may be a translation of it.
@@ -146,6 +168,21 @@ function* cacheKeyOf(
   const names = Object.keys(headers).filter((name) => !ignoredHeaders.has(name));
   add(String(names.length));
   for (const name of names.toSorted()) add(`${name}: ${headers[name]}`);
+  return { hash, add };
+}
+
+/**
+ * Hashes the tenant and everything the provider receives, including its credential. The members of the
+ * body may be in any order. Their values are compared byte by byte, so that requests share an entry only
+ * if no provider could tell them apart.
+ */
+function* cacheKeyOf(
+  target: ResolvedTarget,
+  exchange: Exchange,
+  namespace: string,
+): Slices<string> {
+  const { hash, add } = callHash(target, exchange, namespace);
+  const { body } = target.call;
   yield;
   const letters = isLong(body) ? body.toString('latin1') : undefined;
   yield;

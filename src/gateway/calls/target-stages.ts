@@ -18,6 +18,7 @@ import { judgeResponse } from '../guardrails/judge-response.ts';
 import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
 import { noUsage } from '../metering/meter.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import { semanticLookupOf } from './embed-question.ts';
 import {
   deniedOutcome,
   failedOutcome,
@@ -42,7 +43,9 @@ interface ResponseGuards {
 
 /** @throws GatewayError when the target cannot be called or its limits reject the call */
 export function callTarget(context: CallContext, leaf: ConfigLeaf): Promise<TargetOutcome> {
-  return guardTarget(context, leaf, (exchange) => context.calls.call(leaf, exchange));
+  return guardTarget(context, leaf, (exchange) =>
+    context.calls.call(leaf, exchange, semanticLookupOf(context, leaf, exchange)),
+  );
 }
 
 /** {@link callTarget} for a response that does not come from calling the target. */
@@ -154,7 +157,7 @@ async function judgeLive(
 }
 
 async function judgeRead(
-  { draft, exchange }: CallContext,
+  { draft, exchange, calls }: CallContext,
   forms: TextForms,
   outcome: TargetOutcome,
   read: ReadResponse,
@@ -175,6 +178,7 @@ async function judgeRead(
         });
   if (readable === null || judged === null) {
     if (guardrails.some(({ isAsync, passesUnjudged }) => !isAsync && !passesUnjudged)) {
+      calls.storing.forget();
       return failedOutcome(outcome, unreadable(), metered);
     }
     const response = { status: providerStatus, headers, body, metered, cost, providerStatus };
@@ -184,6 +188,7 @@ async function judgeRead(
   draft.addVerdicts(judgement);
   const verdict = verdictOf(input, judgement);
   if (judgement.isDenied) {
+    calls.storing.forget();
     const used = { metered, cost, providerStatus };
     const denied = denialResponse(exchange.errorForm, input.results, judgement.results, used);
     return judgedOutcome(outcome, denied, verdict);

@@ -51,13 +51,13 @@ export async function readWholeResponse(
   const cost = isStream ? null : meter.readWhole(received, call.headers);
   const metered = meter.finish(end);
   if (isStream || translator === null) {
-    if (!isStream) calls.cache(call, received);
+    if (!isStream || calls.storing.storesStreams) calls.storing.add(call, received);
     const { headers, body } = decodeResponse(call.headers, received);
     return { headers, body, metered, cost };
   }
   const body = translated(outcome.target, () => translator.whole(call, received));
   if (body instanceof GatewayError) return failedOutcome(outcome, body, metered);
-  calls.cache(call, body);
+  calls.storing.add(call, body);
   const headers = {
     ...call.headers,
     'content-type': 'application/json',

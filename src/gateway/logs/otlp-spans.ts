@@ -116,7 +116,7 @@ function isCharged(
   call: CallSpan,
 ): boolean {
   const isAnswered = call.status >= 200 && call.status < 300;
-  return isAnswered && call === calls.at(-1) && cacheStatus !== 'HIT';
+  return isAnswered && call === calls.at(-1) && cacheStatus?.endsWith('HIT') !== true;
 }
 
 function answerAttributes(

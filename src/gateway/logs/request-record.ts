@@ -50,7 +50,7 @@ export interface RequestRecord {
   /** For example `config.targets[0]`; null when no target was called. */
   readonly targetPath: string | null;
   readonly retries: number;
-  /** `HIT`, `MISS`, `REFRESH` or `DISABLED`; null when no target was reached. */
+  /** `HIT`, `SEMANTIC HIT`, `MISS`, `SEMANTIC MISS`, `REFRESH` or `DISABLED`; null when no target was reached. */
   readonly cacheStatus: string | null;
   /** Null when no guardrail judged. */
   readonly guardrailVerdict: GuardrailVerdict | null;

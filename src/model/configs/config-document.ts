@@ -13,6 +13,7 @@ import { outboundUrlFault } from '../services/outbound-url.ts';
 import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
 import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
 import { ineffectiveFields, unknownFieldFaults } from '../wire/unknown-fields.ts';
+import { cacheFaults, cacheWarnings } from './cache-settings.ts';
 import type { ConfigDocument } from './config.ts';
 import { Level } from './config-level.ts';
 import { queryFaults } from './query-faults.ts';
@@ -135,6 +136,7 @@ function levelFaults(level: Level, judges: CheckValidators): Fault[] {
     ...faultAt('custom_host', hostFault),
     ...prefixFaults(['forward_headers'], headerListFaults(level.forward_headers ?? [], 'provider')),
     ...prefixFaults(['strategy'], strategyFaults(level, judges.patterns)),
+    ...prefixFaults(['cache'], cacheFaults(level.cache)),
     ...inlineGuardrailFaults(level, judges),
   ];
 }
@@ -202,6 +204,7 @@ export function configWarnings(document: ConfigDocument): Fault[] {
   const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
     warnings.push(...prefixFaults(visit.path, ineffectiveFields(Level, visit.level)));
+    warnings.push(...prefixFaults([...visit.path, 'cache'], cacheWarnings(visit.level)));
     pending.push(...targetsOf(visit).reverse());
   }
   return warnings;

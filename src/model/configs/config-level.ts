@@ -5,6 +5,7 @@ import { headerNamesMax } from '../services/forward-headers.ts';
 import { providerNameForm, providerNamePattern } from '../services/provider-addresses.ts';
 import { described } from '../wire/described.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
+import { CacheFields } from './cache-settings.ts';
 
 const conditionsMax = 1000;
 
@@ -160,21 +161,7 @@ const levelShape = {
       .optional(),
     'Retries of failed requests, and which failures count.',
   ),
-  cache: described(
-    z
-      .looseObject({
-        mode: described(
-          z.enum(['simple', 'semantic']),
-          'Whether cached requests must be identical (simple) or have the same meaning (semantic).',
-        ),
-        max_age: described(
-          z.int().min(0).max(7_776_000).optional(),
-          'How long a response is cached, in seconds.',
-        ),
-      })
-      .optional(),
-    'Whether responses are cached, and for how long.',
-  ),
+  cache: described(CacheFields.optional(), 'Whether responses are cached, and for how long.'),
   on_status_codes: described(
     statusCodes.optional(),
     'Response statuses of a provider that count as failures.',

@@ -1,5 +1,6 @@
 /** Converts a config document to a tree whose leaves contain all settings of a call, inherited ones included. */
 import { accountFieldsIn } from '../services/account-fields.ts';
+import { type CacheSettings, cacheSettingsOf } from './cache-settings.ts';
 import type { ConfigDocument } from './config.ts';
 
 type StrategyMode = 'single' | 'loadbalance' | 'fallback' | 'conditional';
@@ -50,7 +51,7 @@ export interface TargetSettings {
   /** Treatment of members that the provider's format does not have; null refuses all but hints. */
   readonly unsupported: 'drop' | 'refuse' | null;
   readonly retry: RetryRule | null;
-  readonly cache: { readonly mode: 'simple' | 'semantic'; readonly maxAgeSeconds: number } | null;
+  readonly cache: CacheSettings | null;
   readonly requestTimeoutMs: number | null;
   readonly forwardHeaders: readonly string[] | null;
   /** Shared by all levels that inherit it; null without guardrails. */
@@ -88,7 +89,6 @@ export type ConfigNode = ConfigLeaf | ConfigBranch;
 type Level = Readonly<Record<string, unknown>>;
 
 const defaultRetryCodes = [429, 500, 502, 503, 504, 529];
-const defaultCacheSeconds = 604_800;
 const defaultStickySeconds = 3_600;
 const breakerCooldownMsMin = 30_000;
 
@@ -178,7 +178,7 @@ function settingsOf(level: Level, above: TargetSettings): TargetSettings {
     unsupported:
       (level.unsupported as TargetSettings['unsupported'] | undefined) ?? above.unsupported,
     retry: retryOf(level.retry) ?? above.retry,
-    cache: cacheOf(level.cache) ?? above.cache,
+    cache: cacheSettingsOf(level.cache) ?? above.cache,
     requestTimeoutMs: (level.request_timeout as number | undefined) ?? above.requestTimeoutMs,
     forwardHeaders: (level.forward_headers as string[] | undefined) ?? above.forwardHeaders,
     guardrails: guardrailsOf(level, above.guardrails),
@@ -217,18 +217,6 @@ function retryOf(value: unknown): RetryRule | null {
     statusCodes: codesOf(retry.on_status_codes) ?? new Set(defaultRetryCodes),
     usesRetryAfter:
       (retry.use_retry_after_headers ?? retry.use_retry_after_header ?? false) === true,
-  };
-}
-
-function cacheOf(value: unknown): TargetSettings['cache'] {
-  if (value === 'simple' || value === 'semantic') {
-    return { mode: value, maxAgeSeconds: defaultCacheSeconds };
-  }
-  if (typeof value !== 'object' || value === null) return null;
-  const { mode, max_age: maxAge } = value as Level;
-  return {
-    mode: mode === 'semantic' ? 'semantic' : 'simple',
-    maxAgeSeconds: typeof maxAge === 'number' ? maxAge : defaultCacheSeconds,
   };
 }
 

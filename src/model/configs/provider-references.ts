@@ -56,7 +56,19 @@ function visitsOf(
   );
 }
 
+/** The provider of the embeddings of the cache, and the one that the level itself pins. */
 function pinsOf(level: Visit['level'], path: Visit['path']): ProviderReference[] {
+  return [...embeddingPinOf(level, path), ...targetPinOf(level, path)];
+}
+
+function embeddingPinOf({ cache }: Visit['level'], path: Visit['path']): ProviderReference[] {
+  const embedding = isObject(cache) ? cache.embedding : undefined;
+  const provider = isObject(embedding) ? embedding.provider : undefined;
+  if (typeof provider !== 'string' || !provider.startsWith('@')) return [];
+  return [{ path: [...path, 'cache', 'embedding', 'provider'], provider: provider.slice(1) }];
+}
+
+function targetPinOf(level: Visit['level'], path: Visit['path']): ProviderReference[] {
   const { provider, virtual_key: key } = level;
   if (typeof provider === 'string' && provider.startsWith('@')) {
     return [{ path: [...path, 'provider'], provider: provider.slice(1) }];

@@ -23,6 +23,9 @@ export function providerNames(slug: string): string[] {
 export const guardrailVerdicts = ['passed', 'failed', 'denied'] as const;
 export type GuardrailVerdict = (typeof guardrailVerdicts)[number];
 
+/** Cache statuses of responses that came from a cache. */
+export const cacheHits = ['HIT', 'SEMANTIC HIT'] as const;
+
 /** Requests to models, and calls of MCP servers. */
 export const loggedTypes = ['llm', 'mcp'] as const;
 export type LoggedType = (typeof loggedTypes)[number];

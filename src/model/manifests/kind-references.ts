@@ -29,8 +29,13 @@ export const configGuardrailReferences = guardrailFields.map(
     }) as const,
 );
 
-/** Providers of a config: on the root document and on every target below it. */
-export const configProviderReferences = ['config.provider', 'config.**.targets.*.provider'].map(
+/** Providers of a config: on the root document and on every target below it, and those of their caches. */
+export const configProviderReferences = [
+  'config.provider',
+  'config.**.targets.*.provider',
+  'config.cache.embedding.provider',
+  'config.**.targets.*.cache.embedding.provider',
+].map(
   (path) =>
     ({ path, manifestField: 'providerRef', kind: 'Provider', by: 'slug', prefix: '@' }) as const,
 );

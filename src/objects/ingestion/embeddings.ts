@@ -58,6 +58,13 @@ function reasonIn(body: unknown): string {
   return typeof message === 'string' ? `: ${message.slice(0, 200)}` : '';
 }
 
+/** The vector of the only embedding in the body of a response; null if there is none. */
+export function onlyVector(body: unknown): Float32Array | null {
+  const data = (body as { readonly data?: unknown } | null)?.data;
+  const [only] = Array.isArray(data) && data.length === 1 ? (data as unknown[]) : [];
+  return unitVector((only as { readonly embedding?: unknown } | null | undefined)?.embedding);
+}
+
 /** Null for a value that is not a list of finite numbers. */
 function unitVector(embedding: unknown): Float32Array | null {
   if (!Array.isArray(embedding) || embedding.length === 0) return null;

@@ -180,7 +180,7 @@ function count(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLog
     total.mcp_requests += 1;
     total.mcp_errors += Number(!hasSucceeded(row));
   }
-  total.cache_hits += Number(row.cache_status === 'HIT');
+  total.cache_hits += Number(row.cache_status?.endsWith('HIT') === true);
   if (row.guardrail_verdict !== null) total[`guardrail_${row.guardrail_verdict}`] += 1;
   countUse(total, row);
   total.duration_ms += row.duration_ms;

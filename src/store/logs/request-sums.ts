@@ -229,7 +229,7 @@ const logExpressions: LogExpressions = {
   unlogged_requests: sql`0`,
   mcp_requests: sql`mcp_server IS NOT NULL`,
   mcp_errors: sql`mcp_server IS NOT NULL AND (status >= 400 OR error_code IS NOT NULL)`,
-  cache_hits: sql`cache_status = 'HIT'`,
+  cache_hits: sql`cache_status IN ('HIT', 'SEMANTIC HIT')`,
   guardrail_passed: sql`guardrail_verdict = 'passed'`,
   guardrail_failed: sql`guardrail_verdict = 'failed'`,
   guardrail_denied: sql`guardrail_verdict = 'denied'`,

@@ -10,7 +10,8 @@ export type AgedTable =
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'mcp_authorizations'; readonly column: 'expires_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' }
-  | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' };
+  | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' }
+  | { readonly table: 'semantic_answers'; readonly column: 'expires_at' };
 
 /** A table with an id and an index on this column over all organisations. */
 type AgedTableWithId =
@@ -22,7 +23,8 @@ type GloballyAgedTable =
   | AgedTableWithId
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' }
-  | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' };
+  | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' }
+  | { readonly table: 'semantic_answers'; readonly column: 'expires_at' };
 
 /** As {@link AgedTable}, including a table with a deletion of its own. */
 type DatedTable = AgedTable | { readonly table: 'audit_log'; readonly column: 'at' };

@@ -2,9 +2,11 @@
  * HTTP routes for graphs of requests (docs/reference/analytics.md, Graphs and groups): one figure over time
  * and in total.
  */
+
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
+import { cacheHits } from '../../../model/logs/request-log.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../../model/wire/timestamp.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
 import type { RequestSums } from '../../../store/logs/request-sums.ts';
@@ -240,7 +242,7 @@ async function draw(
     throw validationError({ path: ['graph'], message: `must be one of ${graphs}` });
   }
   const query =
-    drawing?.isOfHits === true ? { ...request.query, cache_status: ['HIT'] } : request.query;
+    drawing?.isOfHits === true ? { ...request.query, cache_status: [...cacheHits] } : request.query;
   const questions = await openRequestQueries(deps, request, query, 'may be left out');
   const drawDefault = () =>
     drawing === undefined ? drawStatuses(questions, name) : drawAlong(questions, drawing);

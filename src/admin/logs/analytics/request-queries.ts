@@ -1,6 +1,6 @@
 /** Runs the queries behind all analytics routes, with the same limits and access checks on every mount. */
 
-import { startOfTotalsStep, totalsStepMs } from '../../../model/logs/request-log.ts';
+import { cacheHits, startOfTotalsStep, totalsStepMs } from '../../../model/logs/request-log.ts';
 import { ApiError } from '../../../model/wire/errors.ts';
 import type { Page } from '../../../model/wire/paging.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
@@ -112,7 +112,7 @@ export async function openRequestQueries(
     stepMs: range.to - range.from <= hourlyMs ? totalsStepMs : rangeDayMs,
     whole,
     wholeOfHits: () => {
-      const log = { ...(filter.log ?? anyOfLog), cacheStatuses: ['HIT'] };
+      const log = { ...(filter.log ?? anyOfLog), cacheStatuses: cacheHits };
       return whole({ filter: { ...filter, log } });
     },
     count: (request) => requestSums.count(db, caller.organisationId, toSumsQuery(request)),

@@ -206,7 +206,7 @@ const cacheSummary: Draw = async (questions) => {
   };
 };
 
-/** The cache matches equal requests only, and the cost that it saves is not computed. */
+/** Hits of the semantic cache are counted with the others; the cost that hits save is not computed. */
 const cacheHitTrend: Draw = async (questions) => {
   const { whole, points } = await sumsOverTime(questions);
   const saved = { cumulativeSimpleHitSavings: 0, cumulativeSemanticHitSavings: 0 };

@@ -1,0 +1,42 @@
+/** Captures the events of a stream while it is sent to the caller. */
+import type { EventFilter } from '../transfer/relay.ts';
+
+export class CapturedStream implements EventFilter {
+  readonly #filter: EventFilter;
+  readonly #bytesMax: number;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(filter: EventFilter, bytesMax: number) {
+    this.#filter = filter;
+    this.#bytesMax = bytesMax;
+  }
+
+  pass(chunk: Buffer): Buffer {
+    return this.#keep(this.#filter.pass(chunk));
+  }
+
+  rest(): Buffer {
+    return this.#keep(this.#filter.rest());
+  }
+
+  /** Null for a stream that is too long. */
+  get body(): Buffer | null {
+    return this.#bytes > this.#bytesMax ? null : Buffer.concat(this.#chunks);
+  }
+
+  #keep(passed: Buffer): Buffer {
+    this.#bytes += passed.length;
+    if (this.#bytes > this.#bytesMax) this.#chunks = [];
+    // A copy, because the bytes of a chunk may be reused after they are sent.
+    else this.#chunks.push(Buffer.from(passed));
+    return passed;
+  }
+}
+
+/** Whether a stream of chats or messages has reached its last event without an error. */
+export function isCompleteStream(body: Buffer): boolean {
+  const text = body.toString('utf8');
+  const hasError = /^event: ?error\s*$/m.test(text) || /^data: ?\{\s*"error"/m.test(text);
+  return !hasError && /^(?:data: ?\[DONE\]|event: ?message_stop)\s*$/m.test(text);
+}
