@@ -73,7 +73,7 @@ async function listRows(arena: McpArena, scale: number): Promise<Row[]> {
 }
 
 const streamsMost = 10_000;
-/** Of the gateway: connections to callers and to the server, and its other files. */
+/** Open files of the gateway: connections to caller and server of each stream, and all others. */
 const filesOfStream = 2;
 const filesApart = 500;
 /** Memory of the first connections, which is not that of a stream. */

@@ -1,7 +1,11 @@
 /** Checks which stored secrets of an MCP integration an update may keep. */
 
 import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
-import { clientSecretFields, secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
+import {
+  clientSecretEndpoints,
+  clientSecretFields,
+  secretHeaderMaps,
+} from '../../model/mcp/mcp-secret-fields.ts';
 import { secretMask } from '../../model/secrets/secret-fields.ts';
 import { readSigningKey } from '../../model/services/signing-key.ts';
 import type { Fault } from '../../model/wire/fault.ts';
@@ -34,15 +38,17 @@ export function retainedClientSecretFaults(
   stored: SealedConfigurations | null,
   isOtherServer: boolean,
 ): Fault[] {
-  const endpointOf = (one: McpConfigurations | null | undefined) => one?.oauth_token_endpoint;
-  const isOtherEndpoint = sent !== undefined && endpointOf(sent) !== endpointOf(stored);
-  if (!(isOtherServer || isOtherEndpoint)) return [];
-  const what = isOtherServer ? 'url changes to another origin' : 'oauth_token_endpoint changes';
-  const message = `must be sent again, because ${what}`;
   return clientSecretFields
     .filter((field) => stored?.[field] !== undefined)
     .filter((field) => sent === undefined || sent?.[field] === secretMask)
-    .map((field) => ({ path: ['configurations', field], message }));
+    .flatMap((field) => {
+      const endpoint = clientSecretEndpoints[field];
+      const isOtherEndpoint = sent !== undefined && sent?.[endpoint] !== stored?.[endpoint];
+      if (!(isOtherServer || isOtherEndpoint)) return [];
+      const what = isOtherServer ? 'url changes to another origin' : `${endpoint} changes`;
+      const message = `must be sent again, because ${what}`;
+      return [{ path: ['configurations', field], message }];
+    });
 }
 
 /** Faults of a private key that no assertion could be signed with. Paths start at the body. */

@@ -25,6 +25,10 @@ export interface ClientLogin {
   readonly audience: string;
   /** A token to exchange for another (RFC 8693); the client's own token is requested when it is empty. */
   readonly subjectToken: string;
+  /** Whether the exchange returns an assertion for another authorization server (ID-JAG), not an access token. */
+  readonly isForAssertion: boolean;
+  /** Login at the identity provider whose assertion is presented here (RFC 7523); null for none. */
+  readonly assertedBy: ClientLogin | null;
 }
 
 /** Members that not every login uses. */
@@ -36,6 +40,8 @@ const plainLogin = {
   resource: '',
   audience: '',
   subjectToken: '',
+  isForAssertion: false,
+  assertedBy: null,
 } as const satisfies Partial<ClientLogin>;
 
 /** Null when the integration does not log in with client credentials. */

@@ -65,7 +65,15 @@ const loginMembers = [
   'resource',
   'audience',
   'subjectToken',
+  'isForAssertion',
 ] as const satisfies (keyof ClientLogin)[];
+
+function isSameLogin(one: ClientLogin, other: ClientLogin): boolean {
+  const [own, theirs] = [one.assertedBy, other.assertedBy];
+  const isSameProvider =
+    own === null || theirs === null ? own === theirs : isSameLogin(own, theirs);
+  return isSameProvider && loginMembers.every((name) => one[name] === other[name]);
+}
 
 class CachedToken implements TokenSource {
   readonly mark: string;
@@ -82,9 +90,7 @@ class CachedToken implements TokenSource {
   }
 
   has(other: Secret<ClientLogin>): boolean {
-    if (other === this.#login) return true;
-    const [own, theirs] = [this.#login.reveal(), other.reveal()];
-    return loginMembers.every((name) => own[name] === theirs[name]);
+    return other === this.#login || isSameLogin(this.#login.reveal(), other.reveal());
   }
 
   token(refused: Secret | null): Secret | Promise<Secret> {

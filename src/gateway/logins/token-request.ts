@@ -1,4 +1,5 @@
 /** Requests one access token with OAuth client credentials, over connections that reach no forbidden address. */
+import { decodeProtectedHeader } from 'jose';
 import type { Configuration, TokenEndpointResponse } from 'openid-client';
 import type { Outbound, OutboundResponse } from '../../upstream/outbound.ts';
 import type { ClientLogin } from './client-login.ts';
@@ -11,8 +12,22 @@ const timeoutMs = 10_000;
 /** Statuses whose responses have no body. */
 const emptyStatuses = [204, 205, 304];
 
+/** A login with an identity provider first obtains its assertion, which is used once. */
 export async function requestToken(
   login: ClientLogin,
+  outbound: Pick<Outbound, 'request'>,
+  now: number,
+): Promise<GrantedToken> {
+  const { assertedBy } = login;
+  if (assertedBy === null) return await grantOf(login, null, outbound, now);
+  const asserted = await grantOf(assertedBy, null, outbound, now);
+  if ('fault' in asserted) return { fault: `the identity provider: ${asserted.fault}` };
+  return await grantOf(login, asserted.token, outbound, now);
+}
+
+async function grantOf(
+  login: ClientLogin,
+  assertion: string | null,
   outbound: Pick<Outbound, 'request'>,
   now: number,
 ): Promise<GrantedToken> {
@@ -31,7 +46,7 @@ export async function requestToken(
   const exchange = exchangeOver(outbound);
   config[client.customFetch] = exchange.fetch;
   try {
-    const granted = await requestGrant(client, config, login);
+    const granted = await requestGrant(client, config, login, assertion);
     const { access_token: token, expires_in: seconds } = granted;
     if (!/^[\x21-\x7e]+$/.test(token)) return { fault: 'its token cannot be sent as a header' };
     return { token, lifeMs: seconds === undefined ? null : seconds * 1000 };
@@ -41,22 +56,37 @@ export async function requestToken(
 }
 
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
-const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
+const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const [accessTokenType, idTokenType, assertionTokenType] = [
+  'access_token',
+  'id_token',
+  'id-jag',
+].map((name) => `urn:ietf:params:oauth:token-type:${name}`) as [string, string, string];
 
 async function requestGrant(
   client: typeof import('openid-client'),
   config: Configuration,
-  { scope, resource, audience, subjectToken }: ClientLogin,
+  { scope, resource, audience, subjectToken, isForAssertion }: ClientLogin,
+  assertion: string | null,
 ): Promise<TokenEndpointResponse> {
   const wanted = { ...(scope !== '' && { scope }), ...(resource !== '' && { resource }) };
+  if (assertion !== null) {
+    return await client.genericGrantRequest(config, assertionGrant, { ...wanted, assertion });
+  }
   if (subjectToken === '') return await client.clientCredentialsGrant(config, wanted);
   return await client.genericGrantRequest(config, exchangeGrant, {
     ...wanted,
     ...(audience !== '' && { audience }),
     subject_token: subjectToken,
-    subject_token_type: accessTokenType,
-    requested_token_type: accessTokenType,
+    subject_token_type: isForAssertion ? subjectTypeOf(subjectToken) : accessTokenType,
+    requested_token_type: isForAssertion ? assertionTokenType : accessTokenType,
   });
+}
+
+/** Access tokens name their type (RFC 9068); other tokens of a caller are identity tokens. */
+function subjectTypeOf(token: string): string {
+  const { typ = '' } = decodeProtectedHeader(token);
+  return /^(?:application\/)?at\+jwt$/i.test(typ) ? accessTokenType : idTokenType;
 }
 
 function missingFields(login: ClientLogin): string[] {

@@ -13,6 +13,8 @@ export interface ServerLogin {
   readonly client: Secret<ClientLogin>;
   /** Whether the token of each caller is exchanged, so that the server knows the caller. */
   readonly exchangesToken: boolean;
+  /** Where the caller's token is exchanged first, for an assertion; null when that is not needed. */
+  readonly identityProvider: Secret<ClientLogin> | null;
 }
 
 /** Null when the integration does not log in. `opened` has its secrets in plain text. */
@@ -35,10 +37,28 @@ export function serverLoginOf(
     // A fragment is no part of a resource (RFC 8707).
     audience: opened.oauth_audience ?? '',
     subjectToken: '',
+    isForAssertion: false,
+    assertedBy: null,
     resource: opened.oauth_resource ?? url.split('#', 1)[0]!,
   };
+  const grantType = opened.oauth_grant_type ?? 'client_credentials';
+  const isAsserted = grantType === 'identity_assertion';
   return {
     client: new Secret(login, origin),
-    exchangesToken: opened.oauth_grant_type === 'token_exchange',
+    exchangesToken: grantType !== 'client_credentials',
+    identityProvider: isAsserted ? new Secret(identityLoginOf(login, opened), origin) : null,
+  };
+}
+
+/** The assertion names the authorization server of the MCP server as its audience. */
+function identityLoginOf(server: ClientLogin, opened: McpConfigurations): ClientLogin {
+  return {
+    ...server,
+    endpoint: opened.oauth_idp_token_endpoint ?? '',
+    clientId: opened.oauth_idp_client_id ?? '',
+    clientSecret: opened.oauth_idp_client_secret ?? '',
+    authMethod: 'client_secret_basic',
+    audience: opened.oauth_issuer ?? '',
+    isForAssertion: true,
   };
 }

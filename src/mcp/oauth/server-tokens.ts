@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import type { Clock } from '../../clock.ts';
+import type { ClientLogin } from '../../gateway/logins/client-login.ts';
 import { ClientTokens, type TokenSource } from '../../gateway/logins/client-tokens.ts';
 import { Secret } from '../../secret.ts';
 import type { Outbound } from '../../upstream/outbound.ts';
@@ -40,22 +41,25 @@ export class ServerTokens {
     if (!login.exchangesToken) return this.#granted.sourceOf(integrationId, login.client);
     if (callerToken === null) throw tokenRequired();
     const client = login.client.reveal();
+    const provider = login.identityProvider?.reveal() ?? null;
     const subjectToken = callerToken.reveal();
-    this.#requireIssuer(client.endpoint, subjectToken);
-    const own = new Secret({ ...client, subjectToken }, client.origin);
+    this.#requireIssuer(provider ?? client, subjectToken);
+    const asserted = provider && { ...client, assertedBy: { ...provider, subjectToken } };
+    const own = new Secret(asserted ?? { ...client, subjectToken }, client.origin);
     const digest = hash('sha256', subjectToken, 'base64url');
     return this.#exchanged.sourceOf(`${integrationId} ${digest}`, own);
   }
 
   /** Prevents an integration from collecting tokens of callers, which the gateway accepts. */
-  #requireIssuer(endpoint: string, token: string): void {
+  #requireIssuer({ endpoint, isForAssertion }: ClientLogin, token: string): void {
     const origin = URL.parse(endpoint)?.origin;
     const { iss = '' } = decodeJwt(token);
     // A missing endpoint is reported by the request for the token.
     if (origin === undefined || origin === URL.parse(iss)?.origin) return;
     if (this.#origins.has(origin)) return;
+    const member = isForAssertion ? 'oauth_idp_token_endpoint' : 'oauth_token_endpoint';
     throw serverUnusable(
-      'its oauth_token_endpoint belongs neither to the issuer of the token nor to GATEWRIGHT_MCP_AUTHORIZATION_SERVERS',
+      `its ${member} belongs neither to the issuer of the token nor to GATEWRIGHT_MCP_AUTHORIZATION_SERVERS`,
     );
   }
 }

@@ -43,7 +43,6 @@ export function mcpIntegrationWarnings(configurations: unknown): Fault[] {
 
 /** Paths start at the configurations. No fault contains a value. */
 function configurationsFaults(configurations: McpConfigurations, trusted: TrustedHosts): Fault[] {
-  const { oauth_token_endpoint: endpoint } = configurations;
   const headers = [
     ...secretHeaderMaps.map((field) => ({ field, use: 'set' as const })),
     ...passthroughMaps.map((field) => ({ field, use: 'forwarded' as const })),
@@ -62,16 +61,17 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
   return unknownFieldsBeside(McpConfigurations, configurations, [
     ...headers,
     ...prefixFaults(['forward_headers'], forwardFaults(configurations.forward_headers ?? [])),
-    ...faultAt(
-      'oauth_token_endpoint',
-      typeof endpoint === 'string' ? outboundUrlFault(endpoint, trusted) : null,
-    ),
+    ...endpointMembers.flatMap((name) => {
+      const endpoint = configurations[name];
+      return faultAt(name, endpoint === undefined ? null : outboundUrlFault(endpoint, trusted));
+    }),
     ...prefixFaults(
       ['user_identity_forwarding'],
       identityForwardingFaults(configurations.user_identity_forwarding ?? {}),
     ),
     ...prefixFaults(['jwt_validation'], validationFaults(configurations.jwt_validation, trusted)),
     ...keyFaults(configurations),
+    ...assertionFaults(configurations),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),
   ]);
 }
@@ -81,6 +81,20 @@ function validationFaults(
   trusted: TrustedHosts,
 ): Fault[] {
   return validation === undefined ? [] : tokenValidationFaults(validation, trusted);
+}
+
+const endpointMembers = ['oauth_token_endpoint', 'oauth_idp_token_endpoint'] as const;
+const assertionMembers = [
+  'oauth_idp_token_endpoint',
+  'oauth_idp_client_id',
+  'oauth_issuer',
+] as const;
+
+function assertionFaults(configurations: McpConfigurations): Fault[] {
+  if (configurations.oauth_grant_type !== 'identity_assertion') return [];
+  return assertionMembers.flatMap((name) =>
+    faultAt(name, configurations[name] === undefined ? 'is required for identity_assertion' : null),
+  );
 }
 
 function keyFaults(configurations: McpConfigurations): Fault[] {

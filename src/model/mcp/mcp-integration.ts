@@ -42,7 +42,7 @@ export type ForwardHeaders = z.infer<typeof ForwardHeaders>;
 
 /**
  * How the gateway connects to the server. The values of `custom_headers` and `headers` and
- * `oauth_client_secret`, `oauth_private_key` are secrets: write-only, and returned as `secretMask` (model/secrets/secret-fields.ts).
+ * `oauth_client_secret`, `oauth_private_key`, `oauth_idp_client_secret` are secrets: write-only, and returned as `secretMask` (model/secrets/secret-fields.ts).
  */
 export const McpConfigurations = acceptWithoutEffect(
   z.looseObject({
@@ -76,9 +76,21 @@ export const McpConfigurations = acceptWithoutEffect(
     oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),
     oauth_token_endpoint: described(z.string().optional(), 'Address that issues its tokens.'),
     oauth_grant_type: described(
-      z.enum(['client_credentials', 'token_exchange']).optional(),
-      'Whether the gateway requests its own token, or exchanges the token of each caller (RFC 8693).',
+      z.enum(['client_credentials', 'token_exchange', 'identity_assertion']).optional(),
+      "Whether the gateway requests its own token, exchanges the token of each caller (RFC 8693), or has the callers' identity provider assert who calls (ID-JAG).",
       { default: 'client_credentials' },
+    ),
+    oauth_idp_token_endpoint: described(
+      z.string().optional(),
+      "Token endpoint of the callers' identity provider, for identity_assertion.",
+    ),
+    oauth_idp_client_id: described(
+      z.string().optional(),
+      'Id of the OAuth client at the identity provider.',
+    ),
+    oauth_idp_client_secret: described(
+      z.string().min(1).max(4096).optional(),
+      'Secret of the OAuth client at the identity provider; never returned.',
     ),
     oauth_audience: described(
       z.string().max(2048).optional(),
@@ -99,7 +111,7 @@ export const McpConfigurations = acceptWithoutEffect(
     ),
     oauth_issuer: described(
       z.string().min(1).max(2048).optional(),
-      'Issuer that the assertions of private_key_jwt are for; by default the token endpoint.',
+      'Issuer at the token endpoint, for which assertions are made: required for identity_assertion; for private_key_jwt the endpoint by default.',
     ),
     oauth_resource: described(
       z.string().max(2048).optional(),

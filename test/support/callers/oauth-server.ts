@@ -28,7 +28,9 @@ export interface OAuthServer extends AsyncDisposable {
   /** Private keys of the client `keyed`, as PEM or as a JWK. */
   readonly keys: { readonly pem: string; readonly jwk: string };
   /** Signs a token of a person, as this server issues it. */
-  sign(claims: Record<string, unknown>): Promise<string>;
+  sign(claims: Record<string, unknown>, typ?: string): Promise<string>;
+  /** The subject of an assertion (ID-JAG) of this server for the issuer and the client. */
+  subjectOf(assertion: string, issuer: string, clientId: string): Promise<string>;
   /** Whether the token was granted here for the resource, and is valid now. */
   verifies(token: string, resource: string): Promise<boolean>;
 }
@@ -40,12 +42,18 @@ export const oauthClients = {
   keyed: { id: 'keyed' },
 } as const;
 
+const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const assertionType = 'urn:ietf:params:oauth:token-type:id-jag';
+const assertionTyp = 'oauth-id-jag+jwt';
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const scopes = 'tools prompts';
 /** Tests have a clock of their own, which assertions follow. */
 const toleranceSeconds = 366 * 86_400;
 
-export async function startOAuthServer(): Promise<OAuthServer> {
+/** Accepts assertions of `identityProvider`, if there is one. */
+export async function startOAuthServer(
+  identityProvider: OAuthServer | null = null,
+): Promise<OAuthServer> {
   const signer = await generateKeyPair('RS256', { extractable: true });
   const own = { kid: 'one', alg: 'RS256', use: 'sig' };
   const client = await generateKeyPair('ES256', { extractable: true });
@@ -55,7 +63,10 @@ export async function startOAuthServer(): Promise<OAuthServer> {
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const url = `http://${host}`;
   const provider = new Provider(url, {
-    clients: clientsWith({ ...(await exportJWK(client.publicKey)), ...clientKey }),
+    clients: clientsWith(
+      { ...(await exportJWK(client.publicKey)), ...clientKey },
+      identityProvider === null ? [exchangeGrant] : [exchangeGrant, assertionGrant],
+    ),
     jwks: { keys: [{ ...(await exportJWK(signer.privateKey)), ...own }] },
     scopes: scopes.split(' '),
     clockTolerance: toleranceSeconds,
@@ -78,9 +89,9 @@ export async function startOAuthServer(): Promise<OAuthServer> {
   const published = createLocalJWKSet({
     keys: [{ ...(await exportJWK(signer.publicKey)), ...own }],
   });
-  const sign = (claims: Record<string, unknown>) =>
+  const sign = (claims: Record<string, unknown>, typ = 'at+jwt') =>
     new SignJWT({ iss: url, ...claims })
-      .setProtectedHeader({ alg: 'RS256', kid: own.kid, typ: 'at+jwt' })
+      .setProtectedHeader({ alg: 'RS256', kid: own.kid, typ })
       .sign(signer.privateKey);
   provider.registerGrantType(exchangeGrant, exchangeHandler({ published, sign }), [
     'subject_token',
@@ -90,6 +101,10 @@ export async function startOAuthServer(): Promise<OAuthServer> {
     'resource',
     'scope',
   ]);
+  if (identityProvider !== null) {
+    const handler = assertionHandler(identityProvider, { url, sign });
+    provider.registerGrantType(assertionGrant, handler, ['assertion', 'resource', 'scope']);
+  }
   const started: OAuthServer = {
     url,
     host,
@@ -101,6 +116,12 @@ export async function startOAuthServer(): Promise<OAuthServer> {
       jwk: JSON.stringify({ ...(await exportJWK(client.privateKey)), ...clientKey }),
     },
     sign,
+    subjectOf: async (assertion, audience, clientId) => {
+      const options = { issuer: url, audience, typ: assertionTyp };
+      const { payload } = await jwtVerify(assertion, published, options);
+      if (payload.client_id !== clientId) throw new TypeError('another client');
+      return payload.sub!;
+    },
     verifies: async (token, audience) => {
       try {
         await jwtVerify(token, published, { issuer: url, audience, typ: 'at+jwt' });
@@ -147,8 +168,11 @@ function exchangeHandler({
 }) {
   return async (context: GrantContext): Promise<void> => {
     const { subject_token: subject = '', resource, scope } = context.oidc.params;
-    const options = { typ: 'at+jwt', currentDate: new Date(0) };
-    const { payload } = await jwtVerify(subject, published, options);
+    const { payload } = await jwtVerify(subject, published, { currentDate: new Date(0) });
+    if (context.oidc.params.requested_token_type === assertionType) {
+      context.body = await assertionFor(context, payload.sub, sign);
+      return;
+    }
     const expires_in = 3600;
     context.body = {
       access_token: await sign({
@@ -165,10 +189,42 @@ function exchangeHandler({
   };
 }
 
-function clientsWith(publicKey: object): object[] {
+/** The client has the same id at both authorization servers. */
+async function assertionFor(
+  { oidc: { client, params } }: GrantContext,
+  sub: string | undefined,
+  sign: OAuthServer['sign'],
+): Promise<object> {
+  const { audience: aud, resource, scope } = params;
+  const exp = Math.floor(Date.now() / 1000) + 300;
+  const claims = { sub, aud, resource, scope, exp, client_id: client.clientId };
+  return {
+    access_token: await sign(claims, assertionTyp),
+    issued_token_type: assertionType,
+    token_type: 'N_A',
+    expires_in: 300,
+  };
+}
+
+/** Grants a token for the subject of an assertion. */
+function assertionHandler(
+  identityProvider: OAuthServer,
+  { url, sign }: { readonly url: string; readonly sign: OAuthServer['sign'] },
+) {
+  return async (context: GrantContext): Promise<void> => {
+    const { assertion = '', resource, scope } = context.oidc.params;
+    const sub = await identityProvider.subjectOf(assertion, url, context.oidc.client.clientId);
+    const expires_in = 3600;
+    const exp = Math.floor(Date.now() / 1000) + expires_in;
+    const access_token = await sign({ sub, aud: resource, scope, exp });
+    context.body = { access_token, token_type: 'Bearer', expires_in };
+  };
+}
+
+function clientsWith(publicKey: object, grants: readonly string[]): object[] {
   const { basic, post, keyed } = oauthClients;
   const machine = {
-    grant_types: ['client_credentials', exchangeGrant],
+    grant_types: ['client_credentials', ...grants],
     redirect_uris: [],
     response_types: [],
   };

@@ -1,9 +1,9 @@
 /** Verifies how tokens of users are refreshed: by one process at a time, and what happens when the authorization server refuses or is silent. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type App, openApp } from '../../../src/app.ts';
-import { createLog } from '../../../src/log.ts';
-import { eventually } from '../../support/server/eventually.ts';
-import { startUserOAuthScene, type UserOAuthScene } from '../../support/server/user-oauth.ts';
+import { type App, openApp } from '../../../../src/app.ts';
+import { createLog } from '../../../../src/log.ts';
+import { eventually } from '../../../support/server/eventually.ts';
+import { startUserOAuthScene, type UserOAuthScene } from '../../../support/server/user-oauth.ts';
 
 let scene: UserOAuthScene;
 let replica: App;

@@ -5,12 +5,12 @@ import {
   type OAuthServer,
   oauthClients,
   startOAuthServer,
-} from '../../support/callers/oauth-server.ts';
-import { dumpDatabase } from '../../support/database/dump.ts';
-import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
-import { logIsWritten } from '../../support/server/request-log.ts';
-import { testSettings } from '../../support/server/server.ts';
-import { sendJson } from '../../support/upstream/upstream.ts';
+} from '../../../support/callers/oauth-server.ts';
+import { dumpDatabase } from '../../../support/database/dump.ts';
+import { type McpTestPlane, startMcpTestPlane } from '../../../support/server/mcp-plane.ts';
+import { logIsWritten } from '../../../support/server/request-log.ts';
+import { testSettings } from '../../../support/server/server.ts';
+import { sendJson } from '../../../support/upstream/upstream.ts';
 
 const publicUrl = 'https://gateway.example.com';
 const list = { jsonrpc: '2.0', id: 'seven', method: 'tools/list', params: {} };

@@ -1,11 +1,11 @@
 /** Verifies how users connect accounts at MCP servers: the real oidc-provider issues the tokens, and the server's journal shows which it received. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../../support/server/eventually.ts';
+import { eventually } from '../../../support/server/eventually.ts';
 import {
   publicUrl,
   startUserOAuthScene,
   type UserOAuthScene,
-} from '../../support/server/user-oauth.ts';
+} from '../../../support/server/user-oauth.ts';
 
 let scene: UserOAuthScene;
 let url: string;

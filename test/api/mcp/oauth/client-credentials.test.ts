@@ -5,13 +5,13 @@ import {
   type OAuthServer,
   oauthClients,
   startOAuthServer,
-} from '../../support/callers/oauth-server.ts';
-import { dumpDatabase } from '../../support/database/dump.ts';
-import { exchange } from '../../support/network/exchange.ts';
-import { eventually } from '../../support/server/eventually.ts';
-import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
-import { logIsWritten } from '../../support/server/request-log.ts';
-import { sendJson } from '../../support/upstream/upstream.ts';
+} from '../../../support/callers/oauth-server.ts';
+import { dumpDatabase } from '../../../support/database/dump.ts';
+import { exchange } from '../../../support/network/exchange.ts';
+import { eventually } from '../../../support/server/eventually.ts';
+import { type McpTestPlane, startMcpTestPlane } from '../../../support/server/mcp-plane.ts';
+import { logIsWritten } from '../../../support/server/request-log.ts';
+import { sendJson } from '../../../support/upstream/upstream.ts';
 
 let login: OAuthServer;
 let plane: McpTestPlane;

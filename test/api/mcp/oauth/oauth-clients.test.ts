@@ -1,12 +1,12 @@
 /** Verifies which OAuth client the gateway is at an authorization server: configured, described by a document, or registered. */
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { eventually } from '../../support/server/eventually.ts';
+import { eventually } from '../../../support/server/eventually.ts';
 import {
   publicUrl,
   startUserOAuthScene,
   type UserOAuthScene,
-} from '../../support/server/user-oauth.ts';
+} from '../../../support/server/user-oauth.ts';
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
 const redirectUri = `${publicUrl}/oauth/callback`;
