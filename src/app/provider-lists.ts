@@ -49,6 +49,7 @@ async function openLists(parts: ProviderListsParts) {
     clock,
     trustedHosts,
     mockUpstreamHost: inference.mockUpstreamHost,
+    aws: inference.aws,
     mayBeItself: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'jobs'),
     onSecretFailure: (err, reference) =>

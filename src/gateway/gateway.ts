@@ -31,6 +31,7 @@ import {
   type InferenceServer,
   type InferenceServerOptions,
 } from './server.ts';
+import { type AwsIdentity, AwsSigners } from './signing/aws-signers.ts';
 import { CallableProviders } from './targets/callable-providers.ts';
 import type { GatewayProvider } from './targets/gateway-provider.ts';
 import { type ManagedSecretsOptions, managedSecrets } from './targets/managed-secrets.ts';
@@ -71,6 +72,8 @@ export interface GatewayOptions
   /** Serves a request for the Admin API. */
   readonly passOn: InferenceServerOptions['passOn'];
   readonly configTargets: TargetLimits;
+  /** Identity of the gateway at AWS. */
+  readonly aws: AwsIdentity;
   /** Host and port of the provider `mock-upstream`; null for the usual ones. */
   readonly mockUpstreamHost: string | null;
   readonly blocksInlineConfigs: boolean;
@@ -160,7 +163,8 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
     secrets,
   });
   const outbound = new Outbound(origins, trustedHosts);
-  const clientTokens = new ClientTokens({ outbound, clock: options.clock });
+  const { clock, aws: identity, mayBeItself } = options;
+  const clientTokens = new ClientTokens({ outbound, clock });
   const policies = callers.cache<readonly PolicyTerms[]>(organisationsMax);
   return {
     keys,
@@ -177,6 +181,7 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       trusted: trustedHosts,
       providers,
       tokens: clientTokens,
+      signers: new AwsSigners({ outbound, clock, identity, mayBeItself }),
       mockUpstreamHost,
     }),
     callableProviders: new CallableProviders(

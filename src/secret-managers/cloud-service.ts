@@ -4,6 +4,7 @@
  * own HTTP without our address guard, and fall back to environment keys, profiles and programs that a secret
  * reference must not reach.
  */
+import { AwsUnavailable } from '../aws/aws-credentials.ts';
 import { Failure } from '../failure.ts';
 import { JsonExchange, type JsonResponse } from '../remote/json-exchange.ts';
 import { SecretUnreadable } from './managed-secret.ts';
@@ -50,6 +51,7 @@ export async function wrapErrors<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof SecretUnreadable) throw error;
-    throw new SecretUnreadable((error as Error).message, true, { cause: error });
+    const isSilent = !(error instanceof AwsUnavailable) || error.isSilent;
+    throw new SecretUnreadable((error as Error).message, isSilent, { cause: error });
   }
 }

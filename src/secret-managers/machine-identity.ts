@@ -1,6 +1,8 @@
 /** Reads the identity of the machine from the metadata service of its cloud. */
 /* Two requests each; the reason against the SDKs of the clouds is in cloud-service.ts. */
 import { request } from 'undici';
+import { type AwsCredentials, AwsUnavailable } from '../aws/aws-credentials.ts';
+import { machineCredentials } from '../aws/machine-credentials.ts';
 import { SecretUnreadable } from './managed-secret.ts';
 
 const timeoutMs = 3_000;
@@ -13,14 +15,15 @@ export class MachineIdentity {
     this.#metadata = metadata;
   }
 
-  /** Reads the credentials of the instance role at AWS. @throws SecretUnreadable */
-  async awsRole(): Promise<unknown> {
-    const seconds = { 'x-aws-ec2-metadata-token-ttl-seconds': '300' };
-    const token = await this.#request('PUT', '/latest/api/token', seconds);
-    const headers = { 'x-aws-ec2-metadata-token': token };
-    const roles = '/latest/meta-data/iam/security-credentials/';
-    const [role = ''] = (await this.#request('GET', roles, headers)).split('\n');
-    return parsed(await this.#request('GET', roles + encodeURIComponent(role.trim()), headers));
+  /** Reads the credentials of the role of the machine at AWS. @throws AwsUnavailable */
+  async awsRole(): Promise<AwsCredentials> {
+    return machineCredentials(this.#metadata, async ({ url, method, headers }) => {
+      try {
+        return await this.#send(method, url, headers);
+      } catch (cause) {
+        throw new AwsUnavailable((cause as Error).message, true, { cause });
+      }
+    });
   }
 
   /** Reads a token of a managed identity at Azure. @throws SecretUnreadable */
@@ -36,23 +39,25 @@ export class MachineIdentity {
     path: string,
     headers: Record<string, string>,
   ): Promise<string> {
-    const url = new URL(path, this.#metadata);
-    let status = 0;
+    const { status, text } = await this.#send(method, new URL(path, this.#metadata), headers);
+    if (status === 200) return text;
+    const message = `the metadata service of the machine responds with ${status}`;
+    throw new SecretUnreadable(message, status >= 500);
+  }
+
+  async #send(
+    method: 'GET' | 'PUT' | 'POST',
+    url: URL,
+    headers: Record<string, string>,
+  ): Promise<{ readonly status: number; readonly text: string }> {
     try {
-      const response = await request(url, {
-        method,
-        headers,
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      status = response.statusCode;
-      const text = await response.body.text();
-      if (status === 200) return text;
+      const signal = AbortSignal.timeout(timeoutMs);
+      const { statusCode: status, body } = await request(url, { method, headers, signal });
+      return { status, text: await body.text() };
     } catch (cause) {
       const message = 'the metadata service of the machine does not respond';
       throw new SecretUnreadable(message, true, { cause });
     }
-    const message = `the metadata service of the machine responds with ${status}`;
-    throw new SecretUnreadable(message, status >= 500);
   }
 }
 

@@ -1,6 +1,8 @@
 /** Sends one request to a provider: signals the start of the response, hands over its body, and cuts it off. */
 import type { Dispatcher } from 'undici';
 import { deduplicateHeaders } from './deduplicate-headers.ts';
+import { frameType } from './frames/frame.ts';
+import { FrameEvents } from './frames/frames-to-events.ts';
 
 /** A body that is streamed to the provider. */
 export interface StreamedRequestBody extends AsyncIterable<Buffer> {
@@ -57,6 +59,8 @@ export class Call implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #cut: Error | null = null;
   #sink: Sink | null = null;
+  /** Set for a stream in binary frames, which is read as server-sent events. */
+  #frames: FrameEvents | null = null;
   #buffered: Buffer[] = [];
   /** Result of the body; null before its end. */
   #ending: { readonly error: Error | null } | null = null;
@@ -119,17 +123,38 @@ export class Call implements Dispatcher.DispatchHandler {
       this.cut(ambiguous as Error);
       return;
     }
+    if (isFramed(this.headers)) {
+      this.#frames = new FrameEvents();
+      this.headers = { ...this.headers, 'content-type': 'text/event-stream' };
+    }
     this.status = status;
     this.#begin();
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    if (this.#sink === null) this.#buffered.push(chunk);
-    else this.#pass(chunk);
+    const bytes = this.#frames === null ? chunk : this.#eventsIn(chunk, this.#frames);
+    if (bytes.length === 0) return;
+    if (this.#sink === null) this.#buffered.push(bytes);
+    else this.#pass(bytes);
   }
 
   onResponseEnd(): void {
-    this.#end(null);
+    try {
+      this.#frames?.end();
+      this.#end(null);
+    } catch (fault) {
+      this.#end(fault as Error);
+    }
+  }
+
+  /** Cuts the call at an invalid frame, because nothing after it can be read. */
+  #eventsIn(chunk: Buffer, frames: FrameEvents): Buffer {
+    try {
+      return frames.pass(chunk);
+    } catch (fault) {
+      this.cut(fault as Error);
+      return nothing;
+    }
   }
 
   onResponseError(_: unknown, error: Error): void {
@@ -152,4 +177,13 @@ export class Call implements Dispatcher.DispatchHandler {
     if (error === null) sink.end();
     else sink.fail(error);
   }
+}
+
+const nothing = Buffer.alloc(0);
+
+function isFramed({
+  'content-type': type,
+  'content-encoding': encoding,
+}: ProviderHeaders): boolean {
+  return encoding === undefined && typeof type === 'string' && type.startsWith(frameType);
 }

@@ -140,6 +140,7 @@ const mayImport: Record<string, readonly string[]> = {
     callers: ['ledger', 'upstream', 'auth', 'store', 'model', 'remote', 'clock'],
     references: ['objects', 'model'],
     logins: ['upstream', 'secret-managers', 'model', 'clock'],
+    signing: ['upstream', 'aws', 'clock'],
     targets: ['objects', 'upstream', 'auth', 'secret-managers', 'store', 'model', 'clock'],
     metering: ['ledger', 'upstream', 'store', 'model'],
     // `remote` for reaching the trace collector through the operator's proxy.
@@ -351,8 +352,9 @@ const mayImport: Record<string, readonly string[]> = {
   // for the identity provider, which the operator names and which a proxy of the operator may
   // reach.
   auth: ['secret-managers', 'store', 'model', 'settings', 'clock', 'remote'],
-  'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
+  'secret-managers': ['vault', 'upstream', 'remote', 'aws', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],
+  'upstream/frames': [],
   'upstream/formats': [
     'upstream/dialects',
     'upstream/messages',
@@ -403,7 +405,8 @@ const mayImport: Record<string, readonly string[]> = {
   'http/connections': ['model', 'log'],
   kube: ['remote', 'clock'],
   vault: ['remote', 'clock'],
-  blobs: ['remote'],
+  blobs: ['remote', 'aws'],
+  aws: [],
   remote: ['clock'],
   log: ['settings'],
   ...modelRooms({

@@ -1,11 +1,11 @@
 /** Calls one target, retries it as the config permits, and stops at the request timeout. */
 import type { RetryRule } from '../../model/configs/config-tree.ts';
-import type { Secret } from '../../secret.ts';
 import { Call, CallCut, type Sink } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { TokenSource } from '../logins/client-tokens.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
+import type { CallSigner } from '../signing/call-signer.ts';
 import { withToken } from '../targets/authorized-call.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
@@ -104,7 +104,8 @@ function callOnce(
   options: AttemptOptions,
   retries: number,
 ): Promise<CallOutcome> {
-  const { tokens } = target;
+  const { tokens, signer } = target;
+  if (signer !== null) return sendSigned(target, signer, options, retries);
   return tokens === null
     ? send(target, options, retries)
     : sendWithToken(target, tokens, options, retries);
@@ -118,12 +119,12 @@ async function sendWithToken(
   retries: number,
 ): Promise<CallOutcome> {
   try {
-    const token = await tokenInTime(tokens.token(null), target, options);
+    const token = await inTime(tokens.token(null), target, options);
     const outcome = await send(withToken(target, token), options, retries);
     if (outcome.kind !== 'live' || outcome.status !== 401) return outcome;
     if (options.caller.isGone || isBodyConsumed(outcome)) return outcome;
     discardResponse(outcome);
-    const other = await tokenInTime(tokens.token(token), target, options);
+    const other = await inTime(tokens.token(token), target, options);
     return await send(withToken(target, other), options, retries);
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
@@ -132,12 +133,40 @@ async function sendWithToken(
   }
 }
 
-/** @throws GatewayError when there is no token within the request timeout */
-async function tokenInTime(
-  token: Secret | Promise<Secret>,
+/** Sends a request whose signature is refused once more with renewed credentials. */
+async function sendSigned(
+  target: ResolvedTarget,
+  signer: CallSigner,
+  options: AttemptOptions,
+  retries: number,
+): Promise<CallOutcome> {
+  const { cacheStatus, caller } = options;
+  const signed = async (): Promise<ResolvedTarget> => {
+    const call = await inTime(signer.sign(target.call), target, options);
+    return { ...target, call };
+  };
+  try {
+    let outcome = await send(await signed(), options, retries);
+    if (outcome.kind === 'live' && !caller.isGone && signer.renew(outcome.call)) {
+      discardResponse(outcome);
+      outcome = await send(await signed(), options, retries);
+    }
+    const fault = outcome.kind === 'live' ? signer.faultOf(outcome.call) : null;
+    if (fault === null) return outcome;
+    discardResponse(outcome);
+    return failedAttempt({ target, cacheStatus, retries, isSent: true, error: fault });
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    return failedAttempt({ target, cacheStatus, retries, isSent: false, error: thrown });
+  }
+}
+
+/** @throws GatewayError when there is no credential within the request timeout */
+async function inTime<T>(
+  token: T | Promise<T>,
   target: CalledProvider,
   { timeoutMs }: AttemptOptions,
-): Promise<Secret> {
+): Promise<T> {
   if (timeoutMs === null || !(token instanceof Promise)) return token;
   const { promise: timeout, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(timeoutError(target, timeoutMs)), timeoutMs);

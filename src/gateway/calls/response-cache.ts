@@ -152,7 +152,7 @@ const ignoredHeaders = new Set(['traceparent', 'tracestate', 'idempotency-key'])
 
 /** Begins a hash of the tenant and of everything the provider receives but the body. */
 export function callHash(
-  { provider, tokens, call }: ResolvedTarget,
+  { provider, tokens, signer, call }: ResolvedTarget,
   { key, path: requestPath }: Exchange,
   namespace: string,
 ) {
@@ -162,6 +162,7 @@ export function callHash(
   };
   const { origin, path, headers } = call;
   if (tokens) add(tokens.mark);
+  if (signer) add(signer.mark);
   for (const part of [key.organisationId, key.workspace?.id ?? '', namespace, provider]) add(part);
   // The requested path counts too, because the path at the provider may be a translation of it.
   for (const part of [origin, path, requestPath]) add(part);

@@ -17,6 +17,7 @@ import { errorOf } from '../calls/attempt.ts';
 import { ClientTokens } from '../logins/client-tokens.ts';
 import { readMark } from '../references/object-mark.ts';
 import { listPathOf } from '../references/owned-path.ts';
+import { type AwsIdentity, AwsSigners } from '../signing/aws-signers.ts';
 import { authorizedCall } from '../targets/authorized-call.ts';
 import { type ManagedSecretsOptions, managedSecrets } from '../targets/managed-secrets.ts';
 import { Providers, type ProvidersOptions } from '../targets/providers.ts';
@@ -32,6 +33,8 @@ export interface ProviderListsOptions extends ManagedSecretsOptions {
   readonly unsealerOf: Keyring['unsealerOf'];
   /** Host and port of the provider `mock-upstream`; null for the usual ones. */
   readonly mockUpstreamHost?: string | null;
+  /** Identity of the gateway at AWS. */
+  readonly aws?: AwsIdentity;
 }
 
 interface ListServices {
@@ -54,9 +57,12 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
     get: async (_, load) => (await load())?.value,
   };
   const providers = new Providers({ database, unsealerOf, secrets, cache });
-  const tokens = new ClientTokens({ outbound: new Outbound(origins, trustedHosts), clock });
+  const outbound = new Outbound(origins, trustedHosts);
+  const { aws: identity = { pod: null, sts: null }, mayBeItself } = options;
+  const tokens = new ClientTokens({ outbound, clock });
+  const signers = new AwsSigners({ outbound, clock, identity, mayBeItself });
   const means: ListServices = {
-    targets: new Targets({ trusted: trustedHosts, providers, tokens, mockUpstreamHost }),
+    targets: new Targets({ trusted: trustedHosts, providers, tokens, signers, mockUpstreamHost }),
     origins,
     clock,
   };

@@ -12,6 +12,7 @@ export function withToken(target: ResolvedTarget, token: Secret): ResolvedTarget
 
 /** @throws GatewayError `token_unavailable` */
 export async function authorizedCall(target: ResolvedTarget): Promise<CallRequest> {
-  const { tokens, call } = target;
+  const { tokens, signer, call } = target;
+  if (signer !== null) return signer.sign(call);
   return tokens === null ? call : withToken(target, await tokens.token(null)).call;
 }

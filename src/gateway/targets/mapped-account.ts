@@ -15,6 +15,7 @@ import {
   textOf,
 } from '../../secret-managers/managed-secret.ts';
 import { type ClientLogin, clientLoginOf } from '../logins/client-login.ts';
+import { type AwsLogin, awsLoginOf } from '../signing/aws-login.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -30,6 +31,8 @@ export interface ProviderAccount {
   readonly headers: Secret<Headers>;
   /** Obtains tokens that replace the credential; null for none. */
   readonly login: Secret<ClientLogin> | null;
+  /** Signs requests at AWS; null for none. */
+  readonly aws: Secret<AwsLogin> | null;
 }
 
 /** An account with decrypted secrets, before mapped values are inserted. */
@@ -58,6 +61,7 @@ export function buildAccount(
       origin,
     ),
     login: clientLoginOf(configurations, origin),
+    aws: awsLoginOf(configurations, origin, true),
   };
 }
 

@@ -4,11 +4,16 @@ import type { ConfigLeaf, TargetSettings } from '../../model/configs/config-tree
 import { paramChanges } from '../../model/configs/params.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { PriceTerms } from '../../model/pricing/effective-price.ts';
+import { bedrockRegion } from '../../model/services/account-addresses.ts';
 import { azureDeploymentOf } from '../../model/services/azure-deployments.ts';
 import { type Capabilities, resolveStorage } from '../../model/services/capabilities.ts';
-import { providerAddresses } from '../../model/services/provider-addresses.ts';
+import {
+  type ProviderAddress,
+  providerAddresses,
+} from '../../model/services/provider-addresses.ts';
 import { dialectOf, usualAddress } from '../../model/services/service-address.ts';
 import type { Owner } from '../../objects/owner.ts';
+import type { Secret } from '../../secret.ts';
 import { run, type Slices } from '../../slices.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { CallRequest } from '../../upstream/call.ts';
@@ -16,7 +21,11 @@ import { allDialects, dialectFormats } from '../../upstream/formats/all-dialects
 import type { TargetRequest } from '../callers/exchange.ts';
 import type { ClientTokens, TokenSource } from '../logins/client-tokens.ts';
 import { markedBody } from '../references/object-mark.ts';
+import { type AwsLogin, awsLoginOf } from '../signing/aws-login.ts';
+import type { AwsSigners } from '../signing/aws-signers.ts';
+import type { CallSigner } from '../signing/call-signer.ts';
 import { changeBody, isLong } from '../transfer/changed-body.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
 import { requireAllowedAddress, requireNoCustomHost } from './allowed-address.ts';
 import { deployedAccount, pricedModel } from './azure-account.ts';
@@ -42,6 +51,8 @@ export interface ResolvedTarget {
   readonly call: CallRequest;
   /** Source of the token that each call is sent with; null when the credential is in `call`. */
   readonly tokens: TokenSource | null;
+  /** Signs each call; null where no signature is needed. */
+  readonly signer: CallSigner | null;
   /** Name of the endpoint at the provider. */
   readonly endpoint: string;
   /** How the usage of the call is bounded. */
@@ -57,7 +68,7 @@ export interface ResolvedTarget {
 
 type CalledTarget = Pick<
   ResolvedTarget,
-  'call' | 'endpoint' | 'metering' | 'params' | 'translator' | 'isEstimated'
+  'call' | 'signer' | 'endpoint' | 'metering' | 'params' | 'translator' | 'isEstimated'
 >;
 
 interface TargetPricing extends PriceTerms {
@@ -75,6 +86,8 @@ interface Destination {
   readonly account: TargetSettings['account'];
   readonly credential: string | null;
   readonly capabilities: Capabilities | null;
+  /** Login at AWS; null for none. */
+  readonly aws: Secret<AwsLogin> | null;
   /** Names in lower case; take precedence over all other headers. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -86,6 +99,7 @@ interface TargetsOptions {
   readonly trusted: TrustedHosts;
   readonly providers: Providers;
   readonly tokens: Pick<ClientTokens, 'sourceOf'>;
+  readonly signers: Pick<AwsSigners, 'signerOf'>;
   /** Host and port of the provider `mock-upstream`; null for the usual ones. */
   readonly mockUpstreamHost: string | null;
 }
@@ -93,11 +107,13 @@ interface TargetsOptions {
 export class Targets {
   readonly #providers: Providers;
   readonly #tokens: TargetsOptions['tokens'];
+  readonly #signers: TargetsOptions['signers'];
   readonly #bases: BaseAddresses;
 
-  constructor({ trusted, providers, tokens, mockUpstreamHost }: TargetsOptions) {
+  constructor({ trusted, providers, tokens, signers, mockUpstreamHost }: TargetsOptions) {
     this.#providers = providers;
     this.#tokens = tokens;
+    this.#signers = signers;
     this.#bases = new BaseAddresses(trusted, mockUpstreamHost);
   }
 
@@ -136,7 +152,8 @@ export class Targets {
       throw unknownProvider(service);
     }
     const credential = settings.apiKey ?? exchange.credential;
-    const own = { capabilities: null, headers: {} };
+    const aws = awsLoginOf(account, 'config', false);
+    const own = { capabilities: null, headers: {}, aws };
     const destination = { service, customHost, account, credential, ...own };
     const called = yield* this.#callTo(destination, settings, exchange, body);
     const pricedAs = pricedModel(service, account, model);
@@ -184,7 +201,7 @@ export class Targets {
     exchange: TargetRequest,
     sent: RequestBody,
   ): Slices<CalledTarget> {
-    const { service, account, capabilities } = destination;
+    const { service, account, capabilities, aws } = destination;
     const address = usualAddress(service);
     const name = dialectOf(address, account, sent.model);
     const dialect = allDialects[name];
@@ -195,11 +212,19 @@ export class Targets {
       dialect: dialectFormats[name],
       unsupported: settings.unsupported,
       hasResponses,
+      countsMessages: name !== 'bedrock-anthropic',
     };
     const translated = yield* translateRequest(exchange, format, sent);
     const { model } = sent;
-    const inDialect = { path: translated.path, account, model, params: translated.params };
-    const path = pathIn(dialect, inDialect);
+    const { headers: sentHeaders } = exchange.request;
+    const inDialect = {
+      path: translated.path,
+      account,
+      model,
+      params: translated.params,
+      headers: sentHeaders,
+    };
+    const path = translated.isEstimated ? translated.path : pathIn(dialect, inDialect);
     const body = yield* bodyIn(dialect, inDialect, translated.body, exchange);
     const headers = headersFor(dialect, destination, settings, exchange);
     const { endpoint, metering, params, translator, isEstimated } = translated;
@@ -212,7 +237,15 @@ export class Targets {
       streamed: exchange.streamedBody,
       silenceTimeoutMs,
     };
-    return { call, endpoint, metering, params, translator, isEstimated };
+    const signer = aws === null || !isBedrock(address) ? null : this.#signerOf(aws, account);
+    return { call, signer, endpoint, metering, params, translator, isEstimated };
+  }
+
+  #signerOf(login: Secret<AwsLogin>, account: Destination['account']): CallSigner {
+    const region = bedrockRegion(account);
+    if (region !== null) return this.#signers.signerOf(login, region);
+    const message = 'aws_region must be the name of a region, such as eu-central-1';
+    throw new GatewayError('provider_missing', message, 'aws_region');
   }
 }
 
@@ -264,10 +297,20 @@ function destinationOf(
     service: provider.service,
     customHost: model?.customHost ?? provider.customHost,
     account,
-    credential: provider.login === null ? (provider.credential?.reveal() ?? credential) : null,
+    credential: isSigned(provider) ? null : (provider.credential?.reveal() ?? credential),
     capabilities: provider.capabilities,
+    aws: provider.aws,
     headers: model === undefined ? headers : { ...headers, ...model.headers.reveal() },
   };
+}
+
+/** Whether the credential is obtained for each call. */
+function isSigned({ login, aws, service }: GatewayProvider): boolean {
+  return login !== null || (aws !== null && isBedrock(usualAddress(service)));
+}
+
+function isBedrock({ dialect }: ProviderAddress): boolean {
+  return dialect === 'bedrock-converse';
 }
 
 /** Lists the properties because a spread costs several times as much. */
@@ -284,6 +327,7 @@ function targetOf(
     pricing: about.pricing,
     path: about.path,
     call: called.call,
+    signer: called.signer,
     endpoint: called.endpoint,
     metering: called.metering,
     params: called.params,

@@ -4,7 +4,7 @@ import type { TargetSettings } from '../../model/configs/config-tree.ts';
 import { endpointOf, meteringAt } from '../../model/endpoints/catalogue.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { writeJson } from '../../model/json/json-bytes.ts';
-import type { DialectName } from '../../model/services/provider-addresses.ts';
+import type { FormatName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Slices } from '../../slices.ts';
 import type { Call, ProviderHeaders } from '../../upstream/call.ts';
@@ -50,25 +50,28 @@ interface ProviderRequest {
 
 interface ProviderFormat {
   readonly service: string;
-  readonly dialect: DialectName;
+  readonly dialect: FormatName;
   readonly unsupported: TargetSettings['unsupported'];
   /** Whether the provider receives responses requests; otherwise chat requests. */
   readonly hasResponses: boolean;
+  /** Whether a provider of Anthropic's format counts the tokens of messages. */
+  readonly countsMessages: boolean;
 }
 
 /** @throws GatewayError when the request cannot be expressed in the format of the provider */
 export function* translateRequest(
   exchange: TargetRequest,
-  { service, dialect, unsupported, hasResponses }: ProviderFormat,
+  format: ProviderFormat,
   { body, params }: RequestBody,
 ): Slices<ProviderRequest> {
+  const { service, dialect, unsupported, hasResponses } = format;
   const { path, query, request, isJson } = exchange;
   const translation =
     request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
   const endpoint = endpointOf(path);
   if (translation === null) {
     const metering = meteringAt(request.method, path, params);
-    const isEstimated = countsTokens(path) && !canCountTokens(path, dialect, hasResponses);
+    const isEstimated = countsTokens(path) && !canCountTokens(path, format);
     return { path: path + query, endpoint, metering, body, params, translator: null, isEstimated };
   }
   if (!isJson || body === null) {
@@ -104,8 +107,9 @@ export function countsTokens(path: string): boolean {
 const messagesCount = '/messages/count_tokens';
 const responsesCount = '/responses/input_tokens';
 
-function canCountTokens(path: string, dialect: DialectName, hasResponses: boolean): boolean {
-  return path === messagesCount ? dialect === 'anthropic' : hasResponses;
+function canCountTokens(path: string, format: ProviderFormat): boolean {
+  const { dialect, countsMessages, hasResponses } = format;
+  return path === messagesCount ? dialect === 'anthropic' && countsMessages : hasResponses;
 }
 
 /** Only providers of Anthropic's format store threads; on this error, clients send all messages again. */

@@ -48,6 +48,22 @@ export const azureOpenAiAddress = labelled(
   'https://{}.openai.azure.com/openai',
 );
 
+/** The region of Bedrock; null without a valid one. */
+export function bedrockRegion({ aws_region: region = '' }: AccountFields): string | null {
+  return label.test(region) ? region : null;
+}
+
+export const bedrockAddress: AccountAddress = {
+  fields: ['aws_region'],
+  isOfCustomer: false,
+  urlOf: (account) => {
+    const region = bedrockRegion(account);
+    if (region === null) return null;
+    const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
+    return `https://bedrock-runtime.${region}.${domain}`;
+  },
+};
+
 /** Snowflake writes `_` of an account as `-` in its host. */
 export const snowflakeAddress: AccountAddress = {
   fields: ['snowflake_account'],

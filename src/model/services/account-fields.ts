@@ -19,6 +19,18 @@ const foundryFields = [
 ];
 const vertexFields = ['anthropic_beta', 'vertex_project_id', 'vertex_region'];
 
+const bedrockFields = [
+  'aws_auth_type',
+  'aws_region',
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'aws_session_token',
+  'aws_role_arn',
+  'aws_external_id',
+  'aws_bedrock_format',
+  'anthropic_beta',
+];
+
 /** Fields that the requests of a dialect carry. */
 const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
   openai: ['openai_organization', 'openai_project'],
@@ -32,6 +44,9 @@ const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
     'deployment_id',
     'api_version',
   ],
+  'bedrock-openai': bedrockFields,
+  'bedrock-anthropic': bedrockFields,
+  'bedrock-converse': bedrockFields,
   'foundry-openai': foundryFields,
   'foundry-anthropic': foundryFields,
   'vertex-openai': vertexFields,

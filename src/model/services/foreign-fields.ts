@@ -27,18 +27,11 @@ export const foreignAccountFields: Readonly<Record<string, readonly string[]>> =
     'azure_workload_client_id',
   ],
   bedrock: [
-    'aws_access_key_id',
-    'aws_auth_type',
     'aws_bedrock_model',
-    'aws_external_id',
-    'aws_region',
-    'aws_role_arn',
     'aws_s3_bucket',
     'aws_s3_object_key',
-    'aws_secret_access_key',
     'aws_server_side_encryption',
     'aws_server_side_encryption_kms_key_id',
-    'aws_session_token',
   ],
   sagemaker: [
     'amzn_sagemaker_custom_attributes',

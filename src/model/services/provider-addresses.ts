@@ -2,6 +2,7 @@
 import {
   type AccountAddress,
   azureOpenAiAddress,
+  bedrockAddress,
   databricksAddress,
   foundryAddress,
   labelled,
@@ -14,13 +15,16 @@ export type DialectName =
   | 'openai'
   | 'anthropic'
   | 'azure-openai'
+  | 'bedrock-openai'
+  | 'bedrock-anthropic'
+  | 'bedrock-converse'
   | 'foundry-openai'
   | 'foundry-anthropic'
   | 'vertex-openai'
   | 'vertex-anthropic';
 
 /** Format of the bodies that a provider receives and sends. */
-export type FormatName = 'openai' | 'anthropic';
+export type FormatName = 'openai' | 'anthropic' | 'converse';
 
 /** Models of a service that have another dialect than the service. */
 interface ModelFamily {
@@ -83,6 +87,10 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   openai: openAi('https://api.openai.com/v1'),
   anthropic: { ...openAi('https://api.anthropic.com/v1'), dialect: 'anthropic' },
   'azure-openai': { ...openAiAt(azureOpenAiAddress), dialect: 'azure-openai' },
+  bedrock: {
+    ...openAiAt(bedrockAddress, 'see [Amazon Bedrock](bedrock.md)'),
+    dialect: 'bedrock-converse',
+  },
   'mistral-ai': openAi('https://api.mistral.ai/v1'),
   groq: openAi('https://api.groq.com/openai/v1'),
   'together-ai': openAi('https://api.together.xyz/v1'),

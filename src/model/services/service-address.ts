@@ -1,4 +1,5 @@
 /** Selects the address of a service: the one that an account sets, else the usual one. */
+import { bedrockDialect } from './bedrock-models.ts';
 import { type DialectName, type ProviderAddress, providerAddresses } from './provider-addresses.ts';
 
 /** The members of an account that decide its address. */
@@ -58,6 +59,7 @@ export function dialectOf(
   account: AddressMembers['account'],
   model: string | null,
 ): DialectName {
+  if (dialect === 'bedrock-converse') return bedrockDialect(model, account.aws_bedrock_format);
   if (dialect === 'foundry-openai' && /\/anthropic\b/.test(account.azure_foundry_url ?? '')) {
     return 'foundry-anthropic';
   }

@@ -2,6 +2,7 @@
 import { plainHttpFault } from '../../trusted-hosts.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import type { SettingName, SettingValues } from '../variables/variables.ts';
+import { type AwsSettings, awsSettings } from './aws.ts';
 import { type TraceSettings, traceSettings } from './traces.ts';
 
 export interface InferenceSettings {
@@ -22,7 +23,9 @@ export interface InferenceSettings {
   readonly countsAbortedStreams: boolean;
   /** Whether requests may refer to saved configs only. */
   readonly blocksInlineConfigs: boolean;
-  /** Whether secret references may use the identity of the gateway itself. */
+  /** Identity of the gateway at AWS. */
+  readonly aws: AwsSettings;
+  /** Whether secret references and integrations may use the identity of the gateway itself. */
   readonly signsInAsItself: boolean;
   /** In lower case, ending with a dash. */
   readonly headerAliases: readonly string[];
@@ -68,6 +71,7 @@ export function inferenceSettings(
     enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',
     countsAbortedStreams: values.GATEWRIGHT_ABORTED_STREAM_CHARGE === 'counted',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
+    aws: awsSettings(values),
     signsInAsItself: values.GATEWRIGHT_SECRETS_BY_OWN_IDENTITY,
     headerAliases: values.HEADER_ALIAS_PREFIXES,
     tokens: tokenSettings(values),

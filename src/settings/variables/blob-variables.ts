@@ -71,17 +71,22 @@ export const blobVariables = {
       'the name of a role at AWS',
       'arn:aws:iam::123456789012:role/gatewright',
     ),
-    'Role for the bucket when no access key is set. EKS sets it in pods whose service account has a role.',
+    'Role for the bucket and for Bedrock when no access key is set. EKS sets it in pods whose service account has a role.',
   ),
   AWS_WEB_IDENTITY_TOKEN_FILE: optional(
     'Files',
     { ...forms.path, example: '/var/run/secrets/eks.amazonaws.com/serviceaccount/token' },
     'File with the token of the pod that is exchanged for the role; read on each use.',
   ),
+  AWS_ENDPOINT_URL_STS: optional(
+    'Inference',
+    { ...forms.webAddress, example: 'https://vpce-0123.sts.eu-central-1.vpce.amazonaws.com' },
+    'Address of the STS service that provides credentials of roles for Bedrock. When unset: AWS in the region of the integration.',
+  ),
   AWS_CONTAINER_CREDENTIALS_FULL_URI: optional(
     'Files',
     { ...forms.webAddress, example: 'http://169.254.170.23/v1/credentials' },
-    'Address of an agent that provides credentials for the bucket when neither a key nor a role is set. EKS sets it in pods with a pod identity.',
+    'Address of an agent that provides credentials for the bucket and for Bedrock when neither a key nor a role is set. EKS sets it in pods with a pod identity.',
   ),
   AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: optional(
     'Files',

@@ -58,7 +58,7 @@ export const inferenceVariables = {
     'Inference',
     forms.toggle,
     'OFF',
-    'ON: secret references may use the identity of the gateway itself, from its pod or machine (kubernetes, assumedRole, serviceRole, managed, default).',
+    'ON: secret references and integrations may use the identity of the gateway itself, from its pod or machine (kubernetes, assumedRole, serviceRole, managed, default).',
   ),
   GATEWRIGHT_LIMIT_ENFORCEMENT: defaulted(
     'Inference',

@@ -11,6 +11,8 @@ export interface DialectRequest {
   readonly model: string | null;
   /** Members of the body; empty when it is not JSON. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Headers that the caller has sent, names in lower case. */
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /** Members to set in the body of a request; undefined removes one. */

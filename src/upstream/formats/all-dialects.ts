@@ -3,6 +3,7 @@ import type { DialectName, FormatName } from '../../model/services/provider-addr
 import { anthropic } from '../dialects/anthropic.ts';
 import { foundryAnthropic, foundryOpenAi } from '../dialects/azure-foundry.ts';
 import { azureOpenAi } from '../dialects/azure-openai.ts';
+import { bedrockAnthropic, bedrockConverse, bedrockOpenAi } from '../dialects/bedrock.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { openAi } from '../dialects/openai.ts';
 import { vertexAnthropic, vertexOpenAi } from '../dialects/vertex.ts';
@@ -11,6 +12,9 @@ export const allDialects: Readonly<Record<DialectName, Dialect>> = {
   openai: openAi,
   anthropic,
   'azure-openai': azureOpenAi,
+  'bedrock-openai': bedrockOpenAi,
+  'bedrock-anthropic': bedrockAnthropic,
+  'bedrock-converse': bedrockConverse,
   'foundry-openai': foundryOpenAi,
   'foundry-anthropic': foundryAnthropic,
   'vertex-openai': vertexOpenAi,
@@ -22,6 +26,9 @@ export const dialectFormats: Readonly<Record<DialectName, FormatName>> = {
   openai: 'openai',
   anthropic: 'anthropic',
   'azure-openai': 'openai',
+  'bedrock-openai': 'openai',
+  'bedrock-anthropic': 'anthropic',
+  'bedrock-converse': 'converse',
   'foundry-openai': 'openai',
   'foundry-anthropic': 'anthropic',
   'vertex-openai': 'openai',

@@ -1,5 +1,5 @@
 /** Selects the translation between the format of a caller and that of a provider. */
-import type { DialectName } from '../../model/services/provider-addresses.ts';
+import type { FormatName } from '../../model/services/provider-addresses.ts';
 import { OpenAiEvents } from '../messages/anthropic-events-to-openai.ts';
 import { openAiRequest } from '../messages/anthropic-request-to-openai.ts';
 import { openAiError, openAiResponse } from '../messages/anthropic-response-to-openai.ts';
@@ -58,9 +58,10 @@ const responsesToAnthropic: Translation = {
  */
 export function translationFor(
   path: string,
-  dialect: DialectName,
+  dialect: FormatName,
   hasResponses = true,
 ): Translation | null {
+  if (dialect === 'converse') return null;
   if (path === '/chat/completions') return dialect === 'anthropic' ? chatToAnthropic : null;
   if (path === '/messages') return dialect === 'anthropic' ? null : messagesToOpenAi;
   if (path !== '/responses' || hasResponses) return null;

@@ -75,7 +75,10 @@ export const brokenOff = 'The provider broke off its answer';
 
 /** Parses an error of either format; null when there is none. */
 export function parseProviderFault(body: unknown, status: number): ProviderFault | null {
-  const error = (body as { readonly error?: unknown } | null)?.error;
+  const { error, message: plain } = Object(body) as Record<'error' | 'message', unknown>;
+  // AWS sends nothing but a message.
+  if (error === undefined && typeof plain === 'string')
+    return { message: plain, type: null, status };
   if (typeof error === 'string') return { message: error, type: null, status };
   if (typeof error !== 'object' || error === null) return null;
   const { message, type } = error as { readonly message?: unknown; readonly type?: unknown };

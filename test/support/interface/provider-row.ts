@@ -15,6 +15,7 @@ export const sampleAccount: Readonly<Record<string, string>> = {
   snowflake_account: 'ACCOUNT',
   databricks_workspace: 'WORKSPACE',
   workers_ai_account_id: 'ACCOUNT',
+  aws_region: 'REGION',
 };
 
 const formatOf = (dialect: DialectName): string => dialectFormats[dialect];

@@ -157,7 +157,7 @@ it('reuses credentials while they are valid, and reports a refusal without a sec
   now += 4 * minuteMs;
   const failed = await store.write(key, pieces()).catch((error: Error) => error);
   expect(String(failed)).toBe(
-    `BlobUnavailable: ${giverUrl} returns no credentials for the bucket (403, AccessDenied)`,
+    `BlobUnavailable: The bucket has no credentials: ${giverUrl} returns no credentials (403, AccessDenied)`,
   );
   refusal = null;
   await works(store);

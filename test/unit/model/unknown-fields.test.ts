@@ -210,11 +210,11 @@ describe('a field of another gateway with the same format', () => {
   const paths = (faults: readonly Fault[]): string[] => faults.map(({ path }) => path.join('.'));
 
   it('is accepted in a config with a warning', () => {
-    const document = { targets: [{ aws_region: 'eu-west-1', metadata: {} }], trace_id: 'x' };
+    const document = { targets: [{ aws_s3_bucket: 'files', metadata: {} }], trace_id: 'x' };
     expect(configFaults(document, limits, [])).toEqual([]);
     expect(paths(configWarnings(document))).toEqual([
       'trace_id',
-      'targets.0.aws_region',
+      'targets.0.aws_s3_bucket',
       'targets.0.metadata',
     ]);
   });

@@ -8,6 +8,7 @@ import { Secret } from '../../../src/secret.ts';
 import { type ManagedSecret, textOf } from '../../../src/secret-managers/managed-secret.ts';
 import { SecretManagers } from '../../../src/secret-managers/secret-managers.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { stsResponse } from '../../support/upstream/bedrock.ts';
 import {
   type ManagerServer,
   type ReceivedRequest,
@@ -148,20 +149,20 @@ describe('Vault', () => {
 
 describe('AWS Secrets Manager', () => {
   const keys = { AKIAOWN: 'own secret/+', ASIAROLE: 'role secret', ASIAMACHINE: 'machine secret' };
+  const isAssumption = ({ body }: ReceivedRequest) => body.startsWith('Action=AssumeRole&');
   const answer = (request: ReceivedRequest) => {
     const by = signerOf(request, keys);
     if (by === null) return { status: 403, body: { __type: 'InvalidSignatureException' } };
-    if (request.query.get('Action') === 'AssumeRole') {
-      if (request.query.get('ExternalId') !== 'ext') {
-        return { status: 403, body: { Error: { Code: 'AccessDenied' } } };
+    if (isAssumption(request)) {
+      if (new URLSearchParams(request.body).get('ExternalId') !== 'ext') {
+        return { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' };
       }
-      const Credentials = {
-        AccessKeyId: 'ASIAROLE',
-        SecretAccessKey: keys.ASIAROLE,
-        SessionToken: 'session',
-        Expiration: now / 1000 + 900,
+      const assumed = {
+        accessKeyId: 'ASIAROLE',
+        secretAccessKey: keys.ASIAROLE,
+        sessionToken: 'session',
       };
-      return { status: 200, body: { AssumeRoleResponse: { AssumeRoleResult: { Credentials } } } };
+      return { status: 200, body: stsResponse(assumed, now + 900_000) };
     }
     const { SecretId } = JSON.parse(request.body);
     if (SecretId === 'binary') {
@@ -226,9 +227,9 @@ describe('AWS Secrets Manager', () => {
     const assumed = { ...role, aws_external_id: 'ext' };
     const readAs = async () => textOf(await assume('aws_sm', 'prod/openai', assumed), 'api_key');
     expect([await readAs(), await readAs()]).toEqual(['by ASIAROLE', 'by ASIAROLE']);
-    const requested = () => aws.received.filter(({ query }) => query.has('Action')).length;
+    const requested = () => aws.received.filter(isAssumption).length;
     expect(requested()).toBe(1);
-    now += 601_000;
+    now += 676_000;
     await readAs();
     expect(requested()).toBe(2);
     const denied = managersWith({ mayBeItself: true, metadata: machine.url });

@@ -1,0 +1,39 @@
+/** Decides in which form Amazon Bedrock serves a model, and builds the path of a model. */
+import type { DialectName } from './provider-addresses.ts';
+
+/** Values of the account field `aws_bedrock_format`, which has precedence over the name of a model. */
+const settings: ReadonlyMap<string, DialectName> = new Map([
+  ['openai', 'bedrock-openai'],
+  ['invoke', 'bedrock-anthropic'],
+  ['converse', 'bedrock-converse'],
+]);
+
+/** Forms by the vendor in the name of a model; Converse serves every other one. */
+const formOfVendor: ReadonlyMap<string, DialectName> = new Map([
+  ['anthropic', 'bedrock-anthropic'],
+  ['openai', 'bedrock-openai'],
+]);
+
+/**
+ * The vendor is the first word of a model, or the second one behind the geography of an inference profile; an ARN ends
+ * in such a name. ARNs of application profiles and of provisioned models name no vendor.
+ */
+export function bedrockDialect(model: string | null, setting: string | undefined): DialectName {
+  const name = (model ?? '').toLowerCase().split('/').at(-1)!;
+  const [first = '', second = ''] = name.split('.');
+  return (
+    settings.get(setting ?? '') ??
+    formOfVendor.get(first) ??
+    formOfVendor.get(second) ??
+    'bedrock-converse'
+  );
+}
+
+/** Path of an operation on a model. The encoding is the one that signatures of AWS are computed from. */
+export function bedrockModelPath(model: string, operation: string): string {
+  const encoded = encodeURIComponent(model.toWellFormed()).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `/model/${encoded}/${operation}`;
+}
