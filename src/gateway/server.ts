@@ -4,10 +4,13 @@ import { detach } from '../detached.ts';
 import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
 import { refuseAmbiguity } from '../http/input/ambiguity.ts';
 import type { CanonicalTarget } from '../model/endpoints/canonical-target.ts';
+import { geminiPrefix } from '../model/endpoints/catalogue.ts';
+import type { GeminiTarget } from '../model/endpoints/gemini-target.ts';
 import { prepareId, takePreparedId } from '../model/wire/ids.ts';
 import { monotonicMs } from '../monotonic.ts';
 import { isAdminRequest, setKeyHeader } from './callers/admin-requests.ts';
 import { aliasFault, ownHeaders } from './callers/exchange.ts';
+import { takeQueryKey } from './callers/query-key.ts';
 import { sendError } from './calls/error-response.ts';
 import type { Arrival } from './calls/request-context.ts';
 import { canonicalArrival } from './inference/canonical-arrival.ts';
@@ -78,7 +81,7 @@ function dispatch(
   response: ServerResponse,
   isExcess: boolean,
 ): void {
-  const refusal = refusalOf(request, pipeline.headerPrefixes, isExcess);
+  const refusal = refusalOf(request, pipeline.headerPrefixes, isExcess) ?? takeQueryKey(request);
   if (refusal === null && isAdminRequest(request)) {
     setKeyHeader(request, pipeline.headerPrefixes);
     passOn(request, response);
@@ -110,14 +113,14 @@ function refusalOf(
   }
   const ambiguity = ambiguityOf(request);
   if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
-  if (request.url!.startsWith('/v1/')) {
+  if (request.url!.startsWith('/v1/') || request.url!.startsWith(geminiPrefix)) {
     return (
       methodFault(request.method!) ??
       webSocketFault(request.headers) ??
       aliasFault(request, headerPrefixes)
     );
   }
-  return new GatewayError('not_found', 'Inference is served below /v1/');
+  return new GatewayError('not_found', 'Inference is served below /v1/ and /v1beta/');
 }
 
 /** Checks for a target with a model name only when the target is not plain as it is. */
@@ -131,14 +134,15 @@ function ambiguityOf(request: IncomingMessage): ReturnType<typeof refuseAmbiguit
 
 /** The canonical target; with a fault a target that is only reported. */
 function readTarget(request: IncomingMessage): {
-  readonly target: CanonicalTarget;
+  readonly target: CanonicalTarget | GeminiTarget;
   readonly fault: GatewayError | null;
 } {
   try {
     return { target: canonicalArrival(request), fault: null };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    const [path = ''] = (request.url ?? '').slice('/v1'.length).split('?', 1);
+    const { url = '' } = request;
+    const [path = ''] = url.slice(url.startsWith(geminiPrefix) ? 0 : '/v1'.length).split('?', 1);
     return { target: { path, query: '' }, fault: thrown };
   }
 }
@@ -150,8 +154,9 @@ function arrivalOf(
   pipeline: Pipeline,
   request: IncomingMessage,
   response: ServerResponse,
-  { path, query }: CanonicalTarget,
+  target: CanonicalTarget | GeminiTarget,
 ): Arrival {
+  const { path, query } = target;
   const { headerPrefixes } = pipeline;
   const header = ownHeaders(request, headerPrefixes);
   const sentId = header('trace-id');
@@ -163,6 +168,7 @@ function arrivalOf(
     path,
     query,
     errorForm: errorFormOf(request.method, path, request.headers),
+    gemini: 'gemini' in target ? target.gemini : null,
     headerPrefix: prefixOf(request, headerPrefixes),
     beganMs: monotonicMs(),
   };

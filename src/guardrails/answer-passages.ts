@@ -7,6 +7,7 @@ import { addNameOf, textsIn } from './text-walk.ts';
 export type ResponseForm =
   | 'chat_completions'
   | 'completions'
+  | 'gemini'
   | 'messages'
   | 'responses'
   | 'stored'
@@ -44,6 +45,7 @@ export function answersIn(form: ResponseForm, json: JsonObject): AnswerPassages[
 const messageMembers: Readonly<Record<Exclude<ResponseForm, 'stored'>, string | null>> = {
   chat_completions: 'choices',
   completions: 'choices',
+  gemini: 'candidates',
   messages: 'content',
   responses: 'output',
   unknown: null,

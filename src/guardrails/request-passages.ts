@@ -23,6 +23,7 @@ const conversationsByForm: Readonly<Record<TextsForm, readonly string[]>> = {
   chat_completions: ['messages'],
   completions: [],
   embeddings: [],
+  gemini: ['contents'],
   messages: ['messages'],
   responses: ['input'],
   stored: ['messages', 'additional_messages', 'items'],

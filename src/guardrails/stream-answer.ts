@@ -180,6 +180,13 @@ function answerOf(form: ResponseForm, groups: readonly (readonly Slot[])[]): Jso
           return { index, message: { role: 'assistant', content } };
         }),
       };
+    case 'gemini':
+      return {
+        candidates: groups.map((slots, index) => ({
+          index,
+          content: { role: 'model', parts: slots.map(geminiPartOf) },
+        })),
+      };
     case 'stored':
       return { data: groups.map((slots) => ({ role: 'assistant', content: slots.map(partOf) })) };
     case 'unknown':
@@ -189,6 +196,10 @@ function answerOf(form: ResponseForm, groups: readonly (readonly Slot[])[]): Jso
 
 function partOf({ isAside, text }: Slot): JsonObject {
   return { type: isAside ? 'reasoning' : 'text', text };
+}
+
+function geminiPartOf({ isAside, text }: Slot): JsonObject {
+  return isAside ? { thought: true, text } : { text };
 }
 
 function itemOf({ isAside, text }: Slot): JsonObject {

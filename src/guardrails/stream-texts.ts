@@ -57,6 +57,7 @@ function isSoundEvent({ type }: JsonObject): boolean {
 const messageMembers: Readonly<Record<Exclude<ResponseForm, 'stored'>, ReadonlySet<string>>> = {
   chat_completions: new Set(['choices']),
   completions: new Set(['choices']),
+  gemini: new Set(['candidates']),
   messages: new Set(['content_block', 'delta', 'message']),
   responses: new Set(['delta', 'item', 'part', 'refusal', 'text', 'transcript']),
   unknown: new Set(),
@@ -80,6 +81,8 @@ function placeOf(
   path: PassagePath,
 ): Place {
   switch (form) {
+    case 'gemini':
+      return placeInCandidates(event, path);
     case 'messages':
       return placeInMessage(event, path);
     case 'responses':
@@ -96,6 +99,17 @@ function placeInChoices(event: JsonObject, path: PassagePath): Place {
   if (top !== 'choices') return { group: 'beside', slot: `beside ${keyOf(event, path)}` };
   const group = indexOf(member(event, 'choices', at!), at!);
   return { group, slot: name === 'message' ? null : keyOf(event, path) };
+}
+
+/** Each event begins its parts anew, so that the texts of a candidate are one, and those of its thoughts another. */
+function placeInCandidates(event: JsonObject, path: PassagePath): Place {
+  const [top, at, content, parts, part, name] = path;
+  if (top !== 'candidates') return { group: 'beside', slot: `beside ${keyOf(event, path)}` };
+  const group = indexOf(member(event, 'candidates', at!), at!);
+  const isText = content === 'content' && parts === 'parts' && name === 'text' && path.length === 6;
+  if (!isText) return { group, slot: null };
+  const isThought = member(event, 'candidates', at!, 'content', 'parts', part!, 'thought') === true;
+  return { group, slot: `${group} ${isThought ? 'thought' : 'text'}` };
 }
 
 const blockEvents: ReadonlySet<unknown> = new Set(['content_block_start', 'content_block_delta']);

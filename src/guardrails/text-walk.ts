@@ -164,7 +164,8 @@ class TextWalk {
 
   #placesBelow(value: object, { name: ownerName, region, isAnswer, ...place }: Place) {
     const type = member(value, 'type');
-    const isAside = place.isAside || (region === 'format' && isAsideType(type));
+    const isThought = isAsideType(type) || member(value, 'thought') === true;
+    const isAside = place.isAside || (region === 'format' && isThought);
     const owner = { name: ownerName, type };
     return (name: string, below: unknown): Place => ({
       name,

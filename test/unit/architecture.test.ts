@@ -149,7 +149,7 @@ const mayImport: Record<string, readonly string[]> = {
     calls: ['guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model'],
     objects: ['ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model', 'clock'],
     models: ['guardrails', 'http', 'model'],
-    inference: ['auth', 'http', 'store', 'model'],
+    inference: ['upstream', 'auth', 'http', 'store', 'model'],
   }),
   mcp: [
     'mcp/bridge',
@@ -357,12 +357,14 @@ const mayImport: Record<string, readonly string[]> = {
   'upstream/frames': [],
   'upstream/formats': [
     'upstream/dialects',
+    'upstream/gemini',
     'upstream/messages',
     'upstream/responses',
     'upstream/translation',
     'model',
   ],
   'upstream/responses': ['upstream/translation', 'upstream/documents', 'model'],
+  'upstream/gemini': ['upstream/translation', 'upstream/documents', 'model'],
   'upstream/messages': ['upstream/translation', 'upstream/documents', 'model'],
   'upstream/translation': ['upstream/documents', 'model'],
   'upstream/documents': ['model'],

@@ -25,20 +25,24 @@ export interface CallerSources {
 const completionScope = 'completions.write';
 
 /**
- * The key is `x-gateway-api-key`, else the bearer token, else `x-api-key`, which Anthropic SDKs send. With
- * `x-gateway-api-key`, the other headers are the credential of the provider, unless they repeat the key, as
- * some clients do.
+ * The key is `x-gateway-api-key`, else the bearer token, else `x-api-key`, which Anthropic SDKs send, or
+ * `x-goog-api-key`, which those of Google send. With `x-gateway-api-key`, the other headers are the credential of
+ * the provider, unless they repeat the key, as some clients do.
  */
 export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): SentCredentials {
-  const { authorization, 'x-api-key': apiKey } = headers;
+  const { authorization, 'x-api-key': apiKey, 'x-goog-api-key': googleKey } = headers;
   const bearer = bearerOf(authorization);
-  const plain = typeof apiKey === 'string' && apiKey !== '' ? apiKey : null;
+  const plain = textOf(apiKey) ?? textOf(googleKey);
   const own = header('api-key');
   if (own !== null) {
     const theirs = [bearer, plain].find((value) => value !== null && value !== own);
     return { key: own, credential: theirs ?? null };
   }
   return { key: bearer ?? plain, credential: null };
+}
+
+function textOf(value: string | string[] | undefined): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
 }
 
 /** The bearer token of an Authorization header; null for none. */

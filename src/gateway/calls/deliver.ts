@@ -1,10 +1,14 @@
 /** Sends the outcome of a request to its caller. */
+
 import { writeResponseHead } from '../../http/responses/response-head.ts';
+import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
+import { EventList } from '../../upstream/gemini/event-list.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import { noUsage } from '../metering/meter.ts';
 import { flatProviderError } from '../transfer/flat-error.ts';
 import {
+  type EventFilter,
   passedHeaders,
   type RelayEnd,
   relay,
@@ -80,12 +84,16 @@ function sendCached(
 export function sendComplete(
   { arrival, draft, exchange, calls }: RequestContext,
   outcome: TargetOutcome,
-  { status, headers: received, body, metered, cost }: Omit<GuardedResponse, 'providerStatus'>,
+  sent: Omit<GuardedResponse, 'providerStatus'>,
 ): void {
   const { response, headerPrefix } = arrival;
+  const { status, headers: received, metered, cost } = sent;
   draft.markFirstByte();
   draft.metered = metered;
   const own = responseHeaders(arrival, outcome, calls.left(), exchange.now);
+  const isList = arrival.gemini?.isList === true && isEventStream(received);
+  const body = isList ? wholeList(sent.body) : sent.body;
+  if (isList) own['content-type'] = 'application/json';
   if (cost !== null) own[gatewayHeaderNames(headerPrefix).cost] = String(cost);
   const headers = passedHeaders(received, own, headerPrefix);
   headers['content-length'] = String(body.length);
@@ -93,6 +101,25 @@ export function sendComplete(
   response.end(body);
   response.socket?.setTimeout(stalledMs);
 }
+
+function wholeList(events: Buffer): Buffer {
+  const list = new EventList();
+  return Buffer.concat([list.pass(events), list.rest()]);
+}
+
+/** Sends the events, and what follows the last one, as one JSON list. */
+function listOf(events: EventFilter, trailer: Buffer | null): EventFilter {
+  const list = new EventList();
+  return {
+    pass: (chunk) => list.pass(events.pass(chunk)),
+    rest: () => {
+      const last = list.pass(Buffer.concat([events.rest(), trailer ?? nothing]));
+      return Buffer.concat([last, list.rest()]);
+    },
+  };
+}
+
+const nothing = Buffer.alloc(0);
 
 /** Relays the response while it arrives and settles its usage when it ends. */
 async function relayLive(
@@ -109,6 +136,8 @@ async function relayLive(
     translator === null ? meter.events : translator.events(meter.events, meter.likelyInputTokens);
   const captured = calls.storing.capture(filter);
   const headers = () => responseHeaders(arrival, outcome, calls.left(), exchange.now);
+  const events = captured ?? filter;
+  const isList = arrival.gemini?.isList === true && events !== null;
   const end: RelayEnd = await relay(call, {
     response,
     caller,
@@ -116,10 +145,10 @@ async function relayLive(
     lingerMs,
     stalledMs,
     status,
-    trailer,
+    trailer: isList ? null : trailer,
     isRewritten: translator !== null,
-    events: captured ?? filter,
-    headers,
+    events: isList ? listOf(events, trailer) : events,
+    headers: isList ? () => ({ ...headers(), 'content-type': 'application/json' }) : headers,
     onFirst: () => {
       if (draft.firstByteMs !== null) return;
       outcome.stopClock();

@@ -10,17 +10,21 @@ export function estimatedCount(
   target: ResolvedTarget,
   { body, path }: Pick<Exchange, 'body' | 'path'>,
 ): CompleteOutcome {
-  const count = { input_tokens: estimateInput(target.params, body ?? Buffer.alloc(0)) };
-  const answer =
-    path === '/messages/count_tokens' ? count : { object: inputTokensObject, ...count };
+  const tokens = estimateInput(target.params, body ?? Buffer.alloc(0));
   return localOutcome(target, {
     status: 200,
     headers: { 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify(answer)),
+    body: Buffer.from(JSON.stringify(answerAt(path, tokens))),
     metered: noUsage,
     cost: null,
     providerStatus: null,
   });
+}
+
+function answerAt(path: string, tokens: number): object {
+  if (path === '/messages/count_tokens') return { input_tokens: tokens };
+  if (path === '/v1beta/models:countTokens') return { totalTokens: tokens };
+  return { object: inputTokensObject, input_tokens: tokens };
 }
 
 const inputTokensObject = 'response.input_tokens';

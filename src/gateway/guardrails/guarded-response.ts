@@ -7,6 +7,7 @@ import { type StreamAnswer, streamAnswer } from '../../guardrails/stream-answer.
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import { readJsonObject } from '../../model/json/read-object.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { rpcStatus } from '../../model/services/rpc-status.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { runAtOnce, type Slices } from '../../slices.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
@@ -118,11 +119,19 @@ export function denialResponse(
 ): GuardedResponse {
   const message = 'A guardrail rejected this: at least one of its checks failed';
   const error = { message, type: 'hooks_failed', param: null, code: null };
-  const envelope = form === 'anthropic' ? { type: 'error', error } : { error };
-  const body = Buffer.from(JSON.stringify({ ...envelope, ...resultsOf(before, after) }));
+  const body = Buffer.from(
+    JSON.stringify({ ...denialIn(form, error), ...resultsOf(before, after) }),
+  );
   const { metered, cost, providerStatus } = used;
   const headers = { 'content-type': 'application/json' };
   return { status: deniedStatus, headers, body, metered, cost, providerStatus };
+}
+
+function denialIn(form: GatewayErrorForm, error: { readonly message: string }) {
+  if (form === 'anthropic') return { type: 'error', error };
+  if (form !== 'gemini') return { error };
+  const { message } = error;
+  return { error: { code: deniedStatus, message, status: rpcStatus(deniedStatus) } };
 }
 
 const nothingUsed = { metered: noUsage, cost: 0, providerStatus: null };

@@ -59,6 +59,7 @@ const modelForms: ReadonlySet<TextsForm | null> = new Set<TextsForm | null>([
   'chat_completions',
   'completions',
   'embeddings',
+  'gemini',
   'messages',
   'responses',
 ]);

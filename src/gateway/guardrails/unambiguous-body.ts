@@ -10,6 +10,7 @@ const topMembers: ReadonlySet<string> = new Set([
   'system',
   'instructions',
   'input',
+  'contents',
   'prompt',
   'content',
   'items',
@@ -24,6 +25,7 @@ const topMembers: ReadonlySet<string> = new Set([
 const innerMembers: ReadonlySet<string> = new Set([
   'messages',
   'content',
+  'parts',
   'text',
   'value',
   'output',
@@ -33,7 +35,9 @@ const innerMembers: ReadonlySet<string> = new Set([
 /** Members whose inner names the caller chooses. */
 const freeFormMembers: ReadonlySet<string> = new Set([
   'metadata',
+  'args',
   'arguments',
+  'response',
   'tool_calls',
   'input',
   'variables',

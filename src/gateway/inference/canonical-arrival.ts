@@ -1,7 +1,8 @@
 /** Brings the target of an inference request into its canonical form, or states why it is refused. */
 import type { IncomingMessage } from 'node:http';
 import { type CanonicalTarget, canonicalTarget } from '../../model/endpoints/canonical-target.ts';
-import { endpointAt } from '../../model/endpoints/catalogue.ts';
+import { endpointAt, geminiPrefix, publicPath } from '../../model/endpoints/catalogue.ts';
+import { type GeminiTarget, geminiTarget } from '../../model/endpoints/gemini-target.ts';
 import { commonQueryMembers } from '../../model/endpoints/query-members.ts';
 import { didYouMean } from '../../suggest.ts';
 import { isReferenceMember } from '../references/owned-references.ts';
@@ -12,21 +13,33 @@ import { parsePromptPath } from './prompts.ts';
 type Method = IncomingMessage['method'];
 
 /**
- * The URL begins with `/v1/`.
+ * The URL begins with `/v1/` or `/v1beta/`.
  *
  * @throws GatewayError for a path or query that a provider could read differently
  */
 export function canonicalArrival({
   method,
   url = '',
-}: Pick<IncomingMessage, 'method' | 'url'>): CanonicalTarget {
+}: Pick<IncomingMessage, 'method' | 'url'>): CanonicalTarget | GeminiTarget {
   const question = url.indexOf('?');
-  const path = url.slice('/v1'.length, question < 0 ? undefined : question);
+  const end = question < 0 ? undefined : question;
   const query = question < 0 ? '' : url.slice(question);
-  const target = canonicalTarget(method, path, query);
+  const gemini = geminiTarget(method, url.slice(0, end), query);
+  const isGemini = gemini !== null || url.startsWith(geminiPrefix);
+  const path = url.slice(isGemini ? 0 : '/v1'.length, end);
+  const target = gemini ?? canonicalTarget(method, path, query);
   if ('fault' in target) throw new GatewayError('invalid_request', target.fault);
+  requireListedPrefix(method, target.path, isGemini);
   if (target.query !== '') requireKnownQuery(method, target);
   return target;
+}
+
+/** Below `/v1beta` nothing is served but what the catalogue lists, and that nowhere else. */
+function requireListedPrefix(method: Method, path: string, isGemini: boolean): void {
+  const isListed = path.startsWith(geminiPrefix) && endpointAt(method, path) !== null;
+  if (isGemini === isListed) return;
+  const message = `There is no such method and path${isGemini ? ' below /v1beta' : ''} (docs/reference/endpoints.md)`;
+  throw new GatewayError('endpoint_unknown', message);
 }
 
 /** Rejects what the endpoint does not list. Requests outside the catalogue may have any query. */
@@ -54,7 +67,7 @@ interface ListedQuery {
 function queryAt(method: Method, path: string): ListedQuery | null {
   const listed = endpointAt(method, path);
   if (listed !== null) {
-    return { endpoint: `${listed.method} /v1${listed.path}`, members: listed.query };
+    return { endpoint: `${listed.method} ${publicPath(listed.path)}`, members: listed.query };
   }
   const prompt = parsePromptPath(method, path);
   return prompt && { endpoint: `POST /v1/prompts/{id}/${prompt.action}`, members: [] };

@@ -27,6 +27,7 @@ import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { readBody } from '../transfer/read-body.ts';
 import { waitForTurn } from '../transfer/turn-batches.ts';
+import { withModelMember } from './gemini-members.ts';
 import { type Prompts, parsePromptPath, type RenderedPrompt } from './prompts.ts';
 import { sendRendered } from './rendered-prompt.ts';
 import { readMembers } from './request-members.ts';
@@ -65,8 +66,8 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
     const read = isUpload ? null : readBody(request, pipeline.bodyBytesMax, hold);
     const body = read instanceof Promise ? await read.finally(waitForTurn) : read;
     const reading = readMembers(request, arrival.path, body, pipeline.jsonBounds);
-    const { isJson, params } = reading instanceof Promise ? await reading : reading;
-    const sent = { params, body };
+    const plain = reading instanceof Promise ? await reading : reading;
+    const sent = withModelMember(arrival.gemini, { ...plain, body });
     const rendered = prompt === null ? null : await pipeline.prompts.fill(key, prompt, sent);
     pipeline.keys.noteUse(key, now);
     if (prompt?.action === 'render') await sendRendered(arrival, rendered!);
@@ -77,7 +78,7 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
         key,
         credentials,
         now,
-        rendered ?? { path: arrival.path, params, body, isJson, metadata: undefined },
+        rendered ?? { path: arrival.path, ...sent, metadata: undefined },
         isUpload,
       );
       draft.exchange = exchange;

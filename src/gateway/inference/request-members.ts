@@ -1,6 +1,6 @@
 /** Reads the members of a body, as JSON or as a form, and refuses bodies that could not be checked. */
 import type { IncomingMessage } from 'node:http';
-import { endpointAt } from '../../model/endpoints/catalogue.ts';
+import { endpointAt, publicPath } from '../../model/endpoints/catalogue.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import { readFormParams } from '../transfer/form-fields.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -40,7 +40,7 @@ export function readMembers(
   if (endpoint.body === 'form') {
     return readFormParams(body, type).then((params) => ({ isJson: false, params }));
   }
-  const message = `The body of ${method} /v1${endpoint.path} must be JSON with the content type application/json`;
+  const message = `The body of ${method} ${publicPath(endpoint.path)} must be JSON with the content type application/json`;
   throw new GatewayError('invalid_json', message, 'content-type');
 }
 

@@ -4,6 +4,8 @@
 const deltaMarker = Buffer.from('"delta"');
 /** Holds it in completions. */
 const textMarker = Buffer.from('"text"');
+/** Holds it in Gemini's format. */
+const partsMarker = Buffer.from('"parts"');
 
 const [quote, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -21,13 +23,22 @@ const otherMembers = new Set([
   'tool_call_id',
   'signature',
   'thought_signature',
+  'thoughtSignature',
+  'mimeType',
   'encrypted_content',
   'obfuscation',
 ]);
-/** Anthropic's models think more than the summary that they send. */
-const summaryMember = 'thinking';
+/** Models of Anthropic and Google think more than the summary that they send. */
+const summaryMembers = new Set(['thinking', 'thought']);
 
-const readEndpoints = new Set(['chat_completions', 'completions', 'messages', 'responses']);
+/** By endpoint. */
+const markers = new Map([
+  ['chat_completions', deltaMarker],
+  ['completions', textMarker],
+  ['generate_content', partsMarker],
+  ['messages', deltaMarker],
+  ['responses', deltaMarker],
+]);
 
 const bytesOfToken = 3;
 /** Letters outside of ASCII have 2 to 4 bytes and up to 2 tokens. */
@@ -45,8 +56,8 @@ export class ArrivedText {
   #events = 0;
 
   constructor(endpoint: string) {
-    this.isRead = readEndpoints.has(endpoint);
-    this.#marker = endpoint === 'completions' ? textMarker : deltaMarker;
+    this.isRead = markers.has(endpoint);
+    this.#marker = markers.get(endpoint) ?? deltaMarker;
   }
 
   /** Tokens of the text so far, rounded up. */
@@ -92,7 +103,7 @@ export class ArrivedText {
 
   #isTextMember(bytes: Buffer, from: number, end: number): boolean {
     const name = bytes.toString('latin1', from, end);
-    this.hasSummary ||= name === summaryMember;
+    this.hasSummary ||= summaryMembers.has(name);
     return !otherMembers.has(name);
   }
 

@@ -107,7 +107,7 @@ function memberAt(params: Params, path: string): unknown {
   if (inner === undefined || value === undefined) return value;
   if (typeof value !== 'object' || Array.isArray(value)) return Number.NaN;
   const isMisspelled = Object.keys(value).some(
-    (name) => name !== inner && name.toUpperCase().toLowerCase() === inner,
+    (name) => name !== inner && name.toUpperCase().toLowerCase() === inner.toLowerCase(),
   );
   return isMisspelled ? Number.NaN : ((value as Params)[inner] ?? undefined);
 }

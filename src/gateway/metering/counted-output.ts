@@ -57,6 +57,8 @@ function requestedThinking(params: Admission['target']['params']): boolean | nul
     memberOf(params.output_config, 'effort') ??
     params.reasoning_effort;
   const mode = memberOf(params.thinking, 'type');
+  const gemini = memberOf(params.generationConfig, 'thinkingConfig');
+  if (gemini !== undefined) return memberOf(gemini, 'thinkingBudget') !== 0;
   if (effort === 'none' || mode === 'disabled') return false;
   const isRequested = (effort ?? mode ?? params.reasoning ?? params.thinking ?? null) !== null;
   return isRequested ? true : null;

@@ -2,6 +2,8 @@
 
 import { peekMember } from '../../model/json/lazy-object.ts';
 import { isObject } from '../../model/json/read-object.ts';
+import { addGeminiInput } from './gemini-input.ts';
+import type { NonTextInput } from './non-text-input.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -9,15 +11,6 @@ export interface InputBound {
   /** Upper bound of what the provider counts. */
   readonly inputTokens: number;
   readonly likelyInputTokens: number;
-}
-
-/** Input that may have more tokens than bytes. */
-export interface NonTextInput {
-  pictures: number;
-  /** Bytes of inline images, which do not count as text. */
-  pictureBytes: number;
-  /** Whether the size is unknown: files, audio, and what the provider stores or fetches. */
-  isOpen: boolean;
 }
 
 const bytesOfToken = 4;
@@ -54,6 +47,7 @@ export function inputBound(params: Params, bodyBytes: number, model: string | nu
 export function nonTextInput(params: Params): NonTextInput {
   const nonText: NonTextInput = { pictures: 0, pictureBytes: 0, isOpen: hasOpenInput(params) };
   for (const name of lists) scanParts(listIn(params, name), nonText, 0);
+  addGeminiInput(params, nonText);
   return nonText;
 }
 

@@ -6,7 +6,8 @@ import {
 } from '../../model/pricing/reported-usage.ts';
 import { ArrivedText } from './arrived-text.ts';
 
-const marker = Buffer.from('"usage"');
+/** Begins `"usage"` and `"usageMetadata"`. */
+const marker = Buffer.from('"usage');
 const lineFeed = 0x0a;
 /** Longer lines contain no usage. */
 const lineBytesMax = 256 * 1024;

@@ -2,6 +2,7 @@
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { nestedField } from './form-references.ts';
+import { geminiReferences } from './gemini-references.ts';
 import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
 import {
   extractFromChat,
@@ -36,6 +37,7 @@ export function modelRequestObjectsOf({
 }
 
 function referencesIn(endpoint: string, names: readonly string[], params: Params): Reference[] {
+  if (names.includes('cachedcontent')) return geminiReferences(params, names);
   if (endpoint !== 'messages' && endpoint !== 'chat_completions') {
     return referencesOf(params, { kind: null, references: names });
   }

@@ -34,6 +34,9 @@ const kindsByMember: ReadonlyMap<string, ObjectKind> = new Map<string, ObjectKin
   ['video', 'videos'],
   ['characters', 'video_characters'],
   ['audio', 'audio'],
+  ['fileuri', 'files'],
+  ['cachedcontent', 'cached_contents'],
+  ['filesearchstorenames', 'vector_stores'],
 ]);
 
 /** Members in which nothing names an object. */
@@ -105,8 +108,12 @@ function isToolInput(value: object, name: string): boolean {
 /** Whether an id names no owned object: public skills of a provider (`pptx`), and audio data. */
 function isPublic(kind: ObjectKind, id: string, member: unknown): boolean {
   if (kind === 'audio') return typeof member === 'string';
+  if (kind === 'files' && publicAddress.test(id)) return true;
   return kind === 'skills' && /^(?!skill)[a-z\d-]+$/.test(id);
 }
+
+/** Pictures and videos on the web; files of an account are at Google's own hosts. */
+const publicAddress = /^https?:\/\/(?![^/?#]*googleapis\.com)[^/?#@\\]+(?:[/?]|$)/i;
 
 /** Files as the data source of an evaluation: `{ type: 'file_id', id }`. */
 function filesNamedBy(value: object): string[] {

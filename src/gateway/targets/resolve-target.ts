@@ -11,7 +11,7 @@ import {
   type ProviderAddress,
   providerAddresses,
 } from '../../model/services/provider-addresses.ts';
-import { dialectOf, usualAddress } from '../../model/services/service-address.ts';
+import { calledAddress, dialectOf, usualAddress } from '../../model/services/service-address.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Secret } from '../../secret.ts';
 import { run, type Slices } from '../../slices.ts';
@@ -202,7 +202,7 @@ export class Targets {
     sent: RequestBody,
   ): Slices<CalledTarget> {
     const { service, account, capabilities, aws } = destination;
-    const address = usualAddress(service);
+    const address = calledAddress(usualAddress(service), exchange.path, account);
     const name = dialectOf(address, account, sent.model);
     const dialect = allDialects[name];
     const base = this.#bases.of(destination, address);

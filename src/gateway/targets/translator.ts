@@ -1,7 +1,7 @@
 /** Translates a request to the provider's format, and its response to the caller's format. */
 
 import type { TargetSettings } from '../../model/configs/config-tree.ts';
-import { endpointOf, meteringAt } from '../../model/endpoints/catalogue.ts';
+import { endpointOf, geminiPrefix, meteringAt } from '../../model/endpoints/catalogue.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { writeJson } from '../../model/json/json-bytes.ts';
 import type { FormatName } from '../../model/services/provider-addresses.ts';
@@ -69,10 +69,12 @@ export function* translateRequest(
   const translation =
     request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
   const endpoint = endpointOf(path);
+  if (isGeminiPath(path)) requireGemini(path, dialect, translation, service);
   if (translation === null) {
     const metering = meteringAt(request.method, path, params);
     const isEstimated = countsTokens(path) && !canCountTokens(path, format);
-    return { path: path + query, endpoint, metering, body, params, translator: null, isEstimated };
+    const sent = isGeminiPath(path) && request.method === 'POST' ? path : path + query;
+    return { path: sent, endpoint, metering, body, params, translator: null, isEstimated };
   }
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
@@ -101,15 +103,33 @@ export function* translateRequest(
 
 /** Whether the request is for the number of its tokens. */
 export function countsTokens(path: string): boolean {
-  return path === messagesCount || path === responsesCount;
+  return path === messagesCount || path === responsesCount || path === geminiCount;
 }
 
 const messagesCount = '/messages/count_tokens';
 const responsesCount = '/responses/input_tokens';
+const geminiCount = '/v1beta/models:countTokens';
 
 function canCountTokens(path: string, format: ProviderFormat): boolean {
   const { dialect, countsMessages, hasResponses } = format;
+  if (path === geminiCount) return dialect === 'gemini';
   return path === messagesCount ? dialect === 'anthropic' && countsMessages : hasResponses;
+}
+
+function isGeminiPath(path: string): boolean {
+  return path.startsWith(geminiPrefix);
+}
+
+/** @throws GatewayError where a provider of another format is asked for what only Gemini has */
+function requireGemini(
+  path: string,
+  dialect: FormatName,
+  translation: Translation | null,
+  service: string,
+): void {
+  if (translation !== null || dialect === 'gemini' || path === geminiCount) return;
+  const message = `Providers of the format of ${service} do not serve this endpoint of Gemini`;
+  throw new GatewayError('not_found', message);
 }
 
 /** Only providers of Anthropic's format store threads; on this error, clients send all messages again. */

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayErrorForm } from './gateway-error.ts';
 
 /**
- * Anthropic SDKs expect their own format, and clients that delete a response expect a bare error object. `path` is
- * below `/v1`.
+ * SDKs of Anthropic and Google expect their own formats, and clients that delete a response expect a bare error
+ * object. `path` is canonical.
  */
 export function errorFormOf(
   method: string | undefined,
@@ -12,6 +12,7 @@ export function errorFormOf(
   headers: IncomingHttpHeaders = {},
 ): GatewayErrorForm {
   if (path === '/messages' || path.startsWith('/messages/')) return 'anthropic';
+  if (path.startsWith('/v1beta/')) return 'gemini';
   const isList = path === '/models' || path.startsWith('/models/');
   if (isList && headers['anthropic-version'] !== undefined) return 'anthropic';
   return method === 'DELETE' && /^\/responses\/[^/]+\/?$/i.test(path) ? 'flat' : 'openai';

@@ -1,6 +1,7 @@
-/** Defines the errors of the gateway itself and their formats for OpenAI and Anthropic SDKs (docs/reference/inference.md, Errors). */
+/** Defines the errors of the gateway itself and their formats for the SDKs of OpenAI, Anthropic and Google (docs/reference/inference.md, Errors). */
 
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
+import { rpcStatus } from '../../model/services/rpc-status.ts';
 import { flatErrorText } from './flat-error.ts';
 
 /** Status and published type of each code. */
@@ -85,12 +86,13 @@ export class GatewayError extends Error {
   }
 }
 
-export type GatewayErrorForm = 'openai' | 'anthropic' | 'flat';
+export type GatewayErrorForm = 'openai' | 'anthropic' | 'gemini' | 'flat';
 
 /** Returns the response body in the given format. */
 export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): string {
   const { code, message, param } = error;
   const { type } = gatewayErrors[code];
+  if (form === 'gemini') return geminiErrorText(error);
   if (form === 'flat') return flatErrorText({ message, type, param, code });
   if (code.startsWith('inline_')) {
     return JSON.stringify({ status: 'failure', error: { code, message, field: param }, message });
@@ -101,4 +103,16 @@ export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): s
   return form === 'anthropic'
     ? JSON.stringify({ type: 'error', error: { type, message, code, param, ...details } })
     : JSON.stringify({ error: { message, type, param, code } });
+}
+
+/** Google names the reason of an error in its details. */
+function geminiErrorText({ code, message, param, status }: GatewayError): string {
+  const info = {
+    '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+    reason: code,
+    domain: 'gatewright',
+    metadata: param === null ? {} : { param },
+  };
+  const error = { code: status, message, status: rpcStatus(status), details: [info] };
+  return JSON.stringify({ error });
 }

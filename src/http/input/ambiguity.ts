@@ -20,6 +20,7 @@ const singleHeaders = [
   'x-gateway-api-key',
   'x-portkey-api-key',
   'x-api-key',
+  'x-goog-api-key',
 ];
 
 /**

@@ -1,5 +1,5 @@
 /** Describes the endpoints of the gateway from the catalogue of endpoints. */
-import { allEndpoints } from '../../model/endpoints/catalogue.ts';
+import { allEndpoints, publicPath } from '../../model/endpoints/catalogue.ts';
 import { endpoint, type ListedEndpoint } from '../../model/endpoints/endpoint.ts';
 import { type Metering, meterings } from '../../model/endpoints/metering.ts';
 import { commonQueryMembers } from '../../model/endpoints/query-members.ts';
@@ -35,7 +35,7 @@ const security = [{ gatewayApiKey: [] }, { bearerApiKey: [] }, { anthropicApiKey
 export function inferencePaths(): Record<string, OpenApiJson> {
   const paths: Record<string, OpenApiJson> = {};
   for (const listed of [...allEndpoints, promptCompletion]) {
-    const path = `/v1${namedTemplate(listed.path)}`;
+    const path = namedTemplate(publicPath(listed.path));
     paths[path] = {
       ...paths[path],
       [listed.method.toLowerCase()]: inferenceOperation(listed, path),
@@ -168,7 +168,8 @@ function namedTemplate(template: string): string {
     .map((word, at) => {
       if (!word.startsWith('{')) return word;
       const before = words[at - 1]!;
-      return word.startsWith('{model') || before === 'models' ? '{model}' : `{${idName(before)}}`;
+      const isModel = word.startsWith('{model') || before === 'models';
+      return isModel ? `{model}${word.replace(/^[^}]*\}/, '')}` : `{${idName(before)}}`;
     })
     .join('/');
 }

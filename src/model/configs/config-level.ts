@@ -110,6 +110,11 @@ const accountShape = {
   vertex_region: described(word(), 'Region of Vertex AI, or global.'),
   snowflake_account: described(word(), 'Account identifier at Snowflake.'),
   databricks_workspace: described(word(), 'Host of the workspace at Databricks.'),
+  google_api_format: described(
+    z.enum(['openai', 'gemini']).optional(),
+    'Format in which Google receives chats, messages and responses.',
+    { default: 'openai' },
+  ),
   workers_ai_account_id: described(word(), 'Account at Cloudflare.'),
 };
 

@@ -41,7 +41,7 @@ export function canonicalTarget(
 const plainPath = /^(?:\/[a-z\d_-]+)+$/;
 
 /** Null for an invalid encoding. */
-function decodedSegments(path: string): string[] | null {
+export function decodedSegments(path: string): string[] | null {
   try {
     return path.replace(/\/$/, '').split('/').slice(1).map(decodeURIComponent);
   } catch {
@@ -49,7 +49,8 @@ function decodedSegments(path: string): string[] | null {
   }
 }
 
-function segmentFault(segment: string): string | null {
+/** Null for a segment that every server reads in the same way. */
+export function segmentFault(segment: string): string | null {
   if (segment === '') return 'The path has an empty segment';
   if (ambiguousCharacter.test(segment)) {
     return 'A path segment contains a semicolon, a percent sign, a blank or a control character';
@@ -63,7 +64,7 @@ function encodedSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/%(?:40|3A|2C|24|2B|3D)/g, decodeURIComponent);
 }
 
-function canonicalQuery(query: string): string {
+export function canonicalQuery(query: string): string {
   if (/^\?[\w.=&-]*$/.test(query)) return query;
   // A blank as `+` is read as a plus sign by some servers.
   const rebuilt = new URLSearchParams(query).toString().replaceAll('+', '%20');

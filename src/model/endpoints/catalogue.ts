@@ -1,10 +1,15 @@
 /** Finds the endpoint of a request in the closed list of all endpoints, and what its path names. */
 import type { ListedEndpoint } from './endpoint.ts';
+import { geminiEndpoints } from './gemini-endpoints.ts';
 import type { MeteringName } from './metering.ts';
 import { modelEndpoints } from './model-endpoints.ts';
 import { storedEndpoints } from './stored-endpoints.ts';
 
-export const allEndpoints: readonly ListedEndpoint[] = [...modelEndpoints, ...storedEndpoints];
+export const allEndpoints: readonly ListedEndpoint[] = [
+  ...modelEndpoints,
+  ...geminiEndpoints,
+  ...storedEndpoints,
+];
 
 /** An endpoint with the words of its path; placeholders begin with a brace. */
 interface Template {
@@ -17,12 +22,29 @@ interface Template {
 type Method = string | undefined;
 
 const templates: readonly Template[] = allEndpoints
+  .filter(({ path }) => canonicalPath(path) === path)
   .map((endpoint) => {
     const words = wordsOf(endpoint.path);
     return { endpoint, words, isOpen: words.at(-1)!.endsWith('+}') };
   })
   // Words take precedence over placeholders.
   .toSorted((one, other) => placeholders(one) - placeholders(other));
+
+/**
+ * The path of an endpoint in a request that has arrived. Gemini's `/v1beta/models/{model+}:generateContent` has the
+ * model in the middle of a word, which gemini-target.ts moves to the body.
+ */
+function canonicalPath(path: string): string {
+  return path.replace('/{model+}:', ':');
+}
+
+/** The path of an endpoint as clients send it. */
+export function publicPath(path: string): string {
+  return path.startsWith(geminiPrefix) ? path : `/v1${path}`;
+}
+
+/** Begins paths of Gemini, which are not below `/v1`. */
+export const geminiPrefix = '/v1beta/';
 
 function placeholders({ words }: Template): number {
   return words.filter(isPlaceholder).length;
@@ -42,8 +64,8 @@ const fixed: Readonly<Record<string, ReadonlyMap<string, ListedEndpoint>>> = Obj
     method,
     new Map(
       allEndpoints
-        .filter((one) => one.method === method && !one.path.includes('{'))
-        .map((one) => [one.path, one]),
+        .filter((one) => one.method === method && !canonicalPath(one.path).includes('{'))
+        .map((one) => [canonicalPath(one.path), one]),
     ),
   ]),
 );
@@ -76,7 +98,7 @@ export function templateOf(method: Method, segments: readonly string[]): Templat
 
 /** Returns the model that a canonical path names, decoded; null for none. */
 export function modelInPath({ path: template }: ListedEndpoint, path: string): string | null {
-  if (!template.includes('{model')) return null;
+  if (!canonicalPath(template).includes('{model')) return null;
   const at = wordsOf(template).findIndex((word) => word.startsWith('{model'));
   const segments = wordsOf(path);
   const named = template.endsWith('+}') ? segments.slice(at) : segments.slice(at, at + 1);
@@ -97,9 +119,13 @@ export function meteringAt(
 }
 
 const names = new Map(
-  allEndpoints.filter(({ name }) => name !== 'other').map(({ path, name }) => [path, name]),
+  allEndpoints
+    .filter(({ name }) => name !== 'other')
+    .map(({ path, name }) => [canonicalPath(path), name]),
 );
-const paths = new Map([...names].map(([path, name]) => [name, path]));
+const paths = new Map(
+  allEndpoints.map(({ path, name }): [string, string] => [name, path]).toReversed(),
+);
 
 /** Names of endpoints in logs, metrics and policies. */
 export const endpointNames: readonly string[] = [...new Set(names.values()), 'other'];
@@ -107,12 +133,19 @@ export const endpointNames: readonly string[] = [...new Set(names.values()), 'ot
 /** `/v1/chat/completions`; `/v1/*` for an endpoint without a name, whose path may contain ids of a caller. */
 export function endpointRoute(name: string): string {
   const path = paths.get(name);
-  return path === undefined ? '/v1/*' : `/v1${path}`;
+  return path === undefined || name === 'other' ? '/v1/*' : publicPath(path);
 }
 
 /** Maps a path below `/v1` to one of a few names, which bounds the number of metric labels. */
 export function endpointOf(path: string): string {
-  return names.get(path) ?? names.get(lenientPath(path)) ?? 'other';
+  return (
+    names.get(path) ?? names.get(withoutModel(path)) ?? names.get(lenientPath(path)) ?? 'other'
+  );
+}
+
+/** `/v1beta/models/m:generateContent` as {@link canonicalPath}. */
+function withoutModel(path: string): string {
+  return path.replace(/^(\/v1beta\/models)\/.+(:[A-Za-z]+)$/, '$1$2');
 }
 
 /** Paths that others report may be spelled in any way. */

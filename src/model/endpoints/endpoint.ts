@@ -11,6 +11,7 @@ export type TextsForm =
   | 'embeddings'
   | 'messages'
   | 'responses'
+  | 'gemini'
   | 'stored'
   | 'unknown';
 
@@ -29,7 +30,7 @@ export interface OwnedKind {
 
 export interface ListedEndpoint {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Path below `/v1`; `{id}` and `{model}` stand for one segment, `{model+}` for the rest. */
+  /** Path below `/v1`, or the whole path of Gemini; `{id}` and `{model}` stand for one segment, `{model+}` for the rest. */
   readonly path: string;
   /** Name in logs, metrics and policies. */
   readonly name: string;

@@ -39,6 +39,9 @@ export const meterings = {
   completions: bounded(['max_tokens'], { countNames: ['n', 'best_of'] }),
   messages: bounded(['max_tokens']),
   responses: bounded(['max_output_tokens']),
+  gemini: bounded(['generationConfig.maxOutputTokens'], {
+    countNames: ['generationConfig.candidateCount'],
+  }),
   runs: bounded(['max_completion_tokens']),
   /** Reads no more than the request contains and writes no text: embeddings, rankings, classifications. */
   input: bounded([]),

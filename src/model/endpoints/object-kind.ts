@@ -22,4 +22,5 @@ export type ObjectKind =
   | 'videos'
   | 'video_characters'
   | 'audio'
+  | 'cached_contents'
   | 'messages';

@@ -11,6 +11,12 @@ const sizedPage = [...page, 'page_size', 'page_token'];
 /** By method and path; every endpoint that is absent has the common members only. */
 const membersByEndpoint: Readonly<Record<string, readonly string[]>> = {
   'GET /models': [...sizedPage, 'lifecycle'],
+  'GET /v1beta/models': ['pageSize', 'pageToken'],
+  'POST /v1beta/models/{model+}:generateContent': ['alt'],
+  'POST /v1beta/models/{model+}:streamGenerateContent': ['alt'],
+  'POST /v1beta/models/{model+}:countTokens': ['alt'],
+  'POST /v1beta/models/{model+}:embedContent': ['alt'],
+  'POST /v1beta/models/{model+}:batchEmbedContents': ['alt'],
   'GET /responses': page,
   'GET /responses/{id}': ['include', 'include_obfuscation', 'starting_after', 'stream'],
   'GET /responses/{id}/input_items': [...page, 'include'],

@@ -17,3 +17,10 @@ export const freeMembers: readonly string[] = [
   'json_schema',
   'headers',
 ];
+
+/** `max_output_tokens` as `maxOutputTokens`. */
+export function usualName(name: string): string {
+  return name.includes('_') && /^[a-z][a-z\d]*(?:_[a-z\d]+)+$/.test(name)
+    ? name.replaceAll(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase())
+    : name;
+}

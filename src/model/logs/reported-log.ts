@@ -103,6 +103,8 @@ function modelIn(body: unknown): string | null {
 /** Accepts a URL or a path. */
 function pathBehindV1(url: string): string {
   const path = url.replace(/^\w+:\/\/[^/?#]*/, '').replace(/[?#].*$/s, '');
+  const gemini = path.lastIndexOf('/v1beta/');
+  if (gemini >= 0) return path.slice(gemini);
   return path.slice(path.lastIndexOf('/v1/') < 0 ? 0 : path.lastIndexOf('/v1/') + 3);
 }
 

@@ -2,6 +2,7 @@
 
 import { pickMembers } from '../json/json-object.ts';
 import { isObject } from '../json/read-object.ts';
+import { geminiUsageIn } from './gemini-usage.ts';
 import type { TokenUsage } from './pricing.ts';
 import {
   addBodyDetails,
@@ -60,7 +61,16 @@ export function newReportedUsage(): ReportedUsage {
 }
 
 /** Top-level members of a body that can contain usage or model. */
-const holders = ['usage', 'model', 'message', 'response', 'meta', 'service_tier'];
+const holders = [
+  'usage',
+  'model',
+  'message',
+  'response',
+  'meta',
+  'service_tier',
+  'usageMetadata',
+  'modelVersion',
+];
 /** Contains the calls of tools that the provider has run. */
 const toolHolder = 'output';
 const blanks = new Set([0x20, 0x09, 0x0a, 0x0d]);
@@ -107,7 +117,7 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
   if (!isObject(body)) return;
   reported.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
   // Anthropic reports the input in the first message event, OpenAI's Responses API in the last event.
-  const own = usageIn(body);
+  const own = usageIn(body) ?? geminiUsageIn(body);
   const usage = own ?? usageIn(body.message) ?? usageIn(body.response) ?? billedIn(body.meta);
   addBodyDetails(reported.details, body, counterOf(reported));
   if (usage === null) return;
@@ -125,7 +135,9 @@ function billedIn(meta: unknown): JsonObject | null {
 }
 
 function modelIn(holder: unknown): string | null {
-  return isObject(holder) && typeof holder.model === 'string' ? holder.model : null;
+  if (!isObject(holder)) return null;
+  const model = holder.model ?? holder.modelVersion;
+  return typeof model === 'string' ? model : null;
 }
 
 /** Reads counts; one that is not plausible marks the report. */

@@ -51,12 +51,16 @@ const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
   'foundry-anthropic': foundryFields,
   'vertex-openai': vertexFields,
   'vertex-anthropic': vertexFields,
+  gemini: [],
+  'vertex-gemini': vertexFields,
 };
 
 /** Fields that one service has beside those of its dialect. */
 const serviceAccountFields: Readonly<Record<string, readonly string[]>> = {
   cortex: ['snowflake_account'],
   databricks: ['databricks_workspace'],
+  google: ['google_api_format'],
+  'vertex-ai': ['google_api_format'],
   'workers-ai': ['workers_ai_account_id'],
 };
 
@@ -74,7 +78,7 @@ export function accountFieldsOf(service: string, dialect: DialectName): readonly
 }
 
 const accountFields =
-  /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version|snowflake_account|databricks_workspace|workers_ai_account_id)$/;
+  /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version|snowflake_account|databricks_workspace|google_api_format|workers_ai_account_id)$/;
 
 /** Returns the account fields in a document; null if there are none. */
 export function accountFieldsIn(

@@ -21,10 +21,12 @@ export type DialectName =
   | 'foundry-openai'
   | 'foundry-anthropic'
   | 'vertex-openai'
-  | 'vertex-anthropic';
+  | 'vertex-anthropic'
+  | 'gemini'
+  | 'vertex-gemini';
 
 /** Format of the bodies that a provider receives and sends. */
-export type FormatName = 'openai' | 'anthropic' | 'converse';
+export type FormatName = 'openai' | 'anthropic' | 'converse' | 'gemini';
 
 /** Models of a service that have another dialect than the service. */
 interface ModelFamily {
@@ -39,6 +41,8 @@ export interface ProviderAddress {
   /** Where account fields decide the base URL; null where they do not. */
   readonly accountAddress: AccountAddress | null;
   readonly families: readonly ModelFamily[];
+  /** How the same service receives requests in Gemini's form; absent for a service without that form. */
+  readonly geminiForm?: { readonly dialect: DialectName; readonly baseUrl: string | null };
   /** Remark for callers, in docs/reference/providers.md; empty for none. */
   readonly note: string;
 }
@@ -100,7 +104,13 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   'perplexity-ai': openAi('https://api.perplexity.ai', 'serves chats, no embeddings'),
   'x-ai': openAi('https://api.x.ai/v1'),
   cerebras: openAi('https://api.cerebras.ai/v1'),
-  google: openAi('https://generativelanguage.googleapis.com/v1beta/openai'),
+  google: {
+    ...openAi('https://generativelanguage.googleapis.com/v1beta/openai'),
+    geminiForm: {
+      dialect: 'gemini',
+      baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    },
+  },
   '302ai': openAi('https://api.302.ai/v1'),
   ai21: openAi('https://api.ai21.com/studio/v1'),
   'azure-ai': {
@@ -161,6 +171,7 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
     ...openAiAt(vertexAddress, '`global` by default; Claude by its own format'),
     dialect: 'vertex-openai',
     families: [{ models: claude, dialect: 'vertex-anthropic' }],
+    geminiForm: { dialect: 'vertex-gemini', baseUrl: null },
   },
   voyage: openAi('https://api.voyageai.com/v1', 'serves embeddings and rankings, no chats'),
   'workers-ai': openAiAt(

@@ -26,13 +26,40 @@ const unknownService: ProviderAddress = {
   note: '',
 };
 
+/** Account field that selects the format in which chats, messages and responses are sent to Google. */
+const formatField = 'google_api_format';
+const generatingPaths: ReadonlySet<string> = new Set([
+  '/chat/completions',
+  '/messages',
+  '/responses',
+]);
+
+/**
+ * The address at which a request is sent: a service with two formats receives requests in Gemini's form in that form,
+ * and others in OpenAI's, unless the account selects Gemini's for them. `path` is canonical.
+ */
+export function calledAddress(
+  usual: ProviderAddress,
+  path: string,
+  account: AddressMembers['account'],
+): ProviderAddress {
+  const { geminiForm } = usual;
+  if (geminiForm === undefined) return usual;
+  const isSelected = account[formatField] === 'gemini' && generatingPaths.has(path);
+  if (!isSelected && !path.startsWith('/v1beta/')) return usual;
+  return { ...usual, ...geminiForm };
+}
+
 /** Null when the service has no address of its own and none is configured. */
 export function addressIn(
   { customHost, account }: AddressMembers,
   usual: ProviderAddress,
 ): string | null {
-  if (customHost !== null) return customHost;
-  const { accountAddress, baseUrl } = usual;
+  const { accountAddress, baseUrl, dialect } = usual;
+  if (customHost !== null) {
+    // A proxy of both formats is named by its address for OpenAI's.
+    return dialect === 'gemini' ? customHost.replace(/\/openai\/?$/, '') : customHost;
+  }
   return accountAddress === null ? baseUrl : accountAddress.urlOf(account);
 }
 

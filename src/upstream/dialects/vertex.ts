@@ -1,4 +1,4 @@
-/** Defines the wire formats of Google Vertex AI: Claude below its publisher, others by OpenAI's chat. */
+/** Defines the wire formats of Google Vertex AI: models below their publisher, and OpenAI's chat. */
 import { anthropic } from './anthropic.ts';
 import {
   type Dialect,
@@ -7,6 +7,7 @@ import {
   NotServed,
   splitQuery,
 } from './dialect.ts';
+import { gemini } from './gemini.ts';
 
 const anthropicVersion = 'vertex-2023-10-16';
 
@@ -54,6 +55,17 @@ export const vertexAnthropic: Dialect = {
       ['model', isCount && model !== null ? claudeName(model) : undefined],
       ['anthropic_version', anthropicVersion],
     ]);
+  },
+};
+
+/** Gemini's own form. */
+export const vertexGemini: Dialect = {
+  ...gemini,
+  credentialHeaders,
+  passedHeaders: [],
+  pathOf: (request) => {
+    const model = request.model?.replace(/^(?:publishers\/)?google\/(?:models\/)?/, '') ?? null;
+    return `${locationOf(request)}/publishers/google${gemini.pathOf({ ...request, model })}`;
   },
 };
 

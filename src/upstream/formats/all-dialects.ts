@@ -5,8 +5,9 @@ import { foundryAnthropic, foundryOpenAi } from '../dialects/azure-foundry.ts';
 import { azureOpenAi } from '../dialects/azure-openai.ts';
 import { bedrockAnthropic, bedrockConverse, bedrockOpenAi } from '../dialects/bedrock.ts';
 import type { Dialect } from '../dialects/dialect.ts';
+import { gemini } from '../dialects/gemini.ts';
 import { openAi } from '../dialects/openai.ts';
-import { vertexAnthropic, vertexOpenAi } from '../dialects/vertex.ts';
+import { vertexAnthropic, vertexGemini, vertexOpenAi } from '../dialects/vertex.ts';
 
 export const allDialects: Readonly<Record<DialectName, Dialect>> = {
   openai: openAi,
@@ -19,6 +20,8 @@ export const allDialects: Readonly<Record<DialectName, Dialect>> = {
   'foundry-anthropic': foundryAnthropic,
   'vertex-openai': vertexOpenAi,
   'vertex-anthropic': vertexAnthropic,
+  gemini,
+  'vertex-gemini': vertexGemini,
 };
 
 /** Formats of the bodies of each dialect. */
@@ -33,4 +36,6 @@ export const dialectFormats: Readonly<Record<DialectName, FormatName>> = {
   'foundry-anthropic': 'anthropic',
   'vertex-openai': 'openai',
   'vertex-anthropic': 'anthropic',
+  gemini: 'gemini',
+  'vertex-gemini': 'gemini',
 };

@@ -9,8 +9,9 @@ import { anthropicError, anthropicResponse } from '../messages/openai-response-t
 import { ResponseEvents } from '../responses/chat-events-to-responses.ts';
 import { responseError, responseFromChat } from '../responses/chat-response-to-responses.ts';
 import { chatRequest } from '../responses/responses-request-to-chat.ts';
-import { ChainedEvents } from '../translation/chained-events.ts';
+import { chainTranslations } from '../translation/chained-translation.ts';
 import type { Translation } from '../translation/translation.ts';
+import { chatToGemini, geminiToAnthropicChat, geminiToChat } from './gemini-translations.ts';
 
 /** From OpenAI chat to Anthropic messages. */
 const chatToAnthropic: Translation = {
@@ -40,17 +41,10 @@ const responsesToChat: Translation = {
 };
 
 /** From OpenAI responses to Anthropic messages, through a chat. */
-const responsesToAnthropic: Translation = {
-  pathOf: chatToAnthropic.pathOf,
-  request: (body, terms) => chatToAnthropic.request(responsesToChat.request(body, terms), terms),
-  response: (body, about) => responsesToChat.response(chatToAnthropic.response(body, about), about),
-  error: responseError,
-  events: (about) =>
-    new ChainedEvents(
-      chatToAnthropic.events({ ...about, wantsUsage: true }),
-      responsesToChat.events(about),
-    ),
-};
+const responsesToAnthropic = chainTranslations(responsesToChat, chatToAnthropic);
+const messagesToGemini = chainTranslations(messagesToOpenAi, chatToGemini);
+const responsesToGemini = chainTranslations(responsesToChat, chatToGemini);
+const geminiToAnthropic = chainTranslations(geminiToAnthropicChat, chatToAnthropic);
 
 /**
  * Null when the provider has the format of the caller; `path` is below `/v1`. Without `hasResponses`, responses are
@@ -61,9 +55,31 @@ export function translationFor(
   dialect: FormatName,
   hasResponses = true,
 ): Translation | null {
-  if (dialect === 'converse') return null;
-  if (path === '/chat/completions') return dialect === 'anthropic' ? chatToAnthropic : null;
-  if (path === '/messages') return dialect === 'anthropic' ? null : messagesToOpenAi;
-  if (path !== '/responses' || hasResponses) return null;
-  return dialect === 'anthropic' ? responsesToAnthropic : responsesToChat;
+  const translations = translationsByPath.get(path) ?? none;
+  if (path === '/responses' && hasResponses) return null;
+  return translations[dialect] ?? null;
 }
+
+type ByDialect = Readonly<Partial<Record<FormatName, Translation>>>;
+
+const none: ByDialect = {};
+const fromGemini: ByDialect = {
+  openai: geminiToChat,
+  anthropic: geminiToAnthropic,
+};
+
+/** By canonical path, then by the format of the provider; absent for the same format. */
+const translationsByPath: ReadonlyMap<string, ByDialect> = new Map([
+  ['/chat/completions', { anthropic: chatToAnthropic, gemini: chatToGemini }],
+  ['/messages', { openai: messagesToOpenAi, gemini: messagesToGemini }],
+  [
+    '/responses',
+    {
+      openai: responsesToChat,
+      anthropic: responsesToAnthropic,
+      gemini: responsesToGemini,
+    },
+  ],
+  ['/v1beta/models:generateContent', fromGemini],
+  ['/v1beta/models:streamGenerateContent', fromGemini],
+]);

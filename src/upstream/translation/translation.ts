@@ -75,7 +75,9 @@ export const brokenOff = 'The provider broke off its answer';
 
 /** Parses an error of either format; null when there is none. */
 export function parseProviderFault(body: unknown, status: number): ProviderFault | null {
-  const { error, message: plain } = Object(body) as Record<'error' | 'message', unknown>;
+  // Google sends a list for some requests.
+  const holder: unknown = Array.isArray(body) ? body[0] : body;
+  const { error, message: plain } = Object(holder) as Record<'error' | 'message', unknown>;
   // AWS sends nothing but a message.
   if (error === undefined && typeof plain === 'string')
     return { message: plain, type: null, status };

@@ -2,6 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { publicPath } from '../../../src/model/endpoints/catalogue.ts';
 import { exchange, type TestResponse } from '../network/exchange.ts';
 import { type Inference, startInference } from '../server/inference.ts';
 import { sendJson, type TestUpstream } from './upstream.ts';
@@ -82,7 +83,7 @@ export async function startSharedAccount(): Promise<SharedAccount> {
       return { key, client: new Anthropic({ apiKey: key, baseURL, ...options }) };
     },
     ask: ({ key }, method, path, body, headers = {}) =>
-      exchange(method, `${baseURL}/v1${path}`, body, {
+      exchange(method, baseURL + publicPath(path), body, {
         authorization: `Bearer ${key}`,
         ...headers,
       }),

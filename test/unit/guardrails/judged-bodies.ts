@@ -59,6 +59,14 @@ const claudeBlocks = [
   },
 ];
 
+const geminiParts = [
+  { text: 'a thought', thought: true, thoughtSignature: bytes },
+  { text: 'a text' },
+  { functionCall: { id: 'c', name: 'weather', args: { city: 'Rome', list: [{ type: 'x' }] } } },
+  { executableCode: { language: 'PYTHON', code: 'a code' } },
+  { codeExecutionResult: { outcome: 'OUTCOME_OK', output: 'an output' } },
+];
+
 export const requestBodies: Readonly<Record<TextsForm, Readonly<Record<string, unknown>>>> = {
   chat_completions: {
     model: 'm',
@@ -82,6 +90,36 @@ export const requestBodies: Readonly<Record<TextsForm, Readonly<Record<string, u
   },
   completions: { model: 'm', prompt: ['one', 'two'], suffix: 'a suffix', stop: 'an end' },
   embeddings: { model: 'm', input: ['one', 'two'], encoding_format: 'float', user: 'user-1' },
+  gemini: {
+    model: 'm',
+    systemInstruction: { parts: [{ text: 'a rule' }] },
+    contents: [
+      { role: 'user', parts: [{ text: 'earlier' }] },
+      { role: 'model', parts: geminiParts },
+      {
+        role: 'user',
+        parts: [
+          { functionResponse: { id: 'c', name: 'weather', response: { output: 'an output' } } },
+          { text: 'a text' },
+          { inlineData: { mimeType: 'image/png', data: bytes } },
+          { fileData: { mimeType: 'image/png', fileUri: 'https://a.example/x.png' } },
+        ],
+      },
+    ],
+    tools: [
+      {
+        functionDeclarations: [
+          { name: 'weather', description: 'a description', parametersJsonSchema: schema },
+        ],
+      },
+    ],
+    generationConfig: {
+      stopSequences: ['an end'],
+      responseMimeType: 'application/json',
+      responseSchema: schema,
+    },
+    labels: { id: 'a value' },
+  },
   messages: {
     model: 'm',
     system: [{ type: 'text', text: 'a rule' }],
@@ -172,6 +210,20 @@ export const responseBodies: Readonly<Record<ResponseForm, Readonly<Record<strin
     choices: [{ index: 0, message, finish_reason: 'stop' }],
   },
   completions: { id: 'cmpl-1', model: 'm', choices: [{ index: 0, text: 'a text' }] },
+  gemini: {
+    candidates: [
+      {
+        index: 0,
+        content: { role: 'model', parts: geminiParts },
+        finishReason: 'STOP',
+        safetyRatings: [{ category: 'HARM_CATEGORY_HARASSMENT', probability: 'LOW' }],
+        groundingMetadata: { webSearchQueries: ['a query'] },
+      },
+    ],
+    modelVersion: 'm',
+    responseId: 'r',
+    usageMetadata: { promptTokensDetails: [{ modality: 'TEXT', tokenCount: 1 }] },
+  },
   messages: {
     id: 'msg_1',
     type: 'message',
@@ -201,6 +253,10 @@ export const pieceEvents: Readonly<Record<ResponseForm, readonly object[]>> = {
     chunk({ invented: [{ index: 2, deep: { id: 'a' } }] }),
   ],
   completions: [{ id: 'c', choices: [{ index: 0, text: 'a' }] }],
+  gemini: [
+    { candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'a' }] } }] },
+    { candidates: [{ index: 0, content: { parts: [{ text: 'a', thought: true }] } }] },
+  ],
   messages: ['text', 'thinking', 'partial_json', 'invented'].map((name) => ({
     type: 'content_block_delta',
     index: 0,
@@ -234,6 +290,9 @@ export const pieceEvents: Readonly<Record<ResponseForm, readonly object[]>> = {
 export const wholeEvents: Readonly<Record<ResponseForm, readonly object[]>> = {
   chat_completions: [{ id: 'c', choices: [{ index: 0, message }] }],
   completions: [],
+  gemini: geminiParts
+    .slice(2)
+    .map((part) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [part] } }] })),
   messages: [
     { type: 'message_start', message: responseBodies.messages },
     { type: 'content_block_start', index: 0, content_block: claudeBlocks[4] },

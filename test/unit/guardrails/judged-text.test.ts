@@ -149,8 +149,8 @@ describe.each(requests)('a request of the format %s', (form, body) => {
       return lastCount === 0 ? [] : passages.slice(-lastCount);
     };
     const isEarlier = (at: string): boolean =>
-      /^(?:system|instructions|additional_instructions)\b/.test(at) ||
-      (form !== 'unknown' && /^(?:messages\.0|input\.[012])\b/.test(at));
+      /^(?:system|instructions|additional_instructions|systemInstruction)\b/.test(at) ||
+      (form !== 'unknown' && /^(?:messages\.0|input\.[012]|contents\.[01])\b/.test(at));
     expect(unjudged(body, byDefault).filter((at) => !isEarlier(at))).toEqual([]);
   });
 });

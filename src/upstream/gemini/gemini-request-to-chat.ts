@@ -1,0 +1,213 @@
+/** Translates Gemini's `generateContent` to a chat request. */
+
+import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { RequestTerms } from '../translation/translation.ts';
+import { chatMessages, dropHints } from './gemini-turns-to-chat.ts';
+import { standardSchema } from './json-schemas.ts';
+import { effortOf } from './thinking.ts';
+
+/** Differences between the providers of chats. */
+export interface ChatDifferences {
+  readonly maxName: 'max_tokens' | 'max_completion_tokens';
+  /** Whether `top_k` exists. */
+  readonly takesTopK: boolean;
+  /** Whether `temperature` excludes `top_p`. */
+  readonly takesOneSampling: boolean;
+}
+
+/** @throws NotTranslatable when the request has a member without a counterpart in a chat */
+export function chatFromGemini(
+  sent: Json,
+  terms: RequestTerms,
+  differences: ChatDifferences,
+): Json {
+  const request = DocumentNode.ofRequest(sent, terms).only(
+    'model',
+    'stream',
+    'contents',
+    'systemInstruction',
+    'tools',
+    'toolConfig',
+    'generationConfig',
+    ...hintMembers,
+  );
+  dropHints(request, hintMembers);
+  const isStream = sent.stream === true;
+  return {
+    model: request.at('model').text(),
+    messages: chatMessages(request),
+    ...tooling(request),
+    ...settings(request.at('generationConfig'), differences),
+    ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),
+  };
+}
+
+/** Members that are left out, because other providers filter, label and store in their own way. */
+const hintMembers = ['safetySettings', 'labels', 'serviceTier', 'store', 'modelArmorConfig'];
+
+/** Settings that differ only in their spelling. */
+const copied = new Map([
+  ['temperature', 'temperature'],
+  ['topP', 'top_p'],
+  ['seed', 'seed'],
+  ['presencePenalty', 'presence_penalty'],
+  ['frequencyPenalty', 'frequency_penalty'],
+  ['candidateCount', 'n'],
+  ['stopSequences', 'stop'],
+  ['responseLogprobs', 'logprobs'],
+  ['logprobs', 'top_logprobs'],
+]);
+const settingHints = [
+  'mediaResolution',
+  'audioTimestamp',
+  'enableAffectiveDialog',
+  'enableEnhancedCivicAnswers',
+];
+
+function settings(
+  config: DocumentNode,
+  { maxName, takesTopK, takesOneSampling }: ChatDifferences,
+): Json {
+  if (config.isAbsent) return {};
+  config.only(
+    ...copied.keys(),
+    ...settingHints,
+    'maxOutputTokens',
+    'topK',
+    'responseMimeType',
+    'responseSchema',
+    'responseJsonSchema',
+    'responseModalities',
+    'thinkingConfig',
+  );
+  dropHints(config, settingHints);
+  const chat: Record<string, unknown> = {};
+  const most = config.at('maxOutputTokens');
+  if (!most.isAbsent) chat[maxName] = most.value;
+  for (const [name, member] of copied) {
+    if (!config.at(name).isAbsent && !isUsual(name, config.at(name).value)) {
+      chat[member] = config.at(name).value;
+    }
+  }
+  if (takesOneSampling && chat.temperature !== undefined && chat.top_p !== undefined) {
+    dropHints(config, ['topP']);
+    delete chat.top_p;
+  }
+  if (!takesTopK) dropHints(config, ['topK']);
+  else if (!config.at('topK').isAbsent) chat.top_k = config.at('topK').value;
+  requireTextAlone(config.at('responseModalities'));
+  const effort = effortOf(config.at('thinkingConfig'));
+  if (effort !== null) chat.reasoning_effort = effort;
+  return { ...chat, ...responseFormat(config) };
+}
+
+/** Values that mean the same as none, which some providers refuse. */
+function isUsual(name: string, value: unknown): boolean {
+  if (name === 'candidateCount') return value === 1;
+  if (name === 'stopSequences') return Array.isArray(value) && value.length === 0;
+  return name === 'responseLogprobs' && value === false;
+}
+
+function requireTextAlone(modalities: DocumentNode): void {
+  if (modalities.isAbsent) return;
+  if (modalities.items().some((one) => String(one.value).toUpperCase() !== 'TEXT')) {
+    modalities.dropMeaning();
+  }
+}
+
+function responseFormat(config: DocumentNode): Json {
+  const type = config.at('responseMimeType');
+  const json = config.at('responseJsonSchema');
+  const own = config.at('responseSchema');
+  if (type.isAbsent || type.value === 'text/plain') {
+    if (!json.isAbsent) json.refuse('needs the responseMimeType application/json');
+    if (!own.isAbsent) own.refuse('needs the responseMimeType application/json');
+    return {};
+  }
+  if (type.value !== 'application/json') {
+    type.dropMeaning();
+    return {};
+  }
+  const schema = json.isAbsent ? standardSchema(own.value) : json.value;
+  if ((schema ?? null) === null) return { response_format: { type: 'json_object' } };
+  return { response_format: { type: 'json_schema', json_schema: { name: 'response', schema } } };
+}
+
+function tooling(request: DocumentNode): Json {
+  const tools = request.at('tools');
+  const config = request.at('toolConfig');
+  const declared = tools.isAbsent
+    ? []
+    : tools.items().flatMap((tool) => {
+        const list = tool.only('functionDeclarations').at('functionDeclarations');
+        return list.isAbsent ? [] : list.items().map(toolOf);
+      });
+  const { choice, allowed } = choiceOf(config);
+  const list = allowed === null ? declared : declared.filter(({ name }) => allowed.includes(name));
+  if (list.length === 0) return {};
+  return {
+    tools: list.map(({ tool }) => tool),
+    ...(choice === null ? {} : { tool_choice: choice }),
+  };
+}
+
+interface DeclaredTool {
+  readonly name: string;
+  readonly tool: Json;
+}
+
+function toolOf(declaration: DocumentNode): DeclaredTool {
+  declaration.only(
+    'name',
+    'description',
+    'parameters',
+    'parametersJsonSchema',
+    ...declarationHints,
+  );
+  dropHints(declaration, declarationHints);
+  const name = declaration.at('name').text();
+  const { description, parameters, parametersJsonSchema } = declaration.json();
+  const schema = parametersJsonSchema ?? standardSchema(parameters) ?? null;
+  const definition = {
+    name,
+    ...((description ?? null) === null ? {} : { description }),
+    ...(schema === null ? {} : { parameters: schema }),
+  };
+  return { name, tool: { type: 'function', function: definition } };
+}
+
+/** Descriptions of what a function returns, and when. */
+const declarationHints = ['behavior', 'response', 'responseJsonSchema'];
+
+interface Choice {
+  /** Null when the model decides. */
+  readonly choice: string | null;
+  /** Names of the functions that may be called; null for all. */
+  readonly allowed: readonly string[] | null;
+}
+
+/** Functions that are not allowed are left out, which every provider understands. */
+function choiceOf(config: DocumentNode): Choice {
+  const none = { choice: null, allowed: null };
+  if (config.isAbsent) return none;
+  config.only('functionCallingConfig', 'retrievalConfig', 'includeServerSideToolInvocations');
+  dropHints(config, ['retrievalConfig', 'includeServerSideToolInvocations']);
+  const calling = config.at('functionCallingConfig');
+  if (calling.isAbsent) return none;
+  calling.only('mode', 'allowedFunctionNames', 'streamFunctionCallArguments');
+  const mode = calling.at('mode');
+  const names = calling.at('allowedFunctionNames');
+  const allowed =
+    names.isAbsent || names.items().length === 0 ? null : names.items().map((name) => name.text());
+  const word = mode.isAbsent ? 'AUTO' : mode.text().toUpperCase();
+  const choice = choiceWords.get(word);
+  return choice === undefined ? mode.refuseUnsupported() : { choice, allowed };
+}
+
+const choiceWords = new Map<string, string | null>([
+  ['MODE_UNSPECIFIED', null],
+  ['AUTO', null],
+  ['VALIDATED', null],
+  ['ANY', 'required'],
+  ['NONE', 'none'],
+]);
