@@ -33,6 +33,10 @@ export function createProviderLists(parts: ProviderListsParts): Lists {
       opened ??= openLists(parts);
       return (await opened).read(of, signal);
     },
+    lines: async (of, signal) => {
+      opened ??= openLists(parts);
+      return (await opened).lines(of, signal);
+    },
     [Symbol.asyncDispose]: async () => {
       await (await opened)?.[Symbol.asyncDispose]();
     },

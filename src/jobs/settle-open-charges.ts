@@ -1,6 +1,7 @@
 /** Settles background charges: queries providers for the usage of responses and runs that no caller fetches. */
-import { openForMs, settleCharge } from '../ledger/open-charge.ts';
+import { openForMs, priceOfCharge, settleCharge } from '../ledger/open-charge.ts';
 import type { ObjectKind } from '../model/endpoints/object-kind.ts';
+import { type BatchUsage, batchState, sumBatchUsage } from '../objects/batch-results.ts';
 import type { ProviderLists } from '../objects/listed-objects.ts';
 import { findReportedUsage, type ReportedObjectUsage } from '../objects/reported-usage.ts';
 import * as openCharges from '../store/logs/open-charges.ts';
@@ -20,12 +21,14 @@ interface Counts extends Record<string, number> {
   postponed: number;
 }
 
-export function settleOpenCharges(lists: Pick<ProviderLists, 'read'>): Job {
+type ProviderReads = Pick<ProviderLists, 'read' | 'lines'>;
+
+export function settleOpenCharges(lists: ProviderReads): Job {
   return {
     name: 'settle-open-charges',
     cron: '* * * * *',
     summary:
-      'Queries the usage of responses and runs at providers, and replaces their reservations by it',
+      'Queries the usage of responses, runs and batches at providers, and replaces their reservations by it',
     feature: null,
     idleBecause: null,
     run: async (context) => {
@@ -39,8 +42,8 @@ export function settleOpenCharges(lists: Pick<ProviderLists, 'read'>): Job {
 }
 
 async function settle(
-  { db, transaction, now }: JobContext,
-  lists: Pick<ProviderLists, 'read'>,
+  { db, transaction, now, signal }: JobContext,
+  lists: ProviderReads,
   row: OpenCharge,
   { round, counts }: { readonly round: ProviderRound; readonly counts: Counts },
 ): Promise<void> {
@@ -48,6 +51,7 @@ async function settle(
   if (row.used !== null) return openCharges.deleteOne(db, row);
   // Postponing first keeps other processes from the same query; if this process dies, the next query follows.
   if (!(await openCharges.putOff(db, row, nextLook(row, now)))) return;
+  if (isBatch(row)) return settleBatch({ transaction, now, signal }, lists, row, { round, counts });
   const response = await round.query(row, (until) => usageOf(lists, row, until));
   const usage = response === noResponse ? unknownUsage : response;
   const isLast = now - row.created_at >= openForMs;
@@ -57,6 +61,55 @@ async function settle(
   if (isSettled) counts[usage?.usage ? 'settled' : 'unsaid'] += 1;
   else counts[response === noResponse ? 'postponed' : 'open'] += 1;
 }
+
+function isBatch({ kind }: OpenCharge): boolean {
+  return kind === 'batches' || kind === 'message_batches';
+}
+
+/** Results of large batches take a while to arrive. */
+const resultsMs = 300_000;
+
+/** Charges the results of a batch that has ended, and releases the rest of its reservation. */
+async function settleBatch(
+  { transaction, now, signal }: Pick<JobContext, 'transaction' | 'now' | 'signal'>,
+  lists: ProviderReads,
+  row: OpenCharge,
+  { round, counts }: { readonly round: ProviderRound; readonly counts: Counts },
+): Promise<void> {
+  const until = AbortSignal.any([signal, AbortSignal.timeout(resultsMs)]);
+  const used = await round.query(row, () => batchUsage(lists, row, until));
+  const isLast = now - row.created_at >= openForMs;
+  const usage = used === noResponse || used === 'running' ? null : used;
+  const isOver = used !== noResponse && used !== 'running';
+  const isSettled = (isOver || isLast) && (await settleCharge(transaction, row, usage, now));
+  if (isSettled) counts[usage === null ? 'unsaid' : 'settled'] += 1;
+  else counts[used === noResponse ? 'postponed' : 'open'] += 1;
+}
+
+/** Null when the usage stays unknown. */
+async function batchUsage(
+  lists: ProviderReads,
+  row: OpenCharge,
+  signal: AbortSignal,
+): Promise<BatchUsage | null | 'running'> {
+  const { organisation_id: organisationId, provider, kind, object_id: id } = row;
+  const batch = { organisationId, provider, kind: kind as ObjectKind, id };
+  const read = await lists.read(batch, signal);
+  if (read === null) return null;
+  const state = batchState(read.object);
+  if (state === null || !state.isOver) return 'running';
+  const price = priceOfCharge(row);
+  if (!state.hasResults) return sumBatchUsage(noLines(), price);
+  const lines = await lists.lines(
+    state.outputFile === null
+      ? { ...batch, below: ['results'] }
+      : { ...batch, kind: 'files', id: state.outputFile, below: ['content'] },
+    signal,
+  );
+  return lines && sumBatchUsage(lines, price);
+}
+
+async function* noLines(): AsyncGenerator<string> {}
 
 /** Stands for an object whose usage is not reported yet. */
 const unknownUsage: ReportedObjectUsage = { id: '', threadId: null, isOver: false, usage: null };

@@ -46,6 +46,11 @@ export async function openCharge(
   await openCharges.insert(db, { ...row, terms: JSON.stringify(terms) });
 }
 
+/** The price at which the usage is charged; null for none. */
+export function priceOfCharge({ terms }: openCharges.OpenCharge): Price | null {
+  return (JSON.parse(terms) as Terms).price;
+}
+
 export function addressOf({ terms }: openCharges.OpenCharge): string | null {
   return (JSON.parse(terms) as Terms).address;
 }
@@ -63,17 +68,17 @@ class TooEarly extends Error {
 }
 
 /**
- * Ends an open charge: replaces the estimate by `usage` in the charged windows and in the log; null keeps the
+ * Ends an open charge: replaces the estimate by `usage`, whose cost may be known already, in the charged windows and in the log; null keeps the
  * estimate. Idempotent. False when the charge has not reached its counter yet.
  */
 export async function settleCharge(
   transaction: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
   row: openCharges.OpenCharge,
-  usage: TokenUsage | null,
+  usage: TokenUsage | Usage | null,
   now: number,
 ): Promise<boolean> {
   const { price, counters } = JSON.parse(row.terms) as Terms;
-  const used = usage && usageAtPrice(price, usage);
+  const used = usage && ('costUnits' in usage ? usage : usageAtPrice(price, usage));
   const corrections = used === null ? [] : counters.map((one) => correctionOf(one, used));
   const due = corrections.filter(({ units }) => units !== 0);
   try {

@@ -47,4 +47,10 @@ export interface ProviderLists {
    * @throws when the provider cannot be queried, or the signal aborts
    */
   read(of: ProviderObjectKey, signal: AbortSignal): Promise<{ readonly object: unknown } | null>;
+  /**
+   * Reads the lines of a file; null if it or its provider no longer exists.
+   *
+   * @throws when the provider cannot be queried, or the signal aborts
+   */
+  lines(of: ProviderObjectKey, signal: AbortSignal): Promise<AsyncIterable<string> | null>;
 }

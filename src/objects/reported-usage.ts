@@ -36,6 +36,9 @@ export function findReportedUsage(answer: unknown): ReportedObjectUsage[] {
 function useIn(object: unknown): ReportedObjectUsage[] {
   if (!isObject(object) || typeof object.id !== 'string') return [];
   const { id, object: type, status, thread_id: threadId } = object;
+  // The results of a batch say what it has used, and only a job reads them.
+  const isBatch = type === 'batch' || object.type === 'message_batch';
+  if (isBatch) return [{ id, threadId: null, isOver: false, usage: null }];
   const isRun = type === 'thread.run' && typeof threadId === 'string';
   if (!isRun && type !== 'response') return [];
   const isOver = lastStates.has(status);

@@ -329,6 +329,9 @@ describe('docs/reference/jobs.md', () => {
             read: () => {
               throw new Error('unused');
             },
+            lines: () => {
+              throw new Error('unused');
+            },
             pages: () => {
               throw new Error('unused');
             },

@@ -5,6 +5,7 @@ import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { type Admission, admit, lostUsage } from '../metering/admit.ts';
+import type { AdmittedBatch } from '../metering/batch-bound.ts';
 import { Meter } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { ChargedCalls } from './charged-calls.ts';
@@ -40,8 +41,9 @@ export class CallAccount {
     target: ResolvedTarget,
     limits: readonly Limit[],
     exchange: Exchange,
+    batch: AdmittedBatch | null = null,
   ): Admission | Promise<Admission> {
-    return admit({ account: this.#account, target, limits, exchange });
+    return admit({ account: this.#account, target, limits, exchange, batch });
   }
 
   /** Charges what a failed try may have used, in addition to what its retry will use. */
@@ -50,6 +52,7 @@ export class CallAccount {
     target: ResolvedTarget,
     limits: readonly Limit[],
     exchange: Exchange,
+    batch: AdmittedBatch | null,
   ): Promise<ResolvedTarget> {
     if (hasNoUsage(failed)) {
       this.isSent ||= failed.isSent;
@@ -57,7 +60,7 @@ export class CallAccount {
     }
     this.setOutcome(failed);
     this.endCall();
-    const admission = await this.admit(target, limits, exchange);
+    const admission = await this.admit(target, limits, exchange, batch);
     this.open(admission);
     return admission.target;
   }

@@ -14,6 +14,7 @@ import type { ResolvedTarget, Targets } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
 import { isLong } from '../transfer/changed-body.ts';
 import { attempt } from './attempt.ts';
+import { admittedBatch } from './batch-requests.ts';
 import { CallAccount } from './call-account.ts';
 import type { ChargedCalls } from './charged-calls.ts';
 import { estimatedCount } from './estimated-count.ts';
@@ -99,7 +100,7 @@ export class ProviderCalls {
     const account = this.#account;
     account.endCall();
     this.storing.begin(null, null);
-    const { responses, enforcesLimits, limitsBy } = this.#services;
+    const { responses, origins, enforcesLimits, limitsBy } = this.#services;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
     const config = this.#config;
@@ -124,21 +125,23 @@ export class ProviderCalls {
         return account.answer(limits, exchange, cachedOutcome(target, found, 'SEMANTIC HIT'));
       }
     }
-    const admitted = account.admit(target, limits, exchange);
+    const isBatch = target.metering === 'batches';
+    const batch = isBatch ? await admittedBatch(target, limits, origins, exchange.now) : null;
+    const admitted = account.admit(target, limits, exchange, batch);
     const admission = admitted instanceof Promise ? await admitted : admitted;
     account.open(admission);
     this.storing.begin(use.key, semantic);
     this.#createsObject = exchange.trackedCreation !== undefined;
     const { retry, requestTimeoutMs } = leaf.settings;
     const outcome = await attempt(admission.target, {
-      origins: this.#services.origins,
+      origins,
       retry,
       timeoutMs: requestTimeoutMs,
       caller: this.#caller,
       trace: this.#trace,
       lingerMs: this.lingerMs,
       cacheStatus: cacheStatusOf(use, semantic),
-      admitAgain: (failed) => account.admitAgain(failed, target, limits, exchange),
+      admitAgain: (failed) => account.admitAgain(failed, target, limits, exchange, batch),
     });
     account.setOutcome(outcome);
     return outcome;

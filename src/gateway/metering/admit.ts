@@ -21,6 +21,7 @@ import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import type { AdmittedBatch } from './batch-bound.ts';
 import { boundOf, meteringOf, outputClamps, unboundedParam } from './bound.ts';
 import { limitMessage } from './limit-message.ts';
 import { type BoundDetails, boundDetails, toolClamps } from './requested-details.ts';
@@ -31,6 +32,8 @@ export interface Admission {
   readonly bound: UsageBound;
   /** Source and version of the price; null when it is unknown. */
   readonly priceOrigin: PriceOrigin | null;
+  /** Null for a request that is no batch, or no limit counts. */
+  readonly batch: AdmittedBatch | null;
   /** Units and tiers that the request may use beside plain tokens; null for none. */
   readonly details: BoundDetails | null;
   /** Monotonic clock, milliseconds. */
@@ -48,6 +51,8 @@ export interface AdmissionRequest {
   readonly target: ResolvedTarget;
   readonly limits: readonly Limit[];
   readonly exchange: Exchange;
+  /** The bound of a batch that limits count; null for any other request. */
+  readonly batch: AdmittedBatch | null;
 }
 
 /**
@@ -65,16 +70,12 @@ export function admit(request: AdmissionRequest): Admission | Promise<Admission>
 
 function admitAt(
   listPrice: Price | null,
-  { account, target, limits, exchange }: AdmissionRequest,
+  { account, target, limits, exchange, batch }: AdmissionRequest,
 ): Admission | Promise<Admission> {
-  const { params, pricing, metering } = target;
+  const { params, metering } = target;
   const isMeteredCall = meteringOf(metering) !== null;
-  const price = effectivePrice(pricing, listPrice);
-  const { body, streamed } = target.call;
-  const bytes = body?.length ?? 0;
-  const bytesOrUnknown = streamed === undefined ? bytes : null;
-  const details = boundDetails(metering, params, streamed?.bytes ?? bytesOrUnknown, price);
-  const bound = withDetails(boundOf(metering, params, bytes, price, pricing.model), details);
+  const terms = batch === null ? boundOfCall(target, listPrice) : boundOfBatch(batch);
+  const { bound, details } = terms;
   const counted =
     metering === 'nothing' ? limits.filter(({ type }) => type === 'requests') : limits;
   const isCounted = counted.some(({ type }) => type !== 'requests');
@@ -82,12 +83,12 @@ function admitAt(
   const isHard = counted.some((limit) => limit.isHard);
   if (metering === 'unbounded') requireNoHardLimit(counted);
   const admitted = ({ outputTokens }: Grant): Admission | Promise<Admission> => {
-    const origin = price === null ? null : priceOrigin(pricing, listPrice !== null);
     const plain = {
       target,
       bound,
-      priceOrigin: origin,
+      priceOrigin: terms.priceOrigin,
       details,
+      batch,
       admittedMs: monotonicMs(),
       outputTokens,
       isCounted,
@@ -105,6 +106,26 @@ function admitAt(
     return refuse(thrown);
   }
   return grant instanceof Promise ? grant.then(admitted, refuse) : admitted(grant);
+}
+
+type CallBound = Pick<Admission, 'bound' | 'priceOrigin' | 'details'>;
+
+function boundOfCall(
+  { params, pricing, metering, call }: ResolvedTarget,
+  listPrice: Price | null,
+): CallBound {
+  const price = effectivePrice(pricing, listPrice);
+  const { body, streamed } = call;
+  const bytes = body?.length ?? 0;
+  const bytesOrUnknown = streamed === undefined ? bytes : null;
+  const details = boundDetails(metering, params, streamed?.bytes ?? bytesOrUnknown, price);
+  const bound = withDetails(boundOf(metering, params, bytes, price, pricing.model), details);
+  const origin = price === null ? null : priceOrigin(pricing, listPrice !== null);
+  return { bound, details, priceOrigin: origin };
+}
+
+function boundOfBatch({ bound, priceOrigin: origin }: AdmittedBatch): CallBound {
+  return { bound, details: null, priceOrigin: origin };
 }
 
 /** Rejects a request whose usage could exceed a limit of tokens or cost by any amount. */
@@ -190,6 +211,7 @@ function needsUsageEvent(endpoint: string, params: ResolvedTarget['params']): bo
 export function lostUsage(admission: Admission): TokenUsage {
   const { bound, isCounted, target } = admission;
   if (target.metering === 'nothing') return noTokens;
+  if (target.metering === 'batches' && admission.batch === null) return noTokens;
   const inputTokens = bound.likelyInputTokens;
   return isCounted
     ? grantedUsage(admission)

@@ -18,7 +18,11 @@ const speechTokensMin = 1_024;
 
 /** Returns how the usage of a request is bounded; null when it has none, or none that can be bounded. */
 export function meteringOf(name: MeteringName): Metering | null {
-  return name === 'nothing' || name === 'unbounded' ? null : meterings[name];
+  return isUnmetered(name) ? null : meterings[name];
+}
+
+function isUnmetered(name: MeteringName): name is 'nothing' | 'unbounded' | 'batches' {
+  return name === 'nothing' || name === 'unbounded' || name === 'batches';
 }
 
 export function hasOutput(name: MeteringName): boolean {

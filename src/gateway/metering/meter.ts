@@ -109,7 +109,7 @@ export class Meter {
 
   #settle(isRead: boolean): MeteredUsage {
     const usage = this.#usage(isRead);
-    const { bound, priceOrigin } = this.#admission;
+    const { bound, priceOrigin, batch } = this.#admission;
     const { price } = bound;
     const used = usageAtPrice(price, usage.tokens);
     const { isEstimated } = usage;
@@ -119,7 +119,12 @@ export class Meter {
     const { costUnits } = used;
     const metered = { usage: usage.tokens, costUnits, isEstimated, model, priceOrigin };
     this.#metered =
-      limits.length === 0 ? metered : { ...metered, assumed: { price, limits, usage: used } };
+      limits.length === 0
+        ? metered
+        : {
+            ...metered,
+            assumed: { price: batch === null ? price : batch.price, limits, usage: used },
+          };
     return this.#metered;
   }
 
@@ -127,6 +132,7 @@ export class Meter {
     const { metering } = this.#admission.target;
     // The usage in the response belongs to another request.
     if (metering === 'nothing') return { tokens: noTokens, isEstimated: false };
+    if (metering === 'batches') return this.#batchUsage(isRead);
     const certain = certainDetails(this.#admission.details, metering);
     const reported = completeUsage(this.#reported, hasOutput(metering), certain);
     const isFinal = isRead && !this.#reported.isOutputPreliminary;
@@ -142,11 +148,19 @@ export class Meter {
     const unreported = this.#mostOrLikely();
     const tokens = {
       ...noTokens,
-      ...this.#grantedDetails(),
+      ...unreportedDetails(this.#admission),
       inputTokens: inputTokens ?? unreported.inputTokens,
       outputTokens: outputTokens ?? unreported.outputTokens,
     };
     return { tokens, isEstimated: true };
+  }
+
+  /** A batch is charged its bound until its results are known. */
+  #batchUsage(isRead: boolean): { readonly tokens: TokenUsage; readonly isEstimated: boolean } {
+    const isRefused = this.#status >= 300 && isRead;
+    if (isRefused || this.#admission.batch === null)
+      return { tokens: noTokens, isEstimated: false };
+    return { tokens: grantedUsage(this.#admission), isEstimated: true };
   }
 
   /** Null where everything granted is charged. */
@@ -161,20 +175,14 @@ export class Meter {
     const { text } = events;
     const output = text.isRead
       ? countedOutput(admission, text, monotonicMs())
-      : Math.min(admission.outputTokens, this.#likelyOutput());
+      : Math.min(admission.outputTokens, likelyOutput(this.events, this.#bodyBytes));
     return {
       ...noTokens,
-      ...this.#grantedDetails(),
+      ...unreportedDetails(this.#admission),
       ...(inputTokens !== null && { cachedInputTokens, cacheWriteTokens }),
       inputTokens: inputTokens ?? unreported,
       outputTokens: Math.max(output, outputTokens ?? 0),
     };
-  }
-
-  /** Units and tiers of a response that does not report them. */
-  #grantedDetails(): Pick<TokenUsage, 'details'> {
-    const { details, bound } = this.#admission;
-    return details === null ? {} : { details: grantedDetails(details, bound) };
   }
 
   /** Under a limit everything granted, so that missing usage reports cannot exceed it. */
@@ -183,15 +191,8 @@ export class Meter {
     if (isCounted && meteringOf(target.metering) !== null) return grantedUsage(this.#admission);
     return {
       inputTokens: bound.likelyInputTokens,
-      outputTokens: Math.min(outputTokens, this.#likelyOutput()),
+      outputTokens: Math.min(outputTokens, likelyOutput(this.events, this.#bodyBytes)),
     };
-  }
-
-  /** Each stream event has at least one token; longer texts have more. */
-  #likelyOutput(): number {
-    if (this.events === null) return Math.ceil(this.#bodyBytes / bytesOfToken);
-    const { bytes, events } = this.events;
-    return events + Math.ceil(Math.max(0, bytes - events * eventBytes) / bytesOfToken);
   }
 }
 
@@ -203,3 +204,15 @@ export const noUsage: MeteredUsage = {
   model: null,
   priceOrigin: null,
 };
+
+/** Units and tiers of a response that does not report them. */
+function unreportedDetails({ details, bound }: Admission): Pick<TokenUsage, 'details'> {
+  return details === null ? {} : { details: grantedDetails(details, bound) };
+}
+
+/** Each stream event has at least one token; longer texts have more. */
+function likelyOutput(stream: UsageStream | null, bodyBytes: number): number {
+  if (stream === null) return Math.ceil(bodyBytes / bytesOfToken);
+  const { bytes, events } = stream;
+  return events + Math.ceil(Math.max(0, bytes - events * eventBytes) / bytesOfToken);
+}

@@ -9,7 +9,7 @@ import { copiesOf, meteringOf } from './bound.ts';
 type Params = Readonly<Record<string, unknown>>;
 
 /** Calls of provider-run tools in one response, unless the request sets another number. */
-export const toolCallsMax = 32;
+const toolCallsMax = 32;
 
 /** Fewest bytes of a second of encoded speech. */
 const bytesOfSecond = 750;
@@ -122,7 +122,7 @@ function toolsOf(params: Params, prices: Counts): Counts {
 }
 
 /** The unit by which calls of a tool are charged; null for a tool of the caller, or one without a price. */
-export function unitOfTool(tool: unknown): 'webSearch' | 'fileSearch' | 'codeSession' | null {
+function unitOfTool(tool: unknown): 'webSearch' | 'fileSearch' | 'codeSession' | null {
   const type = isObject(tool) && typeof tool.type === 'string' ? tool.type : '';
   if (type.startsWith('web_search')) return 'webSearch';
   if (type === 'file_search') return 'fileSearch';

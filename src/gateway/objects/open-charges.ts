@@ -55,7 +55,7 @@ async function watchOf(
   const { method } = context.exchange.request;
   if (target.translator !== null) return null;
   const { metering } = target;
-  if (metering === 'runs' || metering === 'responses') {
+  if (metering === 'runs' || metering === 'responses' || metering === 'batches') {
     return mayStayOpen(context, outcome) ? openingWatch(context, owned, target, options) : null;
   }
   if (!reportsUsage(owned, method)) return null;

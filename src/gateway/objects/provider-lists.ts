@@ -22,10 +22,12 @@ import { authorizedCall } from '../targets/authorized-call.ts';
 import { type ManagedSecretsOptions, managedSecrets } from '../targets/managed-secrets.ts';
 import { Providers, type ProvidersOptions } from '../targets/providers.ts';
 import { type ResolvedTarget, Targets } from '../targets/resolve-target.ts';
+import { bytesOf } from '../transfer/body-pieces.ts';
 import { Caller } from '../transfer/caller.ts';
 import { decompressBody } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { readWhole } from '../transfer/gather.ts';
+import { linesOf } from '../transfer/lines.ts';
 import { SignalReceiver } from '../transfer/signal-receiver.ts';
 
 export interface ProviderListsOptions extends ManagedSecretsOptions {
@@ -73,6 +75,7 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
       const body = await objectAt(means, of, signal);
       return body === null ? null : { object: parsed(body) };
     },
+    lines: (of, signal) => linesAt(means, of, signal),
     [Symbol.asyncDispose]: async () => {
       await origins[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();
@@ -117,6 +120,27 @@ async function objectAt(
     if (thrown instanceof GatewayError && thrown.code === 'provider_unknown') return null;
     throw thrown;
   }
+}
+
+/** Null when the file or the provider no longer exists. */
+async function linesAt(
+  means: ListServices,
+  { id, below = [], ...of }: ProviderObjectKey,
+  signal: AbortSignal,
+): Promise<AsyncIterable<string> | null> {
+  const path = [listPathOf(of.kind), ...[id, ...below].map(encodeURIComponent)].join('/');
+  const target = await targetOf(means, of, { path, query: '' });
+  const call = new Call(means.origins.at(target.call.origin), await authorizedCall(target));
+  const stop = (): void => call.cut(new GatewayError('request_timeout', 'The file took too long'));
+  signal.addEventListener('abort', stop, { once: true });
+  await call.responseStarted.catch((thrown: unknown) => {
+    throw errorOf(thrown, target);
+  });
+  if (call.status === 200) return linesOf(bytesOf(call));
+  stop();
+  if (call.status === 404 || call.status === 410) return null;
+  const message = `The provider answered with ${call.status} when a file was read`;
+  throw new GatewayError('upstream_unreachable', message);
 }
 
 function targetOf(

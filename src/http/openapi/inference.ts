@@ -97,6 +97,9 @@ function meteringText({ metering, modelMember }: ListedEndpoint): string {
   if (metering === 'unbounded') {
     return 'Calls models with a usage that nothing bounds, so keys with a limit of tokens or cost are refused (403).';
   }
+  if (metering === 'batches') {
+    return 'Calls models for each request of the batch; budgets reserve the sum and charge its results.';
+  }
   const { maxNames, countNames }: Metering = meterings[metering];
   if (maxNames.length === 0) return `Calls a model${when}; counts in budgets and limits.`;
   const multiplied = countNames.length === 0 ? '' : ` for each of ${codeList(countNames)}`;

@@ -57,9 +57,10 @@ export const meterings = {
 
 /**
  * `nothing`: the request calls no model, and usage in its response belongs to another request. `unbounded`: its usage
- * cannot be bounded before it is sent, so limits of tokens and cost refuse it.
+ * cannot be bounded before it is sent, so limits of tokens and cost refuse it. `batches`: the sum of the
+ * requests of a batch, which are read before it is created.
  */
-export type MeteringName = keyof typeof meterings | 'nothing' | 'unbounded';
+export type MeteringName = keyof typeof meterings | 'nothing' | 'unbounded' | 'batches';
 
 /** Top-level members that decide the usage of some request. */
 export const meteredMembers: ReadonlySet<string> = new Set(

@@ -181,7 +181,7 @@ const batches: StoredKind = {
   owned: owned('batches', '/batches'),
   facts: { references: ['input_file_id'] },
   operations: {
-    POST: { ...unbounded, name: 'batches' },
+    POST: { metering: 'batches', name: 'batches' },
     GET: { name: 'batches' },
     'GET {id}': none,
     'GET {id}/output': none,
@@ -201,7 +201,7 @@ const messageBatches: StoredKind = {
   },
   operations: {
     ...plain,
-    POST: { ...unbounded, ...writes },
+    POST: { metering: 'batches', ...writes },
     'POST {id}/cancel': writes,
     'GET {id}/results': none,
   },

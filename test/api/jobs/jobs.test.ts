@@ -34,6 +34,9 @@ const untold = {
     read: () => {
       throw new Error('unused');
     },
+    lines: () => {
+      throw new Error('unused');
+    },
     pages: () => {
       throw new Error('unused');
     },

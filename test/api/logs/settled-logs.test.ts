@@ -231,7 +231,10 @@ it('stays for a week for the log of a killed process, without calling the provid
   const organisationId = randomUUID();
   await opened(organisationId, 'never logged');
   await settle(organisationId);
-  const job = settleOpenCharges({ read: () => Promise.reject(new Error('asked')) });
+  const job = settleOpenCharges({
+    read: () => Promise.reject(new Error('asked')),
+    lines: () => Promise.reject(new Error('asked')),
+  });
   const nothing = { settled: 0, unsaid: 0, open: 0, postponed: 0 };
   expect(await job.run(jobContext(test.database, now + 6 * dayMs))).toEqual(nothing);
   expect(await open(organisationId)).toHaveLength(1);

@@ -18,6 +18,7 @@ export function queryRow({ method, path, query }: ListedEndpoint): string[] | nu
 function usageOf({ metering, modelMember }: ListedEndpoint): string {
   if (metering === 'nothing') return 'none';
   if (metering === 'unbounded') return 'unbounded';
+  if (metering === 'batches') return 'its requests';
   const condition = modelMember === null ? '' : ` with ${code(modelMember)}`;
   return boundOf(meterings[metering]) + condition;
 }

@@ -18,6 +18,7 @@ export interface Tenant {
 
 export interface AnthropicTenant {
   readonly key: string;
+  readonly keyId: string;
   readonly client: Anthropic;
 }
 
@@ -26,7 +27,7 @@ export interface SharedAccount extends AsyncDisposable {
   /** Creates a workspace whose key uses the account with the OpenAI format. */
   tenant(name: string, more?: object): Promise<Tenant>;
   /** Creates a workspace whose key uses the account with the Anthropic format. */
-  anthropicTenant(name: string): Promise<AnthropicTenant>;
+  anthropicTenant(name: string, more?: object): Promise<AnthropicTenant>;
   ask(
     by: { readonly key: string },
     method: string,
@@ -78,9 +79,9 @@ export async function startSharedAccount(): Promise<SharedAccount> {
       const client = new OpenAI({ ...keys, baseURL: `${baseURL}/v1`, ...options });
       return { key, keyId, workspaceId, provider, client };
     },
-    anthropicTenant: async (name) => {
-      const { key } = await keyAt(name, 'anthropic');
-      return { key, client: new Anthropic({ apiKey: key, baseURL, ...options }) };
+    anthropicTenant: async (name, more) => {
+      const { key, id: keyId } = await keyAt(name, 'anthropic', more);
+      return { key, keyId, client: new Anthropic({ apiKey: key, baseURL, ...options }) };
     },
     ask: ({ key }, method, path, body, headers = {}) =>
       exchange(method, baseURL + publicPath(path), body, {

@@ -24,6 +24,9 @@ const scheduler = createScheduler({
         read: () => {
           throw new Error('unused');
         },
+        lines: () => {
+          throw new Error('unused');
+        },
         pages: () => {
           throw new Error('unused');
         },
