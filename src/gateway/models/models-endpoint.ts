@@ -1,15 +1,8 @@
-/** Serves `GET /models`: the models that a key may use, in the form of its caller (docs/reference/inference.md, Models). */
+/** Serves `GET /models` and `/v1beta/models`: the models that a key may use, in the form of its caller (docs/reference/inference.md, Models). */
 import { addOwnHeader } from '../../http/responses/response-head.ts';
-import { endpointAt, modelInPath } from '../../model/endpoints/catalogue.ts';
-import {
-  anthropicModel,
-  anthropicModelPage,
-  type OfferedModel,
-  openAiModel,
-  parseModelPage,
-} from '../../model/providers/model-list.ts';
+import type { OfferedModel } from '../../model/providers/model-list.ts';
 import { usualAddress } from '../../model/services/service-address.ts';
-import { type Exchange, isAnthropicCaller } from '../callers/exchange.ts';
+import type { Exchange } from '../callers/exchange.ts';
 import { countRequest } from '../calls/count-request.ts';
 import { deliver } from '../calls/deliver.ts';
 import type { RequestContext } from '../calls/request-context.ts';
@@ -20,14 +13,16 @@ import { localJson, sendObject } from '../objects/send-object.ts';
 import { listMsMax } from '../targets/provider-models.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import { listFormOf, modelAnswer } from './model-answers.ts';
 import { type ModelSource, modelSourcesOf } from './model-sources.ts';
 import { hasModelChecks, offeredModels } from './offered-models.ts';
 
+const modelPath = /^(?:\/v1beta)?\/models(?:\/|$)/;
+
 /** Whether the request is for the list of models, or for one of them. */
 export function isModelsRequest({ request: { method }, path }: Exchange): boolean {
-  return (
-    (path === '/models' || path.startsWith('/models/')) && (method === 'GET' || method === 'HEAD')
-  );
+  const isRead = method === 'GET' || method === 'HEAD';
+  return isRead && modelPath.test(path);
 }
 
 /** @throws GatewayError when no model is known, or the requested one is not in the list */
@@ -46,7 +41,7 @@ export async function serveModels(context: RequestContext): Promise<void> {
   let body: object = {};
   const outcome = await guardTarget(context, source.leaf, async () => {
     await countRequest(context, target);
-    body = bodyFor(context.exchange, await listModels(context, resolved));
+    body = modelAnswer(context.exchange, await listModels(context, resolved));
     return localJson(target, body);
   });
   if (outcome.kind === 'local') return sendObject(context, { body });
@@ -101,9 +96,10 @@ async function isForwarded(
   { source, target }: ResolvedSource,
 ): Promise<boolean> {
   const { workspaceProvider, pricing } = target;
-  const { dialect } = usualAddress(pricing.service);
-  const format = readsAnthropicForm(context.exchange) ? 'anthropic' : 'openai';
-  if (source.prefix !== '' || dialect !== format) return false;
+  const { dialect, geminiForm } = usualAddress(pricing.service);
+  const form = listFormOf(context.exchange);
+  const own = form === 'gemini' ? geminiForm?.dialect : dialect;
+  if (source.prefix !== '' || own !== form) return false;
   if (workspaceProvider?.allowsAnyModel === false) return false;
   if (source.leaf.settings.overrideParams?.model !== undefined) return false;
   return !(await hasModelChecks(context, source));
@@ -168,37 +164,6 @@ function faultOf(source: AnySource): SourceFault {
   const { settings, path } = source.source.leaf;
   const provider = settings.provider ?? settings.virtualKey ?? path;
   return { provider, fault: 'error' in source ? source.error.code : '' };
-}
-
-function bodyFor(exchange: Exchange, models: readonly OfferedModel[]): object {
-  const { path, query } = exchange;
-  const isAnthropic = readsAnthropicForm(exchange);
-  const endpoint = endpointAt('GET', path);
-  const id = endpoint === null ? null : modelInPath(endpoint, path);
-  if (id !== null) {
-    const model = models.find((one) => one.id === id);
-    if (model === undefined) throw noModel(id);
-    return isAnthropic ? anthropicModel(model) : openAiModel(model);
-  }
-  if (!isAnthropic) return { object: 'list', data: models.map(openAiModel) };
-  const page = parseModelPage(new URLSearchParams(query));
-  if ('fault' in page) throw new GatewayError('invalid_request', page.fault, page.param);
-  const body = anthropicModelPage(models, page);
-  if (body !== null) return body;
-  const param = page.afterId === null ? 'before_id' : 'after_id';
-  throw new GatewayError('invalid_request', `${param} is not in the list of models`, param);
-}
-
-/** Whether the client is one of Anthropic's: it sends their version, or the key in their header alone. */
-function readsAnthropicForm({ request }: Exchange): boolean {
-  const { 'x-api-key': key, authorization } = request.headers;
-  return isAnthropicCaller(request) || (key !== undefined && authorization === undefined);
-}
-
-function noModel(id: string): GatewayError {
-  const quoted = /^[\w@./:-]{1,255}$/.test(id) ? ` ${id}` : '';
-  const message = `This key may use no model${quoted}; GET /v1/models lists those that it may use`;
-  return new GatewayError('not_found', message, 'model');
 }
 
 function noProvider(): GatewayError {

@@ -7,7 +7,9 @@ import type { PriceTerms } from '../../model/pricing/effective-price.ts';
 import { bedrockRegion } from '../../model/services/account-addresses.ts';
 import { azureDeploymentOf } from '../../model/services/azure-deployments.ts';
 import { type Capabilities, resolveStorage } from '../../model/services/capabilities.ts';
+import { modelListQuery } from '../../model/services/model-lists.ts';
 import {
+  type DialectName,
   type ProviderAddress,
   providerAddresses,
 } from '../../model/services/provider-addresses.ts';
@@ -224,7 +226,8 @@ export class Targets {
       params: translated.params,
       headers: sentHeaders,
     };
-    const path = translated.isEstimated ? translated.path : pathIn(dialect, inDialect);
+    const isAnswered = translated.isEstimated || isUnlisted(exchange, name);
+    const path = isAnswered ? translated.path : pathIn(dialect, inDialect);
     const body = yield* bodyIn(dialect, inDialect, translated.body, exchange);
     const headers = headersFor(dialect, destination, settings, exchange);
     const { endpoint, metering, params, translator, isEstimated } = translated;
@@ -247,6 +250,11 @@ export class Targets {
     const message = 'aws_region must be the name of a region, such as eu-central-1';
     throw new GatewayError('provider_missing', message, 'aws_region');
   }
+}
+
+/** Whether the request is for a list of models that the provider does not have. */
+function isUnlisted({ path, request }: TargetRequest, dialect: DialectName): boolean {
+  return path === '/models' && request.method === 'GET' && modelListQuery(dialect) === null;
 }
 
 /** Adds the mark of an object whose creation is tracked. */

@@ -56,7 +56,6 @@ export function openAiModel({ id, service, members }: OfferedModel): object {
 /** A model in Anthropic's form; a description in that form keeps its other members. */
 export function anthropicModel({ id, name, members }: OfferedModel): object {
   const own = members.type === 'model' ? members : {};
-  const labels = [members.display_name, members.displayName, members.name];
   return {
     lifecycle: 'active',
     deprecated_at: null,
@@ -68,9 +67,26 @@ export function anthropicModel({ id, name, members }: OfferedModel): object {
     ...own,
     type: 'model',
     id,
-    display_name: labels.find((one) => typeof one === 'string' && one !== '') ?? name,
+    display_name: labelOf(members) ?? name,
     created_at: new Date(createdAtMs(members)).toISOString(),
   };
+}
+
+/** A model in Gemini's form; a description in that form keeps its other members. */
+export function geminiModel({ id, name, members }: OfferedModel): object {
+  const own = Array.isArray(members.supportedGenerationMethods) ? members : {};
+  return {
+    version: '',
+    displayName: labelOf(members) ?? name,
+    supportedGenerationMethods: ['generateContent', 'countTokens'],
+    ...own,
+    name: `models/${id}`,
+  };
+}
+
+function labelOf(members: ListedModel['members']): unknown {
+  const labels = [members.display_name, members.displayName, members.name];
+  return labels.find((one) => typeof one === 'string' && one !== '');
 }
 
 /** The beginning of 1970 for a model whose date is unknown. */
@@ -122,4 +138,22 @@ export function anthropicModelPage(
     first_id: some[0]?.id ?? null,
     last_id: some.at(-1)?.id ?? null,
   };
+}
+
+const geminiSizeUsual = 50;
+
+/** A page in Gemini's form; its token is the last id. Null for a token that is not in the list. */
+export function geminiModelPage(
+  models: readonly OfferedModel[],
+  query: URLSearchParams,
+): object | null {
+  const token = query.get('pageToken') ?? '';
+  const at = token === '' ? -1 : models.findIndex(({ id }) => id === token);
+  if (token !== '' && at < 0) return null;
+  const size = Number(query.get('pageSize') ?? geminiSizeUsual);
+  const limit = Number.isSafeInteger(size) && size > 0 ? Math.min(size, limitMax) : geminiSizeUsual;
+  const some = models.slice(at + 1, at + 1 + limit);
+  const hasMore = at + 1 + limit < models.length;
+  const next = hasMore ? { nextPageToken: some.at(-1)!.id } : {};
+  return { models: some.map(geminiModel), ...next };
 }

@@ -66,11 +66,11 @@ async function newWorkspace(defaults: object = {}) {
 /** A provider of the workspace at one of the two upstreams. */
 async function addProvider(
   workspaceId: string,
-  service: 'openai' | 'anthropic',
+  service: 'openai' | 'anthropic' | 'bedrock',
   { slug, ...integration }: { slug?: string; [field: string]: unknown } = {},
 ): Promise<string> {
   count += 1;
-  const { url } = service === 'openai' ? inference.upstream : claude;
+  const { url } = service === 'anthropic' ? claude : inference.upstream;
   const { id } = await post('/v1/integrations', {
     name: `Account ${count}`,
     ai_provider_id: service,
@@ -272,6 +272,38 @@ describe('an Anthropic client', () => {
     const missing = anthropic(key).models.retrieve(`@${slug}/none`);
     await expect(missing).rejects.toBeInstanceOf(Anthropic.NotFoundError);
   });
+});
+
+describe('a Gemini client', () => {
+  it('lists models in its form, and only those that the key may use', async () => {
+    const { id, key } = await newWorkspace();
+    const slug = await addProvider(id, 'openai', { models: [{ slug: 'gpt-a', enabled: false }] });
+    const { body } = await request(key, { provider: `@${slug}` }, '/v1beta/models?pageSize=1');
+    expect(body).toMatchObject({ models: [{ name: 'models/gpt-b' }], nextPageToken: 'gpt-b' });
+    const one = await request(key, { provider: `@${slug}` }, '/v1beta/models/gpt-b');
+    expect(one.body).toMatchObject({ name: 'models/gpt-b' });
+    const none = await request(key, { provider: `@${slug}` }, '/v1beta/models/gpt-a');
+    expect([none.status, none.body.error.status]).toEqual([404, 'NOT_FOUND']);
+  });
+});
+
+it('lists the models of an integration whose service has no list, and names it where there are none', async () => {
+  const { id, key } = await newWorkspace();
+  const configurations = { aws_region: 'eu-central-1' };
+  const models = [{ slug: 'anthropic.claude-a', enabled: true }];
+  const slug = await addProvider(id, 'bedrock', {
+    configurations,
+    allow_all_models: false,
+    models,
+  });
+  expect(await idsBy(openai(key))).toEqual([`@${slug}/anthropic.claude-a`]);
+  const open = await newWorkspace();
+  await addProvider(open.id, 'bedrock', { configurations });
+  const answer = await request(open.key);
+  expect([answer.status, answer.body.error.message]).toEqual([
+    502,
+    expect.stringContaining('it has no list of models'),
+  ]);
 });
 
 describe('a provider that fails', () => {

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import {
   anthropicModel,
   anthropicModelPage,
+  geminiModel,
+  geminiModelPage,
   openAiModel,
   parseModelList,
   parseModelPage,
@@ -96,5 +98,23 @@ describe('a page', () => {
     ['after_id=a&before_id=c', 'before_id'],
   ])('is, for the query "%s", %j', (query, expected) => {
     expect(page(query)).toEqual(expected);
+  });
+
+  it.each([
+    ['', 'abc', undefined],
+    ['pageSize=2', 'ab', 'b'],
+    ['pageSize=2&pageToken=b', 'c', undefined],
+    ['pageSize=x', 'abc', undefined],
+  ])('has Gemini\'s form for the query "%s"', (query, ids, token) => {
+    const body = geminiModelPage(models, new URLSearchParams(query));
+    expect(body).toEqual({
+      models: [...ids].map((id) => expect.objectContaining({ name: `models/${id}` })),
+      ...(token === undefined ? {} : { nextPageToken: token }),
+    });
+  });
+
+  it("does not exist in Gemini's form behind an unknown token", () => {
+    expect(geminiModelPage(models, new URLSearchParams('pageToken=x'))).toBeNull();
+    expect(geminiModel(models[0]!)).toMatchObject({ displayName: 'a' });
   });
 });
