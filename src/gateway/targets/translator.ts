@@ -93,6 +93,7 @@ export function* translateRequest(
       {
         now: exchange.now,
         wantsUsage: hasUsage(params.stream_options),
+        customTools: customToolsIn(params.tools),
         response: endpoint === 'responses' ? responseContext(exchange, params) : null,
       },
       terms.dropped,
@@ -173,6 +174,15 @@ function* requestOf(
 function bytesOf(params: Params): Buffer {
   return Buffer.from(JSON.stringify(params));
 }
+
+/** Names of the custom tools of a chat; those of responses are in the request. */
+function customToolsIn(tools: unknown): ReadonlySet<string> {
+  if (!Array.isArray(tools)) return noTools;
+  const custom = tools.filter((one) => one?.type === 'custom' && typeof one.custom === 'object');
+  return custom.length === 0 ? noTools : new Set(custom.map((one) => String(one.custom?.name)));
+}
+
+const noTools: ReadonlySet<string> = new Set();
 
 function hasUsage(options: unknown): boolean {
   return (options as { readonly include_usage?: unknown } | undefined)?.include_usage === true;

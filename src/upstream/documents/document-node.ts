@@ -1,4 +1,6 @@
 /** Reads a JSON document member by member, so that nothing untranslated is overlooked. */
+import { isDeepStrictEqual } from 'node:util';
+import { type MemberRules, type ObjectShape, ruleOfKind } from './member-rules.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -13,6 +15,13 @@ export interface UnsupportedTerms {
 /** Bounds of what is recorded about one request. */
 const droppedPathsMax = 20;
 const pathCharsMax = 200;
+
+/** Records a path once, without the indexes of lists. */
+function recordDropped(terms: UnsupportedTerms | null, place: string): void {
+  if (terms === null || terms.dropped.length >= droppedPathsMax) return;
+  const path = place.replaceAll(/\[\d+\]/g, '[]').slice(0, pathCharsMax);
+  if (!terms.dropped.includes(path)) terms.dropped.push(path);
+}
 
 /** A document is invalid, or has a member without a counterpart in the other format. */
 export class NotTranslatable extends Error {
@@ -105,18 +114,48 @@ export class DocumentNode {
     return this;
   }
 
+  /** Leaves out or refuses the members that `rules` do not let through, and all that they do not name. */
+  follow(rules: MemberRules): this {
+    for (const name of Object.keys(this.json())) {
+      const rule = rules.get(name);
+      const treatment = rule?.treatment ?? 'refused';
+      if (treatment !== 'refused' && treatment !== 'hint') continue;
+      const member = this.at(name);
+      if (member.isAbsent || rule?.usual.some((one) => isDeepStrictEqual(one, member.value))) {
+        continue;
+      }
+      if (treatment === 'hint') member.dropHint();
+      else member.dropMeaning();
+    }
+    return this;
+  }
+
+  /**
+   * Leaves out an object of a kind that is not translated as a whole, as its rule says.
+   *
+   * @throws NotTranslatable when it must not be left out
+   */
+  dropKind(shape: ObjectShape): void {
+    const type = this.at('type');
+    const kind = type.isText ? type.text() : '';
+    const isKnown = Object.hasOwn(shape.kinds, kind);
+    const recordAs = isKnown ? this.path.replace(/\[\d+\]$/, `[${kind}]`) : this.path;
+    if (ruleOfKind(shape, kind)?.treatment === 'hint') type.dropHint(recordAs);
+    else type.dropMeaning(recordAs);
+  }
+
   /**
    * Leaves the value out and records its path, because it does not change what the response means; the caller must
    * not translate it.
    *
    * @throws NotTranslatable when the config refuses hints too
    */
-  dropHint(): void {
+  dropHint(recordAs: string | null = null): void {
     const terms = this.#rootTerms();
     if (terms?.unsupported === 'refuse') {
       this.refuseUnsupported('remove unsupported: refuse from the config');
     }
-    this.#record(terms);
+    recordDropped(terms, recordAs ?? this.path);
   }
 
   /**
@@ -125,11 +164,11 @@ export class DocumentNode {
    *
    * @throws NotTranslatable otherwise
    */
-  dropMeaning(): void {
+  dropMeaning(recordAs: string | null = null): void {
     const terms = this.#rootTerms();
     if (terms?.unsupported !== 'drop')
       this.refuseUnsupported('set unsupported: drop in the config');
-    this.#record(terms);
+    recordDropped(terms, recordAs ?? this.path);
   }
 
   refuse(reason: string): never {
@@ -144,11 +183,5 @@ export class DocumentNode {
 
   #rootTerms(): UnsupportedTerms | null {
     return this.#outer === null ? this.#terms : this.#outer.#rootTerms();
-  }
-
-  #record(terms: UnsupportedTerms | null): void {
-    if (terms === null || terms.dropped.length >= droppedPathsMax) return;
-    const path = this.path.replaceAll(/\[\d+\]/g, '[]').slice(0, pathCharsMax);
-    if (!terms.dropped.includes(path)) terms.dropped.push(path);
   }
 }

@@ -17,7 +17,7 @@ import { chatToGemini, geminiToAnthropicChat, geminiToChat } from './gemini-tran
 const chatToAnthropic: Translation = {
   pathOf: () => '/messages',
   request: anthropicRequest,
-  response: (body, { now }) => openAiResponse(body, now),
+  response: openAiResponse,
   error: openAiError,
   events: (about) => new OpenAiEvents(about),
 };

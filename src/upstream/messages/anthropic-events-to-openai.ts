@@ -7,14 +7,8 @@ import {
   parseProviderFault,
   type TranslationContext,
 } from '../translation/translation.ts';
+import { BlockDeltas } from './anthropic-block-deltas.ts';
 import { finishReason, openAiError, openAiUsage } from './anthropic-response-to-openai.ts';
-
-/** A tool call whose block has not ended. */
-interface OpenCall {
-  /** Index among the tool calls of the response. */
-  readonly index: number;
-  hasArguments: boolean;
-}
 
 export class OpenAiEvents implements EventTranslation {
   readonly #about: TranslationContext;
@@ -22,13 +16,12 @@ export class OpenAiEvents implements EventTranslation {
   #head: Json | null = null;
   /** Usage, which arrives in several events. */
   #usage: Json = {};
-  /** Open calls by the index of their block. */
-  readonly #openCalls = new Map<unknown, OpenCall>();
-  #callCount = 0;
+  readonly #deltas: BlockDeltas;
   #isOver = false;
 
   constructor(about: TranslationContext) {
     this.#about = about;
+    this.#deltas = new BlockDeltas(about.customTools);
   }
 
   pass(event: Json): string {
@@ -38,11 +31,11 @@ export class OpenAiEvents implements EventTranslation {
       case 'message_start':
         return this.#start(node.at('message'));
       case 'content_block_start':
-        return this.#startBlock(event.index, node.at('content_block'));
+        return this.#chunk(this.#deltas.start(event.index, node.at('content_block')));
       case 'content_block_delta':
-        return this.#deltaOf(event.index, node.at('delta'));
+        return this.#chunk(this.#deltas.add(event.index, node.at('delta')));
       case 'content_block_stop':
-        return this.#stopBlock(event.index);
+        return this.#chunk(this.#deltas.stop(event.index));
       case 'message_delta':
         return this.#finish(node);
       case 'message_stop':
@@ -82,46 +75,6 @@ export class OpenAiEvents implements EventTranslation {
     return this.#delta({ role: 'assistant', content: '', refusal: null });
   }
 
-  #startBlock(index: unknown, block: DocumentNode): string {
-    const type = block.at('type').value;
-    if (type === 'text') {
-      const text = block.at('text');
-      return text.isAbsent || text.value === '' ? '' : this.#delta({ content: text.text() });
-    }
-    if (type !== 'tool_use') return '';
-    const call: OpenCall = { index: this.#callCount, hasArguments: false };
-    this.#callCount += 1;
-    this.#openCalls.set(index, call);
-    const { value: input } = block.at('input');
-    const isWhole = typeof input === 'object' && input !== null && Object.keys(input).length > 0;
-    call.hasArguments = isWhole;
-    const name = block.at('name').text();
-    return this.#callDelta(call, {
-      id: block.at('id').text(),
-      type: 'function',
-      function: { name, arguments: isWhole ? JSON.stringify(input) : '' },
-    });
-  }
-
-  #deltaOf(index: unknown, delta: DocumentNode): string {
-    const type = delta.at('type').value;
-    if (type === 'text_delta') return this.#delta({ content: delta.at('text').text() });
-    if (type !== 'input_json_delta') return '';
-    const call = this.#openCalls.get(index);
-    const part = delta.at('partial_json').text();
-    if (call === undefined || part === '') return '';
-    call.hasArguments = true;
-    return this.#callDelta(call, { function: { arguments: part } });
-  }
-
-  /** Sends an empty object when a call has no arguments. */
-  #stopBlock(index: unknown): string {
-    const call = this.#openCalls.get(index);
-    this.#openCalls.delete(index);
-    if (call === undefined || call.hasArguments) return '';
-    return this.#callDelta(call, { function: { arguments: '{}' } });
-  }
-
   #finish(event: DocumentNode): string {
     const usage = event.at('usage');
     if (!usage.isAbsent) {
@@ -139,8 +92,8 @@ export class OpenAiEvents implements EventTranslation {
     return eventOf({ ...this.#opened(), choices: [], usage: openAiUsage(this.#usage) }) + done;
   }
 
-  #callDelta({ index }: OpenCall, call: Json): string {
-    return this.#delta({ tool_calls: [{ index, ...call }] });
+  #chunk(delta: Json | null): string {
+    return delta === null ? '' : this.#delta(delta);
   }
 
   #delta(delta: Json, finish: string | null = null): string {

@@ -1,133 +1,133 @@
 /** Translates a request from Anthropic's format to OpenAI's. */
 
+import { type ChatExtensions, chatExtensionsOf } from '../../model/services/chat-extensions.ts';
 import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { MemberRules } from '../documents/member-rules.ts';
+import { chatEffort } from '../translation/reasoning-effort.ts';
 import type { RequestTerms } from '../translation/translation.ts';
+import { cacheControlOf } from './anthropic-blocks-to-openai.ts';
 import { chatMessagesFromTurns } from './anthropic-turns-to-openai.ts';
+import * as rules from './message-rules.ts';
 
 /** @throws NotTranslatable when the request has a member without a counterpart in OpenAI's format */
 export function openAiRequest(message: Json, terms: RequestTerms): Json {
-  const request = DocumentNode.ofRequest(message, terms).only(
-    ...translatedMembers,
-    ...ignoredMembers,
+  const extensions = chatExtensionsOf(terms.service, terms.isIntermediate === true);
+  const request = DocumentNode.ofRequest(message, terms).follow(
+    rulesOf(rules.requestShape.kinds['']),
   );
   request.at('model').text();
-  const speed = request.at('speed');
-  if (!speed.isAbsent && speed.value !== 'standard') speed.refuseUnsupported();
-  const thinking = request.at('thinking');
-  if (!thinking.isAbsent && thinking.at('type').value !== 'disabled') thinking.refuseUnsupported();
   const isStream = request.at('stream').value === true;
   return {
     model: message.model,
-    messages: chatMessagesFromTurns(request.at('system'), request.at('messages')),
+    messages: chatMessagesFromTurns(request.at('system'), request.at('messages'), extensions),
     ...copyMember(request, 'max_tokens', outputLimitName(terms.service)),
     ...copyMember(request, 'temperature'),
     ...copyMember(request, 'top_p'),
+    ...topK(request.at('top_k'), extensions),
     ...copyMember(request, 'stop_sequences', 'stop'),
     ...copyMember(request, 'stream'),
     // Streams of Anthropic always report usage.
     ...(isStream ? { stream_options: { include_usage: true } } : {}),
-    ...tooling(request),
+    ...tooling(request, extensions),
     ...output(request),
     ...account(request),
   };
 }
 
-/** Members that are translated. */
-const translatedMembers = [
-  'model',
-  'messages',
-  'system',
-  'max_tokens',
-  'temperature',
-  'top_p',
-  'stop_sequences',
-  'stream',
-  'tools',
-  'tool_choice',
-  'output_config',
-  'metadata',
-  'service_tier',
-  'thinking',
-  'speed',
-];
-
-/** Ignored members: OpenAI decides what it caches, and a new thread is entirely in the request. */
-const ignoredMembers = ['cache_control', 'thread'];
+function rulesOf(kind: unknown): MemberRules {
+  return kind as MemberRules;
+}
 
 function copyMember(request: DocumentNode, name: string, targetName = name): Json {
   const word = request.at(name);
   return word.isAbsent ? {} : { [targetName]: word.value };
 }
 
-function tooling(request: DocumentNode): Json {
+function topK(word: DocumentNode, { hasTopK }: ChatExtensions): Json {
+  if (word.isAbsent) return {};
+  if (hasTopK) return { top_k: word.value };
+  word.dropHint();
+  return {};
+}
+
+function tooling(request: DocumentNode, extensions: ChatExtensions): Json {
   const tools = request.at('tools');
   if (tools.isAbsent) return {};
-  const list = tools.items().map(toolOf);
+  const list = tools.items().flatMap((tool) => toolOf(tool, extensions));
   if (list.length === 0) return {};
   const choice = request.at('tool_choice');
   if (choice.isAbsent) return { tools: list };
-  choice.only('type', 'name', 'disable_parallel_tool_use');
+  const selected = choiceOf(choice);
+  if (selected === null) return { tools: list };
   const isSequential = choice.at('disable_parallel_tool_use').value === true;
   return {
     tools: list,
-    tool_choice: choiceOf(choice),
+    tool_choice: selected,
     ...(isSequential ? { parallel_tool_calls: false } : {}),
   };
 }
 
-/** Tools that Anthropic runs or defines have no counterpart. */
-function toolOf(tool: DocumentNode): Json {
+/** Empty for a tool that Anthropic runs or defines, where it may be left out. */
+function toolOf(tool: DocumentNode, extensions: ChatExtensions): Json[] {
   const type = tool.at('type');
-  if (!type.isAbsent && type.value !== 'custom') type.refuseUnsupported();
-  tool.only(
-    'type',
-    'name',
-    'description',
-    'input_schema',
-    'strict',
-    'cache_control',
-    'eager_input_streaming',
-  );
-  return {
-    type: 'function',
-    function: {
-      name: tool.at('name').text(),
-      ...copyMember(tool, 'description'),
-      parameters: tool.at('input_schema').json(),
-      ...copyMember(tool, 'strict'),
-    },
+  if (!type.isAbsent && type.value !== 'custom') {
+    tool.dropKind(rules.toolShape);
+    return [];
+  }
+  tool.follow(rulesOf(rules.toolShape.kinds.custom));
+  const definition = {
+    name: tool.at('name').text(),
+    ...copyMember(tool, 'description'),
+    parameters: tool.at('input_schema').json(),
+    ...copyMember(tool, 'strict'),
   };
+  return [{ type: 'function', function: definition, ...cacheControlOf(tool, extensions) }];
 }
 
+/** Null when it names nothing that is left. */
 function choiceOf(choice: DocumentNode): unknown {
   const type = choice.at('type');
-  switch (type.text()) {
-    case 'auto':
-    case 'none':
-      return type.value;
+  const ofKind = rules.choiceShape.kinds[type.text()];
+  if (ofKind === undefined) {
+    type.dropMeaning();
+    return null;
+  }
+  choice.follow(rulesOf(ofKind));
+  switch (type.value) {
     case 'any':
       return 'required';
     case 'tool':
       return { type: 'function', function: { name: choice.at('name').text() } };
     default:
-      return type.refuseUnsupported();
+      return type.value;
   }
 }
 
 function output(request: DocumentNode): Json {
   const config = request.at('output_config');
-  if (config.isAbsent) return {};
-  config.only('format', 'effort');
-  const format = config.at('format');
-  return { ...copyMember(config, 'effort', 'reasoning_effort'), ...responseFormatOf(format) };
+  const thinking = request.at('thinking');
+  if (!thinking.isAbsent) {
+    const ofKind = rules.thinkingShape.kinds[String(thinking.at('type').value)];
+    if (ofKind !== undefined) thinking.follow(rulesOf(ofKind));
+  }
+  if (config.isAbsent) {
+    return chatEffort(thinking, new DocumentNode(undefined), request.at('model').value);
+  }
+  config.follow(rulesOf(rules.outputShape.kinds['']));
+  return {
+    ...chatEffort(thinking, config.at('effort'), request.at('model').value),
+    ...responseFormatOf(config.at('format')),
+  };
 }
 
 function responseFormatOf(format: DocumentNode): Json {
   if (format.isAbsent) return {};
-  if (format.only('type', 'schema').at('type').value !== 'json_schema') {
-    format.at('type').refuseUnsupported();
+  if (format.at('type').value !== 'json_schema') {
+    format.at('type').dropMeaning();
+    return {};
   }
+  format.follow(rulesOf(rules.outputFormatShape.kinds.json_schema));
   const schema = { name: 'answer', schema: format.at('schema').json(), strict: true };
   return { response_format: { type: 'json_schema', json_schema: schema } };
 }
@@ -137,9 +137,11 @@ function account(request: DocumentNode): Json {
   const tier = request.at('service_tier');
   const isStandard = tier.value === 'standard_only';
   // Without a tier, both providers choose one.
-  if (!tier.isAbsent && !isStandard && tier.value !== 'auto') tier.refuseUnsupported();
+  if (!tier.isAbsent && !isStandard && tier.value !== 'auto') tier.dropHint();
   return {
-    ...(metadata.isAbsent ? {} : copyMember(metadata.only('user_id'), 'user_id', 'user')),
+    ...(metadata.isAbsent
+      ? {}
+      : copyMember(metadata.follow(rulesOf(rules.metadataShape.kinds[''])), 'user_id', 'user')),
     ...(isStandard ? { service_tier: 'default' } : {}),
   };
 }

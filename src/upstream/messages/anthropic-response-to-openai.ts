@@ -1,21 +1,36 @@
 /** Translates a response from Anthropic's format to OpenAI's. */
 import { DocumentNode, type Json } from '../documents/document-node.ts';
-import type { ProviderFault } from '../translation/translation.ts';
+import { customToolInput } from '../translation/custom-tools.ts';
+import { anthropicReasoning, type ReasoningDetail } from '../translation/reasoning.ts';
+import type { ProviderFault, TranslationContext } from '../translation/translation.ts';
 
 /** @throws NotTranslatable */
-export function openAiResponse(body: unknown, now: number): Json {
+export function openAiResponse(
+  body: unknown,
+  { now, customTools }: Pick<TranslationContext, 'now' | 'customTools'>,
+): Json {
   const message = new DocumentNode(body);
   const texts: string[] = [];
   const calls: Json[] = [];
+  const details: ReasoningDetail[] = [];
+  const annotations: Json[] = [];
   for (const block of message.at('content').items()) {
     const type = block.at('type').text();
-    if (type === 'text') texts.push(block.at('text').text());
-    if (type === 'tool_use') calls.push(toolCall(block));
+    if (type === 'text') {
+      annotations.push(...annotationsOf(block, texts.join('').length));
+      texts.push(block.at('text').text());
+    }
+    if (type === 'tool_use') calls.push(toolCall(block, customTools));
+    if (type === 'thinking' || type === 'redacted_thinking') {
+      details.push(detailOf(block, details.length));
+    }
   }
   const reply = {
     role: 'assistant',
     content: texts.length === 0 ? null : texts.join(''),
     refusal: null,
+    ...reasoningMembers(details),
+    ...(annotations.length === 0 ? {} : { annotations }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   };
   return {
@@ -35,15 +50,46 @@ export function openAiResponse(body: unknown, now: number): Json {
   };
 }
 
-function toolCall(block: DocumentNode): Json {
-  return {
-    id: block.at('id').text(),
-    type: 'function',
-    function: {
-      name: block.at('name').text(),
-      arguments: JSON.stringify(block.at('input').json()),
-    },
-  };
+function toolCall(block: DocumentNode, customTools: ReadonlySet<string> | undefined): Json {
+  const id = block.at('id').text();
+  const name = block.at('name').text();
+  const text = JSON.stringify(block.at('input').json());
+  return customTools?.has(name) === true
+    ? { id, type: 'custom', custom: { name, input: customToolInput(text) } }
+    : { id, type: 'function', function: { name, arguments: text } };
+}
+
+function detailOf(block: DocumentNode, index: number): ReasoningDetail {
+  const format = anthropicReasoning;
+  if (block.at('type').value === 'redacted_thinking') {
+    return { type: 'reasoning.encrypted', data: block.at('data').text(), format, index };
+  }
+  const signature = block.at('signature');
+  const signed = signature.isText ? { signature: signature.text() } : {};
+  return { type: 'reasoning.text', text: block.at('thinking').text(), ...signed, format, index };
+}
+
+/** Members of a message, or of a delta, with reasoning; none without any. */
+function reasoningMembers(details: readonly ReasoningDetail[]): Json {
+  if (details.length === 0) return {};
+  const text = details.map(({ text }) => text ?? '').join('');
+  return { ...(text === '' ? {} : { reasoning_content: text }), reasoning_details: details };
+}
+
+/** The results of searches that a text cites; OpenAI has no form for other citations. */
+function annotationsOf(block: DocumentNode, start: number): Json[] {
+  const citations = block.at('citations');
+  if (citations.isAbsent) return [];
+  const end = start + block.at('text').text().length;
+  return citations.items().flatMap((one) => annotationOf(one, start, end));
+}
+
+/** Empty for a citation without an address. */
+export function annotationOf(citation: DocumentNode, start: number, end: number): Json[] {
+  const { url, title } = citation.json();
+  if (typeof url !== 'string') return [];
+  const named = { url, title: typeof title === 'string' ? title : '' };
+  return [{ type: 'url_citation', url_citation: { ...named, start_index: start, end_index: end } }];
 }
 
 /** Maps a stop reason to a finish reason. */

@@ -1,120 +1,90 @@
 /** Translates the turns of a conversation from Anthropic's format to OpenAI's. */
+import type { ChatExtensions } from '../../model/services/chat-extensions.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
+import type { MemberRules } from '../documents/member-rules.ts';
+import {
+  anthropicReasoning,
+  type ReasoningDetail,
+  textOfDetail,
+  unpackDetails,
+} from '../translation/reasoning.ts';
+import {
+  cacheControlOf,
+  followKind,
+  partsOf,
+  plainText,
+  simplify,
+  textPartOf,
+} from './anthropic-blocks-to-openai.ts';
+import * as rules from './message-rules.ts';
 
 /** @throws NotTranslatable */
-export function chatMessagesFromTurns(system: DocumentNode, turns: DocumentNode): Json[] {
+export function chatMessagesFromTurns(
+  system: DocumentNode,
+  turns: DocumentNode,
+  extensions: ChatExtensions,
+): Json[] {
   const messages: Json[] = [];
   if (!system.isAbsent) {
-    messages.push({ role: 'system', content: plainText(system) });
+    messages.push({ role: 'system', content: plainText(system, extensions) });
   }
   for (const turn of turns.items()) {
-    turn.only('role', 'content');
     const role = turn.at('role');
-    if (role.value === 'user') messages.push(...userMessages(turn.at('content')));
-    else if (role.value === 'assistant') messages.push(assistantMessage(turn.at('content')));
-    else if (role.value === 'system') {
-      messages.push({ role: 'system', content: plainText(turn.at('content')) });
-    } else {
+    const ofRole = rules.turnShape.kinds[String(role.value)];
+    if (ofRole === undefined) {
       role.text();
       role.refuseUnsupported();
     }
+    turn.follow(ofRole as MemberRules);
+    const content = turn.at('content');
+    if (role.value === 'user') messages.push(...userMessages(content, extensions));
+    else if (role.value === 'assistant') messages.push(assistantMessage(content, extensions));
+    else messages.push({ role: 'system', content: plainText(content, extensions) });
   }
   return messages;
 }
 
-/** OpenAI decides what it caches, so `cache_control` is ignored. */
-const ignoredMember = 'cache_control';
-
-/** Converts a text, or blocks of text, to a text or to parts. */
-function plainText(content: DocumentNode): unknown {
-  return content.isText ? content.value : simplify(content.items().map(textPart));
-}
-
-/** Many compatible services accept only a plain text. */
-function simplify(parts: readonly Json[]): unknown {
-  return parts.length === 1 && parts[0]!.type === 'text' ? parts[0]!.text : parts;
-}
-
-function textPart(block: DocumentNode): Json {
-  if (block.at('type').text() !== 'text') block.at('type').refuseUnsupported();
-  return textOf(block);
-}
-
-function textOf(block: DocumentNode): Json {
-  const citations = block.only('type', 'text', 'citations', ignoredMember).at('citations');
-  if (!citations.isAbsent && citations.items().length > 0) citations.refuseUnsupported();
-  return { type: 'text', text: block.at('text').text() };
-}
-
 /** Tool results become separate messages, which come first. */
-function userMessages(content: DocumentNode): Json[] {
+function userMessages(content: DocumentNode, extensions: ChatExtensions): Json[] {
   if (content.isText) return [{ role: 'user', content: content.value }];
   const results: Json[] = [];
   const parts: Json[] = [];
   for (const block of content.items()) {
-    if (block.at('type').value === 'tool_result') results.push(toolMessage(block));
-    else parts.push(userPart(block));
+    if (block.at('type').value === 'tool_result') {
+      const { message, attached } = toolMessage(block, extensions);
+      results.push(message);
+      parts.push(...attached);
+    } else {
+      parts.push(...partsOf([block], extensions));
+    }
   }
   return parts.length === 0 && results.length > 0
     ? results
     : [...results, { role: 'user', content: simplify(parts) }];
 }
 
-function userPart(block: DocumentNode): Json {
-  const type = block.at('type');
-  switch (type.text()) {
-    case 'text':
-      return textOf(block);
-    case 'image':
-      return imagePart(block);
-    case 'document':
-      return filePart(block);
-    default:
-      return type.refuseUnsupported();
-  }
-}
-
-function imagePart(block: DocumentNode): Json {
-  const source = block.only('type', 'source', ignoredMember).at('source');
-  const type = source.at('type');
-  switch (type.value) {
-    case 'base64':
-      return { type: 'image_url', image_url: { url: dataUrl(source) } };
-    case 'url':
-      return { type: 'image_url', image_url: { url: source.only('type', 'url').at('url').text() } };
-    default:
-      return type.refuseUnsupported();
-  }
-}
-
-function dataUrl(source: DocumentNode): string {
-  source.only('type', 'media_type', 'data');
-  return `data:${source.at('media_type').text()};base64,${source.at('data').text()}`;
-}
-
-/** Converts a PDF; citations have no counterpart. */
-function filePart(block: DocumentNode): Json {
-  block.only('type', 'source', 'title', 'citations', ignoredMember);
-  const source = block.at('source');
-  if (source.at('type').value !== 'base64') source.at('type').refuseUnsupported();
-  const citations = block.at('citations');
-  if (!citations.isAbsent && citations.only('enabled').at('enabled').value === true) {
-    citations.refuseUnsupported();
-  }
-  const title = block.at('title');
-  const filename = title.isAbsent ? 'document.pdf' : title.text();
-  return { type: 'file', file: { filename, file_data: dataUrl(source) } };
-}
-
-function toolMessage(block: DocumentNode): Json {
-  block.only('type', 'tool_use_id', 'content', 'is_error', ignoredMember);
+/** Messages of `tool` contain texts only, so that pictures and files are attached to the message after them. */
+function toolMessage(
+  block: DocumentNode,
+  extensions: ChatExtensions,
+): { readonly message: Json; readonly attached: readonly Json[] } {
+  followKind(block, 'tool_result');
+  const id = block.at('tool_use_id').text();
   const result = block.at('content');
-  const content = result.isAbsent ? '' : plainText(result);
-  return {
-    role: 'tool',
-    tool_call_id: block.at('tool_use_id').text(),
-    content: block.at('is_error').value === true ? withErrorPrefix(content) : content,
-  };
+  const isList = !result.isAbsent && !result.isText;
+  const parts = isList ? partsOf(result.items(), extensions) : [];
+  const texts = parts.filter(({ type }) => type === 'text');
+  const others = parts.filter(({ type }) => type !== 'text');
+  const text = isList ? (texts.length === 0 ? '' : simplify(texts)) : (result.value ?? '');
+  const content = block.at('is_error').value === true ? withErrorPrefix(text) : text;
+  const mark = cacheControlOf(block, extensions);
+  const attached =
+    others.length === 0 ? [] : [{ type: 'text', text: `Result of tool call ${id}:` }, ...others];
+  const marked =
+    'cache_control' in mark && typeof content === 'string'
+      ? [{ type: 'text', text: content, ...mark }]
+      : content;
+  return { message: { role: 'tool', tool_call_id: id, content: marked }, attached };
 }
 
 /** OpenAI has no error flag for tool results, so the text states the error. */
@@ -124,35 +94,106 @@ function withErrorPrefix(content: unknown): unknown {
   return [{ type: 'text', text: prefix }, ...(content as readonly Json[])];
 }
 
-function assistantMessage(content: DocumentNode): Json {
+function assistantMessage(content: DocumentNode, extensions: ChatExtensions): Json {
   if (content.isText) return { role: 'assistant', content: content.value };
   const texts: string[] = [];
   const calls: Json[] = [];
+  const reasoning = new EarlierReasoning(extensions.reasoning);
   for (const block of content.items()) {
-    const type = block.at('type');
-    switch (type.text()) {
+    switch (block.at('type').text()) {
       case 'text':
-        texts.push(textOf(block).text as string);
+        texts.push(textPartOf(block, extensions).text as string);
         break;
       case 'tool_use':
-        calls.push(toolCall(block));
+        calls.push(toolCall(block, extensions));
         break;
-      // Earlier reasoning is not sent back to the model.
       case 'thinking':
       case 'redacted_thinking':
+        reasoning.add(block);
         break;
       default:
-        type.refuseUnsupported();
+        dropBlock(block);
     }
   }
   const text = texts.join('');
-  return calls.length === 0
-    ? { role: 'assistant', content: text }
-    : { role: 'assistant', content: text === '' ? null : text, tool_calls: calls };
+  return {
+    role: 'assistant',
+    content: calls.length > 0 && text === '' ? null : text,
+    ...reasoning.members(),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
 }
 
-function toolCall(block: DocumentNode): Json {
-  block.only('type', 'id', 'name', 'input', 'caller', ignoredMember);
+/** A search of tools has no effect, because no tool is deferred. */
+function dropBlock(block: DocumentNode): void {
+  const isSearch =
+    block.at('type').value === 'server_tool_use' &&
+    String(block.at('name').value).startsWith('tool_search_tool');
+  if (isSearch) block.at('type').dropHint();
+  else block.dropKind(rules.blockShape);
+}
+
+/** Collects the reasoning of a turn in the form that the service takes. */
+class EarlierReasoning {
+  readonly #form: ChatExtensions['reasoning'];
+  readonly #details: ReasoningDetail[] = [];
+
+  constructor(form: ChatExtensions['reasoning']) {
+    this.#form = form;
+  }
+
+  add(block: DocumentNode): void {
+    const isRedacted = block.at('type').value === 'redacted_thinking';
+    followKind(block, isRedacted ? 'redacted_thinking' : 'thinking');
+    if (this.#form === null || (isRedacted && this.#form === 'text')) {
+      block.dropKind(hiddenReasoning);
+      return;
+    }
+    const details = isRedacted ? redactedDetails(block) : thinkingDetails(block);
+    for (const one of details) this.#details.push({ ...one, index: this.#details.length });
+  }
+
+  members(): Json {
+    if (this.#details.length === 0) return {};
+    if (this.#form === 'details') return { reasoning_details: this.#details };
+    return { reasoning_content: this.#details.map(textOfDetail).join('') };
+  }
+}
+
+/** Reasoning of earlier turns is a hint. */
+const hiddenReasoning = {
+  ...rules.blockShape,
+  kinds: {
+    thinking: { treatment: 'hint', note: '', usual: [] },
+    redacted_thinking: { treatment: 'hint', note: '', usual: [] },
+  },
+} as const;
+
+function thinkingDetails(block: DocumentNode): readonly ReasoningDetail[] {
+  const text = block.at('thinking').text();
+  const { value: signature } = block.at('signature');
+  const packed = typeof signature === 'string' ? unpackDetails(signature, text) : null;
+  if (packed !== null && packed.length > 0) return packed;
+  const isSigned = packed === null && typeof signature === 'string' && signature !== '';
+  return [
+    {
+      type: 'reasoning.text',
+      text,
+      ...(isSigned ? { signature, format: anthropicReasoning } : {}),
+    },
+  ];
+}
+
+function redactedDetails(block: DocumentNode): readonly ReasoningDetail[] {
+  const data = block.at('data').text();
+  return (
+    unpackDetails(data, '') ?? [{ type: 'reasoning.encrypted', data, format: anthropicReasoning }]
+  );
+}
+
+function toolCall(block: DocumentNode, extensions: ChatExtensions): Json {
+  followKind(block, 'tool_use');
+  cacheControlOf(block, { ...extensions, hasCacheControl: false });
   return {
     id: block.at('id').text(),
     type: 'function',

@@ -6,6 +6,7 @@ import {
   type EventTranslation,
   parseProviderFault,
 } from '../translation/translation.ts';
+import { AnthropicBlocks, anthropicEvent } from './anthropic-block-events.ts';
 import {
   anthropicError,
   anthropicUsage,
@@ -15,16 +16,10 @@ import {
   toolUseBlock,
 } from './openai-response-to-anthropic.ts';
 
-/** The open block; a call is identified by index and id. */
-type OpenBlock =
-  | { readonly kind: 'text' }
-  | { readonly kind: 'call'; readonly index: unknown; readonly id: unknown };
-
 export class AnthropicEvents implements EventTranslation {
   /** Id of the message; null before it has begun. */
   #id: string | null = null;
-  #open: OpenBlock | null = null;
-  #blockCount = 0;
+  readonly #blocks = new AnthropicBlocks();
   /** Indices of started calls. */
   readonly #calls = new Set<unknown>();
   #hasRefused = false;
@@ -59,12 +54,12 @@ export class AnthropicEvents implements EventTranslation {
     this.#isOver = true;
     const hasCalls = this.#calls.size > 0;
     return (
-      this.#close() +
-      eventOf('message_delta', {
+      this.#blocks.close() +
+      anthropicEvent('message_delta', {
         delta: { ...stopOf(this.#reason, hasCalls, this.#hasRefused), container: null },
         usage: anthropicUsage(this.#usage),
       }) +
-      eventOf('message_stop', {})
+      anthropicEvent('message_stop', {})
     );
   }
 
@@ -77,7 +72,7 @@ export class AnthropicEvents implements EventTranslation {
   fail(message: string): string {
     this.#isOver = true;
     const { type, ...error } = anthropicError({ message, type: null, status: 500 });
-    return eventOf(String(type), error);
+    return anthropicEvent(String(type), error);
   }
 
   #begin(chunk: DocumentNode): string {
@@ -86,12 +81,12 @@ export class AnthropicEvents implements EventTranslation {
     const head = messageHead(this.#id, chunk.at('model').text());
     const pending = { stop_reason: null, stop_sequence: null, stop_details: null };
     const message = { ...head, content: [], ...pending, usage: anthropicUsage(this.#usage) };
-    return eventOf('message_start', { message });
+    return anthropicEvent('message_start', { message });
   }
 
   #contentOf(delta: DocumentNode): string {
     if (delta.isAbsent) return '';
-    let events = '';
+    let events = this.#blocks.reasoning(delta);
     for (const name of ['content', 'refusal']) {
       const text = delta.at(name);
       if (text.isAbsent || text.text() === '') continue;
@@ -111,8 +106,8 @@ export class AnthropicEvents implements EventTranslation {
 
   #text(text: string): string {
     const startEvents =
-      this.#open?.kind === 'text' ? '' : this.#start({ kind: 'text' }, textBlock(''));
-    return startEvents + this.#delta({ type: 'text_delta', text });
+      this.#blocks.open?.kind === 'text' ? '' : this.#blocks.start({ kind: 'text' }, textBlock(''));
+    return startEvents + this.#blocks.delta({ type: 'text_delta', text });
   }
 
   #call(call: DocumentNode, at: number): string {
@@ -126,44 +121,23 @@ export class AnthropicEvents implements EventTranslation {
       }
       this.#calls.add(index);
       const name = called.at('name').text();
-      const own = id.isAbsent ? `${this.#id}_${this.#blockCount}` : id.text();
-      startEvents = this.#start({ kind: 'call', index, id: id.value }, toolUseBlock(own, name, {}));
+      const own = id.isAbsent ? `${this.#id}_${this.#blocks.count}` : id.text();
+      startEvents = this.#blocks.start(
+        { kind: 'call', index, id: id.value },
+        toolUseBlock(own, name, {}),
+      );
     }
     const part = called.isAbsent ? called : called.at('arguments');
     if (part.isAbsent || part.text() === '') return startEvents;
-    return startEvents + this.#delta({ type: 'input_json_delta', partial_json: part.text() });
+    return (
+      startEvents + this.#blocks.delta({ type: 'input_json_delta', partial_json: part.text() })
+    );
   }
 
   /** Some services send the same index for every call, with different ids. */
   #isNew(index: unknown, id: DocumentNode): boolean {
-    const open = this.#open;
+    const { open } = this.#blocks;
     if (open?.kind !== 'call' || open.index !== index) return true;
     return !id.isAbsent && id.value !== '' && id.value !== open.id;
   }
-
-  #start(block: OpenBlock, content: Json): string {
-    const closed = this.#close();
-    this.#open = block;
-    this.#blockCount += 1;
-    return closed + eventOf('content_block_start', { index: this.#at, content_block: content });
-  }
-
-  #delta(delta: Json): string {
-    return eventOf('content_block_delta', { index: this.#at, delta });
-  }
-
-  #close(): string {
-    if (this.#open === null) return '';
-    this.#open = null;
-    return eventOf('content_block_stop', { index: this.#at });
-  }
-
-  /** Index of the last block. */
-  get #at(): number {
-    return this.#blockCount - 1;
-  }
-}
-
-function eventOf(type: string, data: Json): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
 }

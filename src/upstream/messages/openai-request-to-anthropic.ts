@@ -1,8 +1,12 @@
 /** Translates a chat request from OpenAI's format to Anthropic's. */
 
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { MemberRules } from '../documents/member-rules.ts';
+import { customToolDescription, customToolParameters } from '../translation/custom-tools.ts';
+import { anthropicThinking } from '../translation/reasoning-effort.ts';
 import type { RequestTerms } from '../translation/translation.ts';
-import { conversationOf } from './openai-turns-to-anthropic.ts';
+import * as rules from './chat-rules.ts';
+import { type Conversation, conversationOf } from './openai-turns-to-anthropic.ts';
 
 /** Anthropic requires an output limit; all of its models support this one. */
 const outputTokensUsual = 4096;
@@ -11,73 +15,29 @@ const temperatureMax = 1;
 
 /** @throws NotTranslatable when the request has a member without a counterpart in Anthropic's format */
 export function anthropicRequest(chat: Json, terms: RequestTerms): Json {
-  const request = DocumentNode.ofRequest(chat, terms).only(
-    ...translatedMembers,
-    ...hints,
-    ...defaultOnly.keys(),
-  );
-  for (const name of hints) {
-    const hint = request.at(name);
-    if (!hint.isAbsent) hint.dropHint();
-  }
-  for (const [name, isDefault] of defaultOnly) {
-    const word = request.at(name);
-    if (!word.isAbsent && !isDefault(word.value)) word.dropMeaning();
-  }
+  const request = DocumentNode.ofRequest(chat, terms).follow(rulesOf(rules.requestShape.kinds['']));
   request.at('model').text();
   const options = request.at('stream_options');
-  if (!options.isAbsent) options.only('include_usage', 'include_obfuscation');
-  const { system, messages } = conversationOf(request.at('messages'));
+  if (!options.isAbsent) options.follow(rulesOf(rules.streamShape.kinds['']));
+  const conversation = conversationOf(request.at('messages'));
+  const { system, messages } = conversation;
+  const tools = tooling(request);
   return {
     model: chat.model,
     max_tokens: chat.max_completion_tokens ?? chat.max_tokens ?? outputTokensUsual,
     ...(system.length === 0 ? {} : { system }),
     messages,
     ...sampling(request),
-    ...tooling(request),
-    ...output(request),
+    ...tools,
+    ...output(request, tools, conversation),
     ...account(request),
     ...copyMembers(request, 'stream', 'top_k', 'thinking'),
   };
 }
 
-/** Members that are translated. `top_k` and `thinking` are extensions that users of Anthropic send in this format. */
-const translatedMembers = [
-  'model',
-  'messages',
-  'max_completion_tokens',
-  'max_tokens',
-  'stream',
-  'stream_options',
-  'temperature',
-  'top_p',
-  'stop',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'response_format',
-  'reasoning_effort',
-  'user',
-  'safety_identifier',
-  'service_tier',
-  'top_k',
-  'thinking',
-];
-
-/** Hints for caches and speed, and labels. */
-const hints = ['metadata', 'prediction', 'prompt_cache_key', 'prompt_cache_retention'];
-
-/** Members that may only have their default value. */
-const defaultOnly = new Map<string, (value: unknown) => boolean>([
-  ['n', (value) => value === 1],
-  ['store', (value) => value === false],
-  ['logprobs', (value) => value === false],
-  ['frequency_penalty', (value) => value === 0],
-  ['presence_penalty', (value) => value === 0],
-  ['logit_bias', (value) => Object.keys(value as object).length === 0],
-  ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
-  ['verbosity', (value) => value === 'medium'],
-]);
+function rulesOf(kind: unknown): MemberRules {
+  return kind as MemberRules;
+}
 
 function copyMembers(request: DocumentNode, ...names: readonly string[]): Json {
   const present = names.filter((name) => !request.at(name).isAbsent);
@@ -96,10 +56,10 @@ function sampling(request: DocumentNode): Json {
   };
 }
 
-function tooling(request: DocumentNode): Json {
+function tooling(request: DocumentNode): { readonly tool_choice?: Json; readonly tools?: Json[] } {
   const tools = request.at('tools');
   if (tools.isAbsent) return {};
-  const list = tools.items().map(toolOf);
+  const list = tools.items().flatMap(toolOf);
   if (list.length === 0) return {};
   const choice = choiceOf(request.at('tool_choice'));
   const isSequential = request.at('parallel_tool_calls').value === false;
@@ -110,10 +70,22 @@ function tooling(request: DocumentNode): Json {
   return { tools: list, tool_choice: single };
 }
 
-function toolOf(tool: DocumentNode): Json {
-  if (tool.at('type').value !== 'function') tool.at('type').refuseUnsupported();
-  tool.only('type', 'function', 'cache_control');
-  const definition = tool.at('function').only('name', 'description', 'parameters', 'strict');
+/** Empty for a kind that is left out. */
+function toolOf(tool: DocumentNode): Json[] {
+  switch (tool.at('type').value) {
+    case 'function':
+      return [functionOf(tool)];
+    case 'custom':
+      return [customToolOf(tool)];
+    default:
+      tool.dropKind(rules.toolShape);
+      return [];
+  }
+}
+
+function functionOf(tool: DocumentNode): Json {
+  tool.follow(rulesOf(rules.toolShape.kinds.function));
+  const definition = tool.at('function').follow(rulesOf(rules.functionShape.kinds['']));
   const parameters = definition.at('parameters');
   return {
     name: definition.at('name').text(),
@@ -123,16 +95,35 @@ function toolOf(tool: DocumentNode): Json {
   };
 }
 
-/** Null when absent. */
+function customToolOf(tool: DocumentNode): Json {
+  tool.follow(rulesOf(rules.toolShape.kinds.custom));
+  const custom = tool.at('custom').follow(rulesOf(rules.customToolShape.kinds['']));
+  const format = custom.at('format');
+  const grammar = format.isAbsent ? format : format.at('grammar');
+  return {
+    name: custom.at('name').text(),
+    ...customToolDescription(custom.at('description'), format, grammar),
+    input_schema: customToolParameters,
+    ...copyMembers(tool, 'cache_control'),
+  };
+}
+
+/** Null when absent, or when it names nothing that Anthropic can choose. */
 function choiceOf(choice: DocumentNode): Json | null {
   if (choice.isAbsent) return null;
   if (choice.isText) {
     const type = choiceWords.get(choice.text());
-    return type === undefined ? choice.refuseUnsupported() : { type };
+    if (type !== undefined) return { type };
+    choice.dropMeaning();
+    return null;
   }
-  if (choice.at('type').value !== 'function') choice.at('type').refuseUnsupported();
-  const name = choice.only('type', 'function').at('function').only('name').at('name').text();
-  return { type: 'tool', name };
+  const { value: type } = choice.at('type');
+  if (type !== 'function' && type !== 'custom') {
+    choice.dropKind(rules.choiceShape);
+    return null;
+  }
+  choice.follow(rulesOf(rules.choiceShape.kinds[type]));
+  return { type: 'tool', name: choice.at(type).only('name').at('name').text() };
 }
 
 const choiceWords = new Map([
@@ -142,34 +133,51 @@ const choiceWords = new Map([
 ]);
 
 /** Translates the response format and the reasoning effort. */
-function output(request: DocumentNode): Json {
-  const format = request.at('response_format');
+function output(
+  request: DocumentNode,
+  tools: { readonly tool_choice?: Json },
+  conversation: Conversation,
+): Json {
+  const config: Record<string, unknown> = { ...formatOf(request.at('response_format')) };
   const effort = request.at('reasoning_effort');
-  const config: Record<string, unknown> = {};
-  if (!format.isAbsent && format.at('type').value !== 'text') {
-    // Anthropic cannot be asked for JSON without a schema.
-    if (format.at('type').value !== 'json_schema') format.at('type').refuseUnsupported();
-    const schema = format.only('type', 'json_schema').at('json_schema');
-    // Name and strictness cannot be chosen at Anthropic.
-    schema.only('name', 'description', 'schema', 'strict');
-    config.format = { type: 'json_schema', schema: schema.at('schema').json() };
-  }
-  if (effort.value === 'minimal') effort.refuseUnsupported();
-  const isReasoningOff = effort.value === 'none';
-  if (!effort.isAbsent && !isReasoningOff) config.effort = effort.text();
+  if (effort.isAbsent) return Object.keys(config).length === 0 ? {} : { output_config: config };
+  const { value: choice } = new DocumentNode(tools.tool_choice?.type);
+  const { temperature, top_k, max_completion_tokens, max_tokens } = request.json();
+  const translated = anthropicThinking(effort.text(), {
+    model: request.json().model,
+    maxTokens: max_completion_tokens ?? max_tokens ?? outputTokensUsual,
+    isUnconstrained:
+      choice !== 'any' && choice !== 'tool' && (temperature ?? 1) === 1 && (top_k ?? null) === null,
+    hasEarlierThinking: conversation.canThink,
+  });
+  if (translated.effort === undefined && translated.thinking === undefined) effort.dropHint();
+  if (translated.effort !== undefined) config.effort = translated.effort;
+  const { thinking } = translated;
   return {
     ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
-    ...(isReasoningOff ? { thinking: { type: 'disabled' } } : {}),
+    ...(thinking === undefined ? {} : { thinking }),
   };
+}
+
+function formatOf(format: DocumentNode): Json {
+  if (format.isAbsent || format.at('type').value === 'text') return {};
+  if (format.at('type').value !== 'json_schema') {
+    format.dropKind(rules.formatShape);
+    return {};
+  }
+  const schema = format.follow(rulesOf(rules.formatShape.kinds.json_schema)).at('json_schema');
+  schema.follow(rulesOf(rules.schemaShape.kinds['']));
+  return { format: { type: 'json_schema', schema: schema.at('schema').json() } };
 }
 
 function account(request: DocumentNode): Json {
   const user = [request.at('safety_identifier'), request.at('user')].find((one) => !one.isAbsent);
   const tier = request.at('service_tier');
-  if (!tier.isAbsent && !serviceTiers.has(tier.text())) tier.refuseUnsupported();
+  const name = tier.isAbsent ? undefined : serviceTiers.get(tier.text());
+  if (!tier.isAbsent && name === undefined) tier.dropHint();
   return {
     ...(user === undefined ? {} : { metadata: { user_id: user.text() } }),
-    ...(tier.isAbsent ? {} : { service_tier: serviceTiers.get(tier.text()) }),
+    ...(name === undefined ? {} : { service_tier: name }),
   };
 }
 

@@ -1,6 +1,15 @@
 /** Translates a response from OpenAI's format to Anthropic's. */
 
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import {
+  anthropicReasoning,
+  detailsIn,
+  packDetails,
+  type ReasoningDetail,
+  reasoningText,
+  textOfDetail,
+  unsigned,
+} from '../translation/reasoning.ts';
 import type { ProviderFault } from '../translation/translation.ts';
 import { countOf } from './anthropic-response-to-openai.ts';
 import { parseArguments } from './openai-turns-to-anthropic.ts';
@@ -11,7 +20,7 @@ export function anthropicResponse(body: unknown): Json {
   const [choice] = completion.at('choices').items();
   if (choice === undefined) return completion.at('choices').refuse('must not be empty');
   const reply = choice.at('message');
-  const content: Json[] = [];
+  const content: Json[] = thinkingBlocks(reply.json());
   for (const name of ['content', 'refusal']) {
     const text = reply.at(name);
     if (!text.isAbsent && text.text() !== '') content.push(textBlock(text.text()));
@@ -27,6 +36,27 @@ export function anthropicResponse(body: unknown): Json {
     ...stopOf(choice.at('finish_reason').value, hasCalls, hasRefused),
     usage: anthropicUsage(usage.isAbsent ? {} : usage.json()),
   };
+}
+
+/** Reasoning of a chat message as blocks that return unchanged to the provider that issued it. */
+function thinkingBlocks(message: Json): Json[] {
+  const details = detailsIn(message.reasoning_details);
+  const text = reasoningText(message) || details.map(textOfDetail).join('');
+  if (details.length === 0) return text === '' ? [] : [thinkingBlock(text, unsigned)];
+  if (details.every(({ format }) => format === anthropicReasoning)) {
+    return details.map((one) => anthropicBlock(one));
+  }
+  const packed = packDetails(details);
+  return [text === '' ? { type: 'redacted_thinking', data: packed } : thinkingBlock(text, packed)];
+}
+
+function anthropicBlock({ type, text, signature, data }: ReasoningDetail): Json {
+  if (type === 'reasoning.encrypted') return { type: 'redacted_thinking', data };
+  return thinkingBlock(text ?? '', signature ?? unsigned);
+}
+
+export function thinkingBlock(thinking: string, signature: string): Json {
+  return { type: 'thinking', thinking, signature };
 }
 
 /** Members that every message of Anthropic has. */
@@ -67,6 +97,7 @@ const stopReasons = new Map([
 /** OpenAI includes cached tokens in the prompt tokens; Anthropic counts them separately. */
 export function anthropicUsage(usage: Json): Json {
   const details = (usage.prompt_tokens_details ?? {}) as Json;
+  const { reasoning_tokens: reasoningTokens } = (usage.completion_tokens_details ?? {}) as Json;
   const cached = countOf(details.cached_tokens);
   const written = countOf(details.cache_write_tokens);
   return {
@@ -74,6 +105,9 @@ export function anthropicUsage(usage: Json): Json {
     output_tokens: outputOf(usage),
     cache_creation_input_tokens: written,
     cache_read_input_tokens: cached,
+    ...(typeof reasoningTokens === 'number'
+      ? { output_tokens_details: { thinking_tokens: reasoningTokens } }
+      : {}),
   };
 }
 

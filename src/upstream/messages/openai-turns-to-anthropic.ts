@@ -2,6 +2,9 @@
 
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { parseExactly } from '../documents/exact-json.ts';
+import type { MemberRules } from '../documents/member-rules.ts';
+import { anthropicReasoning, detailsIn } from '../translation/reasoning.ts';
+import * as rules from './chat-rules.ts';
 
 /** A turn in Anthropic's format. */
 interface Turn {
@@ -13,6 +16,8 @@ export interface Conversation {
   /** Content of all `system` and `developer` messages. */
   readonly system: readonly Json[];
   readonly messages: readonly Turn[];
+  /** Whether the turn that continues after tool results has the thinking that Anthropic requires of it. */
+  readonly canThink: boolean;
 }
 
 /** @throws NotTranslatable */
@@ -30,19 +35,18 @@ export function conversationOf(messages: DocumentNode): Conversation {
     switch (role.value) {
       case 'system':
       case 'developer':
-        message.only('role', 'content', ...extensions);
+        followRole(message, 'system');
         system.push(...contentOf(message, textPart));
         break;
       case 'user':
-        message.only('role', 'content', ...extensions);
+        followRole(message, 'user');
         add('user', contentOf(message, userPart));
         break;
       case 'assistant':
         add('assistant', assistantBlocks(message));
         break;
       case 'tool':
-        // `name` is redundant with the call.
-        message.only('role', 'content', 'tool_call_id', 'name', ...extensions);
+        followRole(message, 'tool');
         add('user', [toolResult(message)]);
         break;
       default:
@@ -50,53 +54,78 @@ export function conversationOf(messages: DocumentNode): Conversation {
         role.refuseUnsupported();
     }
   }
-  return { system, messages: turns };
+  trimPrefill(turns.at(-1));
+  return { system, messages: turns, canThink: canThink(turns) };
 }
 
-/** Members of Anthropic that its users send in OpenAI's format. */
-const extensions = ['cache_control'];
+function followRole(message: DocumentNode, role: string): void {
+  message.follow(rules.messageShape.kinds[role] as MemberRules);
+}
+
+/** Anthropic rejects a begun response that ends with blanks. */
+function trimPrefill(last: Turn | undefined): void {
+  const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;
+  if (block?.type !== 'text') return;
+  const text = (block.text as string).trimEnd();
+  last!.content.pop();
+  if (text !== '') last!.content.push({ ...block, text });
+}
+
+function canThink(turns: readonly Turn[]): boolean {
+  const last = turns.findLast(({ role }) => role === 'assistant');
+  const isContinued = last?.content.some(({ type }) => type === 'tool_use') === true;
+  const first = last?.content[0]?.type;
+  return !isContinued || first === 'thinking' || first === 'redacted_thinking';
+}
 
 function cacheControlOf(place: DocumentNode): Json {
   const mark = place.at('cache_control');
   return mark.isAbsent ? {} : { cache_control: mark.value };
 }
 
-function contentOf(message: DocumentNode, partOf: (part: DocumentNode) => Json): Json[] {
+function contentOf(message: DocumentNode, partOf: (part: DocumentNode) => Json[]): Json[] {
   const content = message.at('content');
-  if (!content.isText) return content.items().map((part) => partOf(part));
+  if (!content.isText) return content.items().flatMap((part) => partOf(part));
   const text = content.text();
   // Anthropic rejects empty texts, so they are omitted.
   return text === '' ? [] : [{ type: 'text', text, ...cacheControlOf(message) }];
 }
 
-function textPart(part: DocumentNode, ignored: readonly string[] = []): Json {
-  if (part.at('type').text() !== 'text') part.at('type').refuseUnsupported();
-  return textOf(part, ignored);
+function textPart(part: DocumentNode): Json[] {
+  if (part.at('type').text() === 'text') return [textOf(part)];
+  part.dropKind(rules.partShape);
+  return [];
 }
 
-function textOf(part: DocumentNode, beside: readonly string[] = []): Json {
-  part.only('type', 'text', ...extensions, ...beside);
+function followPart(part: DocumentNode, kind: string): void {
+  part.follow(rules.partShape.kinds[kind] as MemberRules);
+}
+
+function textOf(part: DocumentNode): Json {
+  followPart(part, 'text');
   return { type: 'text', text: part.at('text').text(), ...cacheControlOf(part) };
 }
 
-function userPart(part: DocumentNode): Json {
-  const type = part.at('type');
-  switch (type.text()) {
+function userPart(part: DocumentNode): Json[] {
+  switch (part.at('type').text()) {
     case 'text':
-      return textOf(part);
+      return [textOf(part)];
     case 'image_url':
-      return imageOf(part);
+      return [imageOf(part)];
     case 'file':
       return documentOf(part);
     default:
-      return type.refuseUnsupported();
+      part.dropKind(rules.partShape);
+      return [];
   }
 }
 
-/** `detail` is ignored because Anthropic has no counterpart. */
 function imageOf(part: DocumentNode): Json {
-  part.only('type', 'image_url', ...extensions);
-  const url = part.at('image_url').only('url', 'detail').at('url');
+  followPart(part, 'image_url');
+  const url = part
+    .at('image_url')
+    .follow(rules.imageShape.kinds[''] as MemberRules)
+    .at('url');
   const data = dataUrl(url.text());
   const source =
     data === null
@@ -105,20 +134,23 @@ function imageOf(part: DocumentNode): Json {
   return { type: 'image', source, ...cacheControlOf(part) };
 }
 
-function documentOf(part: DocumentNode): Json {
-  part.only('type', 'file', ...extensions);
-  const file = part.at('file').only('file_data', 'filename');
+/** Empty for a stored file that is left out. */
+function documentOf(part: DocumentNode): Json[] {
+  followPart(part, 'file');
+  const file = part.at('file').follow(rules.fileShape.kinds[''] as MemberRules);
+  if (file.at('file_data').isAbsent && !file.at('file_id').isAbsent) return [];
   const data = dataUrl(file.at('file_data').text());
   if (data === null || data.mediaType !== 'application/pdf') {
     return file.at('file_data').refuse('must be a data URL of a PDF for a provider of this format');
   }
   const title = file.at('filename');
-  return {
+  const document = {
     type: 'document',
     source: { type: 'base64', media_type: data.mediaType, data: data.base64 },
     ...(title.isAbsent ? {} : { title: title.text() }),
     ...cacheControlOf(part),
   };
+  return [document];
 }
 
 /** Null for other URLs. */
@@ -128,45 +160,58 @@ function dataUrl(url: string): { readonly mediaType: string; readonly base64: st
   return { mediaType: head[1]!.toLowerCase(), base64: url.slice(head[0].length) };
 }
 
-/** Converts an earlier response of the model: text, refusal and tool calls. */
+/** Converts an earlier response of the model: reasoning, text, refusal and tool calls. */
 function assistantBlocks(message: DocumentNode): Json[] {
-  message.only('role', 'content', 'refusal', 'tool_calls', ...extensions, ...ignoredBesideText);
-  const blocks = message.at('content').isAbsent ? [] : contentOf(message, assistantPart);
+  followRole(message, 'assistant');
+  const blocks = thinkingBlocks(message);
+  if (!message.at('content').isAbsent) blocks.push(...contentOf(message, assistantPart));
   const refusal = message.at('refusal');
   if (!refusal.isAbsent) blocks.push({ type: 'text', text: refusal.text() });
   const calls = message.at('tool_calls');
-  if (!calls.isAbsent) blocks.push(...calls.items().map(toolUse));
+  if (!calls.isAbsent) blocks.push(...calls.items().flatMap(toolUse));
   return blocks;
 }
 
-/** Output-only members that clients send back. */
-const ignoredBesideText = [
-  'annotations',
-  'reasoning',
-  'reasoning_content',
-  'reasoning_details',
-  'logprobs',
-];
-/** Some clients repeat members of the message in its parts. */
-const ignoredInParts = [...ignoredBesideText, 'role', 'refusal', 'tool_calls'];
-
-function assistantPart(part: DocumentNode): Json {
-  const type = part.at('type').text();
-  if (type !== 'refusal') return textPart(part, ignoredInParts);
-  part.only('type', 'refusal');
-  return { type: 'text', text: part.at('refusal').text() };
+/** Anthropic accepts only reasoning that it has signed. */
+function thinkingBlocks(message: DocumentNode): Json[] {
+  const blocks: Json[] = [];
+  const list = message.at('reasoning_details');
+  const details = detailsIn(list.value);
+  for (const one of details) {
+    const { type, text, signature, data, format } = one;
+    if (format !== anthropicReasoning) continue;
+    if (type === 'reasoning.encrypted') blocks.push({ type: 'redacted_thinking', data });
+    else if (signature !== undefined)
+      blocks.push({ type: 'thinking', thinking: text ?? '', signature });
+  }
+  if (details.length > blocks.length) list.dropHint();
+  if (blocks.length > 0) return blocks;
+  for (const name of ['reasoning_content', 'reasoning']) {
+    const text = message.at(name);
+    if (!text.isAbsent && text.value !== '') text.dropHint();
+  }
+  return blocks;
 }
 
-function toolUse(call: DocumentNode): Json {
-  if (call.at('type').value !== 'function') call.at('type').refuseUnsupported();
-  call.only('id', 'type', 'function');
-  const called = call.at('function').only('name', 'arguments');
-  return {
-    type: 'tool_use',
-    id: call.at('id').text(),
-    name: called.at('name').text(),
-    input: parseArguments(called.at('arguments')),
-  };
+function assistantPart(part: DocumentNode): Json[] {
+  if (part.at('type').text() !== 'refusal') return textPart(part);
+  followPart(part, 'refusal');
+  return [{ type: 'text', text: part.at('refusal').text() }];
+}
+
+function toolUse(call: DocumentNode): Json[] {
+  const { value: type } = call.at('type');
+  if (type !== 'function' && type !== 'custom') {
+    call.dropKind(rules.callShape);
+    return [];
+  }
+  call.follow(rules.callShape.kinds[type] as MemberRules);
+  const called = call.at(type).only('name', type === 'custom' ? 'input' : 'arguments');
+  const input =
+    type === 'custom'
+      ? { input: called.at('input').text() }
+      : parseArguments(called.at('arguments'));
+  return [{ type: 'tool_use', id: call.at('id').text(), name: called.at('name').text(), input }];
 }
 
 /** Parses the arguments, which are text at OpenAI and an object at Anthropic. */
@@ -194,7 +239,7 @@ function toolResult(message: DocumentNode): Json {
       : message
           .at('content')
           .items()
-          .map((part) => textPart(part)),
+          .flatMap((part) => textPart(part)),
     ...cacheControlOf(message),
   };
 }

@@ -1,6 +1,16 @@
 /** Translates a chat completion to a response. */
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import { parseExactly } from '../documents/exact-json.ts';
+import { customToolInput } from '../translation/custom-tools.ts';
+import {
+  detailsIn,
+  packDetails,
+  type ReasoningDetail,
+  reasoningText,
+  textOfDetail,
+} from '../translation/reasoning.ts';
 import type { ProviderFault, ResponseContext } from '../translation/translation.ts';
+import { type CalledTool, type CalledTools, calledToolsOf } from './tool-names.ts';
 
 /** Builds the response before it has any output. */
 export function responseHead({ id, request, createdAt, conversationId }: ResponseContext): Json {
@@ -45,9 +55,15 @@ export function responseFromChat(body: unknown, about: ResponseContext): Json {
   if (choice === undefined) answer.at('choices').refuse('must not be empty');
   const message = choice!.at('message');
   const output: Json[] = [];
+  const details = detailsIn(message.json().reasoning_details);
+  const thought = reasoningText(message.json()) || details.map(textOfDetail).join('');
+  if (thought !== '' || details.length > 0) {
+    output.push(reasoningItem(about, output.length, { text: thought, details }));
+  }
   const content = partsOf(message);
   if (content.length > 0) output.push(messageItem(about, output.length, content));
   const calls = message.at('tool_calls');
+  const tools = calledToolsOf(about.request);
   for (const call of calls.isAbsent ? [] : calls.items()) {
     const called = call.at('function');
     const details = {
@@ -56,7 +72,7 @@ export function responseFromChat(body: unknown, about: ResponseContext): Json {
     };
     const id = call.at('id');
     const call_id = id.isAbsent ? callIdOf(about, output.length) : id.text();
-    output.push(callItem(about, output.length, { call_id, ...details }));
+    output.push(callItem(about, output.length, { call_id, ...details }, tools));
   }
   const { usage } = answer.json();
   return endedResponse(about, { output, reason: choice!.at('finish_reason').value, usage });
@@ -76,13 +92,24 @@ export function argumentsText(node: DocumentNode): string {
 function partsOf(message: DocumentNode): Json[] {
   const [text, refusal] = [message.at('content'), message.at('refusal')];
   return [
-    ...(text.isAbsent || text.value === '' ? [] : [textPart(text.text())]),
+    ...(text.isAbsent || text.value === ''
+      ? []
+      : [textPart(text.text(), annotationsOf(message.at('annotations')))]),
     ...(refusal.isAbsent ? [] : [refusalPart(refusal.text())]),
   ];
 }
 
-export function textPart(text: string): Json {
-  return { type: 'output_text', annotations: [], logprobs: [], text };
+export function textPart(text: string, annotations: readonly Json[] = []): Json {
+  return { type: 'output_text', annotations, logprobs: [], text };
+}
+
+/** Annotations of a chat with an address, which responses name without a level between. */
+export function annotationsOf(list: DocumentNode): Json[] {
+  if (list.isAbsent) return [];
+  return list.items().flatMap((one) => {
+    const { type, url_citation: cited } = one.json();
+    return type === 'url_citation' ? [{ type, ...(cited as Json) }] : [];
+  });
 }
 
 export function refusalPart(refusal: string): Json {
@@ -98,13 +125,85 @@ export function messageItem(
   return { id: itemId('msg', about, at), type: 'message', status, role: 'assistant', content };
 }
 
+/** A call of a function of a chat. */
+interface FunctionCall {
+  readonly call_id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Builds the item of the tool that the function stands in for. */
 export function callItem(
   about: ResponseContext,
   at: number,
-  call: { readonly call_id: string; readonly name: string; readonly arguments: string },
+  call: FunctionCall,
+  tools: CalledTools,
   status = 'completed',
 ): Json {
-  return { id: itemId('fc', about, at), type: 'function_call', status, ...call };
+  const { call_id, arguments: text } = call;
+  const tool = tools.get(call.name);
+  if (tool === undefined) {
+    return { id: itemId('fc', about, at), type: 'function_call', status, ...call };
+  }
+  const { kind, name } = tool;
+  const named = { call_id, name, ...namespaceOf(tool) };
+  switch (kind) {
+    case 'function':
+      return {
+        id: itemId('fc', about, at),
+        type: 'function_call',
+        status,
+        ...named,
+        arguments: text,
+      };
+    case 'custom': {
+      const input = customToolInput(text);
+      return { id: itemId('ctc', about, at), type: 'custom_tool_call', status, ...named, input };
+    }
+    case 'tool_search': {
+      const searched = { call_id, execution: 'client', arguments: parsedArguments(text) };
+      return { id: itemId('tsc', about, at), type: 'tool_search_call', status, ...searched };
+    }
+  }
+}
+
+function namespaceOf({ namespace }: CalledTool): Json {
+  return namespace === null ? {} : { namespace };
+}
+
+/** The text itself where it is no JSON. */
+function parsedArguments(text: string): unknown {
+  try {
+    return parseExactly(text === '' ? '{}' : text);
+  } catch {
+    return text;
+  }
+}
+
+/** The reasoning of a response. */
+interface Reasoning {
+  readonly text: string;
+  readonly details: readonly ReasoningDetail[];
+}
+
+/** Builds the item; `encrypted_content` has what must return to the provider unchanged. */
+export function reasoningItem(
+  about: ResponseContext,
+  at: number,
+  { text, details }: Reasoning,
+  status = 'completed',
+): Json {
+  return {
+    id: itemId('rs', about, at),
+    type: 'reasoning',
+    status,
+    summary: text === '' ? [] : [summaryPart(text)],
+    ...(details.length === 0 ? {} : { encrypted_content: packDetails(details) }),
+  };
+}
+
+export function summaryPart(text: string): Json {
+  return { type: 'summary_text', text };
 }
 
 function itemId(prefix: string, { id }: ResponseContext, at: number): string {
@@ -152,7 +251,10 @@ function usageOf(value: unknown): Json | null {
   const output = Number(usage.completion_tokens ?? 0);
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: detail('prompt_tokens_details', 'cached_tokens') },
+    input_tokens_details: {
+      cached_tokens: detail('prompt_tokens_details', 'cached_tokens'),
+      cache_write_tokens: detail('prompt_tokens_details', 'cache_write_tokens'),
+    },
     output_tokens: output,
     output_tokens_details: {
       reasoning_tokens: detail('completion_tokens_details', 'reasoning_tokens'),

@@ -26,6 +26,8 @@ export interface Translation {
 export interface RequestTerms extends UnsupportedTerms {
   /** As a config names it. */
   readonly service: string;
+  /** Whether the chat is translated to another format, so that it keeps everything that format may have. */
+  readonly isIntermediate?: boolean;
 }
 
 /** Context of a translation besides the response of the provider. */
@@ -38,6 +40,8 @@ export interface TranslationContext {
   readonly likelyInputTokens?: number;
   /** Set for responses requests. */
   readonly response?: ResponseContext | null;
+  /** Names of the custom tools of a chat request, which the provider knows as functions. */
+  readonly customTools?: ReadonlySet<string>;
 }
 
 /** Members of a response that do not come from the model. */

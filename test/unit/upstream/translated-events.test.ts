@@ -153,6 +153,7 @@ describe('a stream of Anthropic for a client of OpenAI', () => {
     }
     expect(events.slice(0, -1).map(({ choices }) => (choices as Event[])[0])).toMatchObject([
       { delta: { role: 'assistant', content: '' } },
+      { delta: { reasoning_content: 'hm', reasoning_details: [{ text: 'hm', index: 0 }] } },
       { delta: { content: 'Łódź\r\n👋' } },
       { delta: { tool_calls: [{ index: 0, id: 'toolu_1', function: { name: 'f' } }] } },
       { delta: { tool_calls: [{ index: 0, function: { arguments: '{"a":' } }] } },

@@ -1,0 +1,120 @@
+/** Translates the tools of a responses request to functions of a chat. */
+import type { DocumentNode, Json } from '../documents/document-node.ts';
+import type { MemberRules } from '../documents/member-rules.ts';
+import { customToolDescription, customToolParameters } from '../translation/custom-tools.ts';
+import * as rules from './response-rules.ts';
+import { functionName, toolSearchName } from './tool-names.ts';
+
+/** The namespace of tools, and what it says about them. */
+interface Namespace {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** Translates the tools of a request and those that its items bring along; a later tool replaces one of its name. */
+export function toolingOf(request: DocumentNode): Json {
+  const functions = new Map<string, Json>();
+  const tools = request.at('tools');
+  if (!tools.isAbsent) addTools(functions, tools, null);
+  const input = request.at('input');
+  for (const item of Array.isArray(input.value) ? input.items() : []) {
+    const { value: type } = item.at('type');
+    if (type !== 'additional_tools' && type !== 'tool_search_output') continue;
+    if (!item.at('tools').isAbsent) addTools(functions, item.at('tools'), null);
+  }
+  if (functions.size === 0) return {};
+  const list = [...functions.values()].map((definition) => ({
+    type: 'function',
+    function: definition,
+  }));
+  const choice = choiceOf(request.at('tool_choice'), functions);
+  return { tools: list, ...(choice === null ? {} : { tool_choice: choice }) };
+}
+
+function addTools(
+  functions: Map<string, Json>,
+  tools: DocumentNode,
+  namespace: Namespace | null,
+): void {
+  for (const tool of tools.items()) {
+    switch (tool.at('type').value) {
+      case 'function':
+        tool.follow(rulesOf('function'));
+        add(functions, namespace, tool, copyMembers(tool, 'parameters', 'strict'));
+        break;
+      case 'custom':
+        tool.follow(rulesOf('custom'));
+        add(functions, namespace, tool, { parameters: customToolParameters });
+        break;
+      case 'namespace':
+        tool.follow(rulesOf('namespace'));
+        addTools(functions, tool.at('tools'), {
+          name: tool.at('name').text(),
+          description: tool.at('description').isAbsent ? '' : tool.at('description').text(),
+        });
+        break;
+      case 'tool_search':
+        addToolSearch(functions, tool);
+        break;
+      default:
+        tool.dropKind(rules.toolShape);
+    }
+  }
+}
+
+function rulesOf(kind: string): MemberRules {
+  return rules.toolShape.kinds[kind] as MemberRules;
+}
+
+function add(
+  functions: Map<string, Json>,
+  namespace: Namespace | null,
+  tool: DocumentNode,
+  more: Json,
+): void {
+  const name = functionName(namespace?.name ?? null, tool.at('name').text());
+  functions.set(name, { name, ...descriptionOf(tool, namespace), ...more });
+}
+
+function descriptionOf(tool: DocumentNode, namespace: Namespace | null): Json {
+  const format = tool.at('format');
+  const own = customToolDescription(tool.at('description'), format, format);
+  const prefix = namespace === null ? '' : namespace.description;
+  if (prefix === '') return own;
+  return { description: [prefix, own.description].filter((one) => one !== undefined).join('\n\n') };
+}
+
+/** A search that the provider executes has no effect, because all tools are in the request. */
+function addToolSearch(functions: Map<string, Json>, tool: DocumentNode): void {
+  if (tool.at('execution').value !== 'client') {
+    tool.at('type').dropHint();
+    return;
+  }
+  tool.follow(rulesOf('tool_search'));
+  functions.set(toolSearchName, {
+    name: toolSearchName,
+    ...copyMembers(tool, 'description', 'parameters'),
+  });
+}
+
+export function copyMembers(node: DocumentNode, ...names: readonly string[]): Json {
+  const present = names.filter((name) => !node.at(name).isAbsent);
+  return Object.fromEntries(present.map((name) => [name, node.at(name).value]));
+}
+
+/** Null when absent, or when it names no function. */
+function choiceOf(choice: DocumentNode, functions: ReadonlyMap<string, Json>): unknown {
+  if (choice.isAbsent) return null;
+  if (choice.isText) return choice.text();
+  const { value: type } = choice.at('type');
+  if (type !== 'function' && type !== 'custom') {
+    choice.dropKind(rules.choiceShape);
+    return null;
+  }
+  choice.follow(rules.choiceShape.kinds[type] as MemberRules);
+  const name = choice.at('name').text();
+  const found = functions.has(name)
+    ? name
+    : [...functions.keys()].find((one) => one.endsWith(`__${name}`));
+  return { type: 'function', function: { name: found ?? name } };
+}

@@ -1,0 +1,26 @@
+/** Compares docs/reference/translation.md with the rules of the translations; `-u` writes it. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import { chatRules } from '../../../src/upstream/messages/chat-rules.ts';
+import { messageRules } from '../../../src/upstream/messages/message-rules.ts';
+import { responseRules } from '../../../src/upstream/responses/response-rules.ts';
+import { budgetsOfEfforts } from '../../../src/upstream/translation/reasoning-effort.ts';
+import { rulesSection } from '../../support/sdk/translation-document.ts';
+
+const path = resolve(import.meta.dirname, '../../../docs/reference/translation.md');
+const mark = '\n<!-- The tables below are generated: npm test -- test/unit/upstream -u -->\n';
+
+it('lists every rule of the code in docs/reference/translation.md', async () => {
+  const [introduction] = readFileSync(path, 'utf8').split(mark);
+  const sections = [messageRules, chatRules, responseRules].map(rulesSection);
+  const document = `${introduction}${mark}\n${sections.join('\n')}`;
+  await expect(document).toMatchFileSnapshot(path);
+});
+
+it('states the budget of every effort in docs/reference/translation.md', () => {
+  const text = readFileSync(path, 'utf8');
+  for (const [effort, tokens] of budgetsOfEfforts) {
+    expect(text).toContain(`| \`${effort}\` | ${tokens.toLocaleString('en')} |`);
+  }
+});
