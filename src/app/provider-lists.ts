@@ -54,6 +54,7 @@ async function openLists(parts: ProviderListsParts) {
     trustedHosts,
     mockUpstreamHost: inference.mockUpstreamHost,
     aws: inference.aws,
+    azurePod: inference.azurePod,
     mayBeItself: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'jobs'),
     onSecretFailure: (err, reference) =>

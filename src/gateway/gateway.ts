@@ -23,6 +23,7 @@ import { type CachedGuardrail, Guardrails } from './guardrails/guardrails.ts';
 import type { Pipeline } from './inference/pipeline.ts';
 import { Prompts } from './inference/prompts.ts';
 import { ClientTokens } from './logins/client-tokens.ts';
+import { type AzurePod, ownIdentityOf } from './logins/own-identity.ts';
 import { type LimitSwitches, Policies } from './metering/limits.ts';
 import { storedCallers } from './objects/internal-calls.ts';
 import { OwnedObjects } from './objects/owned-objects.ts';
@@ -74,6 +75,8 @@ export interface GatewayOptions
   readonly configTargets: TargetLimits;
   /** Identity of the gateway at AWS. */
   readonly aws: AwsIdentity;
+  /** Identity of the pod at Azure; null for none. */
+  readonly azurePod: AzurePod | null;
   /** Host and port of the provider `mock-upstream`; null for the usual ones. */
   readonly mockUpstreamHost: string | null;
   readonly blocksInlineConfigs: boolean;
@@ -164,7 +167,12 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
   });
   const outbound = new Outbound(origins, trustedHosts);
   const { clock, aws: identity, mayBeItself } = options;
-  const clientTokens = new ClientTokens({ outbound, clock });
+  const clientTokens = new ClientTokens({
+    outbound,
+    clock,
+    identity: ownIdentityOf(options),
+    trusted: trustedHosts,
+  });
   const policies = callers.cache<readonly PolicyTerms[]>(organisationsMax);
   return {
     keys,

@@ -34,6 +34,12 @@ export class MachineIdentity {
     return parsed(await this.#request('GET', path, { metadata: 'true' }));
   }
 
+  /** Reads a token of the service account at Google Cloud. @throws SecretUnreadable */
+  async googleToken(): Promise<unknown> {
+    const path = '/computeMetadata/v1/instance/service-accounts/default/token';
+    return parsed(await this.#request('GET', path, { 'metadata-flavor': 'Google' }));
+  }
+
   async #request(
     method: 'GET' | 'PUT',
     path: string,

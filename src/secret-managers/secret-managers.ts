@@ -38,7 +38,7 @@ export interface SecretManagersOptions {
 }
 
 /** Metadata address of AWS, Azure and others. */
-const metadataDefault = new URL('http://169.254.169.254');
+export const metadataDefault = new URL('http://169.254.169.254');
 const openMax = 1_000;
 
 /** Dispose closes the sockets of all open managers. */

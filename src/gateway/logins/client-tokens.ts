@@ -1,9 +1,14 @@
-/** Obtains access tokens for providers whose integrations log in with OAuth client credentials, and caches them. */
+/** Obtains access tokens for providers whose integrations log in, and caches them. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import { Secret } from '../../secret.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { Outbound } from '../../upstream/outbound.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import type { ClientLogin } from './client-login.ts';
+import { requestCloudToken } from './cloud-token.ts';
+import type { GrantedToken } from './granted-token.ts';
+import type { OwnIdentity } from './own-identity.ts';
+import type { ProviderLogin } from './provider-login.ts';
 import { requestToken } from './token-request.ts';
 
 /** The login of one integration, as calls use it. */
@@ -22,6 +27,10 @@ export interface TokenSource {
 interface ClientTokensOptions {
   readonly outbound: Pick<Outbound, 'request'>;
   readonly clock: Clock;
+  /** The identity of the gateway itself; absent where logins never use it. */
+  readonly identity?: OwnIdentity;
+  /** Hosts that the operator trusts with that identity. */
+  readonly trusted?: TrustedHosts;
 }
 
 const integrationsMax = 10_000;
@@ -39,7 +48,7 @@ export class ClientTokens {
   }
 
   /** A changed login starts without a token. */
-  sourceOf(integrationId: string, login: Secret<ClientLogin>): TokenSource {
+  sourceOf(integrationId: string, login: Secret<ProviderLogin>): TokenSource {
     const existing = this.#sources.get(integrationId);
     if (existing?.has(login) === true) return existing;
     const source = new CachedToken(login, this.#options);
@@ -52,45 +61,22 @@ export class ClientTokens {
   }
 }
 
-/** Everything that decides which token is granted. */
-const loginMembers = [
-  'endpoint',
-  'clientId',
-  'clientSecret',
-  'scope',
-  'authMethod',
-  'privateKey',
-  'privateKeyId',
-  'issuer',
-  'resource',
-  'audience',
-  'subjectToken',
-  'isForAssertion',
-] as const satisfies (keyof ClientLogin)[];
-
-function isSameLogin(one: ClientLogin, other: ClientLogin): boolean {
-  const [own, theirs] = [one.assertedBy, other.assertedBy];
-  const isSameProvider =
-    own === null || theirs === null ? own === theirs : isSameLogin(own, theirs);
-  return isSameProvider && loginMembers.every((name) => one[name] === other[name]);
-}
-
 class CachedToken implements TokenSource {
   readonly mark: string;
-  readonly #login: Secret<ClientLogin>;
+  readonly #login: Secret<ProviderLogin>;
   readonly #options: ClientTokensOptions;
   #held: { readonly token: Secret; readonly usedUntil: number } | null = null;
   #pending: Promise<Secret> | null = null;
 
-  constructor(login: Secret<ClientLogin>, options: ClientTokensOptions) {
-    const { endpoint, clientId, scope, resource } = login.reveal();
-    this.mark = JSON.stringify([endpoint, clientId, scope, resource]);
+  constructor(login: Secret<ProviderLogin>, options: ClientTokensOptions) {
+    this.mark = markOf(login.reveal());
     this.#login = login;
     this.#options = options;
   }
 
-  has(other: Secret<ClientLogin>): boolean {
-    return other === this.#login || isSameLogin(this.#login.reveal(), other.reveal());
+  has(other: Secret<ProviderLogin>): boolean {
+    if (other === this.#login) return true;
+    return isDeepStrictEqual(other.reveal(), this.#login.reveal());
   }
 
   token(refused: Secret | null): Secret | Promise<Secret> {
@@ -104,20 +90,43 @@ class CachedToken implements TokenSource {
   }
 
   async #request(): Promise<Secret> {
-    const { outbound, clock } = this.#options;
+    const { clock } = this.#options;
     const login = this.#login.reveal();
     const requestedAt = clock.now();
     this.#held = null;
-    const granted = await requestToken(login, outbound, requestedAt);
+    const granted = await this.#grant(login, requestedAt);
     if ('fault' in granted) throw unavailable(login, granted.fault);
     const lifeMs = granted.lifeMs ?? usualLifeMs;
     const token = new Secret(granted.token, login.origin);
     this.#held = { token, usedUntil: requestedAt + lifeMs - Math.min(marginMs, lifeMs / 10) };
     return token;
   }
+
+  #grant(login: ProviderLogin, now: number): Promise<GrantedToken> {
+    const { outbound, identity = null, trusted = [] } = this.#options;
+    return 'kind' in login
+      ? requestCloudToken(login, { outbound, identity, trusted }, now)
+      : requestToken(login, outbound, now);
+  }
 }
 
-function unavailable({ origin, endpoint }: ClientLogin, fault: string): GatewayError {
+/** Members of a login that are no secrets and decide which token is granted. */
+function markOf(login: ProviderLogin): string {
+  const names = [
+    'endpoint',
+    'clientId',
+    'scope',
+    'resource',
+    'email',
+    'audience',
+    'kind',
+    'origin',
+  ];
+  const members = login as unknown as Readonly<Record<string, unknown>>;
+  return JSON.stringify(names.map((name) => members[name] ?? null));
+}
+
+function unavailable({ origin, endpoint }: ProviderLogin, fault: string): GatewayError {
   const server = URL.canParse(endpoint) ? ` from ${new URL(endpoint).host}` : '';
   const message = `The ${origin} obtains no access token${server}: ${fault}`;
   return new GatewayError('token_unavailable', message, 'provider');

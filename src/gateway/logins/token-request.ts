@@ -4,9 +4,7 @@ import type { Configuration, TokenEndpointResponse } from 'openid-client';
 import type { Outbound, OutboundResponse } from '../../upstream/outbound.ts';
 import type { ClientLogin } from './client-login.ts';
 import { clientProof } from './client-proof.ts';
-
-/** `fault` contains no secret. */
-type GrantedToken = { readonly token: string; readonly lifeMs: number | null } | { fault: string };
+import type { GrantedToken } from './granted-token.ts';
 
 const timeoutMs = 10_000;
 /** Statuses whose responses have no body. */

@@ -15,6 +15,7 @@ import { Origins } from '../../upstream/origins.ts';
 import { Outbound } from '../../upstream/outbound.ts';
 import { errorOf } from '../calls/attempt.ts';
 import { ClientTokens } from '../logins/client-tokens.ts';
+import { type AzurePod, ownIdentityOf } from '../logins/own-identity.ts';
 import { readMark } from '../references/object-mark.ts';
 import { listPathOf } from '../references/owned-path.ts';
 import { type AwsIdentity, AwsSigners } from '../signing/aws-signers.ts';
@@ -37,6 +38,8 @@ export interface ProviderListsOptions extends ManagedSecretsOptions {
   readonly mockUpstreamHost?: string | null;
   /** Identity of the gateway at AWS. */
   readonly aws?: AwsIdentity;
+  /** Identity of the pod at Azure; null for none. */
+  readonly azurePod?: AzurePod | null;
 }
 
 interface ListServices {
@@ -60,9 +63,14 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
   };
   const providers = new Providers({ database, unsealerOf, secrets, cache });
   const outbound = new Outbound(origins, trustedHosts);
-  const { aws: identity = { pod: null, sts: null }, mayBeItself } = options;
-  const tokens = new ClientTokens({ outbound, clock });
-  const signers = new AwsSigners({ outbound, clock, identity, mayBeItself });
+  const { aws = { pod: null, sts: null }, azurePod = null, mayBeItself } = options;
+  const tokens = new ClientTokens({
+    outbound,
+    clock,
+    identity: ownIdentityOf({ azurePod, mayBeItself }),
+    trusted: trustedHosts,
+  });
+  const signers = new AwsSigners({ outbound, clock, identity: aws, mayBeItself });
   const means: ListServices = {
     targets: new Targets({ trusted: trustedHosts, providers, tokens, signers, mockUpstreamHost }),
     origins,

@@ -22,7 +22,17 @@ export function requireAllowedAddress(
     requireListedHost(provider, address, 'custom_host');
   }
   if (provider.login === null) return;
-  requireListedHost(provider, provider.login.reveal().endpoint, 'oauth_token_endpoint');
+  const { endpoint } = provider.login.reveal();
+  if (!isCloudEndpoint(endpoint)) requireListedHost(provider, endpoint, 'oauth_token_endpoint');
+}
+
+/** Token servers of clouds, to which nobody else has access. */
+const cloudHosts = ['oauth2.googleapis.com', 'sts.googleapis.com', 'login.microsoftonline.com'];
+
+function isCloudEndpoint(endpoint: string): boolean {
+  if (!URL.canParse(endpoint)) return false;
+  const { protocol, host } = new URL(endpoint);
+  return protocol === 'https:' && cloudHosts.includes(host);
 }
 
 function requireListedHost(

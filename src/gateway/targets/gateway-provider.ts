@@ -98,7 +98,7 @@ export function readProvider(
       integration.status === 'active' && isGranted(integration, grant, provider.workspace_id),
     endsAtMs: provider.expires_at,
     service: integration.ai_provider,
-    ...buildAccount(account, origin),
+    ...buildAccount(integration.ai_provider, account, origin),
     mapped: fields.length === 0 ? null : new Secret({ account, fields, origin }, origin),
     allowsAllModels,
     allowsAnyModel: allowsAllModels && models.every(({ enabled }) => enabled),

@@ -14,7 +14,8 @@ import {
   SecretUnreadable,
   textOf,
 } from '../../secret-managers/managed-secret.ts';
-import { type ClientLogin, clientLoginOf } from '../logins/client-login.ts';
+import { googleProjectOf } from '../logins/google-login.ts';
+import { loginOf, type ProviderLogin } from '../logins/provider-login.ts';
 import { type AwsLogin, awsLoginOf } from '../signing/aws-login.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -30,7 +31,7 @@ export interface ProviderAccount {
   /** Header names in lower case, as they are sent. */
   readonly headers: Secret<Headers>;
   /** Obtains tokens that replace the credential; null for none. */
-  readonly login: Secret<ClientLogin> | null;
+  readonly login: Secret<ProviderLogin> | null;
   /** Signs requests at AWS; null for none. */
   readonly aws: Secret<AwsLogin> | null;
 }
@@ -45,6 +46,7 @@ const secretNames = new Set(configurationSecrets);
 
 /** `origin` is shown in place of secrets. */
 export function buildAccount(
+  service: string,
   { key, configurations }: OpenedAccount,
   origin: string,
 ): ProviderAccount {
@@ -52,7 +54,11 @@ export function buildAccount(
   const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
   const headers = Object.entries(configurations.custom_headers ?? {});
   return {
-    account: accountFieldsIn(Object.fromEntries(readable)) ?? {},
+    account: withProject(
+      service,
+      configurations,
+      accountFieldsIn(Object.fromEntries(readable)) ?? {},
+    ),
     deployments: readAzureDeployments(configurations),
     credential: key === null ? null : new Secret(key, origin),
     customHost: configurations.custom_host ?? null,
@@ -60,9 +66,20 @@ export function buildAccount(
       Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
       origin,
     ),
-    login: clientLoginOf(configurations, origin),
     aws: awsLoginOf(configurations, origin, true),
+    login: loginOf(service, configurations, origin),
   };
+}
+
+/** A project that the account does not name is that of its service account. */
+function withProject(
+  service: string,
+  configurations: IntegrationConfigurations,
+  account: ProviderAccount['account'],
+): ProviderAccount['account'] {
+  if (service !== 'vertex-ai' || account.vertex_project_id !== undefined) return account;
+  const project = googleProjectOf(configurations);
+  return project === undefined ? account : { ...account, vertex_project_id: project };
 }
 
 /**

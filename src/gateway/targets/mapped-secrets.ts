@@ -52,7 +52,7 @@ export class MappedSecrets {
     try {
       const built = {
         ...provider,
-        ...buildAccount(withMappedValues(account, fields, values), origin),
+        ...buildAccount(provider.service, withMappedValues(account, fields, values), origin),
       };
       this.#filled.set(provider, { values, provider: built });
       return built;

@@ -22,6 +22,7 @@ import type { CallRequest } from '../../upstream/call.ts';
 import { allDialects, dialectFormats } from '../../upstream/formats/all-dialects.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
 import type { ClientTokens, TokenSource } from '../logins/client-tokens.ts';
+import { requireServiceHost } from '../logins/own-identity.ts';
 import { markedBody } from '../references/object-mark.ts';
 import { type AwsLogin, awsLoginOf } from '../signing/aws-login.ts';
 import type { AwsSigners } from '../signing/aws-signers.ts';
@@ -110,12 +111,14 @@ export class Targets {
   readonly #providers: Providers;
   readonly #tokens: TargetsOptions['tokens'];
   readonly #signers: TargetsOptions['signers'];
+  readonly #trusted: TrustedHosts;
   readonly #bases: BaseAddresses;
 
   constructor({ trusted, providers, tokens, signers, mockUpstreamHost }: TargetsOptions) {
     this.#providers = providers;
     this.#tokens = tokens;
     this.#signers = signers;
+    this.#trusted = trusted;
     this.#bases = new BaseAddresses(trusted, mockUpstreamHost);
   }
 
@@ -184,6 +187,8 @@ export class Targets {
     const destination = destinationOf(provider, setting, account, exchange);
     requireAllowedAddress(provider, destination, usualAddress(provider.service));
     const called = yield* this.#callTo(destination, settings, exchange, sent);
+    const login = provider.login?.reveal() ?? null;
+    if (login !== null) requireServiceHost(login, called.call.origin, this.#trusted);
     const pricing = {
       service,
       adjustments: (setting ?? provider).adjustments,

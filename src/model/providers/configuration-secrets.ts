@@ -9,6 +9,7 @@ export const configurationSecrets: readonly string[] = [
   'aws_access_key_id',
   'aws_secret_access_key',
   'aws_session_token',
+  'azure_ad_token',
   'azure_entra_client_secret',
   'oauth_client_secret',
   'oracle_private_key',

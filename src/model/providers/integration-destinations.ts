@@ -21,8 +21,14 @@ export interface AddressedIntegration {
   readonly mappings: readonly StoredSecretMapping[];
 }
 
-/** The token endpoint of OAuth client credentials. */
+/** Addresses that grant tokens: of OAuth client credentials, and of Entra ID. */
 const loginField = 'oauth_token_endpoint';
+const entraField = 'azure_authority_url';
+const entraServices = ['azure-openai', 'azure-ai'];
+
+function loginFieldsOf(service: string): readonly string[] {
+  return entraServices.includes(service) ? [loginField, entraField] : [loginField];
+}
 
 /** Addresses that the integration sets; the service's own address is not among them. */
 export function addressesOf({
@@ -41,7 +47,11 @@ export function addressesOf({
       ['configurations', field ?? ''],
       field === undefined ? null : addressIn({ customHost: null, account }, usual),
     ],
-    ['login', ['configurations', loginField], configurations?.[loginField]],
+    ...loginFieldsOf(service).map((name): (typeof all)[number] => [
+      'login',
+      ['configurations', name],
+      configurations?.[name],
+    ]),
     ...models.map(({ configurations: own }, at): (typeof all)[number] => [
       'service',
       ['models', at, 'configurations', 'custom_host'],
@@ -74,7 +84,7 @@ export function destinationsOf(integration: AddressedIntegration): SecretDestina
 /** Null when the mapped field decides no address. */
 function mappedRole(service: string, field: string): SecretDestination['role'] | null {
   const name = mappedPath(field).join('.');
-  if (name === loginField) return 'login';
+  if (loginFieldsOf(service).includes(name)) return 'login';
   const decides = name === 'custom_host' || customerField({ [name]: '' }, usualAddress(service));
   return decides ? 'service' : null;
 }

@@ -22,7 +22,12 @@ import {
 import { configurationsOf } from './integration-configurations.ts';
 
 /** Members of configurations that contain a URL which the gateway calls. */
-const addresses = ['custom_host', 'oauth_token_endpoint', 'azure_foundry_url'];
+const addresses = [
+  'custom_host',
+  'oauth_token_endpoint',
+  'azure_authority_url',
+  'azure_foundry_url',
+];
 
 const knownSecrets = new Set(configurationSecrets);
 

@@ -10,14 +10,33 @@ const commonAccountFields: readonly string[] = [
 ];
 
 const anthropicFields = ['anthropic_beta', 'anthropic_version'];
+/** Fields of a login at Entra ID. */
+const entraFields = [
+  'azure_ad_token',
+  'azure_auth_mode',
+  'azure_authority_url',
+  'azure_entra_client_id',
+  'azure_entra_client_secret',
+  'azure_entra_scope',
+  'azure_entra_tenant_id',
+  'azure_managed_client_id',
+  'azure_workload_client_id',
+];
 const foundryFields = [
+  ...entraFields,
   ...anthropicFields,
   'azure_foundry_url',
   'azure_resource_name',
   'azure_deployment_name',
   'azure_api_version',
 ];
-const vertexFields = ['anthropic_beta', 'vertex_project_id', 'vertex_region'];
+const vertexFields = [
+  'anthropic_beta',
+  'vertex_auth_type',
+  'vertex_project_id',
+  'vertex_region',
+  'vertex_service_account_json',
+];
 
 const bedrockFields = [
   'aws_auth_type',
@@ -36,6 +55,7 @@ const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
   openai: ['openai_organization', 'openai_project'],
   anthropic: anthropicFields,
   'azure-openai': [
+    ...entraFields,
     'azure_resource_name',
     'azure_deployment_id',
     'azure_api_version',

@@ -5,27 +5,8 @@
 
 /** Account fields by the service that they belong to. */
 export const foreignAccountFields: Readonly<Record<string, readonly string[]>> = {
-  'azure-openai': [
-    'azure_ad_token',
-    'azure_auth_mode',
-    'azure_endpoint_name',
-    'azure_entra_client_id',
-    'azure_entra_client_secret',
-    'azure_entra_tenant_id',
-    'azure_managed_client_id',
-    'azure_model_name',
-    'azure_workload_client_id',
-  ],
-  'azure-ai': [
-    'azure_ad_token',
-    'azure_auth_mode',
-    'azure_endpoint_name',
-    'azure_entra_client_id',
-    'azure_entra_client_secret',
-    'azure_entra_tenant_id',
-    'azure_managed_client_id',
-    'azure_workload_client_id',
-  ],
+  'azure-openai': ['azure_endpoint_name', 'azure_model_name'],
+  'azure-ai': ['azure_endpoint_name'],
   bedrock: [
     'aws_bedrock_model',
     'aws_s3_bucket',
@@ -51,12 +32,7 @@ export const foreignAccountFields: Readonly<Record<string, readonly string[]>> =
     'aws_secret_access_key',
     'aws_session_token',
   ],
-  'vertex-ai': [
-    'vertex_auth_type',
-    'vertex_model_name',
-    'vertex_service_account_json',
-    'vertex_storage_bucket_name',
-  ],
+  'vertex-ai': ['vertex_model_name', 'vertex_storage_bucket_name'],
   'fireworks-ai': ['fireworks_account_id'],
   huggingface: ['huggingface_base_url'],
   'mistral-ai': ['mistral_fim_completion'],

@@ -3,6 +3,7 @@ import { plainHttpFault } from '../../trusted-hosts.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import type { SettingName, SettingValues } from '../variables/variables.ts';
 import { type AwsSettings, awsSettings } from './aws.ts';
+import { type AzureSettings, azureSettings } from './azure.ts';
 import { type TraceSettings, traceSettings } from './traces.ts';
 
 export interface InferenceSettings {
@@ -25,6 +26,8 @@ export interface InferenceSettings {
   readonly blocksInlineConfigs: boolean;
   /** Identity of the gateway at AWS. */
   readonly aws: AwsSettings;
+  /** Identity of the pod at Azure; null for none. */
+  readonly azurePod: AzureSettings | null;
   /** Whether secret references and integrations may use the identity of the gateway itself. */
   readonly signsInAsItself: boolean;
   /** In lower case, ending with a dash. */
@@ -72,6 +75,7 @@ export function inferenceSettings(
     countsAbortedStreams: values.GATEWRIGHT_ABORTED_STREAM_CHARGE === 'counted',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
     aws: awsSettings(values),
+    azurePod: azureSettings(values),
     signsInAsItself: values.GATEWRIGHT_SECRETS_BY_OWN_IDENTITY,
     headerAliases: values.HEADER_ALIAS_PREFIXES,
     tokens: tokenSettings(values),

@@ -60,6 +60,31 @@ export const inferenceVariables = {
     'OFF',
     'ON: secret references and integrations may use the identity of the gateway itself, from its pod or machine (kubernetes, assumedRole, serviceRole, managed, default).',
   ),
+  AZURE_FEDERATED_TOKEN_FILE: optional(
+    'Inference',
+    { ...forms.path, example: '/var/run/secrets/azure/tokens/azure-identity-token' },
+    'File with the token of the pod that Entra ID exchanges for integrations with azure_auth_mode workload; read on each use. AKS sets it.',
+  ),
+  AZURE_TENANT_ID: optional(
+    'Inference',
+    forms.pattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,253}$/, 'an id or a domain', 'contoso.example'),
+    'Tenant of that token at Entra ID. AKS sets it.',
+  ),
+  AZURE_CLIENT_ID: optional(
+    'Inference',
+    forms.pattern(
+      /^[A-Za-z0-9-]{1,64}$/,
+      'the id of an application',
+      '00000000-0000-0000-0000-000000000001',
+    ),
+    'Application of that token at Entra ID, where an integration names no other. AKS sets it.',
+  ),
+  AZURE_AUTHORITY_HOST: defaulted(
+    'Inference',
+    { ...forms.webAddress, example: 'https://login.microsoftonline.us' },
+    'https://login.microsoftonline.com',
+    'Address of Entra ID for that token. AKS sets it.',
+  ),
   GATEWRIGHT_LIMIT_ENFORCEMENT: defaulted(
     'Inference',
     forms.oneOf(['hard', 'soft'], 'soft'),

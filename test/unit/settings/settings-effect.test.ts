@@ -35,6 +35,9 @@ const base: Record<string, string> = {
   OTEL_TRACES_SAMPLER: 'traceidratio',
   GATEWRIGHT_BLOB_S3_BUCKET: 'files',
   AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://127.0.0.1:1/agent',
+  AZURE_FEDERATED_TOKEN_FILE: '/token',
+  AZURE_TENANT_ID: 'contoso.example',
+  AZURE_CLIENT_ID: 'application',
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';

@@ -1,6 +1,5 @@
 /** Verifies that every member which decides where secrets of an integration are sent is among its destinations. */
 import { describe, expect, it } from 'vitest';
-import { clientLoginOf } from '../../../../src/gateway/logins/client-login.ts';
 import { buildAccount } from '../../../../src/gateway/targets/mapped-account.ts';
 import type { IntegrationConfigurations } from '../../../../src/model/providers/integration.ts';
 import {
@@ -18,7 +17,18 @@ import {
 } from '../../../../src/model/services/service-address.ts';
 
 const services = [...Object.keys(providerAddresses), 'unknown-service'];
-const urlFields = ['custom_host', 'oauth_token_endpoint', 'azure_foundry_url'];
+const urlFields = [
+  'custom_host',
+  'oauth_token_endpoint',
+  'azure_authority_url',
+  'azure_foundry_url',
+];
+const entra = {
+  azure_auth_mode: 'entra',
+  azure_entra_tenant_id: 'tenant',
+  azure_entra_client_id: 'client',
+  azure_entra_client_secret: 'secret',
+};
 const fields = new Set([
   'custom_host',
   ...effectiveAccountFields,
@@ -39,11 +49,10 @@ const integration = (
 
 /** The addresses that the gateway calls, without those of the service itself. */
 function calledAddresses(service: string, configurations: IntegrationConfigurations) {
-  const account = buildAccount({ key: null, configurations }, 'test');
-  const login = clientLoginOf(configurations, 'test');
+  const account = buildAccount(service, { key: null, configurations }, 'test');
   const usual = usualAddress(service);
   const address = isOwnHost(account, usual) ? null : addressIn(account, usual);
-  return [address, login?.reveal().endpoint ?? null];
+  return [address, account.login?.reveal().endpoint || null];
 }
 
 /** The domain where a service has a host for each region, else the origin. */
@@ -56,7 +65,8 @@ function placeOf(service: string, url: string): string {
 describe('a changed member of an integration', () => {
   it.each(services)('is a new destination exactly when calls go elsewhere: %s', (service) => {
     const deciding = [...fields].filter((field) => {
-      const login = { provider_auth_type: 'oauthClientCredentials' };
+      const login =
+        field === 'azure_authority_url' ? entra : { provider_auth_type: 'oauthClientCredentials' };
       const url = urlFields.includes(field);
       const [one, two] = ['one', 'two'].map((name) => ({
         ...(field === 'provider_auth_type' ? {} : login),
@@ -72,8 +82,9 @@ describe('a changed member of an integration', () => {
     });
     const { accountAddress } = usualAddress(service);
     const ofCustomer = accountAddress?.isOfCustomer === true ? accountAddress.fields : [];
+    const authority = service.startsWith('azure') ? ['azure_authority_url'] : [];
     expect(deciding.toSorted()).toEqual(
-      ['custom_host', 'oauth_token_endpoint', ...ofCustomer].toSorted(),
+      ['custom_host', 'oauth_token_endpoint', ...authority, ...ofCustomer].toSorted(),
     );
   });
 
