@@ -30,7 +30,7 @@ interface GatewayParts {
   readonly log: Log;
   readonly metrics: Pick<
     Metrics,
-    'observeInference' | 'observeRefusedBytes' | 'observeUnexpectedError'
+    'observeInference' | 'showRealtime' | 'observeRefusedBytes' | 'observeUnexpectedError'
   >;
   /** Closed by its owner. */
   readonly callers: CallerServices;
@@ -74,6 +74,7 @@ export function createAppGateway(parts: GatewayParts): Gateway {
     unsealerOf: (organisationId) => keyring.unsealerOf(organisationId),
     ...listenerEvents(parts, 'inference', 'an inference request failed'),
   });
+  metrics.showRealtime(() => gateway.realtimeFigures());
   return {
     ...gateway,
     [Symbol.asyncDispose]: async () => {

@@ -6,6 +6,7 @@ import { type SharedClock, waitAtMost } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/logs/request-log.ts';
 import type { RequestRecord } from '../gateway/logs/request-record.ts';
 import type { SpanFigures } from '../gateway/logs/span-export.ts';
+import type { SessionFigures } from '../gateway/realtime/open-sessions.ts';
 import { RawReply, type Route, route } from '../http/routes/route.ts';
 import type { FinishedRequest } from '../http/server/access-log.ts';
 import type { JobOutcome } from '../jobs/runner/job-run.ts';
@@ -27,6 +28,8 @@ export interface Metrics {
   observeProcess(): void;
   observeRequest(exchange: FinishedRequest): void;
   observeInference(entry: RequestRecord): void;
+  /** Shows the open realtime sessions and their events from now on. */
+  showRealtime(figures: () => SessionFigures): void;
   observeMcp(finished: McpObservation): void;
   observeMcpDropped(reason: DropReason): void;
   /** Counts a probe for the protocol era of an MCP server. */
@@ -94,6 +97,7 @@ export function createMetrics(sources: {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
     },
     ...measureInference(register),
+    showRealtime: (figures) => showRealtime(register, figures),
     ...measureMcp(register),
     ...countRefused(register),
     observeJob: ({ name, state, durationMs }) => {
@@ -134,6 +138,29 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
       genAi.observe(entry);
     },
   };
+}
+
+function showRealtime(register: Registry, figures: () => SessionFigures): void {
+  new Gauge({
+    name: 'gatewright_realtime_sessions',
+    help: 'Open realtime sessions of this process',
+    registers: [register],
+    collect() {
+      this.set(figures().open);
+    },
+  });
+  new Counter({
+    name: 'gatewright_realtime_events_total',
+    help: 'Messages of realtime sessions by the side that sent them: caller or provider',
+    labelNames: ['side'],
+    registers: [register],
+    collect() {
+      const { callerEvents, providerEvents } = figures();
+      this.reset();
+      this.inc({ side: 'caller' }, callerEvents);
+      this.inc({ side: 'provider' }, providerEvents);
+    },
+  });
 }
 
 function measureMcp(

@@ -27,6 +27,9 @@ import { type AzurePod, ownIdentityOf } from './logins/own-identity.ts';
 import { type LimitSwitches, Policies } from './metering/limits.ts';
 import { storedCallers } from './objects/internal-calls.ts';
 import { OwnedObjects } from './objects/owned-objects.ts';
+import { SocketAcceptor } from './realtime/accept-socket.ts';
+import { OpenSessions, type SessionFigures } from './realtime/open-sessions.ts';
+import type { RealtimeServices } from './realtime/serve-realtime.ts';
 import {
   createInferenceServer,
   type InferenceServer,
@@ -83,12 +86,24 @@ export interface GatewayOptions
   readonly runsGuardrails: boolean;
   /** Kinds of limits that are switched on. */
   readonly limitsBy: LimitSwitches;
+  readonly realtime: RealtimeOptions;
   /** Further prefixes of the gateway's headers, in lower case with a dash at the end. */
   readonly headerAliases: readonly string[];
 }
 
+/** Bounds of realtime sessions. */
+interface RealtimeOptions {
+  readonly sessionsMax: number;
+  readonly sessionsOfKeyMax: number;
+  readonly sessionMs: number;
+  readonly idleMs: number;
+  readonly messageBytesMax: number;
+}
+
 export interface Gateway extends AsyncDisposable {
   readonly server: InferenceServer;
+  /** Figures of realtime sessions. */
+  realtimeFigures(): SessionFigures;
 }
 
 const configsMax = 10_000;
@@ -137,8 +152,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };
   drivers.start(options.requireConnection);
+  const realtime = realtimeOf(options, pipeline);
   return {
-    server: createInferenceServer({ ...options, pipeline }),
+    server: createInferenceServer({ ...options, pipeline, realtime }),
+    realtimeFigures: () => realtime.sessions.figures(),
     [Symbol.asyncDispose]: async () => {
       await drivers[Symbol.asyncDispose]();
       await semanticAnswers[Symbol.asyncDispose]();
@@ -147,6 +164,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       await managers[Symbol.asyncDispose]();
     },
   };
+}
+
+function realtimeOf({ realtime, callers }: GatewayOptions, services: Pipeline): RealtimeServices {
+  const sessions = new OpenSessions(realtime);
+  callers.onChange((organisationId) => sessions.noteChange(organisationId));
+  const { messageBytesMax } = realtime;
+  const acceptor = new SocketAcceptor(messageBytesMax);
+  return { services, sessions, acceptor, bounds: realtime, messageBytesMax };
 }
 
 /** Shared parts of the look-ups of configs, providers and guardrails. */

@@ -1,6 +1,7 @@
 /** Serves inference at a listener: decides which requests it accepts, and passes others on. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { detach } from '../detached.ts';
+import { renderRawResponse } from '../http/connections/refusals.ts';
 import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
 import { refuseAmbiguity } from '../http/input/ambiguity.ts';
 import type { CanonicalTarget } from '../model/endpoints/canonical-target.ts';
@@ -16,14 +17,17 @@ import type { Arrival } from './calls/request-context.ts';
 import { canonicalArrival } from './inference/canonical-arrival.ts';
 import { type Pipeline, serveRequest } from './inference/pipeline.ts';
 import { parsePromptPath } from './inference/prompts.ts';
+import { type RealtimeServices, serveRealtime } from './realtime/serve-realtime.ts';
+import { isSocketPath, isSocketRequest } from './realtime/socket-request.ts';
 import { plainModelTarget } from './references/model-path.ts';
-import { createCallerListener } from './transfer/caller-listener.ts';
+import { createCallerListener, type UpgradeArrival } from './transfer/caller-listener.ts';
 import { errorFormOf } from './transfer/error-form.ts';
-import { GatewayError } from './transfer/gateway-error.ts';
+import { GatewayError, gatewayErrorBody } from './transfer/gateway-error.ts';
 import { errorResponseText, methodFault, webSocketFault } from './transfer/malformed-request.ts';
 
 export interface InferenceServerOptions {
   readonly pipeline: Pipeline;
+  readonly realtime: RealtimeServices;
   readonly connectionsMax: number;
   /** Reports bytes that are not a request, and requests that are rejected as malformed or ambiguous. */
   readonly onRefusedBytes: (refused: RefusedBytes) => void;
@@ -56,6 +60,10 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
     refusalText: errorResponseText,
     serve: (...arrived) => dispatch(options, ...arrived),
     onClose: prepareId,
+    upgrades: {
+      isWanted: isSocketRequest,
+      serve: (arrived, isExcess) => dispatchUpgrade(options, arrived, isExcess),
+    },
   });
   return {
     listen: listener.listen,
@@ -68,7 +76,9 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
       return '/v1/prompts/:promptId/completions';
     },
     drain: listener.drain,
-    close: listener.close,
+    close: async (graceMs) => {
+      await Promise.all([options.realtime.sessions.close(graceMs), listener.close(graceMs)]);
+    },
     get inFlight() {
       return listener.inFlight;
     },
@@ -97,6 +107,40 @@ function dispatch(
   respond(pipeline, arrival, refusal ?? fault);
 }
 
+/** Never throws. */
+function dispatchUpgrade(
+  { pipeline, realtime, onRefusedBytes }: InferenceServerOptions,
+  { request, socket, head, refuse }: UpgradeArrival,
+  isExcess: boolean,
+): void {
+  const { headerPrefixes } = pipeline;
+  const refusal =
+    excessFault(isExcess) ?? plainFault(request) ?? aliasFault(request, headerPrefixes);
+  if (refusal !== null) onRefusedBytes(refusal);
+  const { target, fault } = readTarget(request);
+  const header = ownHeaders(request, headerPrefixes);
+  const headerPrefix = prefixOf(request, headerPrefixes);
+  const id = requestIdOf(header);
+  const refuseBy = (error: GatewayError): void => refuse(refusedUpgrade(error, id, headerPrefix));
+  const first = refusal ?? fault;
+  if (first !== null) {
+    refuseBy(first);
+    return;
+  }
+  const about = { ...target, id, header, headerPrefix, beganMs: monotonicMs() };
+  const arrival = { ...about, request, socket, head, refuse: refuseBy };
+  detach('a realtime session', serveRealtime(realtime, arrival));
+}
+
+/** The raw response to a request for a WebSocket that is refused. */
+function refusedUpgrade(error: GatewayError, id: string, prefix: string): string {
+  const { status, retryAfterMs } = error;
+  const headers = [`${prefix}trace-id: ${id}`, `${prefix}gateway-exception: true`];
+  if (retryAfterMs !== null) headers.push(`retry-after: ${Math.ceil(retryAfterMs / 1000)}`);
+  const body = gatewayErrorBody(error, 'openai');
+  return renderRawResponse(`${status} ${STATUS_CODES[status]}`, headers, body);
+}
+
 function respond(pipeline: Pipeline, arrival: Arrival, refusal: GatewayError | null): void {
   if (refusal === null) detach('an inference request', serveRequest(pipeline, arrival));
   else sendError(arrival, refusal);
@@ -107,20 +151,28 @@ function refusalOf(
   headerPrefixes: readonly string[],
   isExcess: boolean,
 ): GatewayError | null {
-  if (isExcess) {
-    const message = 'The gateway has reached its connection limit; try again';
-    return new GatewayError('unavailable', message);
-  }
-  const ambiguity = ambiguityOf(request);
-  if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
+  const fault = excessFault(isExcess) ?? plainFault(request);
+  if (fault !== null) return fault;
   if (request.url!.startsWith('/v1/') || request.url!.startsWith(geminiPrefix)) {
     return (
       methodFault(request.method!) ??
-      webSocketFault(request.headers) ??
+      webSocketFault(request, isSocketPath(request)) ??
       aliasFault(request, headerPrefixes)
     );
   }
   return new GatewayError('not_found', 'Inference is served below /v1/ and /v1beta/');
+}
+
+function excessFault(isExcess: boolean): GatewayError | null {
+  if (!isExcess) return null;
+  const message = 'The gateway has reached its connection limit; try again';
+  return new GatewayError('unavailable', message);
+}
+
+/** The fault of a request that two readers could understand differently; null for none. */
+function plainFault(request: IncomingMessage): GatewayError | null {
+  const ambiguity = ambiguityOf(request);
+  return ambiguity && new GatewayError('invalid_request', ambiguity.message);
 }
 
 /** Checks for a target with a model name only when the target is not plain as it is. */
@@ -159,9 +211,8 @@ function arrivalOf(
   const { path, query } = target;
   const { headerPrefixes } = pipeline;
   const header = ownHeaders(request, headerPrefixes);
-  const sentId = header('trace-id');
   return {
-    id: sentId !== null && traceIdPattern.test(sentId) ? sentId : takePreparedId(),
+    id: requestIdOf(header),
     request,
     response,
     header,
@@ -172,6 +223,11 @@ function arrivalOf(
     headerPrefix: prefixOf(request, headerPrefixes),
     beganMs: monotonicMs(),
   };
+}
+
+function requestIdOf(header: Arrival['header']): string {
+  const sentId = header('trace-id');
+  return sentId !== null && traceIdPattern.test(sentId) ? sentId : takePreparedId();
 }
 
 /** The response uses the header prefix that the request used. */

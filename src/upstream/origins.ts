@@ -1,6 +1,6 @@
 /** Pools the connections to providers: as many as there are requests in flight, reused by later ones. */
 
-import { type Dispatcher, Pool } from 'undici';
+import { type buildConnector, type Dispatcher, Pool } from 'undici';
 import { detach } from '../detached.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { createGuardedConnect, type Resolve } from './guarded-connect.ts';
@@ -35,15 +35,20 @@ export class Origins implements AsyncDisposable {
       allowH2: false,
       keepAliveTimeout: idleMs,
       keepAliveMaxTimeout: idleMs,
-      connect: createGuardedConnect(new URL(origin), {
-        trusted: this.#trusted,
-        connectTimeoutMs,
-        resolve: this.#resolve,
-      }),
+      connect: this.connectorTo(origin),
     });
     this.#pools.set(origin, pool);
     if (this.#pools.size > originsMax) this.#closeFirst();
     return pool;
+  }
+
+  /** Connects outside of any pool, for a WebSocket. */
+  connectorTo(origin: string): buildConnector.connector {
+    return createGuardedConnect(new URL(origin), {
+      trusted: this.#trusted,
+      connectTimeoutMs,
+      resolve: this.#resolve,
+    });
   }
 
   /** Running requests of the pool finish. */

@@ -150,6 +150,7 @@ const mayImport: Record<string, readonly string[]> = {
     objects: ['ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model', 'clock'],
     models: ['guardrails', 'http', 'model'],
     inference: ['upstream', 'auth', 'http', 'store', 'model'],
+    realtime: ['guardrails', 'ledger', 'upstream', 'http', 'model'],
   }),
   mcp: [
     'mcp/bridge',
@@ -428,6 +429,7 @@ const mayImport: Record<string, readonly string[]> = {
     providers: ['json', 'wire', 'services', 'limits', 'secrets'],
     mcp: ['json', 'wire', 'services', 'secrets', 'guardrails', 'providers'],
     pricing: ['json', 'providers'],
+    realtime: ['json'],
     logs: ['wire', 'services', 'endpoints', 'limits', 'pricing'],
     workspaces: ['wire', 'services', 'limits', 'people', 'logs'],
     // The table of kinds loads the spec schema of each kind when it is first used.

@@ -51,6 +51,7 @@ function addHints(headers: Record<string, string>, { code, retryAfterMs }: Gatew
   if (code === 'usage_limit_exceeded') headers['x-should-retry'] = 'false';
   else if (code === 'method_not_allowed') headers.allow = allowedMethods;
   else if (code === 'upgrade_not_supported') headers.upgrade = 'HTTP/1.1';
+  else if (code === 'upgrade_required') headers.upgrade = 'websocket';
   else if (retryAfterMs !== null) headers['retry-after'] = String(Math.ceil(retryAfterMs / 1000));
 }
 

@@ -15,7 +15,7 @@ export interface WalkOptions {
   readonly subject: ConditionSubject;
   readonly now: number;
   readonly breakers: Breakers;
-  readonly caller: Caller;
+  readonly caller: Pick<Caller, 'isGone'>;
   /** Throws a GatewayError when another target would not help, with the exceptions in {@link fallBack}. */
   readonly call: (leaf: ConfigLeaf) => Promise<TargetOutcome>;
   /** Random number from 0 to below 1. */

@@ -51,6 +51,11 @@ export class CallerConnection {
     return true;
   }
 
+  /** Whether no response is due, so that the connection can change its protocol. */
+  get isFree(): boolean {
+    return this.#pending.size === 0 && this.#farewell === null;
+  }
+
   /** Stops serving; writes `farewell` after the pending responses and closes the connection. */
   end(farewell: string): void {
     if (this.#farewell !== null) return;

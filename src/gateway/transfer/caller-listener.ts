@@ -23,6 +23,25 @@ export interface CallerListenerOptions {
   readonly serve: (request: IncomingMessage, response: ServerResponse, isExcess: boolean) => void;
   /** Called when a response is closed. */
   readonly onClose: () => void;
+  /** Takes requests to change the protocol; absent where none is offered. */
+  readonly upgrades?: UpgradeOptions;
+}
+
+/** A request that changes the protocol of its connection. */
+export interface UpgradeArrival {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** Bytes that arrived behind the request. */
+  readonly head: Buffer;
+  /** Writes a response in place of the change, and closes the connection. */
+  readonly refuse: (text: string) => void;
+}
+
+interface UpgradeOptions {
+  /** Whether the request changes the protocol; any other one is served as if it did not ask for it. */
+  readonly isWanted: (request: IncomingMessage) => boolean;
+  /** Never throws. */
+  readonly serve: (arrival: UpgradeArrival, isExcess: boolean) => void;
 }
 
 export interface CallerListener {
@@ -61,6 +80,7 @@ export function createCallerListener(options: CallerListenerOptions): CallerList
     keepAliveTimeout: keepAliveMs,
     noDelay: true,
     requireHostHeader: false,
+    shouldUpgradeCallback: (request) => options.upgrades?.isWanted(request) === true,
   });
   server.maxHeadersCount = headersMax;
   server.maxConnections = connectionsMax + refusedMax;
@@ -84,6 +104,7 @@ export function createCallerListener(options: CallerListenerOptions): CallerList
     begin(options, request, response, connection.isExcess);
   };
   server.on('request', take).on('checkExpectation', take);
+  if (options.upgrades !== undefined) serveUpgrades(server, connections, options.upgrades);
   const end = (socket: Duplex, fault: GatewayError, code?: string): void => {
     options.onRefusedBytes({ status: fault.status, code });
     const connection = connections.get(socket);
@@ -112,6 +133,25 @@ export function createCallerListener(options: CallerListenerOptions): CallerList
       return state.inFlight;
     },
   };
+}
+
+/** A connection whose earlier responses are not sent yet cannot change its protocol, and ends. */
+function serveUpgrades(
+  server: Server,
+  connections: ReadonlyMap<Duplex, CallerConnection>,
+  { isWanted, serve }: UpgradeOptions,
+): void {
+  server.on('upgrade', (request, socket, head) => {
+    const connection = connections.get(socket);
+    socket.on('error', () => socket.destroy());
+    // Older versions of Node report every request to change the protocol.
+    if (connection?.isFree !== true || !isWanted(request)) {
+      socket.destroy();
+      return;
+    }
+    const refuse = (text: string): void => connection.end(text);
+    serve({ request, socket, head, refuse }, connection.isExcess);
+  });
 }
 
 /** Never throws. */

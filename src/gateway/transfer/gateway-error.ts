@@ -39,6 +39,7 @@ export const gatewayErrors = {
   usage_limit_exceeded: { status: 412, type: 'usage_limit_exceeded' },
   body_too_large: { status: 413, type: 'request_too_large' },
   unsupported_encoding: { status: 415, type: 'invalid_request_error' },
+  upgrade_required: { status: 426, type: 'invalid_request_error' },
   upgrade_not_supported: { status: 426, type: 'invalid_request_error' },
   headers_too_large: { status: 431, type: 'request_too_large' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },

@@ -1,5 +1,5 @@
 /** Builds responses to bytes that are not an inference request: malformed HTTP, slow requests and tunnels. */
-import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import { renderRawResponse } from '../../http/connections/refusals.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 
@@ -13,10 +13,20 @@ export function methodFault(method: string): GatewayError | null {
   return new GatewayError('method_not_allowed', `The method must be one of ${allowedMethods}`);
 }
 
-/** Null unless the caller asks for a WebSocket, which no endpoint offers. */
-export function webSocketFault({ upgrade }: IncomingHttpHeaders): GatewayError | null {
-  if (upgrade === undefined || !/\bwebsocket\b/i.test(upgrade)) return null;
-  const message = 'The gateway offers no WebSocket: send the request over plain HTTP';
+/**
+ * The fault of a request that asks for a WebSocket where none is offered, or does not where nothing else is
+ * (`isSocketPath`); null for none.
+ */
+export function webSocketFault(
+  { headers: { upgrade = '' } }: Pick<IncomingMessage, 'headers'>,
+  isSocketPath: boolean,
+): GatewayError | null {
+  if (isSocketPath) {
+    const message = 'Realtime sessions are served by WebSocket: connect by wss:// or ws://';
+    return new GatewayError('upgrade_required', message, 'upgrade');
+  }
+  if (!/\bwebsocket\b/i.test(upgrade)) return null;
+  const message = 'The path offers no WebSocket: send the request over plain HTTP';
   return new GatewayError('upgrade_not_supported', message, 'upgrade');
 }
 

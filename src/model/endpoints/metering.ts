@@ -43,6 +43,8 @@ export const meterings = {
     countNames: ['generationConfig.candidateCount'],
   }),
   runs: bounded(['max_completion_tokens']),
+  /** Each response of a session; its input is the conversation. */
+  realtime: bounded(['max_output_tokens', 'max_response_output_tokens']),
   /** Reads no more than the request contains and writes no text: embeddings, rankings, classifications. */
   input: bounded([]),
   compact: bounded([]),

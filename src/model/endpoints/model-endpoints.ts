@@ -61,6 +61,12 @@ const openAi: readonly ListedEndpoint[] = [
     references: fileReferences,
   }),
   endpoint('POST /fine_tuning/alpha/graders/validate', { requestTexts: 'unknown' }),
+  endpoint('GET /realtime', {
+    name: 'realtime',
+    metering: 'realtime',
+    requestTexts: 'unknown',
+    responseTexts: 'unknown',
+  }),
   endpoint('GET /models', { name: 'models' }),
   endpoint('GET /models/{model+}'),
   endpoint('POST /engines/{model}/completions', completions),

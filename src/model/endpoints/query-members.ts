@@ -17,6 +17,7 @@ const membersByEndpoint: Readonly<Record<string, readonly string[]>> = {
   'POST /v1beta/models/{model+}:countTokens': ['alt'],
   'POST /v1beta/models/{model+}:embedContent': ['alt'],
   'POST /v1beta/models/{model+}:batchEmbedContents': ['alt'],
+  'GET /realtime': ['model', 'intent'],
   'GET /responses': page,
   'GET /responses/{id}': ['include', 'include_obfuscation', 'starting_after', 'stream'],
   'GET /responses/{id}/input_items': [...page, 'include'],

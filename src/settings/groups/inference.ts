@@ -16,6 +16,14 @@ export interface InferenceSettings {
   /** Bound of all bodies in memory; null for a quarter of the memory that the process may use. */
   readonly bodiesBytesMax: number | null;
   readonly jsonBounds: { readonly valuesMax: number; readonly depthMax: number };
+  /** Bounds of realtime sessions. */
+  readonly realtime: {
+    readonly sessionsMax: number;
+    readonly sessionsOfKeyMax: number;
+    readonly sessionMs: number;
+    readonly idleMs: number;
+    readonly messageBytesMax: number;
+  };
   /** How long cached data stays valid while the database is unreachable. */
   readonly graceSeconds: number;
   /** False: limits are counted but reject no request. */
@@ -69,6 +77,13 @@ export function inferenceSettings(
     jsonBounds: {
       valuesMax: values.GATEWRIGHT_INFERENCE_JSON_VALUES_MAX,
       depthMax: values.GATEWRIGHT_INFERENCE_JSON_DEPTH_MAX,
+    },
+    realtime: {
+      sessionsMax: values.GATEWRIGHT_REALTIME_SESSIONS_MAX,
+      sessionsOfKeyMax: values.GATEWRIGHT_REALTIME_SESSIONS_OF_KEY_MAX,
+      sessionMs: values.GATEWRIGHT_REALTIME_SESSION_SECONDS_MAX * 1_000,
+      idleMs: values.GATEWRIGHT_REALTIME_IDLE_SECONDS * 1_000,
+      messageBytesMax: values.GATEWRIGHT_REALTIME_MESSAGE_KIB_MAX * 1_024,
     },
     graceSeconds: values.GATEWRIGHT_INFERENCE_GRACE_SECONDS,
     enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',

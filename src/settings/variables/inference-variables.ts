@@ -54,6 +54,36 @@ export const inferenceVariables = {
     '300',
     'Seconds that keys and configs in use remain valid while the database is unreachable.',
   ),
+  GATEWRIGHT_REALTIME_SESSIONS_MAX: defaulted(
+    'Inference',
+    forms.integer(1, 100_000, '2000'),
+    '1000',
+    'Maximum number of open realtime sessions of a process; further ones receive 503.',
+  ),
+  GATEWRIGHT_REALTIME_SESSIONS_OF_KEY_MAX: defaulted(
+    'Inference',
+    forms.integer(1, 100_000, '20'),
+    '100',
+    'Maximum number of open realtime sessions of one key in a process; further ones receive 429.',
+  ),
+  GATEWRIGHT_REALTIME_SESSION_SECONDS_MAX: defaulted(
+    'Inference',
+    forms.integer(1, 86_400, '1800'),
+    '3600',
+    'Maximum duration of a realtime session in seconds.',
+  ),
+  GATEWRIGHT_REALTIME_IDLE_SECONDS: defaulted(
+    'Inference',
+    forms.integer(1, 86_400, '120'),
+    '300',
+    'Seconds after which a realtime session without any message is closed.',
+  ),
+  GATEWRIGHT_REALTIME_MESSAGE_KIB_MAX: defaulted(
+    'Inference',
+    forms.integer(16, 32_768, '1024'),
+    '4096',
+    'Maximum size of a message of a realtime session in KiB.',
+  ),
   GATEWRIGHT_SECRETS_BY_OWN_IDENTITY: defaulted(
     'Inference',
     forms.toggle,

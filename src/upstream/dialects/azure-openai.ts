@@ -22,11 +22,17 @@ export const azureOpenAi: Dialect = {
       return `/v1${version === 'preview' ? withVersion(path, version) : path}`;
     }
     const deployment = azureDeployment(account) ?? model;
+    if (path === '/realtime') return withVersion(socketPath(path, deployment), version);
     const name = encodeURIComponent((deployment ?? '').toWellFormed());
     return `/deployments/${name}${withVersion(path, version)}`;
   },
   changesOf: deployedModel,
 };
+
+/** A session of the realtime API names the deployment in the query. */
+function socketPath(path: string, deployment: string | null): string {
+  return `${path}?${new URLSearchParams({ deployment: deployment ?? '' })}`;
+}
 
 /** The deployment that responds, whatever model the body names; undefined when the model selects it. */
 export function azureDeployment(account: DialectAccount): string | undefined {

@@ -42,7 +42,9 @@ function pathOf({ path }: ListedEndpoint, { id = 'obj_foreign', model = 'm' } = 
   return path.replace(/\{model\+?\}/, model).replaceAll(/\{\w+\}/g, id);
 }
 
-const modelEndpoints = allEndpoints.filter(({ metering }) => metering !== 'nothing');
+/** Realtime sessions are opened by WebSocket, which `test/api/realtime` covers. */
+const plainEndpoints = allEndpoints.filter(({ name }) => name !== 'realtime');
+const modelEndpoints = plainEndpoints.filter(({ metering }) => metering !== 'nothing');
 /** Requests to a thread or conversation of nobody are 404 before their usage is bounded. */
 const unowned = modelEndpoints.filter(({ path, owned }) => owned === null || !path.includes('{'));
 const listed = (endpoints: readonly ListedEndpoint[]): [string, ListedEndpoint][] =>
@@ -160,7 +162,7 @@ describe('a key with a limit of tokens', () => {
 
 describe('a caller with a guardrail', () => {
   const guardrail = { 'default.contains': { words: ['canary'], operator: 'none' }, deny: true };
-  const judged = allEndpoints.filter(
+  const judged = plainEndpoints.filter(
     ({ method, path, requestTexts }) =>
       method === 'POST' &&
       requestTexts !== null &&
@@ -212,7 +214,7 @@ describe('a caller with a guardrail', () => {
 });
 
 describe('the check of queries', () => {
-  const pathless = allEndpoints.filter(({ path }) => !path.includes('{id}'));
+  const pathless = plainEndpoints.filter(({ path }) => !path.includes('{id}'));
   /** Names that no endpoint lists, in spellings of members that it does list or evaluates. */
   const unlisted = [
     'unlisted',
@@ -235,7 +237,7 @@ describe('the check of queries', () => {
     };
   });
 
-  it.each(listed(allEndpoints))('refuses an unlisted member at %s', async (_, endpoint) => {
+  it.each(listed(plainEndpoints))('refuses an unlisted member at %s', async (_, endpoint) => {
     const { method } = endpoint;
     for (const name of [...unlisted, '', 'unlisted[]']) {
       const path = `${pathOf(endpoint)}?api-version=1&${encodeURIComponent(name)}=x`;
@@ -277,7 +279,7 @@ describe('the check of queries', () => {
 });
 
 describe('the check of bodies', () => {
-  const bodiless = allEndpoints.filter(({ method }) => method !== 'POST');
+  const bodiless = plainEndpoints.filter(({ method }) => method !== 'POST');
 
   it.each(listed(bodiless))('refuses a body at %s', async (_, endpoint) => {
     const methods = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];
@@ -371,7 +373,7 @@ describe('a provider that forbids a model', () => {
 });
 
 describe('a workspace that shares its account', () => {
-  const owned = allEndpoints.filter((one) => one.owned !== null && one.path.includes('{id}'));
+  const owned = plainEndpoints.filter((one) => one.owned !== null && one.path.includes('{id}'));
 
   it.each(listed(owned))('never reaches an object of others by %s', async (_, endpoint) => {
     const body = endpoint.method === 'POST' ? {} : undefined;
@@ -379,7 +381,7 @@ describe('a workspace that shares its account', () => {
     expect(upstream.reached).toEqual([]);
   });
 
-  const naming = allEndpoints.filter(
+  const naming = plainEndpoints.filter(
     ({ method, references, path }) =>
       method === 'POST' && references.length > 0 && !path.includes('{id}'),
   );

@@ -1,0 +1,214 @@
+/** Connects a session to one target of its config, and waits for the first event of the provider. */
+import type { WebSocket } from 'ws';
+import type { Account } from '../../ledger/ledger.ts';
+import type { UsageBound } from '../../ledger/limit.ts';
+import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import { readJsonObject } from '../../model/json/read-object.ts';
+import { readEvent, textIn } from '../../model/realtime/openai-events.ts';
+import type { DialectName } from '../../model/services/provider-addresses.ts';
+import { usualAddress } from '../../model/services/service-address.ts';
+import { splitQuery } from '../../upstream/dialects/dialect.ts';
+import { openProviderSocket, SocketRefused } from '../../upstream/provider-socket.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { localOutcome, type TargetOutcome } from '../calls/outcome.ts';
+import type { GatewayServices } from '../calls/request-context.ts';
+import type { RequestTrace } from '../logs/request-trace.ts';
+import { limitRefusalOf } from '../metering/admit.ts';
+import { noUsage } from '../metering/meter.ts';
+import { authorizedCall } from '../targets/authorized-call.ts';
+import type { GatewayConfig } from '../targets/resolve-config.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import type { SocketMessage } from './event-queue.ts';
+import { SessionTerms } from './session-terms.ts';
+
+/** A connection to the provider, which is not read until the session starts. */
+export interface ConnectedTarget {
+  readonly terms: SessionTerms;
+  readonly socket: WebSocket;
+  readonly first: SocketMessage;
+}
+
+export interface ConnectOptions {
+  readonly services: GatewayServices;
+  readonly exchange: Exchange;
+  readonly config: GatewayConfig;
+  /** Counts the session once, whichever target is connected. */
+  readonly account: Account;
+  readonly messageBytesMax: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Null when the session is not traced. */
+  readonly trace: RequestTrace | null;
+  readonly onConnected: (connected: ConnectedTarget) => void;
+}
+
+const firstEventMs = 15_000;
+/** A session itself uses nothing but its place. */
+const noUse: UsageBound = {
+  inputTokens: 0,
+  likelyInputTokens: 0,
+  outputTokens: 0,
+  outputTokensMin: 0,
+  price: null,
+};
+/** Headers of plain requests. */
+const requestHeaders: ReadonlySet<string> = new Set(['content-type', 'content-length', 'accept']);
+
+/** @throws GatewayError when the target cannot be called or a limit refuses the session */
+export async function connectTarget(
+  leaf: ConfigLeaf,
+  options: ConnectOptions,
+): Promise<TargetOutcome> {
+  const { services, exchange, config, account, onConnected } = options;
+  const terms = await SessionTerms.resolve(services, exchange, config, leaf);
+  const { target } = terms;
+  requireRealtime(target);
+  const limits = await terms.limitsAt(exchange.now);
+  try {
+    await account.admit(
+      limits.filter(({ type }) => type === 'requests'),
+      noUse,
+    );
+  } catch (thrown) {
+    throw limitRefusalOf(thrown, exchange.now);
+  }
+  const connected = await connect(terms, options);
+  if ('error' in connected) return failed(target, connected);
+  onConnected(connected);
+  const response = {
+    status: 200,
+    headers: {},
+    body: Buffer.alloc(0),
+    metered: noUsage,
+    cost: null,
+    providerStatus: 200,
+  };
+  return localOutcome(target, response);
+}
+
+interface FailedConnection {
+  /** Status of the provider, or of the error. */
+  readonly status: number;
+  readonly error: GatewayError;
+}
+
+async function connect(
+  terms: SessionTerms,
+  { services, messageBytesMax, trace, headers: added }: ConnectOptions,
+): Promise<ConnectedTarget | FailedConnection> {
+  const { target, leaf } = terms;
+  const timeoutMs = leaf.settings.requestTimeoutMs ?? firstEventMs;
+  const span = trace?.begin(target) ?? null;
+  const plain = await authorizedCall(target);
+  const call = trace === null ? plain : trace.withTraceHeaders(span!, plain);
+  const { origin } = call;
+  let socket: WebSocket | null = null;
+  try {
+    const headers = { ...socketHeaders(call.headers), ...added };
+    const path = socketPath(target);
+    const request = { origin, path, headers, protocols: [], messageBytesMax, timeoutMs };
+    socket = await openProviderSocket(request, services.origins.connectorTo(origin));
+    const first = await firstMessage(socket, timeoutMs);
+    const refusal = refusalIn(first);
+    if (refusal !== null) throw new GatewayError('upstream_unreachable', refusal);
+    span?.end(101, null);
+    return { terms, socket, first };
+  } catch (thrown) {
+    socket?.terminate();
+    const failure = failureOf(thrown, target);
+    span?.end(failure.status, failure.error.code);
+    return failure;
+  }
+}
+
+/** @throws GatewayError for a provider without OpenAI's realtime API */
+function requireRealtime({ pricing, provider }: ResolvedTarget): void {
+  if (realtimeDialects.has(usualAddress(pricing.service).dialect)) return;
+  throw new GatewayError('not_found', `The provider ${provider} has no realtime API`);
+}
+
+const realtimeDialects: ReadonlySet<DialectName> = new Set<DialectName>([
+  'openai',
+  'azure-openai',
+  'foundry-openai',
+]);
+
+/** The parameters are the query of the session; the older form of Azure names a deployment instead. */
+function socketPath({ call }: ResolvedTarget): string {
+  const [path, query] = splitQuery(call.path);
+  const members = new URLSearchParams(query);
+  const params = readJsonObject(call.body?.toString('utf8') ?? '') ?? {};
+  for (const name of ['model', 'intent']) {
+    const value = params[name];
+    if (typeof value === 'string' && !members.has('deployment')) members.set(name, value);
+  }
+  return members.size === 0 ? path : `${path}?${members}`;
+}
+
+function socketHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !requestHeaders.has(name)));
+}
+
+async function firstMessage(socket: WebSocket, timeoutMs: number): Promise<SocketMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<SocketMessage>();
+  const onMessage = (data: Buffer, isBinary: boolean): void => {
+    socket.pause();
+    resolve({ data, isBinary });
+  };
+  const onClose = (code: number): void =>
+    reject(
+      new GatewayError('upstream_unreachable', `The provider has closed the session (${code})`),
+    );
+  const timer = setTimeout(() => {
+    reject(
+      new GatewayError('request_timeout', `The provider sent no event within ${timeoutMs} ms`),
+    );
+  }, timeoutMs);
+  socket.once('message', onMessage).once('close', onClose);
+  socket.resume();
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    socket.off('message', onMessage).off('close', onClose);
+  }
+}
+
+const refusalCharsMax = 500;
+
+/** Providers accept the connection before they look at the model; an error in place of the session refuses it. */
+function refusalIn({ data }: SocketMessage): string | null {
+  const event = readEvent(data);
+  if (event?.type !== 'error') return null;
+  const message = textIn(event.error, 'message') ?? '';
+  return `The provider has refused the session: ${message.slice(0, refusalCharsMax)}`;
+}
+
+function failureOf(thrown: unknown, { provider, call }: ResolvedTarget): FailedConnection {
+  const { host } = new URL(call.origin);
+  if (thrown instanceof GatewayError) return { status: thrown.status, error: thrown };
+  const cause = { cause: thrown };
+  const status = thrown instanceof SocketRefused ? thrown.status : 502;
+  const why =
+    thrown instanceof SocketRefused
+      ? `has answered the request for a WebSocket with status ${status}`
+      : 'cannot be reached';
+  const message = `The provider ${provider} at ${host} ${why}`;
+  return { status, error: new GatewayError('upstream_unreachable', message, null, cause) };
+}
+
+function failed(target: ResolvedTarget, { status, error }: FailedConnection): TargetOutcome {
+  return {
+    kind: 'failed',
+    target,
+    cacheStatus: 'DISABLED',
+    // A status of success would end a fallback.
+    status: status < 400 ? 502 : status,
+    retries: 0,
+    isSent: true,
+    hasLostTries: false,
+    verdict: null,
+    error,
+    metered: null,
+  };
+}
