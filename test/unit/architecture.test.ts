@@ -359,6 +359,7 @@ const mayImport: Record<string, readonly string[]> = {
   'upstream/formats': [
     'upstream/dialects',
     'upstream/gemini',
+    'upstream/converse',
     'upstream/messages',
     'upstream/responses',
     'upstream/translation',
@@ -366,6 +367,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'upstream/responses': ['upstream/translation', 'upstream/documents', 'model'],
   'upstream/gemini': ['upstream/translation', 'upstream/documents', 'model'],
+  'upstream/converse': ['upstream/translation', 'upstream/documents', 'model'],
   'upstream/messages': ['upstream/translation', 'upstream/documents', 'model'],
   'upstream/translation': ['upstream/documents', 'model'],
   'upstream/documents': ['model'],

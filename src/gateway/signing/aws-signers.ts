@@ -43,6 +43,9 @@ const skewMsMax = 5 * 60_000;
 const signingName = 'bedrock';
 /** Errors of AWS after which other credentials may succeed. */
 const renewable = /^(?:ExpiredToken|UnrecognizedClient|InvalidClientTokenId)/;
+/** Errors of AWS that a wrong clock causes. */
+const signatureErrors =
+  /^(?:InvalidSignature|RequestExpired|RequestTimeTooSkewed|SignatureDoesNotMatch)/;
 
 export class AwsSigners {
   readonly #options: AwsSignersOptions;
@@ -143,7 +146,7 @@ class AwsSigner implements CallSigner {
 
   renew({ status, headers }: SignedResponse): boolean {
     if (status !== 401 && status !== 403) return false;
-    if (!renewable.test(String(headers['x-amzn-errortype'] ?? ''))) return false;
+    if (!renewable.test(errorIn(headers))) return false;
     const { authType } = this.#login.reveal();
     if (authType === 'accessKey') return false;
     this.#credentials.discard();
@@ -153,6 +156,7 @@ class AwsSigner implements CallSigner {
 
   faultOf({ status, headers }: SignedResponse): GatewayError | null {
     if (status !== 401 && status !== 403) return null;
+    if (!signatureErrors.test(errorIn(headers))) return null;
     const theirs = Date.parse(String(headers.date));
     const skewMs = this.#options.clock.now() - theirs;
     if (Number.isNaN(skewMs) || Math.abs(skewMs) <= skewMsMax) return null;
@@ -212,6 +216,10 @@ class AwsSigner implements CallSigner {
     const role = { roleArn, externalId: externalId || null, region, now: clock.now() };
     return assumeRole(own, sts, role, guardedTransport(outbound));
   }
+}
+
+function errorIn(headers: SignedResponse['headers']): string {
+  return String(headers['x-amzn-errortype'] ?? '');
 }
 
 function staticKey({ origin, accessKeyId, secretAccessKey, sessionToken }: AwsLogin) {

@@ -86,7 +86,7 @@ export function* translateRequest(
   return {
     path: pathAtProvider,
     endpoint: endpointOf(pathAtProvider),
-    metering: meteringAt('POST', pathAtProvider, translated.params),
+    metering: translation.metering ?? meteringAt('POST', pathAtProvider, translated.params),
     ...translated,
     translator: new Translator(
       translation,
@@ -94,6 +94,7 @@ export function* translateRequest(
         now: exchange.now,
         wantsUsage: hasUsage(params.stream_options),
         customTools: customToolsIn(params.tools),
+        model: String(params.model ?? ''),
         response: endpoint === 'responses' ? responseContext(exchange, params) : null,
       },
       terms.dropped,

@@ -38,6 +38,7 @@ export const meterings = {
   chat_completions: bounded(['max_tokens', 'max_completion_tokens'], { countNames: ['n'] }),
   completions: bounded(['max_tokens'], { countNames: ['n', 'best_of'] }),
   messages: bounded(['max_tokens']),
+  converse: bounded(['inferenceConfig.maxTokens']),
   responses: bounded(['max_output_tokens']),
   gemini: bounded(['generationConfig.maxOutputTokens'], {
     countNames: ['generationConfig.candidateCount'],

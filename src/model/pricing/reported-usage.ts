@@ -118,11 +118,27 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
   reported.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
   // Anthropic reports the input in the first message event, OpenAI's Responses API in the last event.
   const own = usageIn(body) ?? geminiUsageIn(body);
-  const usage = own ?? usageIn(body.message) ?? usageIn(body.response) ?? billedIn(body.meta);
+  const usage =
+    own ??
+    usageIn(body.message) ??
+    usageIn(body.response) ??
+    billedIn(body.meta) ??
+    usageIn(body.metadata);
   addBodyDetails(reported.details, body, counterOf(reported));
   if (usage === null) return;
   reported.isOutputPreliminary = own === null && usage === usageIn(body.message);
-  addCounts(reported, usage);
+  addCounts(reported, plainUsage(usage));
+}
+
+/** Bedrock's Converse spells the counts of Anthropic's usage in another way. */
+function plainUsage(usage: JsonObject): JsonObject {
+  if (usage.inputTokens === undefined && usage.outputTokens === undefined) return usage;
+  return {
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_input_tokens: usage.cacheReadInputTokens ?? 0,
+    cache_creation_input_tokens: usage.cacheWriteInputTokens ?? 0,
+  };
 }
 
 function usageIn(holder: unknown): JsonObject | null {

@@ -1,5 +1,8 @@
 /** Selects the translation between the format of a caller and that of a provider. */
 import type { FormatName } from '../../model/services/provider-addresses.ts';
+import { converseRequest } from '../converse/chat-request-to-converse.ts';
+import { ConverseChatEvents } from '../converse/converse-events-to-chat.ts';
+import { chatError, chatFromConverse } from '../converse/converse-response-to-chat.ts';
 import { OpenAiEvents } from '../messages/anthropic-events-to-openai.ts';
 import { openAiRequest } from '../messages/anthropic-request-to-openai.ts';
 import { openAiError, openAiResponse } from '../messages/anthropic-response-to-openai.ts';
@@ -46,6 +49,16 @@ const messagesToGemini = chainTranslations(messagesToOpenAi, chatToGemini);
 const responsesToGemini = chainTranslations(responsesToChat, chatToGemini);
 const geminiToAnthropic = chainTranslations(geminiToAnthropicChat, chatToAnthropic);
 
+/** From OpenAI chat to Converse of Bedrock. */
+const chatToConverse: Translation = {
+  pathOf: () => '/converse',
+  metering: 'converse',
+  request: converseRequest,
+  response: chatFromConverse,
+  error: chatError,
+  events: (about) => new ConverseChatEvents(about),
+};
+
 /**
  * Null when the provider has the format of the caller; `path` is below `/v1`. Without `hasResponses`, responses are
  * made of chats.
@@ -66,18 +79,30 @@ const none: ByDialect = {};
 const fromGemini: ByDialect = {
   openai: geminiToChat,
   anthropic: geminiToAnthropic,
+  converse: chainTranslations(geminiToChat, chatToConverse),
 };
 
 /** By canonical path, then by the format of the provider; absent for the same format. */
 const translationsByPath: ReadonlyMap<string, ByDialect> = new Map([
-  ['/chat/completions', { anthropic: chatToAnthropic, gemini: chatToGemini }],
-  ['/messages', { openai: messagesToOpenAi, gemini: messagesToGemini }],
+  [
+    '/chat/completions',
+    { anthropic: chatToAnthropic, gemini: chatToGemini, converse: chatToConverse },
+  ],
+  [
+    '/messages',
+    {
+      openai: messagesToOpenAi,
+      gemini: messagesToGemini,
+      converse: chainTranslations(messagesToOpenAi, chatToConverse),
+    },
+  ],
   [
     '/responses',
     {
       openai: responsesToChat,
       anthropic: responsesToAnthropic,
       gemini: responsesToGemini,
+      converse: chainTranslations(responsesToChat, chatToConverse),
     },
   ],
   ['/v1beta/models:generateContent', fromGemini],

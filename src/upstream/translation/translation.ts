@@ -1,9 +1,12 @@
 /** Defines a translation between the format of a caller and that of a provider. */
+import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { Json, UnsupportedTerms } from '../documents/document-node.ts';
 
 export interface Translation {
   /** Path at the provider, below its base address, for a request in the format of the caller. */
   pathOf(body: Json): string;
+  /** Metering of the request at the provider, where its path is in no list of endpoints. */
+  readonly metering?: MeteringName;
   /**
    * Translates a request.
    *
@@ -38,6 +41,8 @@ export interface TranslationContext {
   readonly wantsUsage: boolean;
   /** Likely input tokens, for events before the provider reports them. */
   readonly likelyInputTokens?: number;
+  /** Model of the request, where responses of the provider do not name it. */
+  readonly model?: string;
   /** Set for responses requests. */
   readonly response?: ResponseContext | null;
   /** Names of the custom tools of a chat request, which the provider knows as functions. */

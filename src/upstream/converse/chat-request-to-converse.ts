@@ -1,0 +1,181 @@
+/** Translates a chat request from OpenAI's format to Converse of Amazon Bedrock. */
+import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { RequestTerms } from '../translation/translation.ts';
+import { cachePointOf } from './cache-point.ts';
+import { converseTurns } from './chat-turns-to-converse.ts';
+
+/** Members without a counterpart that do not change the response. */
+const hints = [
+  'metadata',
+  'prediction',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'user',
+  'verbosity',
+  'context_management',
+];
+
+/** Members of Converse that its users send in OpenAI's format. */
+const extensions = [
+  'additionalModelRequestFields',
+  'additionalModelResponseFieldPaths',
+  'guardrailConfig',
+  'performanceConfig',
+  'requestMetadata',
+];
+
+/** Members that may only have their default value. */
+const defaultOnly = new Map<string, (value: unknown) => boolean>([
+  ['n', (value) => value === 1],
+  ['store', (value) => value === false],
+  ['logprobs', (value) => value === false],
+  ['frequency_penalty', (value) => value === 0],
+  ['presence_penalty', (value) => value === 0],
+  ['logit_bias', (value) => Object.keys(Object(value)).length === 0],
+  ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
+  ['parallel_tool_calls', (value) => value === true],
+]);
+
+const translated = [
+  'model',
+  'messages',
+  'max_completion_tokens',
+  'max_tokens',
+  'stream',
+  'stream_options',
+  'temperature',
+  'top_p',
+  'top_k',
+  'thinking',
+  'stop',
+  'tools',
+  'tool_choice',
+  'response_format',
+  'reasoning_effort',
+  'service_tier',
+];
+
+/** @throws NotTranslatable when the request has a member without a counterpart */
+export function converseRequest(chat: Json, terms: RequestTerms): Json {
+  const request = DocumentNode.ofRequest(chat, terms).only(
+    ...translated,
+    ...hints,
+    ...extensions,
+    ...defaultOnly.keys(),
+  );
+  for (const name of hints) {
+    const hint = request.at(name);
+    if (!hint.isAbsent) hint.dropHint();
+  }
+  for (const [name, isDefault] of defaultOnly) {
+    const member = request.at(name);
+    if (!member.isAbsent && !isDefault(member.value)) member.dropMeaning();
+  }
+  request.at('model').text();
+  const { system, messages } = converseTurns(request.at('messages'));
+  return {
+    model: chat.model,
+    ...(chat.stream === true ? { stream: true } : {}),
+    ...(system.length === 0 ? {} : { system }),
+    messages,
+    ...inference(request),
+    ...tooling(request),
+    ...output(request),
+    ...modelFields(request),
+    ...copied(request, extensions.slice(1)),
+  };
+}
+
+function copied(request: DocumentNode, names: readonly string[]): Json {
+  const present = names.filter((name) => !request.at(name).isAbsent);
+  return Object.fromEntries(present.map((name) => [name, request.at(name).value]));
+}
+
+function inference(request: DocumentNode): Json {
+  const stop = request.at('stop');
+  const { max_completion_tokens: most, max_tokens: mostOld } = request.json();
+  const maxTokens = most ?? mostOld ?? null;
+  const config = {
+    ...(maxTokens === null ? {} : { maxTokens }),
+    ...(request.at('temperature').isAbsent ? {} : { temperature: request.json().temperature }),
+    ...(request.at('top_p').isAbsent ? {} : { topP: request.json().top_p }),
+    ...(stop.isAbsent ? {} : { stopSequences: stop.isText ? [stop.text()] : stop.value }),
+  };
+  return Object.keys(config).length === 0 ? {} : { inferenceConfig: config };
+}
+
+/** Without a choice Converse lets the model choose; it has none for no tool, so the tools are left out. */
+function tooling(request: DocumentNode): Json {
+  const tools = request.at('tools');
+  const choice = request.at('tool_choice');
+  if (tools.isAbsent || choice.value === 'none') return {};
+  const list = tools.items().flatMap(toolOf);
+  if (list.length === 0) return {};
+  const toolChoice = choiceOf(choice);
+  return { toolConfig: { tools: list, ...(toolChoice === null ? {} : { toolChoice }) } };
+}
+
+function toolOf(tool: DocumentNode): Json[] {
+  if (tool.at('type').value !== 'function') {
+    tool.dropMeaning();
+    return [];
+  }
+  tool.only('type', 'function', 'cache_control');
+  const definition = tool.at('function').only('name', 'description', 'parameters', 'strict');
+  const { description, parameters, strict } = definition.json();
+  const spec = {
+    name: definition.at('name').text(),
+    ...((description ?? '') === '' ? {} : { description }),
+    inputSchema: { json: parameters ?? { type: 'object', properties: {} } },
+    ...(strict === true ? { strict } : {}),
+  };
+  return [{ toolSpec: spec }, ...cachePointOf(tool)];
+}
+
+/** Null when the model may choose. */
+function choiceOf(choice: DocumentNode): Json | null {
+  if (choice.isAbsent || choice.value === 'auto') return null;
+  if (choice.value === 'required') return { any: {} };
+  if (choice.isText || choice.at('type').value !== 'function') return choice.refuseUnsupported();
+  const name = choice.only('type', 'function').at('function').only('name').at('name').text();
+  return { tool: { name } };
+}
+
+function output(request: DocumentNode): Json {
+  const format = request.at('response_format');
+  const effort = request.at('reasoning_effort');
+  const tier = request.at('service_tier');
+  const config: Record<string, unknown> = {};
+  if (!format.isAbsent && format.at('type').value !== 'text') {
+    if (format.at('type').value === 'json_schema') config.textFormat = textFormat(format);
+    else format.at('type').dropMeaning();
+  }
+  if (effort.value === 'none') effort.dropHint();
+  else if (!effort.isAbsent) config.effort = effort.text();
+  return {
+    ...(Object.keys(config).length === 0 ? {} : { outputConfig: config }),
+    ...(tier.isAbsent || tier.value === 'auto' ? {} : { serviceTier: { type: tier.text() } }),
+  };
+}
+
+function textFormat(format: DocumentNode): Json {
+  const schema = format.only('type', 'json_schema').at('json_schema');
+  const { name, description } = schema.only('name', 'description', 'schema', 'strict').json();
+  const jsonSchema = {
+    schema: JSON.stringify(schema.at('schema').json()),
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+  };
+  return { type: 'json_schema', structure: { jsonSchema } };
+}
+
+/** Members that only some models have. */
+function modelFields(request: DocumentNode): Json {
+  const own = request.at('additionalModelRequestFields');
+  const fields = {
+    ...copied(request, ['top_k', 'thinking']),
+    ...(own.isAbsent ? {} : own.json()),
+  };
+  return Object.keys(fields).length === 0 ? {} : { additionalModelRequestFields: fields };
+}

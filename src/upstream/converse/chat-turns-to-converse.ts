@@ -1,0 +1,184 @@
+/** Translates the messages of a chat from OpenAI's format to Converse of Amazon Bedrock. */
+import type { DocumentNode, Json } from '../documents/document-node.ts';
+import { parseExactly } from '../documents/exact-json.ts';
+import { cachePointOf } from './cache-point.ts';
+import { isOwnReasoning } from './reasoning.ts';
+
+interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly content: Json[];
+}
+
+interface ConverseTurns {
+  /** Blocks of all `system` and `developer` messages. */
+  readonly system: readonly Json[];
+  readonly messages: readonly Turn[];
+}
+
+/** @throws NotTranslatable */
+export function converseTurns(messages: DocumentNode): ConverseTurns {
+  const system: Json[] = [];
+  const turns: Turn[] = [];
+  // Roles alternate, and the results of all calls are in the turn after them.
+  const add = (role: Turn['role'], content: readonly Json[]): void => {
+    const last = turns.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else turns.push({ role, content: [...content] });
+  };
+  for (const message of messages.items()) {
+    const role = message.at('role');
+    switch (role.value) {
+      case 'system':
+      case 'developer':
+        message.only('role', 'content', 'name', 'cache_control');
+        system.push(...contentOf(message, textBlock));
+        break;
+      case 'user':
+        message.only('role', 'content', 'name', 'cache_control');
+        add('user', contentOf(message, userBlock));
+        break;
+      case 'assistant':
+        add('assistant', assistantBlocks(message));
+        break;
+      case 'tool':
+        message.only('role', 'content', 'tool_call_id', 'name', 'cache_control');
+        add('user', [toolResult(message), ...cachePointOf(message)]);
+        break;
+      default:
+        role.text();
+        role.refuseUnsupported();
+    }
+  }
+  return { system, messages: turns };
+}
+
+function contentOf(message: DocumentNode, blocksOf: (part: DocumentNode) => Json[]): Json[] {
+  const content = message.at('content');
+  if (content.isAbsent) return [];
+  if (!content.isText) return content.items().flatMap((part) => blocksOf(part));
+  // Bedrock refuses empty texts.
+  const text = content.text();
+  return text === '' ? [] : [{ text }, ...cachePointOf(message)];
+}
+
+function textBlock(part: DocumentNode): Json[] {
+  const type = part.at('type').text();
+  if (type === 'refusal') return [{ text: part.at('refusal').text() }];
+  if (type !== 'text') part.at('type').refuseUnsupported();
+  const text = part.at('text').text();
+  return text === '' ? [] : [{ text }, ...cachePointOf(part)];
+}
+
+function userBlock(part: DocumentNode): Json[] {
+  switch (part.at('type').text()) {
+    case 'image_url':
+      return [imageOf(part), ...cachePointOf(part)];
+    case 'file':
+      return [documentOf(part), ...cachePointOf(part)];
+    default:
+      return textBlock(part);
+  }
+}
+
+function imageOf(part: DocumentNode): Json {
+  const url = part.only('type', 'image_url', 'cache_control').at('image_url').at('url');
+  const data = dataUrl(url.text());
+  if (data === null) return url.refuse('must be a data URL for a provider of this format');
+  const [kind, format = ''] = data.mediaType.split('/');
+  if (kind !== 'image') url.refuse('must be a data URL of an image');
+  return { image: { format, source: { bytes: data.base64 } } };
+}
+
+/** Formats of documents at Bedrock by their media types. */
+const documentFormats: ReadonlyMap<string, string> = new Map([
+  ['application/pdf', 'pdf'],
+  ['text/csv', 'csv'],
+  ['text/html', 'html'],
+  ['text/plain', 'txt'],
+  ['text/markdown', 'md'],
+  ['application/msword', 'doc'],
+  ['application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'docx'],
+  ['application/vnd.ms-excel', 'xls'],
+  ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'xlsx'],
+]);
+
+function documentOf(part: DocumentNode): Json {
+  const file = part.only('type', 'file', 'cache_control').at('file').only('file_data', 'filename');
+  const data = dataUrl(file.at('file_data').text());
+  const format = documentFormats.get(data?.mediaType ?? '');
+  if (data === null || format === undefined) {
+    return file.at('file_data').refuse('must be a data URL of a document that Bedrock reads');
+  }
+  const { filename = 'document' } = file.json();
+  // Bedrock accepts only some characters in names.
+  const name = String(filename)
+    .replace(/\.\w+$/, '')
+    .replaceAll(/[^\w\s()[\]-]+/g, ' ');
+  return { document: { format, name: name.trim() || 'document', source: { bytes: data.base64 } } };
+}
+
+/** Null for other URLs. */
+function dataUrl(url: string): { readonly mediaType: string; readonly base64: string } | null {
+  const head = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,/i.exec(url.slice(0, 256));
+  if (head === null) return null;
+  return { mediaType: head[1]!.toLowerCase(), base64: url.slice(head[0].length) };
+}
+
+function assistantBlocks(message: DocumentNode): Json[] {
+  const calls = message.at('tool_calls');
+  const refusal = message.at('refusal');
+  return [
+    ...reasoningBlocks(message.at('reasoning_details')),
+    ...contentOf(message, textBlock),
+    ...(refusal.isAbsent ? [] : [{ text: refusal.text() }]),
+    ...(calls.isAbsent ? [] : calls.items().map(toolUse)),
+  ];
+}
+
+/** Returns only what Bedrock itself has issued, because it verifies the signatures. */
+function reasoningBlocks(details: DocumentNode): Json[] {
+  if (details.isAbsent) return [];
+  return details.items().flatMap((detail): Json[] => {
+    if (!isOwnReasoning(detail.at('format').value)) {
+      detail.dropHint();
+      return [];
+    }
+    const { type, text, signature, data } = detail.json();
+    if (type === 'reasoning.encrypted') return [{ reasoningContent: { redactedContent: data } }];
+    if (type !== 'reasoning.text') return [];
+    const signed = (signature ?? null) === null ? {} : { signature };
+    return [{ reasoningContent: { reasoningText: { text, ...signed } } }];
+  });
+}
+
+function toolUse(call: DocumentNode): Json {
+  if (call.at('type').value !== 'function') call.at('type').refuseUnsupported();
+  const called = call.at('function').only('name', 'arguments');
+  return {
+    toolUse: {
+      toolUseId: call.at('id').text(),
+      name: called.at('name').text(),
+      input: argumentsOf(called.at('arguments')),
+    },
+  };
+}
+
+/** Parses the arguments of a call, which are text at OpenAI and an object at Bedrock. */
+function argumentsOf(node: DocumentNode): Json {
+  const text = node.text();
+  if (text.trim() === '') return {};
+  let value: unknown;
+  try {
+    value = parseExactly(text);
+  } catch {
+    node.refuse('must be JSON for a provider of this format');
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
+  return node.refuse('must be a JSON object for a provider of this format');
+}
+
+function toolResult(message: DocumentNode): Json {
+  const content = message.at('content');
+  const blocks = content.isText ? [{ text: content.text() }] : content.items().flatMap(userBlock);
+  return { toolResult: { toolUseId: message.at('tool_call_id').text(), content: blocks } };
+}
