@@ -12,6 +12,7 @@ import { callTargets } from '../calls/walk-config.ts';
 import { localJson, sendObject } from '../objects/send-object.ts';
 import { listMsMax } from '../targets/provider-models.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { isGoogleCaller } from '../transfer/error-form.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { listFormOf, modelAnswer } from './model-answers.ts';
 import { type ModelSource, modelSourcesOf } from './model-sources.ts';
@@ -26,7 +27,8 @@ export function isModelsRequest({ request: { method }, path }: Exchange): boolea
 }
 
 /** @throws GatewayError when no model is known, or the requested one is not in the list */
-export async function serveModels(context: RequestContext): Promise<void> {
+export async function serveModels(request: RequestContext): Promise<void> {
+  const context = inFormOfCaller(request);
   const sources = await modelSourcesOf(context);
   if (sources.length === 0) throw noProvider();
   const resolved = await Promise.all(sources.map((source) => resolveSource(context, source)));
@@ -47,6 +49,14 @@ export async function serveModels(context: RequestContext): Promise<void> {
   if (outcome.kind === 'local') return sendObject(context, { body });
   context.draft.setOutcome(outcome);
   return deliver(context, outcome);
+}
+
+/** Newer clients of Google use the path below `/v1`, which has another form for others. */
+function inFormOfCaller(context: RequestContext): RequestContext {
+  const { exchange } = context;
+  const { path, request } = exchange;
+  if (!isGoogleCaller(request.headers) || listFormOf(exchange) === 'gemini') return context;
+  return context.withExchange({ ...exchange, path: `/v1beta${path}` });
 }
 
 interface ResolvedSource {

@@ -15,5 +15,14 @@ export function errorFormOf(
   if (path.startsWith('/v1beta/')) return 'gemini';
   const isList = path === '/models' || path.startsWith('/models/');
   if (isList && headers['anthropic-version'] !== undefined) return 'anthropic';
+  if (isList && isGoogleCaller(headers)) return 'gemini';
   return method === 'DELETE' && /^\/responses\/[^/]+\/?$/i.test(path) ? 'flat' : 'openai';
+}
+
+/** Whether the client is one of Google's: it sends the key in their header alone. */
+export function isGoogleCaller({
+  'x-goog-api-key': key,
+  authorization,
+}: IncomingHttpHeaders): boolean {
+  return key !== undefined && authorization === undefined;
 }

@@ -10,7 +10,7 @@ const sizedPage = [...page, 'page_size', 'page_token'];
 
 /** By method and path; every endpoint that is absent has the common members only. */
 const membersByEndpoint: Readonly<Record<string, readonly string[]>> = {
-  'GET /models': [...sizedPage, 'lifecycle'],
+  'GET /models': [...sizedPage, 'lifecycle', 'pageSize', 'pageToken'],
   'GET /v1beta/models': ['pageSize', 'pageToken'],
   'POST /v1beta/models/{model+}:generateContent': ['alt'],
   'POST /v1beta/models/{model+}:streamGenerateContent': ['alt'],
