@@ -12,6 +12,7 @@ import type { FinishedRequest } from '../http/server/access-log.ts';
 import type { JobOutcome } from '../jobs/runner/job-run.ts';
 import type { DropReason } from '../mcp/messages/expected-messages.ts';
 import type { McpObservation } from '../mcp/plane/plane-services.ts';
+import { providerAddresses } from '../model/services/provider-addresses.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 import { McpMetrics } from './mcp-metrics.ts';
@@ -128,10 +129,22 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
     labelNames: ['verdict'],
     registers: [register],
   });
+  const selections = new Counter({
+    name: 'gatewright_target_selections_total',
+    help: 'Inference requests whose target a strategy selected: latency, cost, probe, fallback or context_window',
+    labelNames: ['selection', 'service'],
+    registers: [register],
+  });
   const genAi = new GenAiMetrics(register);
   return {
     observeInference: (entry) => {
-      const { endpoint, status, durationMs, firstByteMs, guardrailVerdict } = entry;
+      const { endpoint, status, durationMs, firstByteMs, guardrailVerdict, targetSelection } =
+        entry;
+      if (targetSelection !== null) {
+        // Callers can name any service, so only known ones have a label of their own.
+        const isKnown = entry.service !== null && Object.hasOwn(providerAddresses, entry.service);
+        selections.inc({ selection: targetSelection, service: isKnown ? entry.service! : 'other' });
+      }
       inference.note(durationMs / 1000, endpoint, String(status));
       if (firstByteMs !== null) firstBytes.note(firstByteMs / 1000, endpoint);
       if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });

@@ -36,6 +36,7 @@ import {
   type InferenceServerOptions,
 } from './server.ts';
 import { type AwsIdentity, AwsSigners } from './signing/aws-signers.ts';
+import { TargetStatistics } from './strategies/target-statistics.ts';
 import { CallableProviders } from './targets/callable-providers.ts';
 import type { GatewayProvider } from './targets/gateway-provider.ts';
 import { type ManagedSecretsOptions, managedSecrets } from './targets/managed-secrets.ts';
@@ -129,6 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...lookupsOf(options, { searches, secrets }),
     origins: callers.origins,
     breakers: new Breakers(),
+    targetStatistics: new TargetStatistics(),
     bodyBytesMax: options.bodyBytesMax,
     bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
     jsonBounds: options.jsonBounds,

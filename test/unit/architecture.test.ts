@@ -143,6 +143,7 @@ const mayImport: Record<string, readonly string[]> = {
     signing: ['upstream', 'aws', 'clock'],
     targets: ['objects', 'upstream', 'auth', 'secret-managers', 'store', 'model', 'clock'],
     metering: ['ledger', 'upstream', 'store', 'model'],
+    strategies: ['model'],
     // `remote` for reaching the trace collector through the operator's proxy.
     logs: ['upstream', 'store', 'model', 'remote'],
     guardrails: ['auth', 'guardrails', 'objects', 'upstream', 'store', 'model'],

@@ -108,5 +108,6 @@ async function rowOf(
     mcp_server: null,
     mcp_name: null,
     dropped_members: null,
+    target_selection: null,
   };
 }

@@ -224,7 +224,9 @@ function wideCells(one: RequestLogRecord): string[] {
     one.cache_status ?? none,
     one.guardrail_verdict ?? none,
     String(one.retries),
-    one.target_path ?? none,
+    one.target_selection === null
+      ? (one.target_path ?? none)
+      : `${one.target_path} (${one.target_selection})`,
     earlier(one),
     one.dropped_members.join(', ') || none,
     one.api_key_id ?? none,

@@ -1,5 +1,6 @@
 /** Calls one target, retries it as the config permits, and stops at the request timeout. */
 import type { RetryRule } from '../../model/configs/config-tree.ts';
+import { monotonicMs } from '../../monotonic.ts';
 import { Call, CallCut, type Sink } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
@@ -183,6 +184,7 @@ async function send(
   retries: number,
 ): Promise<CallOutcome> {
   const { timeoutMs, caller, lingerMs, cacheStatus } = options;
+  const beganMs = monotonicMs();
   const call = begin(target, options.origins, options.trace);
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
@@ -201,6 +203,7 @@ async function send(
       isSent: true,
       hasLostTries: false,
       verdict: null,
+      responseMs: monotonicMs() - beganMs,
       call,
       trailer: null,
       stopClock,

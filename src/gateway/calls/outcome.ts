@@ -4,6 +4,7 @@ import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
+import type { TargetSelection } from '../strategies/select-target.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import type { GatewayError } from '../transfer/gateway-error.ts';
 import type { CachedResponse, CacheStatus } from './response-cache.ts';
@@ -23,6 +24,10 @@ interface OutcomeBase {
   readonly hasLostTries: boolean;
   /** Null when no guardrail judged. */
   readonly verdict: GuardrailVerdict | null;
+  /** Why a strategy selected the target; absent when none did. */
+  readonly selection?: TargetSelection;
+  /** Time until the response of the last call began; absent when none did. */
+  readonly responseMs?: number | undefined;
 }
 
 /** The provider has started to respond; the body has not been read. */
@@ -90,7 +95,7 @@ export function judgedOutcome(
   response: GuardedResponse,
   verdict: GuardrailVerdict | null,
 ): CompleteOutcome {
-  const { target, cacheStatus, retries, isSent, hasLostTries } = outcome;
+  const { target, cacheStatus, retries, isSent, hasLostTries, responseMs } = outcome;
   const { status } = response;
   const kind = 'judged';
   return {
@@ -102,6 +107,7 @@ export function judgedOutcome(
     isSent,
     hasLostTries,
     verdict,
+    responseMs,
     response,
   };
 }

@@ -105,6 +105,7 @@ export class RecordDraft {
       model: outcome?.target.model ?? null,
       answeredModel: metered?.model ?? null,
       targetPath: outcome?.target.path ?? null,
+      targetSelection: outcome?.selection ?? null,
       retries: outcome?.retries ?? 0,
       cacheStatus: outcome?.cacheStatus ?? null,
       guardrailVerdict: outcome?.verdict ?? null,

@@ -15,6 +15,7 @@ import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { RequestRecord } from '../logs/request-record.ts';
 import type { SpanExport } from '../logs/span-export.ts';
 import type { LimitSwitches, Policies } from '../metering/limits.ts';
+import type { TargetStatistics } from '../strategies/target-statistics.ts';
 import type { CallableProviders } from '../targets/callable-providers.ts';
 import type { ProviderModels } from '../targets/provider-models.ts';
 import type { Configs, GatewayConfig } from '../targets/resolve-config.ts';
@@ -37,6 +38,7 @@ export interface GatewayServices extends CallerSources {
   readonly providerModels: ProviderModels;
   readonly origins: Origins;
   readonly breakers: Breakers;
+  readonly targetStatistics: TargetStatistics;
   readonly responses: ResponseCache;
   readonly semanticAnswers: SemanticAnswers;
   readonly guardrails: Guardrails;

@@ -20,6 +20,7 @@ export function gatewayHeaders(
   headers[names.retries] = String(retries);
   headers[names.targetPath] = visibleHeaderValue(target.path);
   headers[names.cacheStatus] = cacheStatus;
+  if (outcome.selection !== undefined) headers[names.selection] = outcome.selection;
   const dropped = target.translator?.dropped ?? none;
   if (dropped.length > 0) headers[names.droppedMembers] = visibleHeaderValue(dropped.join(', '));
   if (target.isEstimated) headers[names.tokenCount] = 'estimated';
@@ -57,6 +58,7 @@ function namesUnder(prefix: string) {
     retries: `${prefix}retry-attempt-count`,
     targetPath: `${prefix}last-used-option-index`,
     cacheStatus: `${prefix}cache-status`,
+    selection: `${prefix}target-selection`,
     usageRemaining: `${prefix}usage-remaining`,
     cost: `${prefix}cost`,
     droppedMembers: `${prefix}dropped-members`,

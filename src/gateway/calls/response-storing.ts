@@ -1,7 +1,7 @@
 /** Stores the response of a call in the caches of its config. */
 import type { Call } from '../../upstream/call.ts';
+import { CapturedStream } from '../transfer/captured-stream.ts';
 import type { EventFilter } from '../transfer/relay.ts';
-import { CapturedStream } from './captured-stream.ts';
 import type { ResponseCache, WholeResponse } from './response-cache.ts';
 import { type SemanticLookup, storedAnswerBytesMax } from './semantic-lookup.ts';
 

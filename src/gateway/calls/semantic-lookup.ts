@@ -4,7 +4,7 @@ import type { SemanticAnswers, SemanticQuestion } from '../../objects/semantic/s
 import type { Exchange } from '../callers/exchange.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
-import { isCompleteStream } from './captured-stream.ts';
+import { isCompleteStream } from '../transfer/captured-stream.ts';
 import { answerScopeOf, type CacheQuestion, hashOfText } from './question.ts';
 import {
   type CachedResponse,

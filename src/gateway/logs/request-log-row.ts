@@ -55,6 +55,7 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     mcp_name: cut(entry.mcp?.name ?? null),
     dropped_members:
       entry.droppedMembers.length === 0 ? null : JSON.stringify(entry.droppedMembers),
+    target_selection: entry.targetSelection,
   };
   return requestLogs.writeRow(row, entry.openCharge);
 }

@@ -49,6 +49,8 @@ export interface RequestRecord {
   readonly answeredModel: string | null;
   /** For example `config.targets[0]`; null when no target was called. */
   readonly targetPath: string | null;
+  /** Why a strategy selected the target; null where none did. */
+  readonly targetSelection: string | null;
   readonly retries: number;
   /** `HIT`, `SEMANTIC HIT`, `MISS`, `SEMANTIC MISS`, `REFRESH` or `DISABLED`; null when no target was reached. */
   readonly cacheStatus: string | null;

@@ -157,7 +157,14 @@ function targetOf(
   path: { readonly path: string; readonly query: string },
 ): ResolvedTarget | Promise<ResolvedTarget> {
   const settings = { ...defaultTargetSettings, provider };
-  const leaf = { kind: 'leaf', path: 'config', weight: 1, breaker: null, settings } as const;
+  const leaf = {
+    kind: 'leaf',
+    path: 'config',
+    weight: 1,
+    breaker: null,
+    isMeasured: false,
+    settings,
+  } as const;
   // OpenAI lists assistants only with this header.
   const headers = { 'openai-beta': 'assistants=v2', accept: 'application/json' };
   const asking = {

@@ -9,6 +9,7 @@ import { metadataOf } from '../callers/metadata.ts';
 import { gatewayErrorOf } from '../calls/error-response.ts';
 import { RecordDraft } from '../calls/record-draft.ts';
 import type { GatewayServices } from '../calls/request-context.ts';
+import { selectionTermsOf } from '../calls/target-facts.ts';
 import { walkConfig } from '../calls/walk-config.ts';
 import { beginTrace, type RequestTrace } from '../logs/request-trace.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
@@ -123,6 +124,8 @@ async function connectAny(
       chance: Math.random,
       subject: { metadata, params, url: { pathname: `/v1${path}` } },
       call: (leaf) => connectTarget(leaf, options),
+      selectionTerms: () => selectionTermsOf({ services, config, exchange }),
+      readError: async (outcome) => ({ outcome, isTooLong: false }),
     });
     draft.setOutcome(outcome);
     if (outcome.kind === 'failed') throw outcome.error;

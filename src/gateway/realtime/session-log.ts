@@ -133,6 +133,7 @@ function recordOf({ exchange, config, target }: SessionTerms, entry: Entry): Req
     model: target.model,
     answeredModel: null,
     targetPath: target.path,
+    targetSelection: null,
     retries: 0,
     cacheStatus: null,
     guardrailVerdict: entry.verdict,

@@ -133,7 +133,14 @@ const plain: GatewayConfig = {
   workspaceId: null,
   mark: '',
   warning: null,
-  root: { kind: 'leaf', path: 'config', weight: 1, settings: defaultTargetSettings, breaker: null },
+  root: {
+    kind: 'leaf',
+    path: 'config',
+    weight: 1,
+    settings: defaultTargetSettings,
+    breaker: null,
+    isMeasured: false,
+  },
 };
 
 function savedConfig(row: gatewayReads.GatewayConfigRow, unsealer: Unsealer): GatewayConfig | null {

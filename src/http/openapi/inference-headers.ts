@@ -24,6 +24,8 @@ const responseTexts: HeaderTexts = {
   'x-gateway-cost': 'Cost in dollars of a response that is no stream.',
   'x-gateway-dropped-members':
     'Paths of members of the request that the format of the provider lacks, separated by commas.',
+  'x-gateway-target-selection':
+    'Why a strategy selected the target: `latency`, `cost`, `probe`, `fallback` or `context_window`.',
   'x-gateway-cache-status':
     '`HIT`, `SEMANTIC HIT`, `MISS`, `SEMANTIC MISS`, `REFRESH` or `DISABLED`.',
   'x-gateway-usage-remaining': 'Remaining budgets, the lowest of each kind.',

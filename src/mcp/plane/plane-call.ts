@@ -103,6 +103,7 @@ export function recordOf(call: PlaneCall, finished: FinishedCall): RequestRecord
     earlierAttempts: [],
     errorCode: call.fault?.code ?? call.serverError?.code ?? null,
     droppedMembers: [],
+    targetSelection: null,
     mcp: { server: server.slug, name: call.named?.name ?? null },
     metadata,
   };

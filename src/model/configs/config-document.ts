@@ -17,6 +17,7 @@ import { cacheFaults, cacheWarnings } from './cache-settings.ts';
 import type { ConfigDocument } from './config.ts';
 import { Level } from './config-level.ts';
 import { queryFaults } from './query-faults.ts';
+import { strategyMemberFaults } from './strategy-members.ts';
 
 /** Maximum numbers of targets; null means the built-in limit. */
 export interface TargetLimits {
@@ -141,7 +142,11 @@ function levelFaults(level: Level, judges: CheckValidators): Fault[] {
   ];
 }
 
-function strategyFaults({ strategy, targets = [] }: Level, patterns: PatternChecker): Fault[] {
+function strategyFaults(level: Level, patterns: PatternChecker): Fault[] {
+  return [...strategyMemberFaults(level.strategy), ...conditionFaults(level, patterns)];
+}
+
+function conditionFaults({ strategy, targets = [] }: Level, patterns: PatternChecker): Fault[] {
   if (strategy?.mode !== 'conditional') return [];
   const faults: Fault[] = [];
   const names = new Set(targets.map((target) => target.name));

@@ -73,6 +73,18 @@ const Strategy = z.looseObject({
       .optional(),
     'Whether loadbalance keeps equal requests on one target.',
   ),
+  balance_by: described(
+    z.enum(['weight', 'latency', 'cost']).optional(),
+    'How loadbalance selects: by weight (default), the fastest or the cheapest target.',
+  ),
+  skip_unhealthy: described(
+    z.boolean().optional(),
+    'Whether loadbalance and fallback avoid targets most of whose recent calls failed.',
+  ),
+  on_context_window: described(
+    z.boolean().optional(),
+    'Whether fallback continues when a prompt is too long for a model, and skips models that are known to be too small.',
+  ),
   cb_config: described(breaker(), 'Alias of cb_config beside strategy.'),
 });
 
@@ -130,6 +142,10 @@ const levelShape = {
   ),
   name: described(z.string().max(255).optional(), 'Name of the target, for conditions.'),
   weight: described(z.number().min(0).optional(), 'Share of requests under loadbalance.'),
+  context_window: described(
+    z.int().min(1).optional(),
+    'Most input tokens of the model, for on_context_window; by default as published.',
+  ),
   provider: described(ProviderName.optional(), 'Provider of the target.'),
   virtual_key: described(ProviderName.optional(), 'Credential of the provider, by its slug.'),
   api_key: described(

@@ -54,6 +54,8 @@ export interface TargetSettings {
   readonly cache: CacheSettings | null;
   readonly requestTimeoutMs: number | null;
   readonly forwardHeaders: readonly string[] | null;
+  /** Most input tokens of the model; null for those that are published. */
+  readonly contextWindow: number | null;
   /** Shared by all levels that inherit it; null without guardrails. */
   readonly guardrails: GuardrailSettings | null;
   /** Whether responses contain only fields of the OpenAI API. */
@@ -62,6 +64,8 @@ export interface TargetSettings {
   readonly account: Readonly<Record<string, string>>;
 }
 
+type BalanceBy = 'weight' | 'latency' | 'cost';
+
 export interface ConfigLeaf {
   readonly kind: 'leaf';
   /** `config.targets[2].targets[0]`; `config` for the root. */
@@ -69,6 +73,8 @@ export interface ConfigLeaf {
   readonly weight: number;
   readonly settings: TargetSettings;
   readonly breaker: BreakerRule | null;
+  /** Whether a strategy above needs statistics of its calls. */
+  readonly isMeasured: boolean;
 }
 
 export interface ConfigBranch {
@@ -81,6 +87,11 @@ export interface ConfigBranch {
   readonly onStatusCodes: ReadonlySet<number> | null;
   readonly conditions: readonly { readonly query: unknown; readonly target: ConfigNode }[];
   readonly defaultTarget: ConfigNode | null;
+  /** How a load balance selects. */
+  readonly balanceBy: BalanceBy;
+  readonly skipsUnhealthy: boolean;
+  /** Whether a prompt that is too long for a model leads to the next target. */
+  readonly onContextWindow: boolean;
   readonly sticky: { readonly fields: readonly string[]; readonly ttlSeconds: number } | null;
 }
 
@@ -107,6 +118,7 @@ export const defaultTargetSettings: TargetSettings = {
   cache: null,
   requestTimeoutMs: null,
   forwardHeaders: null,
+  contextWindow: null,
   guardrails: null,
   isStrict: true,
   account: {},
@@ -117,24 +129,31 @@ export const defaultTargetSettings: TargetSettings = {
  * the level above: parameters by name, every other setting as a whole.
  */
 export function buildConfigTree(document: ConfigDocument): ConfigNode {
-  return nodeOf(document, 'config', defaultTargetSettings, null);
+  return nodeOf(document, 'config', defaultTargetSettings, { breaker: null, isMeasured: false });
 }
 
 function nodeOf(
   level: Level,
   path: string,
   inherited: TargetSettings,
-  outerBreaker: BreakerRule | null,
+  outer: Pick<ConfigLeaf, 'breaker' | 'isMeasured'>,
 ): ConfigNode {
   const settings = settingsOf(level, inherited);
   const strategy = record(level.strategy);
-  const breaker = breakerOf(level.cb_config ?? strategy.cb_config) ?? outerBreaker;
+  const breaker = breakerOf(level.cb_config ?? strategy.cb_config) ?? outer.breaker;
   const weight = typeof level.weight === 'number' ? level.weight : 1;
   const levels = Array.isArray(level.targets) ? (level.targets as Level[]) : [];
-  if (levels.length === 0) return { kind: 'leaf', path, weight, settings, breaker };
+  const { isMeasured } = outer;
+  if (levels.length === 0) return { kind: 'leaf', path, weight, settings, breaker, isMeasured };
   const mode = (strategy.mode as StrategyMode | undefined) ?? 'single';
+  const balanceBy = (strategy.balance_by as BalanceBy | undefined) ?? 'weight';
+  const skipsUnhealthy = strategy.skip_unhealthy === true || balanceBy !== 'weight';
+  const below = {
+    breaker: mode === 'conditional' ? null : breaker,
+    isMeasured: isMeasured || skipsUnhealthy,
+  };
   const targets = levels.map((target, at) =>
-    nodeOf(target, `${path}.targets[${at}]`, settings, mode === 'conditional' ? null : breaker),
+    nodeOf(target, `${path}.targets[${at}]`, settings, below),
   );
   const named = new Map(levels.map(({ name }, at) => [name, targets[at]!]));
   const conditions = Array.isArray(strategy.conditions) ? (strategy.conditions as Level[]) : [];
@@ -150,6 +169,9 @@ function nodeOf(
       return target === undefined ? [] : [{ query, target }];
     }),
     defaultTarget: named.get(strategy.default) ?? null,
+    balanceBy,
+    skipsUnhealthy,
+    onContextWindow: strategy.on_context_window === true,
     sticky: stickyOf(strategy.sticky),
   };
 }
@@ -181,6 +203,7 @@ function settingsOf(level: Level, above: TargetSettings): TargetSettings {
     cache: cacheSettingsOf(level.cache) ?? above.cache,
     requestTimeoutMs: (level.request_timeout as number | undefined) ?? above.requestTimeoutMs,
     forwardHeaders: (level.forward_headers as string[] | undefined) ?? above.forwardHeaders,
+    contextWindow: (level.context_window as number | undefined) ?? above.contextWindow,
     guardrails: guardrailsOf(level, above.guardrails),
     isStrict: (level.strict_open_ai_compliance as boolean | undefined) ?? above.isStrict,
     account: account === null ? from.account : { ...from.account, ...account },

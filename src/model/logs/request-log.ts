@@ -90,6 +90,7 @@ export const RequestLogRecord = z.object({
   model: z.string().nullable(),
   answered_model: z.string().nullable(),
   target_path: z.string().nullable(),
+  target_selection: z.string().nullable(),
   retries: z.int(),
   cache_status: z.string().nullable(),
   guardrail_verdict: z.enum(guardrailVerdicts).nullable(),

@@ -74,6 +74,8 @@ export interface RequestLogRow {
   mcp_name: string | null;
   /** JSON: a list of paths; null for none. */
   dropped_members: string | null;
+  /** Null where no strategy decided. */
+  target_selection: string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -121,6 +123,7 @@ const columns = [
   'mcp_server',
   'mcp_name',
   'dropped_members',
+  'target_selection',
 ] as const satisfies readonly (keyof RequestLogRow)[];
 
 const table = rows('request_logs');

@@ -127,6 +127,14 @@ const own: Readonly<Record<OwnHeader, (text: string) => readonly Variant[]>> = {
       params: { [text]: text },
     },
   ],
+  selection: (text) => [
+    {
+      config: {
+        strategy: { mode: 'loadbalance', balance_by: 'latency' },
+        targets: [{ ...target(), name: text }],
+      },
+    },
+  ],
   tokenCount: (text) => [
     { target: '/v1/messages/count_tokens', params: { model: text, system: text } },
   ],

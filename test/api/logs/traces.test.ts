@@ -415,6 +415,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
     ...noTarget,
     id: 'one',
     droppedMembers: [],
+    targetSelection: null,
     endpoint: 'models',
     status: 200,
     retries: 0,

@@ -29,6 +29,7 @@ export function requestRecord(
     guardrailVerdict: null,
     guardrails: null,
     droppedMembers: [],
+    targetSelection: null,
     promptSlug: null,
     tokens: { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 0 },
     costUnits: 125,

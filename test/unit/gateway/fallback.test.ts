@@ -39,6 +39,10 @@ async function ask(root: ConfigNode, callers: number): Promise<number[]> {
       chance: () => 0,
       subject: { metadata: {}, params: {}, url: { pathname: '/v1/chat/completions' } },
       call,
+      selectionTerms: () => {
+        throw new Error('a fallback by status needs no facts');
+      },
+      readError: async (outcome) => ({ outcome, isTooLong: false }),
     });
     return status;
   });

@@ -24,6 +24,8 @@ export const recordTexts: Readonly<Record<string, string>> = {
   first_byte_ms: 'Time until the first byte of the response; null without one.',
   dropped_members:
     'Paths of members of the request that were left out because the format of the provider lacks them.',
+  target_selection:
+    'Why a strategy selected the target: `latency`, `cost`, `probe`, `fallback` or `context_window`; null otherwise.',
   earlier_attempts: 'Calls of providers that failed before, with their usage.',
   endpoint: 'Endpoint that was called.',
   error_code: 'Code of the error; null without one.',

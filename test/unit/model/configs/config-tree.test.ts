@@ -125,6 +125,7 @@ describe('a condition', () => {
 describe('shares', () => {
   const leaf = (weight: number): ConfigLeaf => ({
     kind: 'leaf',
+    isMeasured: false,
     path: `w${weight}`,
     weight,
     settings: defaultTargetSettings,

@@ -1,5 +1,5 @@
 /** Captures the events of a stream while it is sent to the caller. */
-import type { EventFilter } from '../transfer/relay.ts';
+import type { EventFilter } from './relay.ts';
 
 export class CapturedStream implements EventFilter {
   readonly #filter: EventFilter;
