@@ -55,10 +55,21 @@ const all = [
   syncIdle,
   chart,
 ];
+const options = ['--scale=', '--stages=', '--builds=', '--node-options='];
+const unknown = words.find(
+  (word) => word.startsWith('--') && !options.some((option) => word.startsWith(option)),
+);
 const members = all.filter(
   ({ name }) =>
     wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())),
 );
+if (unknown !== undefined || members.length === 0) {
+  process.stderr.write(
+    `npm run bench -- [${options.join('…] [')}…] [words of a name …]\n\n` +
+      `${all.map(({ name }) => `  ${name}`).join('\n')}\n`,
+  );
+  process.exit(unknown === '--help' ? 0 : 5);
+}
 
 for (const { name, run } of members) {
   process.stdout.write(`\n${name}\n`);
