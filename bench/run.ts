@@ -13,6 +13,7 @@ import { member as largeResponses } from './large-responses.ts';
 import { member as lists } from './lists.ts';
 import { member as mcp } from './mcp.ts';
 import { member as stateful } from './objects/stateful.ts';
+import { member as realtime } from './realtime.ts';
 import { member as serve } from './serve.ts';
 import { member as sync } from './sync.ts';
 import { member as syncFirst } from './sync-first.ts';
@@ -47,6 +48,7 @@ const all = [
   admin,
   gateway,
   mcp,
+  realtime,
   ...hostile,
   jobs,
   stateful,

@@ -28,6 +28,8 @@ export interface SessionPlace {
 const sweepMs = 500;
 /** How often it is looked whether a session has ended at shutdown. */
 const drainMs = 50;
+/** Time at the end of a shutdown in which running responses are cancelled. */
+const lastMs = 1_500;
 /** Sessions that read their rights at the same time, which the database answers. */
 const followersMax = 16;
 
@@ -99,17 +101,19 @@ export class OpenSessions {
     detach('open realtime sessions', this.#followAll(organisationId));
   }
 
-  /** Ends sessions as soon as they run no response, and all of them after `graceMs`. */
+  /**
+   * Ends sessions as soon as they run no response, and all of them shortly before `graceMs` are over, so that what a
+   * cancelled response has used is still charged.
+   */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true;
     const deadlineMs = monotonicMs() + graceMs;
-    while (this.#sessions.size > 0) {
-      const isLate = monotonicMs() >= deadlineMs;
+    while (this.#sessions.size > 0 && monotonicMs() < deadlineMs) {
+      const isLate = deadlineMs - monotonicMs() <= lastMs;
       for (const session of this.#sessions) {
         if (!isLate && session.isBusy) continue;
         session.end({ code: 1001, reason: 'the gateway is stopping', errorCode: null });
       }
-      if (isLate) return;
       await delay(drainMs);
     }
   }

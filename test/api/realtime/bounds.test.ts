@@ -2,8 +2,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type RealtimeServer, startRealtime } from '../../support/server/realtime.ts';
+import { beginResponse, endResponse } from '../../support/upstream/realtime-provider.ts';
 
 const mebibyte = 1024 * 1024;
 let realtime: RealtimeServer;
@@ -32,6 +34,45 @@ describe('an open session', () => {
       reason: expect.stringContaining('invalid_api_key'),
     });
     expect(await provider.closed).toBe(1000);
+  });
+
+  it('is closed with 1008 when its key expires', async () => {
+    const { server } = realtime;
+    const expires_at = new Date(server.clock.now() + 60_000).toISOString();
+    const { caller } = await open({ expires_at });
+    server.clock.advance(61_000);
+    expect(await caller.closed).toMatchObject({
+      code: 1008,
+      reason: expect.stringContaining('api_key_expired'),
+    });
+  });
+
+  it('is closed with 1001 when its process stops, after the response that runs', async () => {
+    const { settings, clock } = realtime.server;
+    const overrides = {
+      clock,
+      readSharedTime: async () => clock.now(),
+      components: ['gateway'] as const,
+    };
+    const app = await createApp({ ...settings, logLevel: 'error' }, overrides);
+    const url = (await app.listen()).inferenceUrl!;
+    const { key } = await realtime.addKey();
+    const running = Promise.withResolvers<string>();
+    realtime.provider.answer = (session) => running.resolve(beginResponse(session));
+    const idle = await realtime.connect(key, { url });
+    const opened = realtime.provider.next();
+    const busy = await realtime.connect(key, { url });
+    const provider = await opened;
+    busy.send({ type: 'response.create' });
+    const id = await running.promise;
+    await busy.event('response.created');
+    const stopped = app[Symbol.asyncDispose]();
+    expect(await idle.closed).toMatchObject({ code: 1001 });
+    expect(busy.socket.readyState).toBe(1);
+    endResponse(realtime.provider, provider, id, { input: 1, output: 1 });
+    await busy.event('response.done');
+    expect(await busy.closed).toMatchObject({ code: 1001 });
+    await stopped;
   });
 
   it('is closed with 1008 when a limit is set that it was not opened with', async () => {
