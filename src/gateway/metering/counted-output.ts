@@ -29,17 +29,18 @@ export function stopsWithStream({ target }: Pick<Admission, 'target'>): boolean 
 }
 
 /**
- * Tokens of the text that arrived, and of thinking that may be hidden: as many as a model can write in the time, at
+ * The tokens that arrived, and those of thinking that may be hidden: as many as a model can write in the time, at
  * most what was granted. `nowMs` is monotonic.
  */
 export function countedOutput(
   { target, admittedMs, outputTokens }: CountedCall,
   text: ArrivedText,
+  arrivedTokens: number,
   nowMs: number,
 ): number {
   const seconds = Math.max(0, nowMs - admittedMs) / 1_000;
   const hidden = mayHideThinking(target, text) ? Math.ceil(seconds * hiddenTokensPerSecond) : 0;
-  return Math.min(outputTokens, text.tokens + hidden);
+  return Math.min(outputTokens, arrivedTokens + hidden);
 }
 
 function mayHideThinking({ params, pricing }: Admission['target'], text: ArrivedText): boolean {
@@ -57,9 +58,10 @@ function requestedThinking(params: Admission['target']['params']): boolean | nul
     memberOf(params.output_config, 'effort') ??
     params.reasoning_effort;
   const mode = memberOf(params.thinking, 'type');
+  const budget = memberOf(memberOf(params.generationConfig, 'thinkingConfig'), 'thinkingBudget');
   const gemini = memberOf(params.generationConfig, 'thinkingConfig');
   if (gemini !== undefined) return memberOf(gemini, 'thinkingBudget') !== 0;
-  if (effort === 'none' || mode === 'disabled') return false;
+  if (effort === 'none' || mode === 'disabled' || budget === 0) return false;
   const isRequested = (effort ?? mode ?? params.reasoning ?? params.thinking ?? null) !== null;
   return isRequested ? true : null;
 }

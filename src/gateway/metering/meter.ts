@@ -173,9 +173,8 @@ export class Meter {
     const { bound, isCounted } = admission;
     const unreported = isCounted ? bound.inputTokens : bound.likelyInputTokens;
     const { text } = events;
-    const output = text.isRead
-      ? countedOutput(admission, text, monotonicMs())
-      : Math.min(admission.outputTokens, likelyOutput(this.events, this.#bodyBytes));
+    const arrived = text.isRead ? text.tokens : likelyOutput(events, this.#bodyBytes);
+    const output = countedOutput(admission, text, arrived, monotonicMs());
     return {
       ...noTokens,
       ...unreportedDetails(this.#admission),

@@ -84,11 +84,11 @@ function call(params: object, service = 'mock-upstream', model = 'm') {
 describe('the output of a stream without a usage report', () => {
   const text = textOf('chat_completions', [formats[0]![1]('a'.repeat(300))]);
   const output = (admission: Admission, afterSeconds: number) =>
-    countedOutput(admission, text, admission.admittedMs + afterSeconds * 1_000);
+    countedOutput(admission, text, text.tokens, admission.admittedMs + afterSeconds * 1_000);
 
   it('is the text that arrived, at most what was granted', () => {
     expect(output(call({}), 60)).toBe(100);
-    expect(countedOutput({ ...call({}), outputTokens: 40 }, text, 2_000)).toBe(40);
+    expect(countedOutput({ ...call({}), outputTokens: 40 }, text, text.tokens, 2_000)).toBe(40);
   });
 
   it.each<[string, Admission]>([
@@ -103,6 +103,10 @@ describe('the output of a stream without a usage report', () => {
 
   it.each<[string, Admission]>([
     ['excludes it', call({ reasoning_effort: 'none' }, 'openai', 'gpt-5')],
+    [
+      'sets a budget of nothing for it',
+      call({ generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, 'google', 'gemini-3'),
+    ],
     ['disables it', call({ thinking: { type: 'disabled' } })],
     ['calls a model without it', call({}, 'openai', 'gpt-4o')],
     ['calls a service that sends it', call({}, 'deepseek', 'deepseek-reasoner')],
@@ -112,7 +116,7 @@ describe('the output of a stream without a usage report', () => {
 
   it('includes hidden thinking where a summary of it arrived', () => {
     const summary = textOf('messages', [{ delta: { type: 'thinking_delta', thinking: 'abc' } }]);
-    expect(countedOutput(call({}), summary, 3_000)).toBe(1_001);
+    expect(countedOutput(call({}), summary, summary.tokens, 3_000)).toBe(1_001);
   });
 
   it('is known only where the provider stops with the stream', () => {
