@@ -53,6 +53,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'agents',
+          include: ['test/agents/*.test.ts'],
+          globalSetup: ['test/support/run/global-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'openapi',
           include: ['test/openapi/*.test.ts'],
           globalSetup: ['test/support/run/global-setup.ts'],

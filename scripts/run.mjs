@@ -16,6 +16,7 @@ const targets = {
   start: [['node', 'src/main.ts', 'up']],
   test: [['vitest', 'run']],
   'test:all': [['node', 'scripts/test-suites.mjs', 'all']],
+  'test:agents': [['node', 'scripts/test-suites.mjs', 'agents']],
   'test:chart': [['node', 'scripts/test-suites.mjs', 'chart']],
   'test:cluster': [['node', 'scripts/test-suites.mjs', 'cluster']],
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],

@@ -70,6 +70,7 @@ const suites = [
     missing: async () => (await import('../test/openapi/tools.ts')).missingTools(),
   },
   { name: 'mcp', words: deploy('mcp'), usualMs: minuteMs },
+  { name: 'agents', words: deploy('agents'), usualMs: 2 * minuteMs },
   { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
   {
     name: 'cluster',

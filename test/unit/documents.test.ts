@@ -131,6 +131,14 @@ describe('settings', () => {
     'GATEWRIGHT_TEST_SEED',
     'GATEWRIGHT_TEST_VAULT',
     'GATEWRIGHT_TEST_VITESS',
+    'ANTHROPIC_API_BASE',
+    'ANTHROPIC_API_KEY',
+    'ANTHROPIC_AUTH_TOKEN',
+    'ANTHROPIC_BASE_URL',
+    'GEMINI_API_KEY',
+    'GOOGLE_GEMINI_BASE_URL',
+    'OPENAI_API_BASE',
+    'OPENAI_API_KEY',
   ];
   const known = new Set<string>([
     ...settingNames,

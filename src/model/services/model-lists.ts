@@ -5,6 +5,7 @@ import type { DialectName } from './provider-addresses.ts';
 const queries: Partial<Readonly<Record<DialectName, string>>> = {
   openai: '',
   anthropic: '?limit=1000',
+  'foundry-openai': '',
 };
 
 /** Null when the format has no list of models. */
