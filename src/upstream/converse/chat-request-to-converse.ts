@@ -34,13 +34,13 @@ const defaultOnly = new Map<string, (value: unknown) => boolean>([
   ['presence_penalty', (value) => value === 0],
   ['logit_bias', (value) => Object.keys(Object(value)).length === 0],
   ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
-  ['parallel_tool_calls', (value) => value === true],
 ]);
 
 const translated = [
   'model',
   'messages',
   'max_completion_tokens',
+  'parallel_tool_calls',
   'max_tokens',
   'stream',
   'stream_options',
@@ -72,6 +72,9 @@ export function converseRequest(chat: Json, terms: RequestTerms): Json {
     const member = request.at(name);
     if (!member.isAbsent && !isDefault(member.value)) member.dropMeaning();
   }
+  // A caller that wants one call at a time can still carry out several.
+  const parallel = request.at('parallel_tool_calls');
+  if (parallel.value === false) parallel.dropHint();
   request.at('model').text();
   const { system, messages } = converseTurns(request.at('messages'));
   return {

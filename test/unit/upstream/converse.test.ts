@@ -1,4 +1,6 @@
 /** Verifies translations of chats, messages and responses to Converse of Bedrock, and of its responses and events. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ConverseRequest } from '@aws-sdk/client-bedrock-runtime';
 import { describe, expect, it } from 'vitest';
 import { translationFor } from '../../../src/upstream/formats/all-translations.ts';
@@ -122,7 +124,6 @@ describe('a chat for Converse', () => {
     ['seed', { seed: 1 }],
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],
-    ['parallel_tool_calls', { parallel_tool_calls: false }],
     ['response_format.type', { response_format: { type: 'json_object' } }],
     ['tools[0]', { tools: [{ type: 'web_search' }] }],
     ['unknown', { unknown: 1 }],
@@ -153,6 +154,21 @@ describe('a chat for Converse', () => {
     const guardrailConfig = { guardrailIdentifier: 'g', guardrailVersion: '1' };
     const { request } = sent(chat, { ...conversation, guardrailConfig });
     expect(request.guardrailConfig).toEqual(guardrailConfig);
+  });
+});
+
+describe('a request of a coding agent for Converse', () => {
+  it.each([
+    ['claude-code', '/messages'],
+    ['opencode-messages', '/messages'],
+    ['opencode-chat', '/chat/completions'],
+    ['codex-tools-in-input', '/responses'],
+  ])('is translated without a refusal: %s', (agent, path) => {
+    const file = join(import.meta.dirname, `../../support/agents/${agent}.json`);
+    const { body } = JSON.parse(readFileSync(file, 'utf8'));
+    const { request } = sent(translationFor(path, 'converse', false)!, body);
+    expect(request.messages!.length).toBeGreaterThan(0);
+    expect(request.toolConfig!.tools!.length).toBeGreaterThan(0);
   });
 });
 
