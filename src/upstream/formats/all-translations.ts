@@ -14,7 +14,13 @@ import { responseError, responseFromChat } from '../responses/chat-response-to-r
 import { chatRequest } from '../responses/responses-request-to-chat.ts';
 import { chainTranslations } from '../translation/chained-translation.ts';
 import type { Translation } from '../translation/translation.ts';
-import { chatToGemini, geminiToAnthropicChat, geminiToChat } from './gemini-translations.ts';
+import {
+  batchEmbedToOpenAi,
+  chatToGemini,
+  embedToOpenAi,
+  geminiToAnthropicChat,
+  geminiToChat,
+} from './gemini-translations.ts';
 
 /** From OpenAI chat to Anthropic messages. */
 const chatToAnthropic: Translation = {
@@ -107,4 +113,6 @@ const translationsByPath: ReadonlyMap<string, ByDialect> = new Map([
   ],
   ['/v1beta/models:generateContent', fromGemini],
   ['/v1beta/models:streamGenerateContent', fromGemini],
+  ['/v1beta/models:embedContent', { openai: embedToOpenAi }],
+  ['/v1beta/models:batchEmbedContents', { openai: batchEmbedToOpenAi }],
 ]);

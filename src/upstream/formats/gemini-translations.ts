@@ -3,6 +3,7 @@ import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { GeminiEvents } from '../gemini/chat-events-to-gemini.ts';
 import { geminiRequest } from '../gemini/chat-request-to-gemini.ts';
 import { geminiResponse } from '../gemini/chat-response-to-gemini.ts';
+import { embeddingsRequest, manyEmbeddings, oneEmbedding } from '../gemini/embeddings.ts';
 import { geminiError } from '../gemini/gemini-errors.ts';
 import { ChatEvents } from '../gemini/gemini-events-to-chat.ts';
 import { chatFromGemini } from '../gemini/gemini-request-to-chat.ts';
@@ -45,3 +46,15 @@ export const geminiToAnthropicChat: Translation = {
       takesOneSampling: true,
     }),
 };
+
+/** From one embedding of Gemini's form to OpenAI's. */
+export const embedToOpenAi: Translation = {
+  pathOf: () => '/embeddings',
+  request: embeddingsRequest,
+  response: oneEmbedding,
+  error: geminiError,
+  events: () => new GeminiEvents(),
+};
+
+/** From several embeddings of Gemini's form to OpenAI's. */
+export const batchEmbedToOpenAi: Translation = { ...embedToOpenAi, response: manyEmbeddings };

@@ -297,3 +297,36 @@ describe('a count of tokens', () => {
     expect(estimated.body.totalTokens).toBeGreaterThan(0);
   });
 });
+
+describe('embeddings', () => {
+  it('are translated for a provider of the OpenAI format, and reach Google as they are', async () => {
+    const { key } = await inference.addKey();
+    const data = [
+      [0.5, 1],
+      [2, 3],
+    ].map((embedding, index) => ({ index, embedding }));
+    upstream.script = (_, response) =>
+      sendJson(response, { data, usage: { prompt_tokens: 4, total_tokens: 4 } });
+    const content = (text: string) => ({ parts: [{ text }] });
+    const requests = ['a', 'b'].map((text) => ({
+      model: 'models/gemini-2.5-pro',
+      content: content(text),
+      outputDimensionality: 2,
+      taskType: 'CLUSTERING',
+    }));
+    const many = await send(key, { requests }, target('openai'), 'batchEmbedContents');
+    expect(many.body).toEqual({ embeddings: [{ values: [0.5, 1] }, { values: [2, 3] }] });
+    expect(sentBodies().at(-1)).toEqual({
+      model: 'gemini-2.5-pro',
+      input: ['a', 'b'],
+      dimensions: 2,
+    });
+    expect(many.headers['x-gateway-dropped-members']).toBe('requests[].taskType');
+    const one = await send(key, { content: content('a') }, target('openai'), 'embedContent');
+    expect(one.body).toEqual({ embedding: { values: [0.5, 1] } });
+    await send(key, { requests }, target('google'), 'batchEmbedContents');
+    expect(sentBodies().at(-1)).toEqual({ requests });
+    const none = await send(key, { content: content('a') }, target('anthropic'), 'embedContent');
+    expect(none.status).toBe(404);
+  });
+});
