@@ -15,6 +15,7 @@ import { type PriceOrigin, priceOrigin } from '../../model/pricing/price-origin.
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
 import type { UsageDetails } from '../../model/pricing/priced-details.ts';
 import type { Price, TokenUsage } from '../../model/pricing/pricing.ts';
+import { servicesWithoutStreamOptions } from '../../model/services/provider-addresses.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import { run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -185,7 +186,8 @@ function bounded(
     const calls = toolClamps(endpoint, params, admission.details);
     for (const [name, value] of calls) changes.set(name, value);
   }
-  const requestsUsage = needsUsageEvent(endpoint, params);
+  const requestsUsage =
+    !servicesWithoutStreamOptions.has(service) && needsUsageEvent(endpoint, params);
   if (requestsUsage) {
     const options = typeof params.stream_options === 'object' ? params.stream_options : null;
     changes.set('stream_options', { ...options, include_usage: true });

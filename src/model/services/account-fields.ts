@@ -67,6 +67,8 @@ const dialectAccountFields: Readonly<Record<DialectName, readonly string[]>> = {
   'bedrock-openai': bedrockFields,
   'bedrock-anthropic': bedrockFields,
   'bedrock-converse': bedrockFields,
+  cohere: [],
+  voyage: [],
   'foundry-openai': foundryFields,
   'foundry-anthropic': foundryFields,
   'vertex-openai': vertexFields,

@@ -18,6 +18,8 @@ export type DialectName =
   | 'bedrock-openai'
   | 'bedrock-anthropic'
   | 'bedrock-converse'
+  | 'cohere'
+  | 'voyage'
   | 'foundry-openai'
   | 'foundry-anthropic'
   | 'vertex-openai'
@@ -118,6 +120,13 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
     dialect: 'foundry-openai',
     families: [{ models: claude, dialect: 'foundry-anthropic' }],
   },
+  cohere: {
+    ...openAi(
+      'https://api.cohere.com',
+      'chats and embeddings by its OpenAI face, rankings at `/v2/rerank`',
+    ),
+    dialect: 'cohere',
+  },
   cortex: openAiAt(
     snowflakeAddress,
     'the key is a programmatic access token, an OAuth token or a JWT of Snowflake',
@@ -173,7 +182,13 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
     families: [{ models: claude, dialect: 'vertex-anthropic' }],
     geminiForm: { dialect: 'vertex-gemini', baseUrl: null },
   },
-  voyage: openAi('https://api.voyageai.com/v1', 'serves embeddings and rankings, no chats'),
+  voyage: {
+    ...openAi(
+      'https://api.voyageai.com/v1',
+      'serves embeddings and rankings, no chats; `top_n` becomes `top_k`',
+    ),
+    dialect: 'voyage',
+  },
   'workers-ai': openAiAt(
     labelled(['workers_ai_account_id'], 'https://api.cloudflare.com/client/v4/accounts/{}/ai/v1', {
       isOfCustomer: false,
@@ -187,6 +202,9 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   ollama: openAi(null),
   vllm: openAi(null),
 };
+
+/** Services that refuse `stream_options`, so their streams report no usage unless they do so on their own. */
+export const servicesWithoutStreamOptions: ReadonlySet<string> = new Set(['cohere']);
 
 /** Services that run OpenAI's models: some reject `max_tokens`, while other services know only that name. */
 export const openAiModelServices: ReadonlySet<string> = new Set([

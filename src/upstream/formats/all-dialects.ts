@@ -7,6 +7,7 @@ import { bedrockAnthropic, bedrockConverse, bedrockOpenAi } from '../dialects/be
 import type { Dialect } from '../dialects/dialect.ts';
 import { gemini } from '../dialects/gemini.ts';
 import { openAi } from '../dialects/openai.ts';
+import { cohere, voyage } from '../dialects/rankings.ts';
 import { vertexAnthropic, vertexGemini, vertexOpenAi } from '../dialects/vertex.ts';
 
 export const allDialects: Readonly<Record<DialectName, Dialect>> = {
@@ -16,6 +17,8 @@ export const allDialects: Readonly<Record<DialectName, Dialect>> = {
   'bedrock-openai': bedrockOpenAi,
   'bedrock-anthropic': bedrockAnthropic,
   'bedrock-converse': bedrockConverse,
+  cohere,
+  voyage,
   'foundry-openai': foundryOpenAi,
   'foundry-anthropic': foundryAnthropic,
   'vertex-openai': vertexOpenAi,
@@ -32,6 +35,8 @@ export const dialectFormats: Readonly<Record<DialectName, FormatName>> = {
   'bedrock-openai': 'openai',
   'bedrock-anthropic': 'anthropic',
   'bedrock-converse': 'converse',
+  cohere: 'openai',
+  voyage: 'openai',
   'foundry-openai': 'openai',
   'foundry-anthropic': 'anthropic',
   'vertex-openai': 'openai',

@@ -263,6 +263,66 @@ describe('the v1 form of Azure OpenAI', () => {
   });
 });
 
+describe('Cohere and Voyage', () => {
+  const rank = (slug: string, more: object = {}) =>
+    exchange(
+      'POST',
+      `${inference.server.inferenceUrl}/v1/rerank`,
+      { model: 'rerank-v3.5', query: 'q', documents: ['a', 'b'], top_n: 1, ...more },
+      { authorization: `Bearer ${key}`, ...headersFor(slug) },
+    );
+
+  it('receives chats and embeddings at the face for clients of OpenAI', async () => {
+    const slug = await providerOf('cohere', {});
+    await openAi(slug).chat.completions.create({ model: 'command-a-03-2025', messages });
+    expect(sent().url).toBe('/compatibility/v1/chat/completions');
+    expect(sent().headers.authorization).toBe('Bearer sk-cloud');
+    await openAi(slug).embeddings.create({ model: 'embed-v4.0', input: 'x' });
+    expect(sent().url).toBe('/compatibility/v1/embeddings');
+  });
+
+  it('receives streams without stream_options, also under a limit', async () => {
+    const slug = await providerOf('cohere', {});
+    const limited = await inference.addKey({
+      workspace_id: workspace.id,
+      usage_limits: { type: 'cost', credit_limit: 1 },
+    });
+    for (const more of [{}, { stream_options: { include_usage: true } }]) {
+      const response = await exchange(
+        'POST',
+        `${inference.server.inferenceUrl}/v1/chat/completions`,
+        { model: 'command-a-03-2025', messages, stream: true, ...more },
+        { authorization: `Bearer ${limited.key}`, ...headersFor(slug) },
+      );
+      expect(response.status).toBe(200);
+      expect(sent().body).toMatchObject({ stream: true });
+      expect(sent().body.stream_options).toBe(undefined);
+    }
+  });
+
+  it('receives rankings with the members that the service has', async () => {
+    const result = { id: 'r', results: [{ index: 1, relevance_score: 0.9 }] };
+    const answer = { ...result, meta: { billed_units: { search_units: 1 } } };
+    inference.upstream.script = (_, response) => sendJson(response, answer);
+    const cohere = await providerOf('cohere', {});
+    const { status, body } = await rank(cohere, { return_documents: true });
+    expect([status, body]).toEqual([200, answer]);
+    const { url, body: received } = sent();
+    expect(url).toBe('/v2/rerank');
+    expect(received).toEqual({
+      model: 'rerank-v3.5',
+      query: 'q',
+      documents: ['a', 'b'],
+      top_n: 1,
+    });
+    const voyage = await providerOf('voyage', {});
+    expect((await rank(voyage)).status).toBe(200);
+    expect(sent().url).toBe('/rerank');
+    expect(sent().body).toMatchObject({ top_k: 1, documents: ['a', 'b'] });
+    expect(sent().body.top_n).toBe(undefined);
+  });
+});
+
 describe('a host that account fields decide', () => {
   it('is called from a config without an integration', async () => {
     const config = (fields: object) => ({
