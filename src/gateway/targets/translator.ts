@@ -11,6 +11,10 @@ import type { Call, ProviderHeaders } from '../../upstream/call.ts';
 import { NotTranslatable } from '../../upstream/documents/document-node.ts';
 import { parseExactly } from '../../upstream/documents/exact-json.ts';
 import { translationFor } from '../../upstream/formats/all-translations.ts';
+import {
+  hasPackedReasoning,
+  withoutPackedReasoning,
+} from '../../upstream/translation/packed-reasoning.ts';
 import { TranslatedEvents } from '../../upstream/translation/translated-events.ts';
 import {
   type ProviderFault,
@@ -74,7 +78,8 @@ export function* translateRequest(
     const metering = meteringAt(request.method, path, params);
     const isEstimated = countsTokens(path) && !canCountTokens(path, format);
     const sent = isGeminiPath(path) && request.method === 'POST' ? path : path + query;
-    return { path: sent, endpoint, metering, body, params, translator: null, isEstimated };
+    const own = yield* ownRequestOf(path, body, params);
+    return { path: sent, endpoint, metering, ...own, translator: null, isEstimated };
   }
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
@@ -145,6 +150,18 @@ function requireNoThread(endpoint: string, { thread }: Params): void {
 function responseContext({ now, newResponse }: TargetRequest, request: Params): ResponseContext {
   const { id = newObjectId('resp'), conversationId = null } = newResponse ?? {};
   return { id, conversationId, createdAt: now, request };
+}
+
+/** Returns the received bytes unless they have reasoning that only the gateway understands. */
+function* ownRequestOf(
+  path: string,
+  body: Buffer | null,
+  params: Params,
+): Slices<{ readonly params: Params; readonly body: Buffer | null }> {
+  if (body === null || !hasPackedReasoning(path, params)) return { params, body };
+  yield;
+  const sent = withoutPackedReasoning(path, parseExactly(body.toString('utf8')) as Params);
+  return { params: sent, body: isLong(body) ? yield* writeJson(sent) : bytesOf(sent) };
 }
 
 function* requestOf(

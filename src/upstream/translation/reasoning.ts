@@ -30,9 +30,10 @@ interface PackedDetail extends Omit<ReasoningDetail, 'text' | 'summary'> {
 
 /** Packs what must return unchanged beside the text of the details; nothing in it is trusted. */
 export function packDetails(details: readonly ReasoningDetail[]): string {
-  const packed = details.map(({ text, summary, ...rest }): PackedDetail => {
-    const own = text ?? summary;
-    return own === undefined ? rest : { ...rest, chars: own.length };
+  // Members in one order, so that equal details are packed equally.
+  const packed = details.map(({ type, id, format, index, signature, data, text, summary }) => {
+    const chars = (text ?? summary)?.length;
+    return { type, id, format, index, signature, data, chars };
   });
   return packPrefix + Buffer.from(JSON.stringify(packed)).toString('base64');
 }
@@ -57,6 +58,11 @@ function withTexts(packed: readonly PackedDetail[], text: string): readonly Reas
     return rest.type === 'reasoning.summary' ? { ...rest, summary: own } : { ...rest, text: own };
   });
   return at === text.length ? details : [];
+}
+
+/** Whether the gateway packed a signature or encrypted text. */
+export function isPacked(text: unknown): boolean {
+  return typeof text === 'string' && text.startsWith(packPrefix);
 }
 
 /** The well-formed details of a list. */

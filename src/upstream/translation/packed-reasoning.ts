@@ -1,0 +1,55 @@
+/** Removes reasoning that the gateway packed from a request in its own format: no provider accepts it. */
+import type { Json } from '../documents/document-node.ts';
+import { isPacked } from './reasoning.ts';
+
+/** Whether a request of messages or of responses has packed reasoning of another provider. */
+export function hasPackedReasoning(path: string, request: Json): boolean {
+  if (path === '/messages') return listOf(request.messages).some(hasPackedBlock);
+  return path === '/responses' && listOf(request.input).some(isPackedItem);
+}
+
+/** The same request without packed reasoning. */
+export function withoutPackedReasoning(path: string, request: Json): Json {
+  if (path === '/responses') {
+    return { ...request, input: listOf(request.input).filter((item) => !isPackedItem(item)) };
+  }
+  const messages = listOf(request.messages).flatMap((turn) => {
+    if (!hasPackedBlock(turn)) return [turn];
+    const content = listOf(turn.content).filter((block) => !isPackedBlock(block));
+    return content.length === 0 ? [] : [{ ...turn, content }];
+  });
+  const { thinking, context_management: management, ...rest } = request;
+  const isBudget = (thinking as Json | null | undefined)?.type === 'enabled';
+  // Anthropic requires the thinking of a turn that continues after tool results, if a budget is set.
+  if (isBudget && lacksThinking(messages)) return { ...rest, messages };
+  return { ...request, messages };
+}
+
+function lacksThinking(messages: readonly Json[]): boolean {
+  const last = messages.findLast(({ role }) => role === 'assistant');
+  const content = listOf(last?.content);
+  const first = content[0]?.type;
+  const isContinued = content.some(({ type }) => type === 'tool_use');
+  return isContinued && first !== 'thinking' && first !== 'redacted_thinking';
+}
+
+function hasPackedBlock({ role, content }: Json): boolean {
+  return role === 'assistant' && listOf(content).some(isPackedBlock);
+}
+
+function isPackedBlock({ type, signature, data }: Json): boolean {
+  return (
+    (type === 'thinking' && isPacked(signature)) || (type === 'redacted_thinking' && isPacked(data))
+  );
+}
+
+function isPackedItem({ type, encrypted_content: encrypted }: Json): boolean {
+  return type === 'reasoning' && isPacked(encrypted);
+}
+
+function listOf(value: unknown): readonly Json[] {
+  if (!Array.isArray(value)) return none;
+  return value.filter((one): one is Json => typeof one === 'object' && one !== null);
+}
+
+const none: readonly never[] = [];
