@@ -298,8 +298,8 @@ describe('a count of tokens', () => {
   });
 });
 
-describe('embeddings', () => {
-  it('are translated for a provider of the OpenAI format, and reach Google as they are', async () => {
+describe('a request for embeddings', () => {
+  it('is translated for a provider of the OpenAI format, and reaches Google as it is', async () => {
     const { key } = await inference.addKey();
     const data = [
       [0.5, 1],
