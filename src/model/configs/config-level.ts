@@ -1,5 +1,6 @@
 /** Defines the fields of one level of a routing document: the root or a target. */
 import { z } from 'zod';
+import { cloudLoginFields } from '../services/account-fields.ts';
 import { foreignAccountFields, foreignLevelFields } from '../services/foreign-fields.ts';
 import { headerNamesMax } from '../services/forward-headers.ts';
 import { providerNameForm, providerNamePattern } from '../services/provider-addresses.ts';
@@ -224,8 +225,12 @@ const levelShape = {
   ...accountShape,
 };
 
-export const Level = acceptWithoutEffect(
-  z.looseObject(levelShape),
-  new Set([...foreignLevelFields, ...Object.values(foreignAccountFields).flat()]),
-);
+/** Fields that only an integration uses, such as logins at Entra ID and Google Cloud, are accepted too. */
+const withoutEffect = [
+  ...foreignLevelFields,
+  ...Object.values(foreignAccountFields).flat(),
+  ...cloudLoginFields,
+].filter((name) => !Object.hasOwn(levelShape, name));
+
+export const Level = acceptWithoutEffect(z.looseObject(levelShape), new Set(withoutEffect));
 export type Level = z.infer<typeof Level>;

@@ -38,6 +38,9 @@ const vertexFields = [
   'vertex_service_account_json',
 ];
 
+/** Fields of logins at Entra ID and Google Cloud, which only integrations use. */
+export const cloudLoginFields: readonly string[] = [...entraFields, ...vertexFields];
+
 const bedrockFields = [
   'aws_auth_type',
   'aws_region',

@@ -163,7 +163,7 @@ describe('an inference request', () => {
   });
 
   it('returns a warning for each field of an inline config that has no effect', async () => {
-    const targets = [{ aws_region: 'eu' }];
+    const targets = [{ aws_s3_bucket: 'b' }];
     const own = { metadata: {}, targets, extensions: { note: 'x' } };
     for (const answer of [
       await send({ ...bearer(), ...inline(own) }),
@@ -172,7 +172,7 @@ describe('an inference request', () => {
       expect([answer.status, answer.headers.warning]).toEqual([
         200,
         '299 gatewright "config.metadata: has no effect in this gateway", ' +
-          '299 gatewright "config.targets[0].aws_region: has no effect in this gateway"',
+          '299 gatewright "config.targets[0].aws_s3_bucket: has no effect in this gateway"',
       ]);
     }
     expect((await send({ ...bearer(), ...inline() })).headers.warning).toBeUndefined();

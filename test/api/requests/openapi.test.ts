@@ -9,7 +9,7 @@ import { request as send } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exclusionsOf } from '../../../src/http/openapi/path-templates.ts';
 import { describedOperations, operationKey } from '../../../src/http/openapi/texts/operations.ts';
-import { allEndpoints } from '../../../src/model/endpoints/catalogue.ts';
+import { allEndpoints, publicPath } from '../../../src/model/endpoints/catalogue.ts';
 import { adminOperations } from '../../support/interface/response-check.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -160,7 +160,7 @@ describe('the OpenAPI document', () => {
     const shape = (path: string): string => path.replaceAll(/\{[^}]+\}/g, '{}');
     const described = operations().map(({ path, method }) => `${method} ${shape(path)}`);
     const expected = allEndpoints.map(
-      ({ method, path }) => `${method.toLowerCase()} ${shape(`/v1${path}`)}`,
+      ({ method, path }) => `${method.toLowerCase()} ${shape(publicPath(path))}`,
     );
     expect(expected.filter((one) => !described.includes(one))).toEqual([]);
     expect(expected.filter((one) => ours.has(one))).toEqual(['get /v1/providers']);

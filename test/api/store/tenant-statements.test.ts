@@ -570,6 +570,7 @@ describe('the statements sent to the database', () => {
         'pending_objects',
         'owned_objects',
         'open_charges',
+        'semantic_answers',
       ]),
     );
   });
