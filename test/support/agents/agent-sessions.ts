@@ -1,8 +1,8 @@
 /** Runs sessions of coding agents through a gateway at scripted providers. */
-import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { spawnWithLeash } from '../../../src/embedded/leash.ts';
 import { type Inference, startInference } from '../server/inference.ts';
 import { logIsWritten } from '../server/request-log.ts';
 import { type AgentTask, type CodingAgent, fileName } from './coding-agents.ts';
@@ -107,7 +107,7 @@ async function runAgent(
   task: AgentTask,
 ): Promise<Pick<AgentSession, 'exitCode' | 'output'>> {
   const { program, words, env } = agent.prepare(task);
-  const child = spawn(program, words, {
+  const { child, cut } = spawnWithLeash([program, ...words], {
     cwd: task.work,
     env: {
       PATH: process.env.PATH,
@@ -127,7 +127,7 @@ async function runAgent(
       output += text;
     });
   }
-  const timer = setTimeout(() => child.kill('SIGKILL'), sessionMsMax);
+  const timer = setTimeout(cut, sessionMsMax);
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   child.once('close', resolve).once('error', reject);
   try {

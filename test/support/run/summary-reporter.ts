@@ -29,6 +29,7 @@ export default class SummaryReporter implements Reporter {
     const lines = [
       ...waysToRepeat(modules),
       ...modules.flatMap(failuresOf),
+      ...modules.flatMap(repetitionsOf),
       ...unhandledErrors.map((error) => `failed: beside the tests (${firstLine(error)})`),
       ...(this.#isFiltered ? [] : modules.flatMap(reasonsOfSkips)),
       `${counts.passed} passed, ${counts.failed} failed${suffix}`,
@@ -55,10 +56,9 @@ function waysToRepeat(modules: readonly TestModule[]): string[] {
  * One line for each failed test, hook or file, because only the end of a long output may be kept.
  */
 function failuresOf(module: TestModule): string[] {
-  const tests = [...module.children.allTests()].map((test) => ({
-    name: test.fullName,
-    errors: test.result().errors ?? [],
-  }));
+  const tests = [...module.children.allTests()]
+    .filter((test) => test.result().state === 'failed')
+    .map((test) => ({ name: test.fullName, errors: test.result().errors ?? [] }));
   const suites = [...module.children.allSuites()].map((suite) => ({
     name: suite.fullName,
     errors: suite.errors(),
@@ -69,6 +69,15 @@ function failuresOf(module: TestModule): string[] {
   );
   if (lines.length > 0 || hasEndedWell(module)) return lines;
   return [`failed: ${pathOf(module)}: the file (it never ended)`];
+}
+
+/** One line for each test that passed when it was repeated. */
+function repetitionsOf(module: TestModule): string[] {
+  return [...module.children.allTests()].flatMap((test) => {
+    const { state, errors: [first] = [] } = test.result();
+    if (state !== 'passed' || first === undefined) return [];
+    return [`passed when repeated: ${pathOf(module)}: ${test.fullName} (${firstLine(first)})`];
+  });
 }
 
 function firstLine({ message }: { readonly message: string }): string {
