@@ -1,6 +1,7 @@
 /** Resolves a leaf of a config to a call: provider, address, format, headers and body. */
 import type { Dispatcher } from 'undici';
 import type { ConfigLeaf, TargetSettings } from '../../model/configs/config-tree.ts';
+import { geminiParamSettings, isGeminiPath } from '../../model/configs/gemini-params.ts';
 import { paramChanges } from '../../model/configs/params.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { PriceTerms } from '../../model/pricing/effective-price.ts';
@@ -352,12 +353,13 @@ function targetOf(
 /** Returns the received bytes unless the config changes parameters. */
 function* requestBodyOf(
   settings: TargetSettings,
-  { body, params, isJson }: TargetRequest,
+  { path, body, params, isJson }: TargetRequest,
   bareModel: string | null,
 ): Slices<RequestBody> {
   const sent = typeof params.model === 'string' ? params.model : null;
   if (body === null || !isJson) return { body, params, model: bareModel ?? sent };
-  let changes = paramChanges(params, settings);
+  const applied = isGeminiPath(path) ? geminiParamSettings(settings, params, path) : settings;
+  let changes = paramChanges(params, applied);
   if (bareModel !== null) changes = new Map([...(changes ?? []), ['model', bareModel]]);
   if (changes === null) return { body, params, model: sent };
   const model = changes.has('model') ? changes.get('model') : sent;

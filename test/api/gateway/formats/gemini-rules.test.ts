@@ -92,6 +92,17 @@ describe('a key with a limit of tokens', () => {
     expect(upstream.reached).toEqual([]);
   });
 
+  it.each(['google', 'openai'])('applies parameters with the names of chats at %s', async (to) => {
+    const override_params = { temperature: 0.25, max_tokens: 77 };
+    await send(await limited(), { contents }, target(to, { override_params }));
+    const sent = JSON.parse(upstream.reached.at(-1)!.body.toString());
+    expect(to === 'google' ? sent.generationConfig : sent).toMatchObject(
+      to === 'google'
+        ? { temperature: 0.25, maxOutputTokens: 77 }
+        : { temperature: 0.25, max_completion_tokens: 77 },
+    );
+  });
+
   it('refuses a limit that the config adds in the other spelling', async () => {
     for (const override_params of [
       { generation_config: { maxOutputTokens: hugeOutput } },
