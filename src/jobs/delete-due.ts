@@ -1,5 +1,11 @@
 /** Deletes due rows in small transactions of one organisation each, so that a transaction stays on one shard. */
 import type { Db } from '../store/connection/db.ts';
+import {
+  type AgedTable,
+  deleteBefore,
+  type GloballyAgedTable,
+  listOrganisationsBefore,
+} from '../store/rows/old-rows.ts';
 import type { JobContext } from './runner/job.ts';
 
 interface DueRows {
@@ -23,4 +29,19 @@ export async function deleteDue(
     }
   }
   return deleted;
+}
+
+const batchRowsMax = 1000;
+
+/** {@link deleteDue} for the rows of a table that are older than `before`, in milliseconds since the epoch. */
+export function deleteOldRows(
+  context: Pick<JobContext, 'db' | 'transaction' | 'signal'>,
+  aged: AgedTable & GloballyAgedTable,
+  before: number,
+): Promise<number> {
+  return deleteDue(context, {
+    listOrganisations: (db) => listOrganisationsBefore(db, aged, before, batchRowsMax),
+    deleteSome: (tx, organisationId) =>
+      deleteBefore(tx, aged, organisationId, before, batchRowsMax),
+  });
 }

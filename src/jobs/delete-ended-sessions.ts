@@ -1,9 +1,7 @@
 /** Deletes expired sessions of users, and notes of MCP sessions. */
-import { deleteBefore, listOrganisationsBefore } from '../store/rows/old-rows.ts';
-import { deleteDue } from './delete-due.ts';
-import type { Job, JobContext } from './runner/job.ts';
+import { deleteOldRows } from './delete-due.ts';
+import type { Job } from './runner/job.ts';
 
-const batchRowsMax = 1000;
 const sessions = { table: 'user_sessions', column: 'expires_at' } as const;
 const notes = { table: 'mcp_session_notes', column: 'expires_at' } as const;
 
@@ -17,22 +15,10 @@ export function deleteEndedSessions(): Job {
     run: async (context) => {
       const before = context.now + 1;
       const [deleted, deletedNotes] = [
-        await deleteExpired(context, sessions, before),
-        await deleteExpired(context, notes, before),
+        await deleteOldRows(context, sessions, before),
+        await deleteOldRows(context, notes, before),
       ];
       return { deleted, notes: deletedNotes };
     },
   };
-}
-
-function deleteExpired(
-  context: JobContext,
-  aged: typeof sessions | typeof notes,
-  before: number,
-): Promise<number> {
-  return deleteDue(context, {
-    listOrganisations: (db) => listOrganisationsBefore(db, aged, before, batchRowsMax),
-    deleteSome: (tx, organisationId) =>
-      deleteBefore(tx, aged, organisationId, before, batchRowsMax),
-  });
 }

@@ -19,7 +19,7 @@ type AgedTableWithId =
   | { readonly table: 'files'; readonly column: 'expires_at' };
 
 /** A table with an index on this column over all organisations. */
-type GloballyAgedTable =
+export type GloballyAgedTable =
   | AgedTableWithId
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' }

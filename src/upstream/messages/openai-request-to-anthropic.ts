@@ -1,5 +1,6 @@
 /** Translates a chat request from OpenAI's format to Anthropic's. */
 
+import { copyMembers } from '../documents/copy-members.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import { customToolDescription, customToolParameters } from '../translation/custom-tools.ts';
@@ -37,11 +38,6 @@ export function anthropicRequest(chat: Json, terms: RequestTerms): Json {
 
 function rulesOf(kind: unknown): MemberRules {
   return kind as MemberRules;
-}
-
-function copyMembers(request: DocumentNode, ...names: readonly string[]): Json {
-  const present = names.filter((name) => !request.at(name).isAbsent);
-  return Object.fromEntries(present.map((name) => [name, request.at(name).value]));
 }
 
 function sampling(request: DocumentNode): Json {

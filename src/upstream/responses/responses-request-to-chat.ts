@@ -1,16 +1,18 @@
 /** Translates a responses request to a chat request. */
+
 import {
   type ChatExtensions,
   canReason,
   chatExtensionsOf,
 } from '../../model/services/chat-extensions.ts';
 import { outputLimitName } from '../../model/services/provider-addresses.ts';
+import { copyMembers } from '../documents/copy-members.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import * as rules from './response-rules.ts';
 import { chatMessagesFromItems } from './responses-items-to-chat.ts';
-import { copyMembers, toolingOf } from './responses-tools-to-chat.ts';
+import { toolingOf } from './responses-tools-to-chat.ts';
 
 /** @throws NotTranslatable when the request has a member without a counterpart in a chat */
 export function chatRequest(params: Json, terms: RequestTerms): Json {

@@ -1,4 +1,5 @@
 /** Translates the tools of a responses request to functions of a chat. */
+import { copyMembers } from '../documents/copy-members.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import { customToolDescription, customToolParameters } from '../translation/custom-tools.ts';
@@ -95,11 +96,6 @@ function addToolSearch(functions: Map<string, Json>, tool: DocumentNode): void {
     name: toolSearchName,
     ...copyMembers(tool, 'description', 'parameters'),
   });
-}
-
-export function copyMembers(node: DocumentNode, ...names: readonly string[]): Json {
-  const present = names.filter((name) => !node.at(name).isAbsent);
-  return Object.fromEntries(present.map((name) => [name, node.at(name).value]));
 }
 
 /** Null when absent, or when it names no function. */
