@@ -1,30 +1,21 @@
 /** Translates the messages of a chat from OpenAI's format to Converse of Amazon Bedrock. */
+
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { parseExactly } from '../documents/exact-json.ts';
+import { addToTurns, type RoleTurn } from '../documents/role-turns.ts';
 import { cachePointOf } from './cache-point.ts';
 import { isOwnReasoning } from './reasoning.ts';
-
-interface Turn {
-  readonly role: 'user' | 'assistant';
-  readonly content: Json[];
-}
 
 interface ConverseTurns {
   /** Blocks of all `system` and `developer` messages. */
   readonly system: readonly Json[];
-  readonly messages: readonly Turn[];
+  readonly messages: readonly RoleTurn[];
 }
 
 /** @throws NotTranslatable */
 export function converseTurns(messages: DocumentNode): ConverseTurns {
   const system: Json[] = [];
-  const turns: Turn[] = [];
-  // Roles alternate, and the results of all calls are in the turn after them.
-  const add = (role: Turn['role'], content: readonly Json[]): void => {
-    const last = turns.at(-1);
-    if (last?.role === role) last.content.push(...content);
-    else turns.push({ role, content: [...content] });
-  };
+  const turns: RoleTurn[] = [];
   for (const message of messages.items()) {
     const role = message.at('role');
     switch (role.value) {
@@ -35,14 +26,14 @@ export function converseTurns(messages: DocumentNode): ConverseTurns {
         break;
       case 'user':
         message.only('role', 'content', 'name', 'cache_control');
-        add('user', contentOf(message, userBlock));
+        addToTurns(turns, 'user', contentOf(message, userBlock));
         break;
       case 'assistant':
-        add('assistant', assistantBlocks(message));
+        addToTurns(turns, 'assistant', assistantBlocks(message));
         break;
       case 'tool':
         message.only('role', 'content', 'tool_call_id', 'name', 'cache_control');
-        add('user', [toolResult(message), ...cachePointOf(message)]);
+        addToTurns(turns, 'user', [toolResult(message), ...cachePointOf(message)]);
         break;
       default:
         role.text();

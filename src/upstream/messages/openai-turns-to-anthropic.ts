@@ -3,19 +3,14 @@
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { parseExactly } from '../documents/exact-json.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
+import { addToTurns, type RoleTurn } from '../documents/role-turns.ts';
 import { anthropicReasoning, detailsIn } from '../translation/reasoning.ts';
 import * as rules from './chat-rules.ts';
-
-/** A turn in Anthropic's format. */
-interface Turn {
-  readonly role: 'user' | 'assistant';
-  readonly content: Json[];
-}
 
 export interface Conversation {
   /** Content of all `system` and `developer` messages. */
   readonly system: readonly Json[];
-  readonly messages: readonly Turn[];
+  readonly messages: readonly RoleTurn[];
   /** Whether the turn that continues after tool results has the thinking that Anthropic requires of it. */
   readonly canThink: boolean;
 }
@@ -23,13 +18,7 @@ export interface Conversation {
 /** @throws NotTranslatable */
 export function conversationOf(messages: DocumentNode): Conversation {
   const system: Json[] = [];
-  const turns: Turn[] = [];
-  // Consecutive messages of one role form one turn, because tool results must be in the turn after their calls.
-  const add = (role: Turn['role'], content: readonly Json[]): void => {
-    const last = turns.at(-1);
-    if (last?.role === role) last.content.push(...content);
-    else turns.push({ role, content: [...content] });
-  };
+  const turns: RoleTurn[] = [];
   for (const message of messages.items()) {
     const role = message.at('role');
     switch (role.value) {
@@ -40,14 +29,14 @@ export function conversationOf(messages: DocumentNode): Conversation {
         break;
       case 'user':
         followRole(message, 'user');
-        add('user', contentOf(message, userPart));
+        addToTurns(turns, 'user', contentOf(message, userPart));
         break;
       case 'assistant':
-        add('assistant', assistantBlocks(message));
+        addToTurns(turns, 'assistant', assistantBlocks(message));
         break;
       case 'tool':
         followRole(message, 'tool');
-        add('user', [toolResult(message)]);
+        addToTurns(turns, 'user', [toolResult(message)]);
         break;
       default:
         role.text();
@@ -63,7 +52,7 @@ function followRole(message: DocumentNode, role: string): void {
 }
 
 /** Anthropic rejects a begun response that ends with blanks. */
-function trimPrefill(last: Turn | undefined): void {
+function trimPrefill(last: RoleTurn | undefined): void {
   const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;
   if (block?.type !== 'text') return;
   const text = (block.text as string).trimEnd();
@@ -71,7 +60,7 @@ function trimPrefill(last: Turn | undefined): void {
   if (text !== '') last!.content.push({ ...block, text });
 }
 
-function canThink(turns: readonly Turn[]): boolean {
+function canThink(turns: readonly RoleTurn[]): boolean {
   const last = turns.findLast(({ role }) => role === 'assistant');
   const isContinued = last?.content.some(({ type }) => type === 'tool_use') === true;
   const first = last?.content[0]?.type;
