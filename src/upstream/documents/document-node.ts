@@ -1,6 +1,6 @@
 /** Reads a JSON document member by member, so that nothing untranslated is overlooked. */
 import { isDeepStrictEqual } from 'node:util';
-import { type MemberRules, type ObjectShape, ruleOfKind } from './member-rules.ts';
+import { isHintOfKind, type MemberRules, type ObjectShape } from './member-rules.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -131,16 +131,16 @@ export class DocumentNode {
   }
 
   /**
-   * Leaves out an object of a kind that is not translated as a whole, as its rule says.
+   * Leaves out an object of a kind that is not translated, as its rule says; `isOptional` for one that may be unused.
    *
    * @throws NotTranslatable when it must not be left out
    */
-  dropKind(shape: ObjectShape): void {
+  dropKind(shape: ObjectShape, isOptional = false): void {
     const type = this.at('type');
     const kind = type.isText ? type.text() : '';
     const isKnown = Object.hasOwn(shape.kinds, kind);
     const recordAs = isKnown ? this.path.replace(/\[\d+\]$/, `[${kind}]`) : this.path;
-    if (ruleOfKind(shape, kind)?.treatment === 'hint') type.dropHint(recordAs);
+    if (isHintOfKind(shape, kind, isOptional)) type.dropHint(recordAs);
     else type.dropMeaning(recordAs);
   }
 

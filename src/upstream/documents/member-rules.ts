@@ -1,7 +1,7 @@
 /** Defines for each member of a document whether it reaches the other format. */
 
 /** Fate of a member in the other format. */
-export type Treatment = 'carried' | 'mapped' | 'implied' | 'hint' | 'refused';
+export type Treatment = 'carried' | 'mapped' | 'implied' | 'hint' | 'optional' | 'refused';
 
 export interface MemberRule {
   readonly treatment: Treatment;
@@ -23,6 +23,8 @@ export const mapped = rule('mapped');
 export const implied = rule('implied');
 /** Is left out and recorded; the response means the same. */
 export const hint = rule('hint');
+/** Is a tool that the model may leave unused: left out and recorded beside tools of the caller, else refused. */
+export const optionalTool = rule('optional');
 /** Is refused, because the response would mean something else; left out with `unsupported: drop`. */
 export const refusal = rule('refused');
 
@@ -49,8 +51,10 @@ export interface FormatRules {
   readonly shapes: readonly ObjectShape[];
 }
 
-/** Null where single members have rules. */
-export function ruleOfKind(shape: ObjectShape, kind: string): MemberRule | null {
+/** Whether objects of a kind may be left out; `isOptional` where tools of the kind may be unused. */
+export function isHintOfKind(shape: ObjectShape, kind: string, isOptional: boolean): boolean {
   const rules = Object.hasOwn(shape.kinds, kind) ? shape.kinds[kind]! : refusal();
-  return rules instanceof Map ? null : (rules as MemberRule);
+  if (rules instanceof Map) return false;
+  const { treatment } = rules as MemberRule;
+  return treatment === 'hint' || (treatment === 'optional' && isOptional);
 }

@@ -135,20 +135,31 @@ function responseFormat(config: DocumentNode): Json {
 
 function tooling(request: DocumentNode): Json {
   const tools = request.at('tools');
-  const config = request.at('toolConfig');
-  const declared = tools.isAbsent
-    ? []
-    : tools.items().flatMap((tool) => {
-        const list = tool.only('functionDeclarations').at('functionDeclarations');
-        return list.isAbsent ? [] : list.items().map(toolOf);
-      });
-  const { choice, allowed } = choiceOf(config);
+  const { choice, allowed } = choiceOf(request.at('toolConfig'));
+  const places = tools.isAbsent ? [] : tools.items();
+  const isOptional = choice !== 'required' && places.some(hasFunctions);
+  const declared = places.flatMap((tool) => functionsOf(tool, isOptional));
   const list = allowed === null ? declared : declared.filter(({ name }) => allowed.includes(name));
   if (list.length === 0) return {};
   return {
     tools: list.map(({ tool }) => tool),
     ...(choice === null ? {} : { tool_choice: choice }),
   };
+}
+
+function hasFunctions(tool: DocumentNode): boolean {
+  const list = tool.at('functionDeclarations');
+  return !list.isAbsent && list.items().length > 0;
+}
+
+/** Tools that Google runs, which the model may do without beside functions of the caller. */
+const optionalTools = ['googleSearch', 'googleSearchRetrieval', 'urlContext', 'googleMaps'];
+
+function functionsOf(tool: DocumentNode, isOptional: boolean): DeclaredTool[] {
+  if (isOptional) dropHints(tool, optionalTools);
+  const known = isOptional ? ['functionDeclarations', ...optionalTools] : ['functionDeclarations'];
+  const list = tool.only(...known).at('functionDeclarations');
+  return list.isAbsent ? [] : list.items().map(toolOf);
 }
 
 interface DeclaredTool {

@@ -54,9 +54,10 @@ function topK(word: DocumentNode, { hasTopK }: ChatExtensions): Json {
 function tooling(request: DocumentNode, extensions: ChatExtensions): Json {
   const tools = request.at('tools');
   if (tools.isAbsent) return {};
-  const list = tools.items().flatMap((tool) => toolOf(tool, extensions));
-  if (list.length === 0) return {};
   const choice = request.at('tool_choice');
+  const isOptional = isUnforced(choice) && tools.items().some(isToolOfCaller);
+  const list = tools.items().flatMap((tool) => toolOf(tool, extensions, isOptional));
+  if (list.length === 0) return {};
   if (choice.isAbsent) return { tools: list };
   const selected = choiceOf(choice);
   if (selected === null) return { tools: list };
@@ -68,11 +69,21 @@ function tooling(request: DocumentNode, extensions: ChatExtensions): Json {
   };
 }
 
-/** Empty for a tool that Anthropic runs or defines, where it may be left out. */
-function toolOf(tool: DocumentNode, extensions: ChatExtensions): Json[] {
+function isUnforced(choice: DocumentNode): boolean {
+  if (choice.isAbsent) return true;
+  const { value: type } = choice.at('type');
+  return type === 'auto' || type === 'none';
+}
+
+function isToolOfCaller(tool: DocumentNode): boolean {
   const type = tool.at('type');
-  if (!type.isAbsent && type.value !== 'custom') {
-    tool.dropKind(rules.toolShape);
+  return type.isAbsent || type.value === 'custom';
+}
+
+/** Empty for a tool that Anthropic runs or defines, where it may be left out. */
+function toolOf(tool: DocumentNode, extensions: ChatExtensions, isOptional: boolean): Json[] {
+  if (!isToolOfCaller(tool)) {
+    tool.dropKind(rules.toolShape, isOptional);
     return [];
   }
   tool.follow(rulesOf(rules.toolShape.kinds.custom));

@@ -124,11 +124,11 @@ function assistantMessage(content: DocumentNode, extensions: ChatExtensions): Js
   };
 }
 
-/** A search of tools has no effect, because no tool is deferred. */
+/** A search of tools has no effect, because no tool is deferred; the answer says what a search of the web found. */
 function dropBlock(block: DocumentNode): void {
   const isSearch =
     block.at('type').value === 'server_tool_use' &&
-    String(block.at('name').value).startsWith('tool_search_tool');
+    /^(?:tool_search_tool|web_search$|web_fetch$)/.test(String(block.at('name').value));
   if (isSearch) block.at('type').dropHint();
   else block.dropKind(rules.blockShape);
 }

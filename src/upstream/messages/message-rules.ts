@@ -7,6 +7,7 @@ import {
   mapped,
   memberRules,
   type ObjectShape,
+  optionalTool,
   refusal,
 } from '../documents/member-rules.ts';
 
@@ -14,6 +15,7 @@ const cacheControl = mapped(
   'kept for services that take it (OpenRouter, DashScope), else left out as a hint',
 );
 const providerTool = refusal('the provider runs it');
+const generalTool = optionalTool('the provider runs it');
 const providerResult = refusal('result of a tool that Anthropic runs');
 
 export const requestShape: ObjectShape = {
@@ -127,10 +129,12 @@ export const blockShape: ObjectShape = {
       tool_name: mapped('text; no tool is deferred'),
       cache_control: hint(),
     }),
-    server_tool_use: refusal('call of a tool that Anthropic runs; a hint for a search of tools'),
+    server_tool_use: refusal(
+      'call of a tool that Anthropic runs; a hint for a search of tools or of the web',
+    ),
     tool_search_tool_result: hint('all tools are in the request'),
-    web_search_tool_result: providerResult,
-    web_fetch_tool_result: providerResult,
+    web_search_tool_result: hint('an earlier search; the text says what it found'),
+    web_fetch_tool_result: hint('an earlier search; the text says what it found'),
     code_execution_tool_result: providerResult,
     bash_code_execution_tool_result: providerResult,
     text_editor_code_execution_tool_result: providerResult,
@@ -192,13 +196,13 @@ export const toolShape: ObjectShape = {
     code_execution_20250825: providerTool,
     code_execution_20260120: providerTool,
     code_execution_20260521: providerTool,
-    web_fetch_20250910: providerTool,
-    web_fetch_20260209: providerTool,
-    web_fetch_20260309: providerTool,
-    web_fetch_20260318: providerTool,
-    web_search_20250305: providerTool,
-    web_search_20260209: providerTool,
-    web_search_20260318: providerTool,
+    web_fetch_20250910: generalTool,
+    web_fetch_20260209: generalTool,
+    web_fetch_20260309: generalTool,
+    web_fetch_20260318: generalTool,
+    web_search_20250305: generalTool,
+    web_search_20260209: generalTool,
+    web_search_20260318: generalTool,
   },
 };
 

@@ -7,11 +7,13 @@ import {
   mapped,
   memberRules,
   type ObjectShape,
+  optionalTool,
   refusal,
 } from '../documents/member-rules.ts';
 
 const openAiOnly = mapped('kept for OpenAI and Azure, else left out as a hint');
 const providerTool = refusal('the provider runs it');
+const generalTool = optionalTool('the provider runs it');
 
 export const requestShape: ObjectShape = {
   name: 'request',
@@ -248,13 +250,13 @@ export const toolShape: ObjectShape = {
     computer_use_preview: refusal('defined by OpenAI'),
     code_interpreter: providerTool,
     file_search: providerTool,
-    image_generation: providerTool,
+    image_generation: generalTool,
     mcp: providerTool,
     programmatic_tool_calling: providerTool,
-    web_search: providerTool,
-    web_search_2025_08_26: providerTool,
-    web_search_preview: providerTool,
-    web_search_preview_2025_03_11: providerTool,
+    web_search: generalTool,
+    web_search_2025_08_26: generalTool,
+    web_search_preview: generalTool,
+    web_search_preview_2025_03_11: generalTool,
   },
 };
 

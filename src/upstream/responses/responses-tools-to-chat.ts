@@ -15,14 +15,9 @@ interface Namespace {
 /** Translates the tools of a request and those that its items bring along; a later tool replaces one of its name. */
 export function toolingOf(request: DocumentNode): Json {
   const functions = new Map<string, Json>();
-  const tools = request.at('tools');
-  if (!tools.isAbsent) addTools(functions, tools, null);
-  const input = request.at('input');
-  for (const item of Array.isArray(input.value) ? input.items() : []) {
-    const { value: type } = item.at('type');
-    if (type !== 'additional_tools' && type !== 'tool_search_output') continue;
-    if (!item.at('tools').isAbsent) addTools(functions, item.at('tools'), null);
-  }
+  const lists = toolLists(request);
+  const isOptional = isUnforced(request.at('tool_choice')) && lists.some(hasToolOfCaller);
+  for (const tools of lists) addTools(functions, tools, { namespace: null, isOptional });
   if (functions.size === 0) return {};
   const list = [...functions.values()].map((definition) => ({
     type: 'function',
@@ -32,10 +27,37 @@ export function toolingOf(request: DocumentNode): Json {
   return { tools: list, ...(choice === null ? {} : { tool_choice: choice }) };
 }
 
+/** The tools of the request, and those that its items bring along. */
+function toolLists(request: DocumentNode): DocumentNode[] {
+  const input = request.at('input');
+  const items = Array.isArray(input.value) ? input.items() : [];
+  const bringing = items.filter((item) => {
+    const { value: type } = item.at('type');
+    return type === 'additional_tools' || type === 'tool_search_output';
+  });
+  return [request, ...bringing].map((place) => place.at('tools')).filter((one) => !one.isAbsent);
+}
+
+function isUnforced(choice: DocumentNode): boolean {
+  return choice.isAbsent || choice.value === 'auto' || choice.value === 'none';
+}
+
+const typesOfCaller = new Set<unknown>(['function', 'custom', 'namespace']);
+
+function hasToolOfCaller(tools: DocumentNode): boolean {
+  return tools.items().some((tool) => typesOfCaller.has(tool.at('type').value));
+}
+
+interface ToolPlace {
+  readonly namespace: Namespace | null;
+  /** Whether the model may do without tools that the provider runs. */
+  readonly isOptional: boolean;
+}
+
 function addTools(
   functions: Map<string, Json>,
   tools: DocumentNode,
-  namespace: Namespace | null,
+  { namespace, isOptional }: ToolPlace,
 ): void {
   for (const tool of tools.items()) {
     switch (tool.at('type').value) {
@@ -49,18 +71,23 @@ function addTools(
         break;
       case 'namespace':
         tool.follow(rulesOf('namespace'));
-        addTools(functions, tool.at('tools'), {
-          name: tool.at('name').text(),
-          description: tool.at('description').isAbsent ? '' : tool.at('description').text(),
-        });
+        addTools(functions, tool.at('tools'), { namespace: namespaceOf(tool), isOptional });
         break;
       case 'tool_search':
         addToolSearch(functions, tool);
         break;
       default:
-        tool.dropKind(rules.toolShape);
+        tool.dropKind(rules.toolShape, isOptional);
     }
   }
+}
+
+function namespaceOf(tool: DocumentNode): Namespace {
+  const description = tool.at('description');
+  return {
+    name: tool.at('name').text(),
+    description: description.isAbsent ? '' : description.text(),
+  };
 }
 
 function rulesOf(kind: string): MemberRules {

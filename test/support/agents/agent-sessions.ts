@@ -45,8 +45,7 @@ export async function runAgentSession(
     await startScriptedProvider(agent.script({ ...folders, url: '', key: '' })),
   );
   const inference = stack.use(await startInference({}, [provider.upstream.host]));
-  const unsupported = agent.offersProviderTools ? { unsupported: 'drop' } : {};
-  const key = await keyTo(inference, service, provider.upstream.url, unsupported);
+  const key = await keyTo(inference, service, provider.upstream.url);
   const task = { ...folders, url: inference.server.inferenceUrl, key };
   const { exitCode, output } = await runAgent(agent, task);
   await logIsWritten(inference.server);
@@ -70,7 +69,6 @@ async function keyTo(
   { server, addKey }: Inference,
   service: ScriptedService,
   url: string,
-  terms: object,
 ): Promise<string> {
   const post = async (path: string, body: object) => {
     const made = await server.request('POST', path, { body });
@@ -93,7 +91,7 @@ async function keyTo(
   });
   const owned = { integration_id: integration.id, workspace_id: id };
   const { slug } = await post('/v1/providers', { name: 'Scripted', ...owned });
-  const config = { provider: `@${slug}`, override_params: { model: 'scripted' }, ...terms };
+  const config = { provider: `@${slug}`, override_params: { model: 'scripted' } };
   const saved = await post('/v2/configs', { name: 'Agents', workspace_id: id, config });
   const { key } = await addKey({ workspace_id: id, defaults: { config_id: saved.slug } });
   return key;

@@ -25,8 +25,6 @@ export interface CodingAgent {
   readonly name: string;
   /** Null for an agent that is not installed from npm. */
   readonly package: NpmAgent | null;
-  /** Whether it offers tools that only its own provider runs, which the config must drop. */
-  readonly offersProviderTools: boolean;
   /** The model writes the file, reads it and ends. */
   script(task: AgentTask): Script;
   /** Writes the configuration and returns the command. */
@@ -46,7 +44,6 @@ function addFile(path: string, content: string): void {
 const claudeCode: CodingAgent = {
   name: 'Claude Code',
   package: 'claude',
-  offersProviderTools: false,
   script: ({ work }) => {
     const file_path = join(work, fileName);
     return [
@@ -75,7 +72,6 @@ function codex(name: string, model: string, write: Script[number]): CodingAgent 
     name,
     package: 'codex',
     // It declares a search of the web.
-    offersProviderTools: true,
     script: () => [
       write,
       { call: { name: 'exec_command', input: { cmd: `cat ${fileName}` } } },
@@ -109,7 +105,6 @@ function opencode(name: string, npm: string): CodingAgent {
   return {
     name,
     package: 'opencode',
-    offersProviderTools: false,
     script: ({ work }) => {
       const filePath = join(work, fileName);
       return [
@@ -152,7 +147,6 @@ function opencode(name: string, npm: string): CodingAgent {
 const geminiCli: CodingAgent = {
   name: 'Gemini CLI',
   package: 'gemini',
-  offersProviderTools: false,
   script: () => [
     { call: { name: 'write_file', input: { file_path: fileName, content: fileText } } },
     { call: { name: 'read_file', input: { file_path: fileName } } },
@@ -198,7 +192,6 @@ function aider(name: string, model: string): CodingAgent {
   return {
     name,
     package: null,
-    offersProviderTools: false,
     // It edits by blocks of text, without tools.
     script: () => [{ text: `${fileName}\n\`\`\`\n${fileText}\`\`\`\n` }],
     prepare: ({ url, key }) => ({

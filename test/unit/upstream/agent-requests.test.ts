@@ -81,7 +81,7 @@ describe.each(['codex', 'codex-namespace', 'codex-tools-in-input'])('a request o
   const hasSearch = JSON.stringify(body.tools ?? []).includes('"web_search"');
 
   it.each(['openai', 'anthropic'] as const)('reaches a provider of the format of %s', (dialect) => {
-    const { request, dropped } = translated('/responses', dialect, body, 'drop');
+    const { request, dropped } = translated('/responses', dialect, body);
     expect(dropped).toContain('client_metadata');
     expect(dropped.includes('tools[web_search]')).toBe(hasSearch);
     const names = request.tools.map((tool) => tool.function?.name ?? tool.name);
@@ -89,10 +89,79 @@ describe.each(['codex', 'codex-namespace', 'codex-tools-in-input'])('a request o
     expect(names.length).toBeGreaterThan(5);
   });
 
-  it('is rejected only for a search that the provider would run', () => {
-    const translate = () => translated('/responses', 'openai', body);
-    if (hasSearch) expect(translate).toThrow(/^tools\[\d+\]\.type has no counterpart/);
-    else expect(translate).not.toThrow();
+  it('is rejected where the config refuses hints', () => {
+    const translate = () => translated('/responses', 'openai', body, 'refuse');
+    expect(translate).toThrow('unsupported: refuse');
+  });
+});
+
+describe('a tool that the provider would run', () => {
+  const [own, search] = [{ type: 'function', name: 'f' }, { type: 'web_search' }];
+  const responses = { model: 'm', input: 'Hello' };
+  const messages = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] };
+  const claude = { type: 'web_search_20250305', name: 'web_search' };
+  const custom = { name: 'f', input_schema: { type: 'object' } };
+  const gemini = { model: 'm', contents: [{ parts: [{ text: 'Hello' }] }] };
+  const functionDeclarations = [{ name: 'f' }];
+  const calling = (mode: string) => ({ toolConfig: { functionCallingConfig: { mode } } });
+  const geminiPath = '/v1beta/models:generateContent';
+
+  it.each<[string, Body, string]>([
+    ['/responses', { ...responses, tools: [own, search] }, 'tools[web_search]'],
+    [
+      '/responses',
+      { ...responses, tools: [search, own], tool_choice: 'auto' },
+      'tools[web_search]',
+    ],
+    ['/messages', { ...messages, tools: [claude, custom] }, 'tools[web_search_20250305]'],
+    [
+      '/messages',
+      { ...messages, tools: [custom, claude], tool_choice: { type: 'none' } },
+      'tools[web_search_20250305]',
+    ],
+    [
+      geminiPath,
+      { ...gemini, tools: [{ googleSearch: {} }, { functionDeclarations }] },
+      'tools[].googleSearch',
+    ],
+  ])('is left out and named beside tools of the caller, %s, %j', (path, body, name) => {
+    const { request, dropped } = translated(path, 'openai', body);
+    expect(request.tools).toHaveLength(1);
+    expect(dropped).toEqual([name]);
+  });
+
+  it.each<[string, Body]>([
+    ['/responses', { ...responses, tools: [search] }],
+    ['/responses', { ...responses, tools: [search, own], tool_choice: 'required' }],
+    ['/responses', { ...responses, tools: [own, search], tool_choice: { type: 'web_search' } }],
+    ['/responses', { ...responses, tools: [own, { type: 'file_search' }] }],
+    ['/messages', { ...messages, tools: [claude] }],
+    ['/messages', { ...messages, tools: [claude, custom], tool_choice: { type: 'any' } }],
+    ['/messages', { ...messages, tools: [custom, { type: 'code_execution_20250825' }] }],
+    [geminiPath, { ...gemini, tools: [{ googleSearch: {} }] }],
+    [
+      geminiPath,
+      { ...gemini, tools: [{ googleSearch: {}, functionDeclarations }], ...calling('ANY') },
+    ],
+  ])('is refused where the model must use it or has no other, %s, %j', (path, body) => {
+    expect(() => translated(path, 'openai', body)).toThrow(/^tools?(?:\[|_choice)/);
+  });
+});
+
+describe('an earlier search of Anthropic', () => {
+  it('is left out and named, because the text says what it found', () => {
+    const content = [
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'q' } },
+      { type: 'web_search_tool_result', tool_use_id: 's', content: [] },
+      { type: 'text', text: 'found' },
+    ];
+    const body = { model: 'm', max_tokens: 9, messages: [{ role: 'assistant', content }] };
+    const { request, dropped } = translated('/messages', 'openai', body);
+    expect(request.messages).toEqual([{ role: 'assistant', content: 'found' }]);
+    expect(dropped).toEqual([
+      'messages[].content[].type',
+      'messages[].content[web_search_tool_result]',
+    ]);
   });
 });
 
