@@ -8,6 +8,7 @@ import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
+import { databaseReads } from '../store/reads/database-reads.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { issuersOf } from './issuers.ts';
 import type { Metrics } from './metrics.ts';
@@ -34,8 +35,8 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
     clock,
     trustedHosts,
     proxies,
+    reads: databaseReads(database.readable, requireConnection),
     isUnavailable,
-    requireConnection,
     graceMs: inference.graceSeconds * 1000,
     hashCredential: (value) => {
       requireConnection();

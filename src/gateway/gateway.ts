@@ -185,9 +185,9 @@ interface LookupParts {
 /** Everything that requests read from the database, cached while it is current. */
 function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) {
   const { database, trustedHosts, mockUpstreamHost, unsealerOf, callers } = options;
-  const { keys, tokens, origins } = callers;
+  const { keys, tokens, origins, reads } = callers;
   const providers = new Providers({
-    database,
+    reads,
     unsealerOf,
     cache: callers.cache<GatewayProvider>(providersMax),
     secrets,
@@ -205,7 +205,7 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
     keys,
     tokens,
     configs: new Configs({
-      database,
+      reads,
       unsealerOf,
       cache: callers.cache<GatewayConfig | null>(configsMax),
       trusted: trustedHosts,
@@ -220,14 +220,14 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       mockUpstreamHost,
     }),
     callableProviders: new CallableProviders(
-      database,
+      reads,
       callers.cache<readonly string[]>(workspacesMax),
     ),
     providerModels: new ProviderModels(origins),
-    policies: new Policies(database, policies, options.limitsBy),
-    prompts: new Prompts({ database, cache: callers.cache<RenderablePrompt>(promptsMax) }),
+    policies: new Policies(reads, policies, options.limitsBy),
+    prompts: new Prompts({ database, reads, cache: callers.cache<RenderablePrompt>(promptsMax) }),
     guardrails: new Guardrails({
-      database,
+      reads,
       cache: callers.cache<CachedGuardrail>(guardrailsMax),
       unsealerOf,
       isEnabled: options.runsGuardrails,

@@ -4,6 +4,7 @@ import { createLedger, type Ledger } from '../../ledger/ledger.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import type { Database } from '../../store/connection/db.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import * as snapshotMarks from '../../store/rows/snapshot-marks.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { Origins } from '../../upstream/origins.ts';
@@ -20,9 +21,8 @@ export interface CallerServicesOptions {
   readonly trustedHosts: TrustedHosts;
   /** Proxies for fetching the keys of issuers; null for none. */
   readonly proxies: Proxies | null;
+  readonly reads: ConfigurationReads;
   readonly hashCredential: (value: string) => Buffer;
-  /** Throws, like an unreachable database, until the connection is proved to lead to the right one. */
-  readonly requireConnection: () => void;
   /** Whether an error means that the database is unreachable. */
   readonly isUnavailable: (error: unknown) => boolean;
   /** Issuers whose tokens are accepted in place of keys; null when tokens are not accepted. */
@@ -43,6 +43,8 @@ export interface CallerServices extends AsyncDisposable {
   /** Null when tokens are not accepted. */
   readonly tokens: GatewayTokens | null;
   readonly ledger: Ledger;
+  /** The configuration as gateways read it. */
+  readonly reads: ConfigurationReads;
   readonly origins: Origins;
   /** Creates a cache of values that are valid until something of their organisation changes. */
   cache<T>(entriesMax: number): SnapshotCache<T>;
@@ -59,7 +61,7 @@ const workspacesMax = 10_000;
 
 /** Must be disposed after the gateways. */
 export function createCallerServices(options: CallerServicesOptions): CallerServices {
-  const { database, clock, trustedHosts, hashCredential, isUnavailable } = options;
+  const { database, reads, clock, trustedHosts, hashCredential, isUnavailable } = options;
   const listeners: ((organisationId: string) => void)[] = [];
   const generations = new Generations({
     load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
@@ -76,9 +78,10 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   const cache = <T>(entriesMax: number): SnapshotCache<T> =>
     new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
   return {
-    keys: new GatewayKeys({ database, hashCredential, cache: cache<GatewayKey>(keysMax) }),
+    keys: new GatewayKeys({ database, reads, hashCredential, cache: cache<GatewayKey>(keysMax) }),
     tokens: tokensOf(options, issuerOrigins, cache),
     ledger,
+    reads,
     origins,
     cache,
     onChange: (listener) => void listeners.push(listener),
@@ -93,7 +96,7 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
 }
 
 function tokensOf(
-  { database, tokens, requireConnection }: CallerServicesOptions,
+  { database, reads, tokens }: CallerServicesOptions,
   origins: IssuerOrigins,
   cache: CallerServices['cache'],
 ): GatewayTokens | null {
@@ -101,5 +104,5 @@ function tokensOf(
   const { issuers, rules, onKeysFailure: onFailure } = tokens;
   const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
   const workspaces = cache<TokenWorkspace>(workspacesMax);
-  return new GatewayTokens({ database, requireConnection, issuerKeys, rules, workspaces });
+  return new GatewayTokens({ database, reads, issuerKeys, rules, workspaces });
 }

@@ -5,7 +5,8 @@ import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
+import type { GatewayKeyRow } from '../../store/reads/gateway-reads.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { type DefaultGuardrails, defaultGuardrails } from './default-guardrails.ts';
@@ -46,7 +47,8 @@ export interface GatewayWorkspace {
 }
 
 export interface GatewayKeysOptions {
-  readonly database: Pick<Database, 'readable' | 'db'>;
+  readonly database: Pick<Database, 'db'>;
+  readonly reads: Pick<ConfigurationReads, 'findHolder' | 'findKey' | 'listBudgets'>;
   /** Computes the digest that the database stores. */
   readonly hashCredential: (value: string) => Buffer;
   readonly cache: SnapshotCache<GatewayKey>;
@@ -95,7 +97,7 @@ export class GatewayKeys {
 
   /** Finds a key without its value, for a caller that was stored earlier. */
   async findById(organisationId: string, id: string): Promise<GatewayKey | undefined> {
-    const row = await gatewayReads.findKey(this.#options.database.readable, organisationId, id);
+    const row = await this.#options.reads.findKey(organisationId, id);
     if (row === undefined) return undefined;
     const key = keyOf(row, null);
     return { ...key, terms: await this.#termsOf(row, key) };
@@ -111,11 +113,10 @@ export class GatewayKeys {
   }
 
   async #load(value: string, now: number): Promise<SnapshotEntry<GatewayKey> | undefined> {
-    const { database, hashCredential } = this.#options;
-    const db = database.readable;
-    const held = await gatewayReads.findHolder(db, hashCredential(value), now);
+    const { reads, hashCredential } = this.#options;
+    const held = await reads.findHolder(hashCredential(value), now);
     if (held === undefined) return undefined;
-    const row = await gatewayReads.findKey(db, held.organisation_id, held.api_key_id);
+    const row = await reads.findKey(held.organisation_id, held.api_key_id);
     if (row === undefined) return undefined;
     const { organisation_id: organisationId, generation } = row;
     const key = keyOf(row, held.valid_until);
@@ -124,7 +125,7 @@ export class GatewayKeys {
   }
 
   /** Queries nothing for a key without limits, which is common. */
-  #termsOf(row: gatewayReads.GatewayKeyRow, key: Omit<GatewayKey, 'terms'>): Promise<LimitTerms> {
+  #termsOf(row: GatewayKeyRow, key: Omit<GatewayKey, 'terms'>): Promise<LimitTerms> {
     const isLimited = [
       row.usage_limits,
       row.rate_limits,
@@ -133,14 +134,11 @@ export class GatewayKeys {
     ].some((limits) => limits !== null);
     if (!isLimited) return Promise.resolve(noTerms);
     const subjects = limitedSubjects(key, key.workspace);
-    return readTerms(this.#options.database.readable, key.organisationId, subjects);
+    return readTerms(this.#options.reads, key.organisationId, subjects);
   }
 }
 
-function keyOf(
-  row: gatewayReads.GatewayKeyRow,
-  validUntil: number | null,
-): Omit<GatewayKey, 'terms'> {
+function keyOf(row: GatewayKeyRow, validUntil: number | null): Omit<GatewayKey, 'terms'> {
   const workspace = workspaceOfKey(row);
   const { allow_config_override: own } = row;
   return {
@@ -163,13 +161,13 @@ function keyOf(
 }
 
 /** The default config that the workspace sets for user keys. */
-function configOfPeople(row: gatewayReads.GatewayKeyRow): string | null {
+function configOfPeople(row: GatewayKeyRow): string | null {
   if (row.type !== 'workspace-user') return null;
   const defaults = readDocument<WorkspaceDefaults>(row.workspace_defaults);
   return defaults?.user_api_key_config ?? null;
 }
 
-function workspaceOfKey(row: gatewayReads.GatewayKeyRow): GatewayWorkspace | null {
+function workspaceOfKey(row: GatewayKeyRow): GatewayWorkspace | null {
   if (row.workspace_id === null) return null;
   return workspaceOf({
     id: row.workspace_id,
@@ -192,7 +190,7 @@ export function workspaceOf(
   };
 }
 
-function guardrailsOfKey(row: gatewayReads.GatewayKeyRow): DefaultGuardrails {
+function guardrailsOfKey(row: GatewayKeyRow): DefaultGuardrails {
   const everywhere = {
     input_guardrails: row.default_input_guardrails ?? '[]',
     output_guardrails: row.default_output_guardrails ?? '[]',

@@ -3,7 +3,8 @@ import { hash } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import { toRefusedCredential as refusedAs } from '../../auth/refused-credentials.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
+import type { TokenWorkspaceRow } from '../../store/reads/gateway-reads.ts';
 import { windowAt } from '../../store/usage/usage-budgets.ts';
 import * as usageWindows from '../../store/usage/usage-windows.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -37,9 +38,8 @@ export interface TokenRules {
 }
 
 export interface GatewayTokensOptions {
-  readonly database: Pick<Database, 'readable' | 'db'>;
-  /** Throws, as for an unreachable database, until the connection is verified to reach the right database. */
-  readonly requireConnection: () => void;
+  readonly database: Pick<Database, 'db'>;
+  readonly reads: Pick<ConfigurationReads, 'findTokenWorkspace' | 'listBudgets'>;
   readonly issuerKeys: IssuerKeys;
   readonly rules: TokenRules;
   /** Workspaces that tokens name. */
@@ -185,21 +185,15 @@ export class GatewayTokens {
   }
 
   async #load(claims: TokenClaims): Promise<SnapshotEntry<TokenWorkspace> | undefined> {
-    const { database, requireConnection } = this.#options;
-    requireConnection();
-    const db = database.readable;
-    const row = await gatewayReads.findTokenWorkspace(
-      db,
-      organisationOf(claims),
-      workspaceRefOf(claims),
-    );
+    const { reads } = this.#options;
+    const row = await reads.findTokenWorkspace(organisationOf(claims), workspaceRefOf(claims));
     if (row === undefined) return undefined;
     const { organisationId, tsgId, generation } = row;
     const workspace = workspaceOf(row.workspace);
     const guardrails = defaultGuardrails(row.defaults, row.workspace, row.exclusion);
     const subjects = workspaceSubjects(workspace);
     const terms = isLimited(row.workspace)
-      ? await readTerms(db, organisationId, subjects)
+      ? await readTerms(reads, organisationId, subjects)
       : noTerms;
     return {
       organisationId,
@@ -237,7 +231,7 @@ function requireAudience({ claims }: VerifiedToken, audiences: Audiences): void 
   throw invalid('cannot be used: its claim aud is missing or invalid');
 }
 
-function isLimited(row: gatewayReads.TokenWorkspaceRow['workspace']): boolean {
+function isLimited(row: TokenWorkspaceRow['workspace']): boolean {
   return (row.usage_limits ?? row.rate_limits) !== null;
 }
 

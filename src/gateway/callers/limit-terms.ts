@@ -3,8 +3,7 @@ import type { BudgetTerms, RateTerms } from '../../ledger/request-limits.ts';
 import type { RateLimit } from '../../model/limits/limits.ts';
 import { accessValueKey, hasLimits, readAccess } from '../../model/providers/integration-access.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
-import type { Db } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { ReachedProvider } from '../../store/resources/providers.ts';
 import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
 import type { StoredUsageBudget } from '../../store/usage/usage-budgets.ts';
@@ -31,13 +30,13 @@ export interface LimitedSubject {
 
 /** Reads the budgets of all subjects in one query. */
 export async function readTerms(
-  db: Db,
+  reads: Pick<ConfigurationReads, 'listBudgets'>,
   organisationId: string,
   subjects: readonly LimitedSubject[],
 ): Promise<LimitTerms> {
   if (subjects.length === 0) return noTerms;
   const ids = subjects.map(({ id }) => id);
-  const rows = await gatewayReads.listBudgets(db, organisationId, ids);
+  const rows = await reads.listBudgets(organisationId, ids);
   const subjectOf = ({ kind, id, label, valueKey = '' }: LimitedSubject) => ({
     organisationId,
     subjectKind: kind,

@@ -9,8 +9,7 @@ import {
 } from '../../guardrails/guardrail.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
 import type { GuardrailActions } from '../../model/guardrails/guardrail.ts';
-import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
 import type { SnapshotCache, SnapshotEntry } from '../callers/snapshot-cache.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -29,7 +28,7 @@ export interface CachedGuardrail {
 }
 
 export interface GuardrailsOptions {
-  readonly database: Pick<Database, 'readable'>;
+  readonly reads: Pick<ConfigurationReads, 'findGuardrail'>;
   readonly cache: SnapshotCache<CachedGuardrail>;
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly tools: CheckTools;
@@ -114,8 +113,8 @@ export class Guardrails {
     organisationId: string,
     reference: string,
   ): Promise<SnapshotEntry<CachedGuardrail> | undefined> {
-    const { database, tools, unsealerOf } = this.#options;
-    const row = await gatewayReads.findGuardrail(database.readable, organisationId, reference);
+    const { reads, tools, unsealerOf } = this.#options;
+    const row = await reads.findGuardrail(organisationId, reference);
     if (row === undefined) return undefined;
     const stored = { checks: JSON.parse(row.checks) as [] };
     const unsealer = await unsealerOf(organisationId);

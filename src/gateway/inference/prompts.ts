@@ -6,9 +6,8 @@ import { TemplateError } from '../../model/prompts/template-parser.ts';
 import type { JsonRecord } from '../../model/wire/json-record.ts';
 import { runInTurns } from '../../slices.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { RenderablePrompt } from '../../store/reads/prompt-reads.ts';
-import * as workspaces from '../../store/resources/workspaces.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
 import type { SnapshotCache } from '../callers/snapshot-cache.ts';
@@ -16,7 +15,9 @@ import { isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 export interface PromptsOptions {
+  /** For the role of a person, which no snapshot has. */
   readonly database: Pick<Database, 'readable'>;
+  readonly reads: Pick<ConfigurationReads, 'findPrompt' | 'findWorkspace'>;
   readonly cache: SnapshotCache<RenderablePrompt>;
 }
 
@@ -93,21 +94,22 @@ export class Prompts {
     workspaceId: string,
   ): Promise<void> {
     if (userId === null) return;
-    const db = this.#options.database.readable;
-    const workspace = (await workspaces.findByIdOrSlug(db, organisationId, workspaceId)) ?? null;
-    if (await hasRight(db, { organisationId, userId }, workspace, 'ViewPrompts')) return;
+    const { database, reads } = this.#options;
+    const workspace = (await reads.findWorkspace(organisationId, workspaceId)) ?? null;
+    if (await hasRight(database.readable, { organisationId, userId }, workspace, 'ViewPrompts'))
+      return;
     const message = 'The workspace does not show its prompts to members with your role';
     throw new GatewayError('prompt_not_shown', message);
   }
 
   async #find(key: GatewayKey, reference: string): Promise<RenderablePrompt> {
-    const { cache, database } = this.#options;
+    const { cache, reads } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
     const prompt =
       cache.peek(cacheKey) ??
       (await cache.get(cacheKey, async () => {
-        const read = await gatewayReads.findPrompt(database.readable, organisationId, reference);
+        const read = await reads.findPrompt(organisationId, reference);
         return read && { organisationId, generation: read.generation, value: read.prompt };
       }));
     const isVisible = key.workspace === null || key.workspace.id === prompt?.workspaceId;

@@ -9,8 +9,7 @@ import {
 } from '../../ledger/request-limits.ts';
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
 import type { RateTarget } from '../../model/limits/rate-limit-policy.ts';
-import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { StoredRateLimitPolicy } from '../../store/resources/rate-limit-policies.ts';
 import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
 import type { StoredPolicy } from '../../store/rows/policy-table.ts';
@@ -29,19 +28,19 @@ export interface LimitSwitches {
 
 /** Caches the policies of each organisation. */
 export class Policies {
-  readonly #database: Pick<Database, 'readable'>;
+  readonly #reads: Pick<ConfigurationReads, 'listPolicies'>;
   readonly #cache: SnapshotCache<readonly PolicyTerms[]>;
   readonly #switches: LimitSwitches;
   readonly #target: RateTarget;
 
   /** `target` selects the rate limits; budgets apply to whatever their conditions match. */
   constructor(
-    database: Pick<Database, 'readable'>,
+    reads: Pick<ConfigurationReads, 'listPolicies'>,
     cache: SnapshotCache<readonly PolicyTerms[]>,
     switches: LimitSwitches,
     target: RateTarget = 'llm',
   ) {
-    this.#database = database;
+    this.#reads = reads;
     this.#cache = cache;
     this.#switches = switches;
     this.#target = target;
@@ -52,10 +51,8 @@ export class Policies {
     const cached = this.#cache.peek(organisationId);
     if (cached !== undefined) return cached;
     const reading = this.#cache.get(organisationId, async () => {
-      const { generation, usageLimits, rateLimits } = await gatewayReads.listGatewayPolicies(
-        this.#database.readable,
-        organisationId,
-      );
+      const { generation, usageLimits, rateLimits } =
+        await this.#reads.listPolicies(organisationId);
       const ofTarget = rateLimits.filter(({ target }) => target === this.#target);
       const budgets = this.#switches.usageLimits ? usageLimits : [];
       const value = [...ofTarget.map(ratePolicy), ...budgets.map(usagePolicy)];

@@ -10,6 +10,7 @@ import type {
 } from '../../objects/listed-objects.ts';
 import { Secret } from '../../secret.ts';
 import type { Database } from '../../store/connection/db.ts';
+import { databaseReads } from '../../store/reads/database-reads.ts';
 import { Call } from '../../upstream/call.ts';
 import { Origins } from '../../upstream/origins.ts';
 import { Outbound } from '../../upstream/outbound.ts';
@@ -61,7 +62,12 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
     peek: () => undefined,
     get: async (_, load) => (await load())?.value,
   };
-  const providers = new Providers({ database, unsealerOf, secrets, cache });
+  const providers = new Providers({
+    reads: databaseReads(database.readable),
+    unsealerOf,
+    secrets,
+    cache,
+  });
   const outbound = new Outbound(origins, trustedHosts);
   const { aws = { pod: null, sts: null }, azurePod = null, mayBeItself } = options;
   const tokens = new ClientTokens({

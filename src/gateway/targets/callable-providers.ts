@@ -1,15 +1,17 @@
 /** Lists the providers that the requests of a key can name, and caches them while they are current. */
-import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { SnapshotCache } from '../callers/snapshot-cache.ts';
 import type { ProviderScope } from './providers.ts';
 
 export class CallableProviders {
-  readonly #database: Pick<Database, 'readable'>;
+  readonly #reads: Pick<ConfigurationReads, 'listSlugsOfProviders'>;
   readonly #cache: SnapshotCache<readonly string[]>;
 
-  constructor(database: Pick<Database, 'readable'>, cache: SnapshotCache<readonly string[]>) {
-    this.#database = database;
+  constructor(
+    reads: Pick<ConfigurationReads, 'listSlugsOfProviders'>,
+    cache: SnapshotCache<readonly string[]>,
+  ) {
+    this.#reads = reads;
     this.#cache = cache;
   }
 
@@ -19,8 +21,7 @@ export class CallableProviders {
     const cached = this.#cache.peek(cacheKey);
     if (cached !== undefined) return cached;
     const read = await this.#cache.get(cacheKey, async () => {
-      const { generation, providers } = await gatewayReads.listSlugsOfProviders(
-        this.#database.readable,
+      const { generation, providers } = await this.#reads.listSlugsOfProviders(
         organisationId,
         workspaceId,
       );

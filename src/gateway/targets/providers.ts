@@ -1,7 +1,6 @@
 /** Finds the providers of workspaces by the name in a request, and caches them while they are current. */
 import type { Unsealer } from '../../auth/keyring.ts';
-import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import { providerSubjects, readTerms } from '../callers/limit-terms.ts';
 import type { SnapshotCache, SnapshotEntry } from '../callers/snapshot-cache.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -9,7 +8,7 @@ import { type GatewayProvider, readProvider } from './gateway-provider.ts';
 import type { MappedSecrets } from './mapped-secrets.ts';
 
 export interface ProvidersOptions {
-  readonly database: Pick<Database, 'readable'>;
+  readonly reads: Pick<ConfigurationReads, 'listProviders' | 'listBudgets'>;
   /** Returns the unsealer for the secrets of an organisation. */
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly cache: Pick<SnapshotCache<GatewayProvider>, 'peek' | 'get'>;
@@ -52,10 +51,8 @@ export class Providers {
     { organisationId, workspaceId }: ProviderScope,
     reference: string,
   ): Promise<SnapshotEntry<GatewayProvider> | undefined> {
-    const { database, unsealerOf } = this.#options;
-    const db = database.readable;
-    const { generation, providers } = await gatewayReads.listProviders(
-      db,
+    const { reads, unsealerOf } = this.#options;
+    const { generation, providers } = await reads.listProviders(
       organisationId,
       workspaceId,
       reference,
@@ -67,7 +64,7 @@ export class Providers {
       throw new GatewayError('provider_unknown', message, 'provider');
     }
     const unsealer = await unsealerOf(organisationId);
-    const terms = await readTerms(db, organisationId, providerSubjects(reached));
+    const terms = await readTerms(reads, organisationId, providerSubjects(reached));
     return { organisationId, generation, value: { ...readProvider(reached, unsealer), terms } };
   }
 }

@@ -20,8 +20,8 @@ import { headerNameFault } from '../../model/services/forward-headers.ts';
 import { providerNameForm, providerNamePattern } from '../../model/services/provider-addresses.ts';
 import { prefixFaults } from '../../model/wire/fault.ts';
 import { warningHeader } from '../../model/wire/warning-header.ts';
-import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
+import type { GatewayConfigRow } from '../../store/reads/gateway-reads.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { ReadHeader } from '../callers/exchange.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
@@ -44,7 +44,7 @@ export interface GatewayConfig {
 }
 
 export interface ResolveConfigOptions {
-  readonly database: Pick<Database, 'readable'>;
+  readonly reads: Pick<ConfigurationReads, 'findConfig'>;
   readonly cache: SnapshotCache<GatewayConfig | null>;
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly limits: TargetLimits;
@@ -87,13 +87,13 @@ export class Configs {
   }
 
   #find(key: GatewayKey, reference: string): GatewayConfig | Promise<GatewayConfig> {
-    const { cache, database, unsealerOf } = this.#options;
+    const { cache, reads, unsealerOf } = this.#options;
     const { organisationId } = key;
     const cacheKey = `${organisationId} ${reference}`;
     const cached = cache.peek(cacheKey);
     if (cached !== undefined) return requireUsableConfig(cached, key, reference);
     const loading = cache.get(cacheKey, async () => {
-      const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
+      const row = await reads.findConfig(organisationId, reference);
       if (row === undefined) return undefined;
       const value = savedConfig(row, await unsealerOf(organisationId));
       return { organisationId, generation: row.generation, value };
@@ -143,7 +143,7 @@ const plain: GatewayConfig = {
   },
 };
 
-function savedConfig(row: gatewayReads.GatewayConfigRow, unsealer: Unsealer): GatewayConfig | null {
+function savedConfig(row: GatewayConfigRow, unsealer: Unsealer): GatewayConfig | null {
   if (row.status !== 'active') return null;
   const stored = JSON.parse(row.config) as ConfigDocument;
   let hasParameterSecrets = false;

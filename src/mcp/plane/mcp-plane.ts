@@ -241,11 +241,12 @@ function lookupsOf(
   options: McpPlaneOptions,
   tools: CheckTools,
 ): Pick<PlaneServices, 'policies' | 'servers'> {
-  const { database, callers, trustedHosts: trusted, keyring, limitsBy } = options;
+  const { callers, trustedHosts: trusted, keyring, limitsBy } = options;
+  const { reads } = callers;
   return {
-    policies: new Policies(database, callers.cache(organisationsMax), limitsBy, 'mcp_tools'),
+    policies: new Policies(reads, callers.cache(organisationsMax), limitsBy, 'mcp_tools'),
     servers: new McpServers({
-      database,
+      reads,
       unsealerOf: (organisationId) => keyring.unsealerOf(organisationId),
       cache: callers.cache(serversMax),
       trusted,

@@ -3,16 +3,13 @@ import type { Keyring } from '../../auth/keyring.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { SnapshotCache, SnapshotEntry } from '../../gateway/callers/snapshot-cache.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
-import { readMappings } from '../../model/secrets/secret-mapping.ts';
-import type { Database } from '../../store/connection/db.ts';
-import * as mcpReads from '../../store/reads/mcp-reads.ts';
-import * as secretReferences from '../../store/resources/secret-references.ts';
+import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { buildPlaneServer, type PlaneServer } from './plane-server.ts';
 
 export interface McpServersOptions {
-  readonly database: Pick<Database, 'readable'>;
+  readonly reads: Pick<ConfigurationReads, 'findMcpServer'>;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly cache: SnapshotCache<PlaneServer | null>;
   readonly trusted: TrustedHosts;
@@ -50,17 +47,12 @@ export class McpServers {
     organisationId: string,
     slug: string,
   ): Promise<SnapshotEntry<PlaneServer | null> | undefined> {
-    const { database, unsealerOf, trusted, tools, runsGuardrails } = this.#options;
+    const { reads, unsealerOf, trusted, tools, runsGuardrails } = this.#options;
     const { mockUpstreamHost } = this.#options;
-    const db = database.readable;
-    const reading = await mcpReads.findMcpServer(db, organisationId, slug);
+    const reading = await reads.findMcpServer(organisationId, slug);
     if (reading === undefined) return undefined;
-    const { secret_mappings: mappings } = reading.integration;
-    const ids = [...new Set(readMappings(mappings).map((one) => one.reference_id))];
-    const rows = ids.length === 0 ? [] : await secretReferences.listByIds(db, organisationId, ids);
-    const references = await secretReferences.withWorkspaces(db, organisationId, rows);
     const unsealer = await unsealerOf(organisationId);
-    const found = { reading, references, unsealer };
+    const found = { reading, references: reading.references, unsealer };
     const parts = { ...found, trusted, tools, runsGuardrails, mockUpstreamHost };
     return { organisationId, generation: reading.generation, value: buildPlaneServer(parts) };
   }

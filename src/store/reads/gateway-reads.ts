@@ -235,16 +235,26 @@ export async function listGatewayPolicies(
   return { generation: generations.get(organisationId)!, usageLimits, rateLimits };
 }
 
+export interface ReadProviders {
+  readonly generation: string;
+  readonly providers: readonly ReachedProvider[];
+}
+
 /** Up to two providers by id or slug. The generation is read first, so that it is never newer than the rows. */
 export async function listProviders(
   db: Db,
   organisationId: string,
   workspaceId: string | null,
   reference: string,
-): Promise<{ readonly generation: string; readonly providers: ReachedProvider[] }> {
+): Promise<ReadProviders> {
   const generations = await listGenerations(db, [organisationId]);
   const found = await listReached(db, organisationId, workspaceId, reference);
   return { generation: generations.get(organisationId)!, providers: found };
+}
+
+export interface ReadSlugs {
+  readonly generation: string;
+  readonly providers: readonly ProviderSlug[];
 }
 
 /** Ids and slugs of the providers of one workspace or (null) of all. The generation is read first. */
@@ -252,10 +262,15 @@ export async function listSlugsOfProviders(
   db: Db,
   organisationId: string,
   workspaceId: string | null,
-): Promise<{ readonly generation: string; readonly providers: readonly ProviderSlug[] }> {
+): Promise<ReadSlugs> {
   const generations = await listGenerations(db, [organisationId]);
   const providers = await listSlugs(db, organisationId, workspaceId);
   return { generation: generations.get(organisationId)!, providers };
+}
+
+export interface ReadPrompt {
+  readonly generation: string;
+  readonly prompt: RenderablePrompt;
 }
 
 /** A prompt with its partials. The generation is read first, so that it is never newer than the rows. */
@@ -263,7 +278,7 @@ export async function findPrompt(
   db: Db,
   organisationId: string,
   reference: string,
-): Promise<{ readonly generation: string; readonly prompt: RenderablePrompt } | undefined> {
+): Promise<ReadPrompt | undefined> {
   const generations = await listGenerations(db, [organisationId]);
   const prompt = await findRenderable(db, organisationId, reference);
   return prompt && { generation: generations.get(organisationId)!, prompt };

@@ -1,5 +1,6 @@
 /** Reads what the MCP gateway needs of a server: its integration, access, capabilities and guardrails. */
 import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
+import { readMappings } from '../../model/secrets/secret-mapping.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../connection/db.ts';
@@ -14,6 +15,7 @@ import * as guardrailExclusions from '../resources/guardrail-exclusions.ts';
 import * as guardrailMappings from '../resources/guardrail-mappings.ts';
 import * as guardrails from '../resources/guardrails.ts';
 import * as organisationDefaults from '../resources/organisation-defaults.ts';
+import * as secretReferences from '../resources/secret-references.ts';
 import * as workspaces from '../resources/workspaces.ts';
 import { listGenerations } from '../rows/snapshot-marks.ts';
 
@@ -39,6 +41,8 @@ export interface McpServerReading {
   readonly defaults: McpDefaults;
   /** Guardrails of the mappings and the defaults. */
   readonly guardrails: readonly guardrails.StoredGuardrail[];
+  /** Secret references from which the integration takes values. */
+  readonly references: readonly secretReferences.SecretReferenceWithWorkspaces[];
 }
 
 async function readGuardrails(
@@ -50,6 +54,18 @@ async function readGuardrails(
     guardrails.findByIdOrSlug(db, organisationId, reference),
   );
   return (await Promise.all(rows)).filter((row) => row !== undefined);
+}
+
+async function readReferences(
+  db: Db,
+  {
+    organisation_id: organisationId,
+    secret_mappings: mappings,
+  }: mcpIntegrations.StoredMcpIntegration,
+): Promise<secretReferences.SecretReferenceWithWorkspaces[]> {
+  const ids = [...new Set(readMappings(mappings).map((one) => one.reference_id))];
+  const rows = ids.length === 0 ? [] : await secretReferences.listByIds(db, organisationId, ids);
+  return secretReferences.withWorkspaces(db, organisationId, rows);
 }
 
 /** Ids or slugs of guardrails. */
@@ -122,5 +138,6 @@ export async function findMcpServer(
     mappings,
     defaults,
     guardrails: await readGuardrails(db, organisationId, named),
+    references: await readReferences(db, integration),
   };
 }

@@ -105,7 +105,8 @@ describe('a rendered prompt', () => {
       partials: {},
     };
     const cache = { peek: () => prompt } as unknown as PromptsOptions['cache'];
-    const prompts = new Prompts({ cache, database: {} as PromptsOptions['database'] });
+    const unread = {} as PromptsOptions;
+    const prompts = new Prompts({ ...unread, cache });
     const key = { organisationId: 'o', workspace: null, scopes: [] } as unknown as GatewayKey;
     const path = { reference: 'p', action: 'completions' } as const;
     const fill = (body: Buffer) => () => prompts.fill(key, path, { params: {}, body });
