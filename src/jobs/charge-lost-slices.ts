@@ -20,9 +20,12 @@ export function chargeLostSlices(): Job {
           if (signal.aborted) break;
           const slices = await transaction(async (tx) => {
             // The process may have resumed meanwhile.
-            if (!(await usageHolders.lockOverdue(tx, holder))) return null;
-            const charged = await usageSlices.chargeAll(tx, holder);
-            await usageHolders.deleteOne(tx, holder);
+            const overdue = await usageHolders.lockOverdue(tx, holder);
+            if (overdue === null) return null;
+            const { isJournalled } = overdue;
+            const charged = await usageSlices.chargeOverdue(tx, holder, isJournalled);
+            const isDone = !isJournalled && !(await usageSlices.hasAny(tx, holder));
+            if (isDone) await usageHolders.deleteOne(tx, holder);
             return charged;
           });
           if (slices === null) continue;

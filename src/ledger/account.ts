@@ -1,5 +1,6 @@
 /** Keeps the reservations of one request, and charges each of them once. */
 import type { UnitsNeed } from '../store/usage/slice-moves.ts';
+import type { Reservation } from './held-units.ts';
 import {
   boundUnits,
   type Limit,
@@ -9,7 +10,7 @@ import {
   type UsageBound,
   usedUnits,
 } from './limit.ts';
-import type { Reservation, Slice } from './slice.ts';
+import type { Slice } from './slice.ts';
 
 /** The granted output: as requested, or what the limits leave. */
 export interface Grant {

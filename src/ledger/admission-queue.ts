@@ -1,9 +1,9 @@
 /** Queues requests that wait for a limit, and schedules the exchanges of slices with the database. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../monotonic.ts';
-import type { Database } from '../store/connection/db.ts';
 import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
 import { type Limit, LimitReached, LimitsUnknown, type UsageBound } from './limit.ts';
+import type { LimitBank } from './limit-bank.ts';
 import { OrganisationSlices } from './organisation-slices.ts';
 
 /** Interval at which waiting requests are retried. */
@@ -161,14 +161,14 @@ export interface AdmissionQueueOptions extends WaitLimits {
 }
 
 export class AdmissionQueue {
-  readonly #database: Pick<Database, 'db' | 'transaction'>;
+  readonly #bank: LimitBank;
   readonly #options: AdmissionQueueOptions;
   readonly #queues = new Map<string, OrganisationQueue>();
   #timer: NodeJS.Timeout | null = null;
   #running = 0;
 
-  constructor(database: Pick<Database, 'db' | 'transaction'>, options: AdmissionQueueOptions) {
-    this.#database = database;
+  constructor(bank: LimitBank, options: AdmissionQueueOptions) {
+    this.#bank = bank;
     this.#options = options;
   }
 
@@ -237,7 +237,8 @@ export class AdmissionQueue {
   #queueOf(organisationId: string): OrganisationQueue {
     let queue = this.#queues.get(organisationId);
     if (queue === undefined) {
-      const slices = new OrganisationSlices(this.#database, organisationId, this.#options.now);
+      const clock = { now: this.#options.now, monotonicMs };
+      const slices = new OrganisationSlices(this.#bank, organisationId, clock);
       queue = {
         slices,
         waiters: new Set(),

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Database } from '../store/connection/db.ts';
 import { CountedSlices, type Grant, type LimitLeft, Reservations } from './account.ts';
 import { AdmissionQueue } from './admission-queue.ts';
+import { DatabaseBank } from './database-bank.ts';
 import type { Limit, Usage, UsageBound } from './limit.ts';
 
 /** The account of one request, from its first target to its last byte. */
@@ -50,7 +51,9 @@ export function createLedger(deps: {
   readonly lateMs?: number;
 }): Ledger {
   const { database, clock, waitMs = waitMsDefault, lateMs = lateMsDefault } = deps;
-  const queue = new AdmissionQueue(database, { now: () => clock.now(), waitMs, lateMs });
+  const now = () => clock.now();
+  const bank = new DatabaseBank({ database, now });
+  const queue = new AdmissionQueue(bank, { now, waitMs, lateMs });
   return {
     open: () => new QueuedAccount(queue, new CountedSlices()),
     report: (organisationId) => queue.report(organisationId),

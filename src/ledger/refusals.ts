@@ -1,23 +1,18 @@
 /** Remembers the smallest request that a limit has refused, until it is stored with the limit's counter. */
-import type { RefusedUnits } from '../model/limits/counter-state.ts';
+import type { StoredRefusal } from '../store/usage/slice-moves.ts';
 import type { Limit } from './limit.ts';
-
-interface Refusal {
-  readonly units: number;
-  readonly limitUnits: number;
-}
 
 export class Refusals {
   /** Not in a move yet. */
-  #new: Refusal | null = null;
-  #inMove: Refusal | null = null;
+  #new: StoredRefusal | null = null;
+  #inMove: StoredRefusal | null = null;
   /** As stored when the last move ended. */
-  #stored: RefusedUnits | null = null;
+  #stored: StoredRefusal | null = null;
 
   /** Notes a request, unless a smaller one is known or even the unused limit would refuse it. */
   note({ isHard, isRate, limitUnits }: Limit, units: number): void {
     if (!isHard || isRate || units > limitUnits) return;
-    const isStored = this.#stored?.limitUnits === BigInt(limitUnits);
+    const isStored = this.#stored?.limitUnits === limitUnits;
     if (isStored && this.#stored!.units <= units) return;
     const last = this.#new ?? this.#inMove;
     if (last?.limitUnits === limitUnits && last.units <= units) return;
@@ -40,7 +35,7 @@ export class Refusals {
     return this.#inMove?.units ?? null;
   }
 
-  endMove(stored: RefusedUnits | null): void {
+  endMove(stored: StoredRefusal | null): void {
     this.#inMove = null;
     this.#stored = stored;
   }

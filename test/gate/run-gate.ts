@@ -6,6 +6,7 @@ import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
+import { recallSlices } from '../support/rows/usage-rows.ts';
 import { eventually } from '../support/server/eventually.ts';
 import { jobContext } from '../support/server/job-context.ts';
 import { logIsWritten } from '../support/server/request-log.ts';
@@ -263,6 +264,7 @@ async function bringToRest(
 ): Promise<void> {
   const { db } = server.database;
   const dead = await eventually(async () => {
+    await recallSlices(db);
     const slices = await db
       .selectFrom('usage_slices as slice')
       .innerJoin('usage_holders as holder', 'holder.holder', 'slice.holder')
@@ -280,6 +282,11 @@ async function bringToRest(
   const chargeLost = () => chargeLostSlices().run(jobContext(server.database, Date.now()));
   if (dead !== undefined && !waitsForLease) {
     await db
+      .updateTable('usage_slices')
+      .set({ lease_until: null })
+      .where('holder', '=', dead)
+      .execute();
+    await db
       .updateTable('usage_holders')
       .set({ lease_until: 0 })
       .where('holder', '=', dead)
@@ -290,6 +297,7 @@ async function bringToRest(
   // A gateway that was busy a moment ago may reserve again before it becomes idle.
   await eventually(async () => {
     if (waitsForLease) await chargeLost();
+    await recallSlices(db);
     for (const [at, limit] of limits.entries()) {
       const counters = await countersOf(db, limit);
       expect(counters.map(({ reserved }) => reserved)).toEqual(counters.map(() => 0));

@@ -7,7 +7,7 @@ import {
 } from '../../model/limits/counter-state.ts';
 import type { UsageType } from '../../model/limits/limits.ts';
 import type { CounterRef } from './counter-place.ts';
-import { type CountedKind, refusedUnitsOf } from './usage-counters.ts';
+import type { CountedKind } from './usage-counters.ts';
 import type { SliceShortage } from './wanted-slices.ts';
 
 /** Units that a waiting request needs, and the minimum that suffices. */
@@ -33,6 +33,8 @@ export interface SliceMove {
   readonly want: number;
   /** Whether it returns all idle units because another process runs short. */
   readonly isAnswer: boolean;
+  /** Lease of the slice by itself; null when it ends with the lease of its holder. */
+  readonly leaseMs: number | null;
   /** Least units of a refused request that the limit would cover if it were unused; null for none. */
   readonly refusedUnits: number | null;
   readonly limitUnits: number;
@@ -43,6 +45,12 @@ export interface SliceMove {
   readonly label: string;
 }
 
+/** The smallest refused request and the limit that refused it, in units. */
+export interface StoredRefusal {
+  readonly units: number;
+  readonly limitUnits: number;
+}
+
 /** Outcome of a move; null when the counter was deleted, and its slices with it. */
 export type MoveOutcome = {
   /** Units that the holder can use after the move. */
@@ -51,7 +59,7 @@ export type MoveOutcome = {
   readonly usedUnits: number;
   readonly reservedUnits: number;
   /** The smallest refused request, as stored; null for none, and for rate limits. */
-  readonly refused: RefusedUnits | null;
+  readonly refused: StoredRefusal | null;
   /** Set when the grant does not cover all waiting requests. */
   readonly shortage: SliceShortage | null;
 } | null;
@@ -91,10 +99,14 @@ export function applyMove(move: SliceMove, state: LockedCounter): CountedMove {
 }
 
 /** Remembers the smallest refused request. A refusal under another limit replaces it. */
-function refusedAfter({ refusedUnits, limitUnits }: SliceMove, state: LockedCounter) {
-  const stored = refusedUnitsOf(state);
+function refusedAfter(
+  { refusedUnits, limitUnits }: SliceMove,
+  state: LockedCounter,
+): StoredRefusal | null {
+  const { refused_units: units, refused_limit_units: storedLimit } = state;
+  const stored = units === null || storedLimit === null ? null : { units, limitUnits: storedLimit };
   if (refusedUnits === null) return stored;
-  const refused = { units: BigInt(refusedUnits), limitUnits: BigInt(limitUnits) };
+  const refused = { units: refusedUnits, limitUnits };
   const isSame = stored?.limitUnits === refused.limitUnits;
   return isSame && stored.units < refused.units ? stored : refused;
 }
@@ -133,7 +145,7 @@ function alertsOf(
     usedUnits: BigInt(usedUnits),
     thresholdAlertUnits: bigintOrNull(state.threshold_alert_units),
     exhaustedAlertUnits: bigintOrNull(state.exhausted_alert_units),
-    refused,
+    refused: bigRefusal(refused),
   };
   const terms = { creditLimitUnits: limitUnits, alertThresholdUnits };
   const isOver = alertThresholdUnits !== null && usedUnits >= alertThresholdUnits;
@@ -143,6 +155,11 @@ function alertsOf(
     exhausted:
       hasEnded && !isExhaustedAlertSent(before, terms) ? Math.max(usedUnits, limitUnits) : null,
   };
+}
+
+function bigRefusal(refused: StoredRefusal | null): RefusedUnits | null {
+  if (refused === null) return null;
+  return { units: BigInt(refused.units), limitUnits: BigInt(refused.limitUnits) };
 }
 
 function bigintOrNull(units: number | null): bigint | null {

@@ -53,6 +53,7 @@ export async function correct(
     needs: [],
     want: 0,
     isAnswer: false,
+    leaseMs: null,
     refusedUnits: null,
   }));
   if (moves.length > 0) {

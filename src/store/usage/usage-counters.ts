@@ -210,7 +210,7 @@ function toUsage(row: Selectable<UsageCounterRow>): UsageCounter {
 }
 
 /** Null when nothing was refused. */
-export function refusedUnitsOf({
+function refusedUnitsOf({
   refused_units: units,
   refused_limit_units: limitUnits,
 }: Pick<UsageCounterRow, 'refused_units' | 'refused_limit_units'>): RefusedUnits | null {

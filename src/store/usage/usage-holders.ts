@@ -1,5 +1,5 @@
 /** Table functions for usage_holders: the leases of processes that hold slices of limits. */
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import { rows } from '../rows/rows.ts';
@@ -11,6 +11,12 @@ interface UsageHolderRow {
   sequence: number;
   /** By the database's clock, milliseconds since the epoch. */
   lease_until: number;
+  /** 1: keeps a journal on disk, by which a charge for lost slices can be corrected. */
+  is_journalled: Generated<number>;
+  /** When the usage of a process that ended was settled by its journal. */
+  settled_at: Generated<number | null>;
+  /** Answer of the last exchange as JSON, for holders that request it again. */
+  answer: Generated<string | null>;
 }
 
 declare module '../connection/db.ts' {
@@ -26,17 +32,20 @@ export interface Holder {
   readonly organisationId: string;
   /** 16 random bytes. */
   readonly holder: Buffer;
+  /** Whether it keeps a journal of its usage on disk. */
+  readonly isJournalled?: boolean;
 }
 
 /** Registers a process before its first exchange. */
 export async function insert(
   tx: Db,
-  { organisationId, holder }: Holder,
+  { organisationId, holder, isJournalled = false }: Holder,
   leaseMs: number,
 ): Promise<void> {
   await sql`
-    INSERT INTO usage_holders (organisation_id, holder, sequence, lease_until)
-    VALUES (${organisationId}, ${holder}, 1, ${serverNowMs} + ${leaseMs})`.execute(tx);
+    INSERT INTO usage_holders (organisation_id, holder, sequence, lease_until, is_journalled)
+    VALUES (${organisationId}, ${holder}, 1, ${serverNowMs} + ${leaseMs},
+      ${Number(isJournalled)})`.execute(tx);
 }
 
 /** Renews the lease for the exchange after `sequence`; returns false when it expired and its slices were charged. */
@@ -49,8 +58,34 @@ export async function renew(
   const result = await sql`
     UPDATE usage_holders SET sequence = ${sequence + 1}, lease_until = ${serverNowMs} + ${leaseMs}
     WHERE organisation_id = ${organisationId} AND holder = ${holder}
-      AND sequence = ${sequence}`.execute(tx);
+      AND sequence = ${sequence} AND settled_at IS NULL`.execute(tx);
   return result.numAffectedRows === 1n;
+}
+
+/** The stored answer of the exchange with a number; null when the last exchange has another number or no answer. */
+export async function findAnswer(
+  tx: Db,
+  { organisationId, holder }: Holder,
+  sequence: number,
+): Promise<string | null> {
+  const row = await table.findForUpdate(tx, { organisation_id: organisationId, holder });
+  return row !== undefined && Number(row.sequence) === sequence ? row.answer : null;
+}
+
+export async function keepAnswer(
+  tx: Db,
+  { organisationId, holder }: Holder,
+  answer: string,
+): Promise<void> {
+  await table.update(tx, { organisation_id: organisationId, holder }, { answer });
+}
+
+/** Number of processes of an organisation that have a lease. */
+export async function count(tx: Db, organisationId: string): Promise<number> {
+  const { rows } = await sql<{ holders: number | string }>`
+    SELECT COUNT(*) AS holders FROM usage_holders
+    WHERE organisation_id = ${organisationId} AND lease_until >= ${serverNowMs}`.execute(tx);
+  return Number(rows[0]!.holders);
 }
 
 /** The last exchange; waits for one in progress. Null when there was none, or the lease has expired. */
@@ -62,28 +97,43 @@ export async function findSequence(
   return row === undefined ? null : Number(row.sequence);
 }
 
-/** Holders of any organisation with an expired lease, the longest expired first. */
-export function listOverdue(db: Db, limit: number): Promise<Holder[]> {
-  return db
-    .selectFrom('usage_holders')
-    .select(['organisation_id as organisationId', 'holder'])
-    .where('lease_until', '<', serverNowMs)
-    .orderBy('lease_until')
-    .limit(limit)
-    .execute();
+/** A holder whose lease has ended. */
+export interface OverdueHolder extends Holder {
+  readonly isJournalled: boolean;
 }
 
-/** Locks a holder; returns false when its lease has been renewed. */
-export async function lockOverdue(tx: Db, { organisationId, holder }: Holder): Promise<boolean> {
+/**
+ * Holders of any organisation with an expired lease and either no slice or one whose own lease has ended too, the longest
+ * expired first.
+ */
+export async function listOverdue(db: Db, limit: number): Promise<Holder[]> {
+  const sliceOf = sql`FROM usage_slices s WHERE s.organisation_id = h.organisation_id
+    AND s.holder = h.holder AND s.charged_at IS NULL`;
+  const { rows } = await sql<Holder>`
+    SELECT h.organisation_id AS organisationId, h.holder FROM usage_holders h
+    WHERE h.lease_until < ${serverNowMs} AND h.settled_at IS NULL
+      AND (EXISTS (SELECT 1 ${sliceOf} AND COALESCE(s.lease_until, 0) < ${serverNowMs})
+        OR (h.is_journalled = 0 AND NOT EXISTS (SELECT 1 ${sliceOf})))
+    ORDER BY h.lease_until LIMIT ${limit}`.execute(db);
+  return rows;
+}
+
+/** Locks a holder; null when its lease has been renewed. */
+export async function lockOverdue(
+  tx: Db,
+  { organisationId, holder }: Holder,
+): Promise<OverdueHolder | null> {
   const row = await tx
     .selectFrom('usage_holders')
-    .select('sequence')
+    .select('is_journalled')
     .where('organisation_id', '=', organisationId)
     .where('holder', '=', holder)
     .where('lease_until', '<', serverNowMs)
     .forUpdate()
     .executeTakeFirst();
-  return row !== undefined;
+  return row === undefined
+    ? null
+    : { organisationId, holder, isJournalled: row.is_journalled === 1 };
 }
 
 export async function deleteOne(tx: Db, { organisationId, holder }: Holder): Promise<void> {

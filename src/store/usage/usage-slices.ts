@@ -1,9 +1,9 @@
 /** Table functions for usage_slices: the parts of counters that processes hold, and their exchange. */
-import { type RawBuilder, sql } from 'kysely';
+import { type Generated, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { serverNowMs } from '../connection/server-time.ts';
+import { readServerTime, serverNowMs } from '../connection/server-time.ts';
 import { rows } from '../rows/rows.ts';
-import { counterKeyText, counterTable } from './counter-place.ts';
+import { type CounterKey, counterKeyText, counterTable } from './counter-place.ts';
 import {
   applyMove,
   type CountedMove,
@@ -27,6 +27,10 @@ interface UsageSliceRow {
   counter_id: Buffer;
   /** Part of the counter's `reserved_units`. */
   units: number;
+  /** End of its own lease, by the database's clock; null when it ends with the lease of its holder. */
+  lease_until: Generated<number | null>;
+  /** When its units were charged, because its lease ended; kept for a holder with a journal. */
+  charged_at: Generated<number | null>;
   /** When the holder last returned its idle units, or had none; milliseconds by the database's clock. */
   answered_at: number | null;
 }
@@ -36,6 +40,8 @@ declare module '../connection/db.ts' {
     usage_slices: UsageSliceRow;
   }
 }
+
+type StoredSlice = Selectable<UsageSliceRow>;
 
 const table = rows('usage_slices');
 
@@ -225,15 +231,20 @@ async function writeSlices(
     const place = sql`${Number(isRate)}, ${subjectKind}, ${subjectId}, ${windowStart}, ${id}`;
     // A slice that was empty before the move has no idle units.
     const answeredAt = move.isAnswer || move.units === 0 ? serverNowMs : null;
+    const { leaseMs } = move;
+    const until = leaseMs === null ? null : sql`${serverNowMs} + ${leaseMs}`;
     if (units > 0)
-      written.push(sql`(${organisationId}, ${holder}, ${place}, ${units}, ${answeredAt})`);
+      written.push(
+        sql`(${organisationId}, ${holder}, ${place}, ${units}, ${answeredAt}, ${until})`,
+      );
     else if (move.units > 0) ended.push(sql`(${place})`);
   }
   if (written.length > 0)
     await sql`
       INSERT INTO usage_slices (organisation_id, holder, is_rate, subject_kind, subject_id,
-        window_start, counter_id, units, answered_at)
+        window_start, counter_id, units, answered_at, lease_until)
       VALUES ${sql.join(written)} ON DUPLICATE KEY UPDATE units = VALUES(units),
+        lease_until = VALUES(lease_until), charged_at = NULL,
         answered_at = COALESCE(VALUES(answered_at), answered_at)`.execute(tx);
   if (ended.length > 0)
     await sql`
@@ -243,22 +254,60 @@ async function writeSlices(
     );
 }
 
-/**
- * Charges all units of a locked holder as used, because the actual usage is unknown, and deletes its
- * slices. Returns their number.
- */
+/** Counters by `counterKeyText` of which a holder has a slice that is not charged. */
+export async function listHeld(tx: Db, { organisationId, holder }: Holder): Promise<string[]> {
+  const where = { organisation_id: organisationId, holder, charged_at: null };
+  const held = await table.list(tx, where);
+  return held.map((row) => counterKeyText(counterKeyOf(row)));
+}
+
+function counterKeyOf(row: StoredSlice): CounterKey {
+  const { subject_kind: subjectKind, subject_id: subjectId, window_start: windowStart } = row;
+  return { subjectKind, subjectId, windowStart, id: row.counter_id };
+}
+
+/** Charges all units of a locked holder, because the actual usage is unknown, and deletes its slices. */
 export async function chargeAll(tx: Db, { organisationId, holder }: Holder): Promise<number> {
-  const slices = await table.list(tx, { organisation_id: organisationId, holder });
-  for (const slice of slices) {
-    const assumed = slice.is_rate ? sql`` : sql`, assumed_units = assumed_units + ${slice.units}`;
-    await sql`
-      UPDATE ${counterTable(slice.is_rate === 1)}
-      SET used_units = used_units + ${slice.units},
-        reserved_units = reserved_units - ${slice.units}${assumed}
-      WHERE organisation_id = ${organisationId} AND subject_kind = ${slice.subject_kind}
-        AND subject_id = ${slice.subject_id} AND window_start = ${slice.window_start}
-        AND id = ${slice.counter_id}`.execute(tx);
-  }
+  const slices = await listUncharged(tx, { organisationId, holder });
+  for (const slice of slices) await chargeOne(tx, slice);
   await table.delete(tx, { organisation_id: organisationId, holder });
   return slices.length;
+}
+
+/**
+ * As {@link chargeAll}, for the slices of an overdue holder whose own lease has ended too. With `keepsRows` their rows stay,
+ * marked as charged, so that the process can correct the charge by its journal. Returns their number.
+ */
+export async function chargeOverdue(tx: Db, holder: Holder, keepsRows: boolean): Promise<number> {
+  const now = await readServerTime(tx);
+  const slices = await listUncharged(tx, holder);
+  const due = slices.filter(({ lease_until: until }) => until === null || Number(until) < now);
+  for (const slice of due) {
+    await chargeOne(tx, slice);
+    const { organisation_id, is_rate, subject_kind, subject_id, window_start, counter_id } = slice;
+    const counter = { is_rate, subject_kind, subject_id, window_start, counter_id };
+    const where = { organisation_id, holder: slice.holder, ...counter };
+    if (keepsRows) await table.update(tx, where, { charged_at: now });
+    else await table.delete(tx, where);
+  }
+  return due.length;
+}
+
+export function hasAny(tx: Db, { organisationId, holder }: Holder): Promise<boolean> {
+  return table.exists(tx, { organisation_id: organisationId, holder });
+}
+
+function listUncharged(tx: Db, { organisationId, holder }: Holder): Promise<StoredSlice[]> {
+  return table.list(tx, { organisation_id: organisationId, holder, charged_at: null });
+}
+
+async function chargeOne(tx: Db, slice: StoredSlice): Promise<void> {
+  const { organisation_id: organisationId, units } = slice;
+  const { subjectKind, subjectId, windowStart, id } = counterKeyOf(slice);
+  const assumed = slice.is_rate ? sql`` : sql`, assumed_units = assumed_units + ${units}`;
+  await sql`
+    UPDATE ${counterTable(slice.is_rate === 1)}
+    SET used_units = used_units + ${units}, reserved_units = reserved_units - ${units}${assumed}
+    WHERE organisation_id = ${organisationId} AND subject_kind = ${subjectKind}
+      AND subject_id = ${subjectId} AND window_start = ${windowStart} AND id = ${id}`.execute(tx);
 }

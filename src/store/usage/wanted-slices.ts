@@ -8,7 +8,7 @@ import type { Holder } from './usage-holders.ts';
 /** A shortage that other holders may relieve. Times by the database's clock, in milliseconds. */
 export interface SliceShortage {
   readonly atMs: number;
-  /** When the last of the other holders answered; null without other holders. */
+  /** When the last of the other holders answered; null without other holders that have a lease. */
   readonly answeredAtMs: number | null;
 }
 
@@ -23,6 +23,7 @@ export async function readShortage(
     FROM usage_holders h JOIN usage_slices s
       ON s.organisation_id = h.organisation_id AND s.holder = h.holder
     WHERE h.organisation_id = ${organisationId} AND h.holder <> ${holder}
+      AND h.lease_until >= ${serverNowMs}
       AND s.is_rate = ${Number(isRate)} AND s.subject_kind = ${subjectKind}
       AND s.subject_id = ${subjectId} AND s.window_start = ${windowStart}
       AND s.counter_id = ${id}`.execute(tx);

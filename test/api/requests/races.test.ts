@@ -33,6 +33,7 @@ function firstMove(counter: CounterRef): SliceMove {
     offered: 0,
     want: 0,
     isAnswer: false,
+    leaseMs: null,
     refusedUnits: null,
     needs: [{ units: 10, unitsMin: 10 }],
     limitUnits: 1_000,

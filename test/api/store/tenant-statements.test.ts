@@ -552,6 +552,7 @@ describe('the statements sent to the database', () => {
         'api_keys',
         'usage_budgets',
         'usage_limit_policies',
+        'usage_slices',
         'usage_windows',
         'idempotency_keys',
         'usage_holders',

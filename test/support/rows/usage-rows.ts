@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { idFromBytes, idToBytes } from '../../../src/model/wire/ids.ts';
 import type { Db } from '../../../src/store/connection/db.ts';
+import { serverNowMs } from '../../../src/store/connection/server-time.ts';
 import type { UsageLimitPolicyRow } from '../../../src/store/resources/usage-limit-policies.ts';
 import type { UsageBudgetRow } from '../../../src/store/usage/usage-budgets.ts';
 import {
@@ -166,4 +167,10 @@ export async function endedWindows(db: Db): Promise<
     ...row,
     subject_id: idFromBytes(row.subject_id),
   }));
+}
+
+/** Makes processes return their idle units, as if another one had run short. */
+export async function recallSlices(db: Db): Promise<void> {
+  await db.updateTable('usage_counters').set({ wanted_at: serverNowMs }).execute();
+  await db.updateTable('rate_counters').set({ wanted_at: serverNowMs }).execute();
 }

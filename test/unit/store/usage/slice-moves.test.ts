@@ -29,6 +29,7 @@ function grantedFor(needs: readonly UnitsNeed[], want: number): number {
     spent: 0,
     offered: 0,
     isAnswer: false,
+    leaseMs: null,
     refusedUnits: null,
     limitUnits: 1_000,
     alertThresholdUnits: null,

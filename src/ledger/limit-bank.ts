@@ -1,0 +1,40 @@
+/** Describes the source of the units that a process grants: the database, or a service that speaks for it. */
+import type { CounterKey } from '../store/usage/counter-place.ts';
+import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
+import type { Holder } from '../store/usage/usage-holders.ts';
+
+export interface BankRequest {
+  readonly holder: Holder;
+  /** Number of the holder's last exchange that was carried out; 0 before the first one. */
+  readonly sequence: number;
+  readonly moves: readonly SliceMove[];
+  /** Whether the answer lists the slices that the holder still has. */
+  readonly listsHeld: boolean;
+  /** Whether the answer counts the holders of the organisation. */
+  readonly countsHolders: boolean;
+  /** Whether the answer is stored, so that any replica of the bank answers the same request again. */
+  readonly keepsAnswer: boolean;
+}
+
+export interface BankAnswer {
+  /** In the order of the moves. */
+  readonly outcomes: readonly MoveOutcome[];
+  /** Counters by `counterKeyText`; null unless requested. */
+  readonly held: readonly string[] | null;
+  /** Holders with a lease, including this one; null unless requested. */
+  readonly holders: number | null;
+}
+
+/**
+ * Grants units of limits. Every exchange has the next number of its holder and is carried out once: after a failure with
+ * an unknown outcome (`isOutcomeUnknown`) the caller repeats the same request until it is answered, and may change it
+ * after any other failure.
+ */
+export interface LimitBank {
+  /** Renews the holder's lease and carries out the moves; null when the holder has lost everything it held. */
+  exchange(request: BankRequest): Promise<BankAnswer | null>;
+  /** Counters of which the holder has a slice, and on which another process runs short. */
+  listWanted(holder: Holder): Promise<readonly CounterKey[]>;
+  /** Charges what the holder still holds, and removes it. May be repeated. */
+  close(holder: Holder): Promise<void>;
+}

@@ -1,0 +1,128 @@
+/** Grants and counts units of one slice; its exchanges with the bank are in `slice.ts`. */
+import type { CounterRef } from '../store/usage/counter-place.ts';
+import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/slice-moves.ts';
+import type { SliceShortage } from '../store/usage/wanted-slices.ts';
+import { Forecast } from './forecast.ts';
+import { HeldUnits, type Reservation } from './held-units.ts';
+import { counterRefOf, type Limit, type LimitUsage } from './limit.ts';
+import { Refusals } from './refusals.ts';
+import { type HolderLease, SliceLease } from './slice-lease.ts';
+
+/** How long a failed wait prevents further ones; other processes may hold their reservations for long. */
+const failedWaitMs = 500;
+
+/** Remembers the smallest amount for which a request recently waited in vain. */
+class FailedWait {
+  #units = Number.POSITIVE_INFINITY;
+  #atMs = 0;
+
+  note(units: number, nowMs: number): void {
+    this.#units = units;
+    this.#atMs = nowMs;
+  }
+
+  wasRecent(units: number, nowMs: number): boolean {
+    return units >= this.#units && nowMs - this.#atMs < failedWaitMs;
+  }
+
+  forget(): void {
+    this.#units = Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Known usage of a counter. */
+interface KnownUsage extends LimitUsage {
+  /** Time of the values, monotonic clock. */
+  readonly atMs: number;
+}
+
+/** Holds the state of the counter as of the last move. */
+class KnownCounter {
+  /** Usage of all processes; null before the first move. */
+  usage: { readonly usedUnits: number; readonly atMs: number } | null = null;
+  /** Null when the move granted all needs. */
+  shortage: SliceShortage | null = null;
+  readonly refusals = new Refusals();
+  readonly failedWait = new FailedWait();
+
+  /** `outcome` is null when the counter was deleted. */
+  endMove(outcome: MoveOutcome, nowMs: number): void {
+    this.refusals.endMove(outcome?.refused ?? null);
+    if (outcome === null) return;
+    const { granted, usedUnits, shortage } = outcome;
+    if (granted > 0) this.failedWait.forget();
+    this.usage = { usedUnits, atMs: nowMs };
+    this.shortage = shortage;
+  }
+}
+
+export class UsableSlice {
+  readonly counter: CounterRef;
+  limit: Limit;
+  /** Whether the next exchange looks at it. */
+  isAwake = true;
+  /** Needs of waiting requests, first come first served. */
+  readonly needs = new Set<UnitsNeed>();
+  protected readonly held = new HeldUnits();
+  /** The move that is being carried out. */
+  protected move: SliceMove | null = null;
+  protected isRecalled = false;
+  protected readonly lease: SliceLease;
+  protected readonly forecast = new Forecast();
+  readonly known = new KnownCounter();
+
+  constructor(limit: Limit, lease: HolderLease) {
+    this.limit = limit;
+    this.lease = new SliceLease(lease);
+    this.counter = counterRefOf(limit);
+  }
+
+  /** Sets the current terms; units held under a higher limit are recalled. */
+  setLimit(limit: Limit): void {
+    if (limit === this.limit) return;
+    if (limit.limitUnits < this.limit.limitUnits) this.isRecalled = true;
+    this.limit = limit;
+  }
+
+  /** Units that may be reserved; `nowMs` by the monotonic clock. */
+  freeAt(nowMs: number): number {
+    const mayUse = !this.isRecalled && !this.lease.isOverAt(nowMs);
+    return mayUse ? this.held.free : 0;
+  }
+
+  get isHeld(): boolean {
+    return this.held.units > 0;
+  }
+
+  /** Null before the first move. */
+  get lastKnownUsage(): KnownUsage | null {
+    const { usage } = this.known;
+    if (usage === null) return null;
+    const { spent, reserved } = this.held;
+    const usedUnits = usage.usedUnits + spent + (this.move?.spent ?? 0);
+    return { usedUnits, reservedUnits: reserved, atMs: usage.atMs };
+  }
+
+  reserve(units: number, nowMs: number): number {
+    const { reserved } = this.held.reserve(units);
+    this.forecast.noteRequest(units, reserved, nowMs);
+    return this.held.holding;
+  }
+
+  /** Ends a reservation. Usage beyond the reservation is always charged. */
+  settle(reservation: Reservation, used: number): void {
+    this.held.settle(reservation, used);
+  }
+
+  /** Takes back a charge that does not apply. */
+  refund(units: number, holding: number): void {
+    this.held.refund(units, holding);
+  }
+
+  /** Charges without a reservation. */
+  charge(units: number, nowMs: number): number {
+    const { reserved } = this.held.charge(units);
+    this.forecast.noteRequest(units, reserved, nowMs);
+    return this.held.holding;
+  }
+}

@@ -1,0 +1,85 @@
+/** A bank in memory, for tests with a simulated clock: one holder's exchange at a time, as the database carries them out. */
+import type { BankAnswer, BankRequest, LimitBank } from '../../../src/ledger/limit-bank.ts';
+import { type CounterKey, counterKeyText } from '../../../src/store/usage/counter-place.ts';
+import {
+  applyMove,
+  type LockedCounter,
+  type MoveOutcome,
+  type SliceMove,
+} from '../../../src/store/usage/slice-moves.ts';
+import type { Holder } from '../../../src/store/usage/usage-holders.ts';
+
+interface HeldSlice {
+  readonly units: number;
+  readonly counter: CounterKey;
+}
+
+export class MemoryBank implements LimitBank {
+  readonly counters = new Map<string, LockedCounter>();
+  readonly #held = new Map<string, Map<string, HeldSlice>>();
+  readonly #wantedMs = new Map<string, number>();
+  readonly #nowMs: () => number;
+  isAway = false;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  exchange({ holder, moves, listsHeld }: BankRequest): Promise<BankAnswer | null> {
+    this.#requireBank();
+    const slices = this.#slicesOf(holder);
+    const outcomes = moves.map((move) => this.#carryOut(move, slices));
+    const held = listsHeld ? [...slices.keys()] : null;
+    return Promise.resolve({ outcomes, held, holders: this.#held.size });
+  }
+
+  listWanted(holder: Holder): Promise<readonly CounterKey[]> {
+    this.#requireBank();
+    const after = this.#nowMs() - 2_000;
+    const wanted = [...this.#slicesOf(holder)].filter(
+      ([key]) => (this.#wantedMs.get(key) ?? Number.NEGATIVE_INFINITY) > after,
+    );
+    return Promise.resolve(wanted.map(([, { counter }]) => counter));
+  }
+
+  close(holder: Holder): Promise<void> {
+    this.#held.delete(holder.holder.toString('hex'));
+    return Promise.resolve();
+  }
+
+  #requireBank(): void {
+    if (this.isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+  }
+
+  #slicesOf({ holder }: Holder): Map<string, HeldSlice> {
+    const key = holder.toString('hex');
+    const slices = this.#held.get(key) ?? new Map<string, HeldSlice>();
+    this.#held.set(key, slices);
+    return slices;
+  }
+
+  #carryOut(move: SliceMove, slices: Map<string, HeldSlice>): MoveOutcome {
+    const { counter } = move;
+    const key = counterKeyText(counter);
+    const before: LockedCounter = this.counters.get(key) ?? {
+      subject_kind: counter.subjectKind,
+      subject_id: counter.subjectId,
+      window_start: counter.windowStart,
+      id: counter.id,
+      used_units: 0,
+      reserved_units: 0,
+      threshold_alert_units: null,
+      exhausted_alert_units: null,
+      refused_units: null,
+      refused_limit_units: null,
+    };
+    const { outcome, isShort } = applyMove(move, before);
+    const { usedUnits, reservedUnits } = outcome;
+    this.counters.set(key, { ...before, used_units: usedUnits, reserved_units: reservedUnits });
+    if (isShort) this.#wantedMs.set(key, this.#nowMs());
+    const units = move.units - move.spent - move.offered + outcome.granted;
+    if (units > 0) slices.set(key, { units, counter });
+    else slices.delete(key);
+    return { ...outcome, shortage: null };
+  }
+}
