@@ -32,21 +32,27 @@ export async function findGuardrailOfPath(
 /**
  * Looks up, by UUID or slug, the guardrails that a resource of a workspace (null: of the organisation)
  * references: those of the same workspace and of the organisation. Locks them until the transaction
- * ends; with a target, only those for it. The returned function gives the status of each, undefined for one out of reach.
+ * ends. The returned function says why one cannot judge requests for the target; null when it can.
  */
-export async function reachableStatuses(
+export async function unusableGuardrails(
   tx: Db,
   at: { readonly organisation_id: string; readonly workspace_id: string | null },
   names: readonly string[],
-  target: guardrails.StoredGuardrail['target'] | null = null,
-): Promise<(name: string) => guardrails.StoredGuardrail['status'] | undefined> {
+  target: guardrails.StoredGuardrail['target'],
+): Promise<(name: string) => string | null> {
   const rows = await guardrails.listByReferencesForShare(tx, at.organisation_id, names);
   const reachable = new Map(
     rows
       .filter((row) => row.workspace_id === null || row.workspace_id === at.workspace_id)
-      .filter((row) => target === null || row.target === target)
-      .flatMap((row) => [[row.id, row.status] as const, [row.slug, row.status] as const]),
+      .flatMap((row) => [[row.id, row] as const, [row.slug, row] as const]),
   );
-  // UUIDs ignore case, slugs do not.
-  return (name) => reachable.get(name) ?? reachable.get(name.toLowerCase());
+  return (name) => {
+    // UUIDs ignore case, slugs do not.
+    const row = reachable.get(name) ?? reachable.get(name.toLowerCase());
+    if (row === undefined) return `refers to an unknown guardrail, ${name}`;
+    if (row.status !== 'active') return `refers to an archived guardrail, ${name}`;
+    return row.target === target
+      ? null
+      : `refers to ${name}, a guardrail with target ${row.target}`;
+  };
 }

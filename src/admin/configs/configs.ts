@@ -6,11 +6,8 @@ import type { Principal } from '../../auth/principal.ts';
 import { configSecretsOf } from '../../auth/secret-documents.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/configs/config.ts';
-import {
-  configFaults,
-  configWarnings,
-  guardrailReferences,
-} from '../../model/configs/config-document.ts';
+import { configFaults, configWarnings } from '../../model/configs/config-document.ts';
+import { guardrailReferences } from '../../model/configs/guardrail-references.ts';
 import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { prefixFaults } from '../../model/wire/fault.ts';
@@ -25,7 +22,7 @@ import * as configs from '../../store/resources/configs.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
 import * as organisationLocks from '../../store/rows/organisation-locks.ts';
-import { reachableStatuses } from '../access/guardrail-access.ts';
+import { unusableGuardrails } from '../access/guardrail-access.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -302,10 +299,7 @@ function documentWarnings(document: ConfigDocument) {
   return prefixFaults(['config'], configWarnings(document));
 }
 
-/**
- * Refuses a document that names a guardrail which is unknown, archived or of another workspace; locks
- * the others until the transaction ends.
- */
+/** Refuses a document that names a guardrail which cannot judge its requests; locks the others. */
 async function requireGuardrails(
   tx: Db,
   config: Pick<configs.StoredConfig, 'organisation_id' | 'workspace_id'>,
@@ -313,13 +307,11 @@ async function requireGuardrails(
 ): Promise<void> {
   const references = guardrailReferences(document);
   const names = [...new Set(references.map(({ guardrail }) => guardrail))];
-  const statusOf = await reachableStatuses(tx, config, names);
+  const faultOf = await unusableGuardrails(tx, config, names, 'llm');
   rejectFaults(
     references.flatMap(({ path, guardrail }) => {
-      const status = statusOf(guardrail);
-      if (status === 'active') return [];
-      const fault = status === undefined ? 'an unknown guardrail' : 'an archived guardrail';
-      return [{ path: ['config', ...path], message: `refers to ${fault}, ${guardrail}` }];
+      const message = faultOf(guardrail);
+      return message === null ? [] : [{ path: ['config', ...path], message }];
     }),
   );
 }

@@ -210,7 +210,7 @@ async function resolveGuardrailIds(
     ({ workspace_id, status, target }) =>
       workspace_id === null &&
       status === 'active' &&
-      (target === 'mcp_tools' || !side.startsWith('mcp_')),
+      target === (side.startsWith('mcp_') ? 'mcp_tools' : 'llm'),
   );
   const idOf = new Map(rows.flatMap(({ id, slug }) => [[id, id] as const, [slug, id] as const]));
   const ids = references.map((name) => idOf.get(name) ?? idOf.get(name.toLowerCase()));

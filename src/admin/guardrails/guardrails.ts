@@ -5,7 +5,7 @@ import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
 import type { Route } from '../../http/routes/route.ts';
-import { guardrailReferences } from '../../model/configs/config-document.ts';
+import { guardrailReferences } from '../../model/configs/guardrail-references.ts';
 import type { CheckList } from '../../model/guardrails/check-secrets.ts';
 import {
   type GuardrailCheck,
@@ -14,6 +14,7 @@ import {
   GuardrailUpdate,
 } from '../../model/guardrails/guardrail.ts';
 import { guardrailFaults, guardrailWarnings } from '../../model/guardrails/guardrail-checks.ts';
+import { guardrailSlugForm } from '../../model/guardrails/guardrail-slug.ts';
 import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { defaultGuardrailFields } from '../../model/manifests/kind-references.ts';
 import { ApiError } from '../../model/wire/errors.ts';
@@ -64,8 +65,6 @@ import {
   guardrailToListItem,
   guardrailToSpec,
 } from './guardrail-record.ts';
-
-const slugForm = { prefix: 'pg', nameLengthMax: 6 };
 
 const CreateBody = GuardrailCreate.extend(createFields);
 const UpdateBody = GuardrailUpdate.extend({
@@ -156,7 +155,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       owner_id: caller.id,
       updated_by: caller.id,
     };
-    const row = await insertUnderSlug(slugForm, undefined, unnamed, (named) =>
+    const row = await insertUnderSlug(guardrailSlugForm, undefined, unnamed, (named) =>
       guardrails.insert(tx, named),
     );
     await insertVersion(tx, request, row);

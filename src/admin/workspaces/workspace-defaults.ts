@@ -6,7 +6,7 @@ import { validationError } from '../../model/wire/validation-error.ts';
 import type { WorkspaceDefaults, WorkspaceUpdate } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
-import { reachableStatuses } from '../access/guardrail-access.ts';
+import { unusableGuardrails } from '../access/guardrail-access.ts';
 
 type Side = (typeof defaultGuardrailFields)[number];
 
@@ -45,13 +45,10 @@ export async function requireGuardrails(
     const references = sent[side] ?? [];
     if (references.length === 0) continue;
     const at = { organisation_id: row.organisation_id, workspace_id: row.id };
-    const target = side.startsWith('mcp_') ? 'mcp_tools' : null;
-    const statusOf = await reachableStatuses(tx, at, references, target);
-    const unknown = references.filter((name) => statusOf(name) !== 'active');
-    if (unknown.length === 0) continue;
-    const kind = target === null ? 'guardrails' : 'guardrails for MCP tools';
-    const message = `refers to unknown ${kind} ${unknown.join(', ')}`;
-    throw validationError({ path: [...path, side], message });
+    const target = side.startsWith('mcp_') ? 'mcp_tools' : 'llm';
+    const faultOf = await unusableGuardrails(tx, at, references, target);
+    const message = references.map(faultOf).find((fault) => fault !== null);
+    if (message !== undefined) throw validationError({ path: [...path, side], message });
   }
 }
 

@@ -59,7 +59,7 @@ export const doctor: Command<Options> = {
       },
       {
         what: 'documents',
-        says: `${documents.length === 0 ? 'no' : documents.length} unknown fields or providers`,
+        says: `${documents.length === 0 ? 'no' : documents.length} unknown fields or names`,
         isWrong: documents.length > 0,
       },
     ];

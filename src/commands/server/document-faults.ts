@@ -1,4 +1,5 @@
-/** Finds stored documents with unknown fields, and configs that name unknown providers. */
+/** Finds stored documents with unknown fields, and configs that name unknown providers or guardrails. */
+import { emptyGuardrails, guardrailReferences } from '../../model/configs/guardrail-references.ts';
 import { providerReferences } from '../../model/configs/provider-references.ts';
 import { unknownDocumentFields } from '../../model/kinds/unknown-document-fields.ts';
 import { type Fault, prefixFaults } from '../../model/wire/fault.ts';
@@ -7,10 +8,11 @@ import type { Db } from '../../store/connection/db.ts';
 import type { Inconsistency } from '../../store/consistency.ts';
 import { readConsistently } from '../../store/consistent-read.ts';
 import {
+  listGuardrailNames,
   listProviderNames,
-  type ProviderNames,
   readStoredDocuments,
   type StoredDocument,
+  type StoredNames,
 } from '../../store/reads/stored-documents.ts';
 
 const foundMax = 1000;
@@ -19,12 +21,14 @@ const foundMax = 1000;
 export async function findDocumentFaults(db: Db): Promise<Inconsistency[]> {
   return readConsistently(db, async (tx) => {
     const providers = new StoredProviders(await listProviderNames(tx));
+    const guardrails = new StoredGuardrails(await listGuardrailNames(tx));
     const found: Inconsistency[] = [];
     for await (const document of readStoredDocuments(tx)) {
       const { kind, spec, organisationId, table, id } = document;
       const faults = [
         ...unknownDocumentFields(kind, spec),
         ...prefixFaults(['config'], unknownProviders(document, providers)),
+        ...prefixFaults(['config'], unknownGuardrails(document, guardrails)),
       ];
       found.push(
         ...faults.map((fault) => ({ organisationId, table, id, fault: faultText(fault) })),
@@ -39,7 +43,7 @@ export async function findDocumentFaults(db: Db): Promise<Inconsistency[]> {
 class StoredProviders {
   readonly #names = new Set<string>();
 
-  constructor(rows: readonly ProviderNames[]) {
+  constructor(rows: readonly StoredNames[]) {
     for (const { organisation_id: organisation, workspace_id: workspace, id, slug } of rows) {
       for (const name of [id, slug]) {
         this.#names.add(`${organisation} ${workspace} ${name}`);
@@ -64,4 +68,38 @@ function unknownProviders(document: StoredDocument, providers: StoredProviders):
       path,
       message: `names the provider "@${provider}", which ${owner}`,
     }));
+}
+
+/** The guardrails of all organisations by slug and id. */
+class StoredGuardrails {
+  readonly #names = new Set<string>();
+
+  constructor(rows: readonly StoredNames[]) {
+    for (const { organisation_id: organisation, workspace_id: workspace, id, slug } of rows) {
+      for (const name of [id, slug]) this.#names.add(`${organisation} ${workspace} ${name}`);
+    }
+  }
+
+  has({ organisationId, workspaceId }: StoredDocument, name: string): boolean {
+    // UUIDs ignore case, slugs do not.
+    return [name, name.toLowerCase()].some((one) =>
+      [null, workspaceId].some((at) => this.#names.has(`${organisationId} ${at} ${one}`)),
+    );
+  }
+}
+
+function unknownGuardrails(document: StoredDocument, guardrails: StoredGuardrails): Fault[] {
+  if (document.kind !== 'Config') return [];
+  const { config } = document.spec;
+  const unknown = guardrailReferences(config)
+    .filter(({ guardrail }) => !guardrails.has(document, guardrail))
+    .map(({ path, guardrail }) => ({
+      path,
+      message: `names the guardrail "${guardrail}", which cannot judge its requests`,
+    }));
+  const empty = emptyGuardrails(config).map((path) => ({
+    path,
+    message: 'has no checks and names no guardrail',
+  }));
+  return [...unknown, ...empty];
 }

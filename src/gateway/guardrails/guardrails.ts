@@ -8,6 +8,7 @@ import {
   readInlineGuardrail,
 } from '../../guardrails/guardrail.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
+import { isEmptyGuardrail, namedGuardrail } from '../../model/configs/guardrail-references.ts';
 import type { GuardrailActions } from '../../model/guardrails/guardrail.ts';
 import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
@@ -82,20 +83,32 @@ export class Guardrails {
     named: readonly GuardrailReference[],
   ): readonly Guardrail[] | Promise<Guardrail[]> {
     const guardrails = named.map(({ field, entry, at }) =>
-      typeof entry === 'string' ? this.#find(key, entry) : this.#prepare(entry, field, at),
+      typeof entry === 'string' ? this.#find(key, entry) : this.#own(key, entry, `${field}[${at}]`),
     );
     const isLoaded = (one: Guardrail | Promise<Guardrail>): one is Guardrail =>
       !(one instanceof Promise);
     return guardrails.every(isLoaded) ? guardrails : Promise.all(guardrails);
   }
 
-  #prepare(entry: Readonly<Record<string, unknown>>, field: string, at: number): Guardrail {
+  /**
+   * An entry with checks of its own, or with the name of a guardrail.
+   *
+   * @throws GatewayError for one with neither, which may be stored by an earlier version
+   */
+  #own(
+    key: GatewayKey,
+    entry: Readonly<Record<string, unknown>>,
+    place: string,
+  ): Guardrail | Promise<Guardrail> {
     const cached = this.#inline.get(entry);
     if (cached !== undefined) return cached;
-    const prepared = buildGuardrail(
-      readInlineGuardrail(entry, `${field}[${at}]`),
-      this.#options.tools,
-    );
+    const reference = namedGuardrail(entry);
+    if (reference !== null) return this.#find(key, reference);
+    if (isEmptyGuardrail(entry)) {
+      const message = `The config has a guardrail without checks in ${place}; add some, or set id to the slug of a guardrail`;
+      throw new GatewayError('invalid_config', message, 'x-gateway-config');
+    }
+    const prepared = buildGuardrail(readInlineGuardrail(entry, place), this.#options.tools);
     this.#inline.set(entry, prepared);
     return prepared;
   }

@@ -6,7 +6,7 @@ import {
   unknownParameters,
 } from '../guardrails/guardrail-checks.ts';
 import { InlineHook, inlineChecks, inlineFieldFaults } from '../guardrails/inline-guardrail.ts';
-import { guardrailFields } from '../manifests/kind-references.ts';
+import { guardrailFields, hookFields } from '../manifests/kind-references.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
 import { headerListFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
@@ -16,6 +16,8 @@ import { ineffectiveFields, unknownFieldFaults } from '../wire/unknown-fields.ts
 import { cacheFaults, cacheWarnings } from './cache-settings.ts';
 import type { ConfigDocument } from './config.ts';
 import { Level } from './config-level.ts';
+import { type ConfigLevel, configLevels } from './config-levels.ts';
+import { emptyGuardrailFaults } from './guardrail-references.ts';
 import { queryFaults } from './query-faults.ts';
 import { strategyMemberFaults } from './strategy-members.ts';
 
@@ -33,17 +35,7 @@ const faultsMax = 50;
 
 const hotLevel = new SelfCompilingSchema(Level);
 
-interface Visit {
-  readonly level: unknown;
-  readonly path: readonly (string | number)[];
-  /** Index of the root target that contains this level; null for the root itself. */
-  readonly rootTarget: number | null;
-}
-
-/**
- * Validates a config document; paths start at it. The walk is iterative and stops at the limits, so no
- * nesting can exhaust the process.
- */
+/** Validates a config document; paths start at it. Stops at the limits. */
 export function configFaults(
   document: ConfigDocument,
   limits: TargetLimits,
@@ -51,9 +43,8 @@ export function configFaults(
 ): Fault[] {
   const faults: Fault[] = [];
   const nestedCounts = new Map<number, number>();
-  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
   const judges = { trusted, patterns: new PatternChecker() };
-  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+  for (const visit of configLevels(document)) {
     // Counts the targets before it looks into them.
     const tooMany = countFaults(visit, limits, nestedCounts);
     if (tooMany.length > 0) return [...faults, ...tooMany];
@@ -64,50 +55,12 @@ export function configFaults(
     ];
     faults.push(...prefixFaults(visit.path, levelProblems.slice(0, faultsMax)));
     if (faults.length >= faultsMax) break;
-    pending.push(...targetsOf(visit).reverse());
   }
   return faults;
 }
 
-/** A guardrail that a document refers to by slug or id, and the path of the reference. */
-export interface GuardrailReference {
-  readonly path: readonly (string | number)[];
-  readonly guardrail: string;
-}
-
-/** Returns every guardrail reference in a validated document, at all levels. */
-export function guardrailReferences(document: ConfigDocument): GuardrailReference[] {
-  const references: GuardrailReference[] = [];
-  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
-  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
-    for (const field of guardrailFields) {
-      const list = (visit.level as Record<string, unknown>)[field];
-      if (!Array.isArray(list)) continue;
-      list.forEach((item: unknown, at) => {
-        if (typeof item !== 'string') return;
-        references.push({ path: [...visit.path, field, at], guardrail: item });
-      });
-    }
-    pending.push(...targetsOf(visit).reverse());
-  }
-  return references;
-}
-
-const hookFields = ['before_request_hooks', 'after_request_hooks'] as const;
-
-function targetsOf({ level, path, rootTarget }: Visit): Visit[] {
-  if (typeof level !== 'object' || level === null) return [];
-  const { targets } = level as Record<string, unknown>;
-  if (!Array.isArray(targets)) return [];
-  return targets.map((target: unknown, at) => ({
-    level: target,
-    path: [...path, 'targets', at],
-    rootTarget: rootTarget ?? at,
-  }));
-}
-
 function countFaults(
-  visit: Visit,
+  visit: ConfigLevel,
   limits: TargetLimits,
   nestedCounts: Map<number, number>,
 ): Fault[] {
@@ -189,28 +142,28 @@ function shorthandFaults(item: Record<string, unknown>, judges: CheckValidators)
     // Drops the index and `parameters` from the path, which the inline form does not have.
     return faults.map(({ path, message }) => ({ path: [key, ...path.slice(2)], message }));
   });
-  return [...inlineFieldFaults(item), ...checks];
+  const faults = [...inlineFieldFaults(item), ...checks];
+  return faults.length > 0 ? faults : emptyGuardrailFaults(item);
 }
 
 function hookFaults(hook: Record<string, unknown>, judges: CheckValidators): Fault[] {
   const unknown = unknownFieldFaults(InlineHook, hook);
   const parsed = InlineHook.safeParse(hook);
-  return [
+  const faults = [
     ...unknown,
     ...(parsed.success
       ? prefixFaults(['checks'], checkFaults(parsed.data.checks ?? [], 'llm', judges))
       : faultsOfIssues(parsed.error.issues)),
   ];
+  return faults.length > 0 ? faults : emptyGuardrailFaults(hook);
 }
 
 /** Returns the fields of a document that are accepted without effect; paths start at it. */
 export function configWarnings(document: ConfigDocument): Fault[] {
   const warnings: Fault[] = [];
-  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
-  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+  for (const visit of configLevels(document)) {
     warnings.push(...prefixFaults(visit.path, ineffectiveFields(Level, visit.level)));
     warnings.push(...prefixFaults([...visit.path, 'cache'], cacheWarnings(visit.level)));
-    pending.push(...targetsOf(visit).reverse());
   }
   return warnings;
 }
@@ -221,11 +174,9 @@ export function configWarnings(document: ConfigDocument): Fault[] {
  */
 export function unknownConfigFields(document: unknown): Fault[] {
   const unknown: Fault[] = [];
-  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
-  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+  for (const visit of configLevels(document)) {
     const fields = [...unknownFieldFaults(Level, visit.level), ...unknownInlineFields(visit.level)];
     unknown.push(...prefixFaults(visit.path, fields));
-    pending.push(...targetsOf(visit).reverse());
   }
   return unknown;
 }

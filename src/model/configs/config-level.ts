@@ -219,8 +219,14 @@ const levelShape = {
     guardrailList.optional(),
     'Guardrails on responses: guardrailRef, a slug, or an inline check.',
   ),
-  before_request_hooks: described(hookList.optional(), 'Checks before the request.'),
-  after_request_hooks: described(hookList.optional(), 'Checks after the request.'),
+  before_request_hooks: described(
+    hookList.optional(),
+    'Guardrails on requests: with checks, or named by guardrailRef or id.',
+  ),
+  after_request_hooks: described(
+    hookList.optional(),
+    'Guardrails on responses: with checks, or named by guardrailRef or id.',
+  ),
   cb_config: described(breaker(), 'When a failing target is skipped for a while.'),
   ...accountShape,
 };

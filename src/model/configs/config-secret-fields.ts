@@ -1,6 +1,6 @@
 /** Lists the secret members of a config document. Only texts are secrets, at the paths of this list. */
 import { checkSecrets } from '../guardrails/check-secrets.ts';
-import { guardrailFields } from '../manifests/kind-references.ts';
+import { guardrailFields, hookFields } from '../manifests/kind-references.ts';
 import { levelsPart } from '../manifests/path-patterns.ts';
 
 /** Members of a level that contain the credential of an account. */
@@ -45,11 +45,7 @@ const parameterHeaders = [
 ];
 
 /** Members of a level that list checks. */
-export const checkFields = [
-  'before_request_hooks',
-  'after_request_hooks',
-  ...guardrailFields,
-] as const;
+export const checkFields = [...hookFields, ...guardrailFields] as const;
 
 /** Secrets of one level of the document. */
 const levelSecrets: readonly string[] = [

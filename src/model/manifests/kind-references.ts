@@ -18,16 +18,14 @@ export const defaultGuardrailFields = [
   'mcp_output_guardrails',
 ] as const;
 
+/** Names of the fields that list hooks, which name a guardrail by `id`. */
+export const hookFields = ['before_request_hooks', 'after_request_hooks'] as const;
+
 /** Guardrails of a config: on the root document and on every target below it. */
-export const configGuardrailReferences = guardrailFields.map(
-  (side) =>
-    ({
-      path: `config.**.${side}.*`,
-      manifestField: 'guardrailRef',
-      kind: 'Guardrail',
-      by: 'slug',
-    }) as const,
-);
+export const configGuardrailReferences = [
+  ...guardrailFields.map((side) => `config.**.${side}.*`),
+  ...hookFields.map((side) => `config.**.${side}.*.id`),
+].map((path) => ({ path, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'slug' }) as const);
 
 /** Providers of a config: on the root document and on every target below it, and those of their caches. */
 export const configProviderReferences = [

@@ -1,4 +1,4 @@
-/** Reads the free-form documents of all organisations, and the providers that they may name. */
+/** Reads the free-form documents of all organisations, and the providers and guardrails that they may name. */
 
 import { sql } from 'kysely';
 import type { KindName } from '../../model/kinds/kinds.ts';
@@ -61,17 +61,27 @@ function documentOf(
   return { kind, table, id, organisationId, workspaceId, spec };
 }
 
-/** The names of a provider in documents. */
-export interface ProviderNames {
+/** The names of a provider or a guardrail in documents. */
+export interface StoredNames {
   readonly id: string;
   readonly slug: string;
   readonly organisation_id: string;
-  readonly workspace_id: string;
+  readonly workspace_id: string | null;
 }
 
-export function listProviderNames(db: Db): Promise<ProviderNames[]> {
+export function listProviderNames(db: Db): Promise<StoredNames[]> {
   return db
     .selectFrom('providers')
+    .select(['id', 'slug', 'organisation_id', 'workspace_id'])
+    .execute();
+}
+
+/** Leaves out guardrails that cannot judge the requests of a config. */
+export function listGuardrailNames(db: Db): Promise<StoredNames[]> {
+  return db
+    .selectFrom('guardrails')
+    .where('status', '=', 'active')
+    .where('target', '=', 'llm')
     .select(['id', 'slug', 'organisation_id', 'workspace_id'])
     .execute();
 }

@@ -37,11 +37,11 @@ import { type Declaration, declarationOf } from '../validation/declaration.ts';
 import type { SecretSources } from '../validation/secrets.ts';
 import { positionsOf, SpecJudge } from '../validation/spec-judge.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';
+import { DeclaredNames } from './declared-names.ts';
 import { readExternal } from './external.ts';
 import { FaultLog, reachOfFile, reachOfLayers } from './fault-log.ts';
 import { FileCensus } from './file-census.ts';
 import { Identities } from './identities.ts';
-import { DeclaredProviders } from './named-providers.ts';
 import { refuseSharedValues } from './shared-values.ts';
 
 export type DesiredResult =
@@ -164,7 +164,7 @@ class Reader {
   readonly #waiting = new FaultLog();
   readonly #reports = { report: this.#log.report, reportUnread: this.#waiting.report };
   readonly #census = new FileCensus();
-  #providers: DeclaredProviders | undefined;
+  #names: DeclaredNames | undefined;
   /** Something could not be identified, so what seems missing may exist. */
   #incomplete: boolean;
 
@@ -298,8 +298,8 @@ class Reader {
     this.#log.about(within, !this.#identities.hasWorkspace(declaration.identity.workspace));
     this.#waiting.about(within, false);
     const references = this.#identities.resolve(declaration, !this.#incomplete);
-    this.#providers ??= new DeclaredProviders(this.#declarations, this.externals, this.#reports);
-    return this.#providers.addNamed(references, declaration, !this.#incomplete);
+    this.#names ??= new DeclaredNames(this.#declarations, this.externals, this.#reports);
+    return this.#names.addNamed(references, declaration, !this.#incomplete);
   }
 }
 

@@ -6,7 +6,7 @@ import { type Identity, identityKey, type Position, placeText } from '../resourc
 import type { SourceFault } from '../source/source-files.ts';
 import type { Declaration } from '../validation/declaration.ts';
 import type { PendingReference } from '../validation/placeholders.ts';
-import { bindingFault, type ReachFault, reachFault } from './reference-rules.ts';
+import { bindingFault, type ReachFault, reachFault, targetFault } from './reference-rules.ts';
 
 /** Functions that receive references without a target. */
 export interface ReferenceReports {
@@ -72,7 +72,8 @@ export class Identities {
       found.add(referent.identity);
       ends.set(reference.kind, [reference, referent]);
       const { identity, place } = declaration;
-      const wrong = reachFault(identity, referent);
+      const wrong =
+        reachFault(identity, referent) ?? targetFault(identity, reference.written, referent);
       if (wrong !== undefined) this.#refuseReach(place, reference, wrong);
     }
     if (declaration.identity.kind === 'GuardrailMcpBinding') this.#checkEnds(declaration, ends);

@@ -1,6 +1,8 @@
 /** Checks that a reference stays within its workspace and names a guardrail of the right target. */
+import { guardrailTargetAt } from '../../model/kinds/guardrail-names.ts';
 import type { KindName } from '../../model/kinds/kinds.ts';
 import type { Identity } from '../resources/resource-set.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 
 /** The relevant properties of a reference's target. */
 export interface ReferenceTarget {
@@ -45,17 +47,27 @@ export function reachFault(
   };
 }
 
+/** Returns why a guardrail judges other requests than those of the list that refers to it. */
+export function targetFault(
+  { kind }: Identity,
+  written: Segments,
+  { identity, target }: ReferenceTarget,
+): ReachFault | undefined {
+  if (identity.kind !== 'Guardrail' || target === undefined) return undefined;
+  const wanted = guardrailTargetAt(kind, written);
+  if (target === wanted) return undefined;
+  const judged = target === 'mcp_tools' ? 'calls of MCP tools' : 'LLM requests';
+  return {
+    message: `Guardrail "${identity.name}" judges ${judged} only`,
+    fix: `name one with target: ${wanted}`,
+  };
+}
+
 /** Like {@link reachFault}, for the two resources that a binding connects. */
 export function bindingFault(
   guardrail: ReferenceTarget,
   server: ReferenceTarget,
 ): ReachFault | undefined {
-  if (guardrail.target !== undefined && guardrail.target !== 'mcp_tools') {
-    return {
-      message: `Guardrail "${guardrail.identity.name}" judges LLM requests, not tools`,
-      fix: 'name one with target: mcp_tools',
-    };
-  }
   const { workspace } = guardrail.identity;
   if (workspace === null || workspace === server.identity.workspace) return undefined;
   return {

@@ -17,6 +17,7 @@ import { isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 import type { WorkspaceScope } from '../resources/workspace-scope.ts';
 import { blockMissingExternals } from './blocking.ts';
 import { CreateChange, changeOf } from './draft-change.ts';
+import { KnownGuardrails } from './known-guardrails.ts';
 import { KnownProviders } from './known-providers.ts';
 import { findMovedSlugs, type MovedSlugs, withMovedSlugs } from './moved-slugs.ts';
 import {
@@ -94,14 +95,16 @@ export function compareSets(
   const { resources, claims } = alignOwnership(declared, live, options);
   const settled = withSettledSlugs(declared, resources, claims);
   const providers = new KnownProviders(settled, resources);
-  const wanted = settled.map((resource) => providers.withNamed(resource));
+  const hasGuardrails = live.switchedOff?.has('Guardrail') !== true;
+  const guardrails = new KnownGuardrails(settled, resources, hasGuardrails);
+  const wanted = settled.map((resource) => guardrails.withNamed(providers.withNamed(resource)));
   const owned = resources.filter((one) => one.owner === options.owner && isInside(one));
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));
   const context = {
     byKey,
     now: options.now,
     movedSlugs: findMovedSlugs(wanted, byKey),
-    providers,
+    known: [providers, guardrails],
   };
   const draft = new PlanDraft();
   blockMissingExternals(draft, desired.externals.filter(isInside), resources);
@@ -159,7 +162,8 @@ interface ComparisonContext {
   readonly byKey: ReadonlyMap<string, LiveResource>;
   readonly now: number;
   readonly movedSlugs: MovedSlugs;
-  readonly providers: KnownProviders;
+  /** The kinds whose slugs resources may name. */
+  readonly known: readonly Pick<KnownProviders, 'unknownIn'>[];
 }
 
 /** Adds the change or the block that one manifest leads to. */
@@ -171,7 +175,11 @@ function considerManifest(
 ): void {
   const { identity, position } = desired;
   const id = identityKey(identity);
-  const unknown = context.providers.unknownIn(desired);
+  const unknown =
+    context.known
+      .values()
+      .map((one) => one.unknownIn(desired))
+      .find((one) => one !== null) ?? null;
   if (claim.standing === 'blocked') {
     draft.block({ id, identity, position, reason: claim.reason, message: claim.message });
   } else if (unknown !== null) {

@@ -1,4 +1,5 @@
 /** Defines the rules that decide whether the change of one value loosens access. */
+import { checkFields } from '../../model/configs/config-secret-fields.ts';
 import { effectiveSettings } from '../../model/workspaces/security-settings.ts';
 import type { SpecJson } from '../resources/resource-set.ts';
 import { valueAt } from '../resources/spec-paths.ts';
@@ -117,18 +118,13 @@ export const ofAdditions: readonly Judge[] = [
   cheaperPrice,
 ];
 
+const guardrailLists: ReadonlySet<string> = new Set(checkFields);
+
 /** Checks inside a config: any difference in an existing check. */
 export const inlineGuard: Judge = (from, _, { segments }) => {
-  const list = segments.findLastIndex((key) => guardLists.includes(key));
+  const list = segments.findLastIndex((key) => guardrailLists.has(key));
   return !isUnset(from) || segments.length > list + 2;
 };
-
-export const guardLists = [
-  'input_guardrails',
-  'output_guardrails',
-  'before_request_hooks',
-  'after_request_hooks',
-];
 
 /** Guardrails of every request and every call of an MCP tool. */
 export const defaultGuardrailRules = {

@@ -1,6 +1,7 @@
 /**
  * Decides, by kind, which differences loosen access: raised limits, added scopes, removed guards.
  */
+import { checkFields } from '../../model/configs/config-secret-fields.ts';
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Difference } from '../diff/diff.ts';
@@ -17,7 +18,6 @@ import {
   deadline,
   defaultGuardrailRules,
   gives,
-  guardLists,
   guards,
   inlineGuard,
   isUnset,
@@ -157,7 +157,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'config.**.forward_headers.*': gives,
       'config.**.passthrough': becomes(true),
       'config.**.override_params.max_tokens': ceiling,
-      ...Object.fromEntries(guardLists.map((list) => [`config.**.${list}.**`, inlineGuard])),
+      ...Object.fromEntries(checkFields.map((list) => [`config.**.${list}.**`, inlineGuard])),
     },
   },
   SecretReference: {

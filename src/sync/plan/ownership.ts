@@ -23,6 +23,7 @@ export type BlockReason =
   | 'missing-external'
   | 'missing-secret'
   | 'unknown-provider'
+  | 'unknown-guardrail'
   | 'dependency'
   | 'settling'
   | 'unattended'

@@ -1,6 +1,7 @@
 /** Summarises a checked manifest for the checks across the source. */
 
 import { providerReferences } from '../../model/configs/provider-references.ts';
+import { guardrailNames } from '../../model/kinds/guardrail-names.ts';
 import { isUuid } from '../../model/wire/slug-forms.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { claimsDefault } from '../resources/default-claim.ts';
@@ -22,7 +23,9 @@ export interface Declaration {
   /** `spec.name`, which is the name of the manifest by default. */
   readonly displayName: string;
   /** Providers that a config names by slug. */
-  readonly namedProviders: readonly NamedProvider[];
+  readonly namedProviders: readonly NamedBySlug[];
+  /** Guardrails that it names by slug or id. */
+  readonly namedGuardrails: readonly NamedBySlug[];
   /** Whether it is to be the default of its kind in its workspace. */
   readonly isDefault: boolean;
   readonly secretOutput: DesiredResource['secretOutput'];
@@ -30,8 +33,8 @@ export interface Declaration {
   readonly references: readonly PendingReference[];
 }
 
-/** A provider that a config names by slug. */
-interface NamedProvider {
+/** A slug that a manifest names. */
+interface NamedBySlug {
   readonly slug: string;
   /** Path of the name in the manifest. */
   readonly written: Segments;
@@ -61,16 +64,20 @@ export function declarationOf(
     displayName: typeof spec.name === 'string' ? spec.name : identity.name,
     namedProviders:
       identity.kind === 'Config' ? namedProviders(writtenSpec, spec.config) : noProviders,
+    namedGuardrails: guardrailNames(identity.kind, spec).map(({ path, name }) => ({
+      slug: name,
+      written: writtenPath(writtenSpec, path),
+    })),
     isDefault: claimsDefault(spec),
     secretOutput,
     references: withWorkspace(references, identity.workspace),
   };
 }
 
-const noProviders: readonly NamedProvider[] = [];
+const noProviders: readonly NamedBySlug[] = [];
 
 /** Ids are not included: only the server knows them. */
-function namedProviders(written: unknown, document: unknown): NamedProvider[] {
+function namedProviders(written: unknown, document: unknown): NamedBySlug[] {
   return providerReferences(document)
     .filter(({ provider }) => !isUuid(provider))
     .map(({ path, provider }) => ({

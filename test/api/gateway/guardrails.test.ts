@@ -57,6 +57,25 @@ describe('guardrails on requests', () => {
     expect(next.headers['x-gateway-usage-remaining']).toBe('tokens=99993');
   });
 
+  it('runs the guardrail that a hook names by id, and refuses the request when there is none', async () => {
+    const made = await inference.server.request('POST', '/v2/guardrails', {
+      body: {
+        name: 'No bombs',
+        checks: [{ id: 'default.contains', parameters: { words: ['bomb'], operator: 'none' } }],
+        actions: { deny: true },
+      },
+    });
+    const call = (hook: object) =>
+      inference.chat(key, { config: { before_request_hooks: [hook] }, params: asking('a bomb') });
+    expect((await call({ id: made.body.slug })).status).toBe(446);
+    expect((await call({ id: made.body.id })).status).toBe(446);
+    for (const hook of [{ id: 'pg-none-0a1b2c' }, { id: 'x', checks: [] }, { deny: true }]) {
+      const { status, body } = await call(hook);
+      expect([status, body.error.code]).toEqual([400, 'invalid_config']);
+    }
+    expect(inference.upstream.reached).toHaveLength(0);
+  });
+
   it('returns 246 when a check fails without denying, and 200 when all pass', async () => {
     const config = { input_guardrails: [forbids('bomb', {})] };
     const failed = await inference.chat(key, { config, params: asking('a bomb') });

@@ -99,6 +99,6 @@ describe('a guardrail of every call', () => {
     expect(JSON.stringify(refused)).toContain('mcp_input_guardrails');
     const path = `/v2/workspaces/${plane.workspace.id}/guardrails`;
     const also = await put(path, { mcp_output_guardrails: [slug] }, 400);
-    expect(JSON.stringify(also)).toContain('unknown guardrails for MCP tools');
+    expect(JSON.stringify(also)).toContain('a guardrail with target llm');
   });
 });

@@ -138,7 +138,7 @@ describe('status 200', () => {
       workspace_id: workspace.id,
       config: {
         input_guardrails: [mine.slug, shared.id.toUpperCase()],
-        targets: [{ output_guardrails: [shared.slug, { deny: true }] }],
+        targets: [{ output_guardrails: [shared.slug, { wordCount: { maxWords: 5 } }] }],
       },
     });
     expect(JSON.parse((await read(made.slug)).config).input_guardrails[0]).toBe(mine.slug);
@@ -186,6 +186,34 @@ describe('400', () => {
     const { slug, version_id } = await make();
     expect(await put(slug, { config: broken })).toMatchObject(refusal);
     expect(await read(slug)).toMatchObject({ version_id, config: JSON.stringify(config) });
+  });
+
+  it.each([
+    ['before_request_hooks', 'pg-nobody-000000', 'refers to an unknown guardrail'],
+    ['after_request_hooks', 'pg-nobody-000000', 'refers to an unknown guardrail'],
+    ['input_guardrails', 'pg-nobody-000000', 'refers to an unknown guardrail'],
+    ['before_request_hooks', undefined, 'has no checks'],
+  ])('rejects an entry of %s that names %s by its id', async (field, id, message) => {
+    const broken = { targets: [{}, { [field]: [{ id }] }] };
+    const answer = await server.request('POST', path, { body: { name: 'x', config: broken } });
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
+    expect(answer.body.error.message).toContain(message);
+    expect(answer.body.error.param).toContain(`config.targets[1].${field}[0]`);
+  });
+
+  it('rejects a guardrail that judges calls of MCP tools', async () => {
+    const { slug } = await makeGuardrail({ target: 'mcp_tools' });
+    const body = { name: 'x', config: { before_request_hooks: [{ id: slug }] } };
+    const answer = await server.request('POST', path, { body });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.message).toContain('a guardrail with target mcp_tools');
+  });
+
+  it('refuses to delete a guardrail that a hook names', async () => {
+    const { id, slug } = await makeGuardrail();
+    const body = { name: 'x', config: { targets: [{ after_request_hooks: [{ id: slug }] }] } };
+    expect((await server.request('POST', path, { body })).status).toBe(200);
+    expect((await server.request('DELETE', `/v2/guardrails/${id}`)).status).toBe(409);
   });
 
   it('rejects a guardrail that is archived, of another workspace, or of another tenant', async () => {

@@ -7,6 +7,13 @@ import { owner, setOf, want } from './sync-model.ts';
 
 const position = { file: 'x.yaml', line: 1, column: 1 };
 
+const nothingElse = { unknown: [], etag: '', fingerprintKey: null };
+
+/** A spec may name guardrails that no server has. */
+function switchedOff(kind: KindName): ReadonlyMap<string, string> {
+  return new Map(kind === 'Guardrail' ? [] : [['Guardrail', 'GUARDRAILS_ENABLED']]);
+}
+
 /** Null means no resource on that side. */
 export function planOf(kind: KindName, live: Spec | null, desired: Spec | null, base = live): Plan {
   const identity: Identity = { kind, workspace: null, name: 'x' };
@@ -28,7 +35,7 @@ export function planOf(kind: KindName, live: Spec | null, desired: Spec | null, 
   const wanted = { ...want(kind, 'x'), identity, spec: desired ?? {}, position };
   return makePlan(
     setOf(desired === null ? [] : [wanted]),
-    { resources: live === null ? [] : [resource], unknown: [], etag: '', fingerprintKey: null },
+    { ...nothingElse, resources: live === null ? [] : [resource], switchedOff: switchedOff(kind) },
     { owner, takeOwnership: false, prune: true, now: 0 },
   );
 }

@@ -30,7 +30,7 @@ describe('doctor', () => {
     expect(stdout).toMatch(/^ok {5}master key {2}not in use yet$/m);
     expect(stdout).toMatch(/^ok {5}clock/m);
     expect(stdout).toMatch(/^ok {5}tables {6}nothing found wrong by \d\d rules$/m);
-    expect(stdout).toMatch(/^ok {5}documents {3}no unknown fields or providers$/m);
+    expect(stdout).toMatch(/^ok {5}documents {3}no unknown fields or names$/m);
     expect(await test.database.db.selectFrom('data_keys').selectAll().execute()).toEqual([]);
   });
 
@@ -105,13 +105,17 @@ describe('doctor', () => {
     expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}10 found wrong by \d\d rules$/m);
   });
 
-  it('names stored documents with unknown fields, and configs with unknown providers', async () => {
+  it('names stored documents with unknown fields, and configs with unknown providers and guardrails', async () => {
     const { db } = test.database;
     const times = { created_at: 0, last_updated_at: 0 };
     const row = { organisation_id: organisationId, workspace_id: null, name: 'x', ...times };
     const people = { owner_id: organisationId, updated_by: organisationId };
     const [config, guardrail] = [randomUUID(), randomUUID()];
-    const document = { inputGuardrails: ['pii'], targets: [{ provider: '@gone' }] };
+    const document = {
+      inputGuardrails: ['pii'],
+      before_request_hooks: [{ id: 'gone' }, { deny: true }],
+      targets: [{ provider: '@gone' }],
+    };
     const versioned = { version: 1, version_id: randomUUID(), status: 'active' } as const;
     await db
       .insertInto('configs')
@@ -161,13 +165,24 @@ describe('doctor', () => {
       },
       {
         organisationId,
+        table: 'configs',
+        id: config,
+        fault:
+          'config.before_request_hooks[0].id: names the guardrail "gone", which cannot judge its requests',
+      },
+      {
+        organisationId,
+        table: 'configs',
+        id: config,
+        fault: 'config.before_request_hooks[1]: has no checks and names no guardrail',
+      },
+      {
+        organisationId,
         table: 'guardrails',
         id: guardrail,
         fault: expect.stringMatching(/^checks\[0\]\.parameters\.wrods: .*did you mean "words"\?$/),
       },
     ]);
-    expect((await doctor()).stdout).toMatch(
-      /^wrong {2}documents {3}3 unknown fields or providers$/m,
-    );
+    expect((await doctor()).stdout).toMatch(/^wrong {2}documents {3}5 unknown fields or names$/m);
   });
 });

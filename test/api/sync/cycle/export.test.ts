@@ -435,6 +435,25 @@ it('writes unknown fields of stored documents under extensions, so that the expo
   });
 });
 
+it('names the guardrails of hooks by guardrailRef', async () => {
+  const checks = [{ id: 'default.notNull' }];
+  const body = { name: 'Named by a hook', checks, actions: {} };
+  const { slug } = (await server.request('POST', '/v2/guardrails', { body })).body;
+  const config = { before_request_hooks: [{ id: slug }, { id: 'own', checks }] };
+  await server.request('POST', '/v2/configs', { body: { name: 'hooked', config } });
+  const { files } = await exported({ unmanaged: true, kinds: ['Config', 'Guardrail'] });
+  const texts = Object.fromEntries(files.map(({ path, text }) => [path, text]));
+  expect(Object.values(texts).join('')).toContain('guardrailRef: ');
+  const { resources } = await desiredFrom(texts);
+  const found = resources.find(({ identity }) => identity.name === 'hooked');
+  expect(found?.spec.config).toEqual({
+    before_request_hooks: [
+      { id: { $ref: expect.stringMatching(/^Guardrail\//) } },
+      { id: 'own', checks },
+    ],
+  });
+});
+
 it('names the providers of configs by providerRef, or as an External for other fields', async () => {
   const post = async (path: string, body: object) =>
     (await server.request('POST', path, { body })).body;

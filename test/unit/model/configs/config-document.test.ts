@@ -1,11 +1,7 @@
 /** Tests the validation of config documents: what is rejected and where, at any nesting. */
 import { RE2JS } from 're2js';
 import { describe, expect, it, vi } from 'vitest';
-import {
-  configFaults,
-  guardrailReferences,
-  type TargetLimits,
-} from '../../../../src/model/configs/config-document.ts';
+import { configFaults, type TargetLimits } from '../../../../src/model/configs/config-document.ts';
 
 const builtIn: TargetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 
@@ -153,19 +149,5 @@ describe('a config document', () => {
 
   it('rejects a document nested ten thousand deep without exhausting the stack', () => {
     expect(judge(nested(10_000))).toHaveLength(1);
-  });
-
-  it('names its guardrails with their position, at every level, by slug or id', () => {
-    const document = {
-      input_guardrails: ['a', { deny: true }],
-      targets: [{ output_guardrails: ['b'], targets: [{ input_guardrails: ['c'] }] }, { x: 1 }],
-    };
-    expect(
-      guardrailReferences(document).map(({ path, guardrail }) => [path.join('.'), guardrail]),
-    ).toEqual([
-      ['input_guardrails.0', 'a'],
-      ['targets.0.output_guardrails.0', 'b'],
-      ['targets.0.targets.0.input_guardrails.0', 'c'],
-    ]);
   });
 });

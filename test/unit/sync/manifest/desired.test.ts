@@ -149,8 +149,8 @@ describe('references', () => {
   it('finds references at any depth of a config, next to slugs and inline documents', async () => {
     const spec = `config:
   targets:
-    - input_guardrails: [{guardrailRef: pii}, some-slug, {deny: true, wordCount: {maxWords: 5}}]
-    - targets: [{output_guardrails: [{guardrailRef: pii}]}]`;
+    - input_guardrails: [{guardrailRef: pii}, pg-some-0a1b2c, {deny: true, wordCount: {maxWords: 5}}]
+    - targets: [{output_guardrails: [{guardrailRef: pii}], after_request_hooks: [{guardrailRef: pii}]}]`;
     const texts = {
       'a.yaml': manifest('Config', 'routing', spec, inSupport),
       'b.yaml': guardrail('pii'),
@@ -159,8 +159,14 @@ describe('references', () => {
     const reference = { $ref: 'Guardrail/support/pii' };
     expect(await referencesOf(texts)).toEqual({
       targets: [
-        { input_guardrails: [reference, 'some-slug', { deny: true, wordCount: { maxWords: 5 } }] },
-        { targets: [{ output_guardrails: [reference] }] },
+        {
+          input_guardrails: [
+            reference,
+            'pg-some-0a1b2c',
+            { deny: true, wordCount: { maxWords: 5 } },
+          ],
+        },
+        { targets: [{ output_guardrails: [reference], after_request_hooks: [{ id: reference }] }] },
       ],
     });
   });

@@ -68,7 +68,12 @@ const specs: Record<KindName, Document> = {
       retry: { attempts: 3, on_status_codes: [500] },
       cache: { mode: 'simple', max_age: 60 },
       targets: [
-        { name: 't', weight: 1, provider: 'p', input_guardrails: ['slug', { guardrailRef: 'g' }] },
+        {
+          name: 't',
+          weight: 1,
+          provider: 'p',
+          input_guardrails: ['pg-slug-0a1b2c', { guardrailRef: 'g' }],
+        },
         { override_params: { model: 'm' }, request_timeout: 100, passthrough: true },
       ],
     },
@@ -220,14 +225,14 @@ const specs: Record<KindName, Document> = {
     versionDescription: 'd',
   },
   OrganisationDefaults: {
-    inputGuardrails: [{ guardrailRef: 'g' }, 'slug'],
+    inputGuardrails: [{ guardrailRef: 'g' }, 'pg-slug-0a1b2c'],
     outputGuardrails: [{ guardrailRef: 'g' }],
     exportSettings: { deniedFields: ['response'] },
     apiKeyMaxTtlDays: 365,
   },
   GuardrailExclusion: { inputGuardrails: true, outputGuardrails: false },
   WorkspaceGuardrails: {
-    inputGuardrails: [{ guardrailRef: 'g' }, 'slug'],
+    inputGuardrails: [{ guardrailRef: 'g' }, 'pg-slug-0a1b2c'],
     outputGuardrails: [{ guardrailRef: 'g' }],
   },
   Deployment: {
@@ -377,14 +382,14 @@ function* mistakesIn(document: Document): Generator<readonly [string, Document]>
 
 /** Rules that a JSON Schema cannot express, or omits to keep its messages readable. */
 const beyondSchemas: readonly RegExp[] = [
-  /^dangling-reference: /,
+  /^(?:dangling-reference|unknown-guardrail): /,
   // Which stores hold secrets, and which headers carry one.
   /^secret-missing: |^secret-literal: /,
   // Ids of checks are compared without regard to case, and parameters depend on the check.
   /^wrong-value: spec\.checks\[\d+\]\.id is not a known check: /,
   /^wrong-value: spec\.checks\[\d+\]\.parameters\./,
   // The members of an inline guardrail are its checks and its actions.
-  /^wrong-value: spec\.config\.[\w[\].]*(input|output)_guardrails\[\d+\]\./,
+  /^wrong-value: spec\.config\.[\w[\].]*(input|output)_guardrails\[\d+\](\.| has no checks)/,
   /^wrong-value: spec\.(checks|actions) is required for target llm$/,
   // Rules between two fields.
   /must not exceed credit_limit$|requires periodic_reset or periodic_reset_days$/,
