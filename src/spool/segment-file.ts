@@ -1,0 +1,64 @@
+/** Writes the file of a segment: whole blocks only, also when a write fails. */
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { syncFolder } from './owned-directory.ts';
+import type { Segment } from './segment.ts';
+import { newSegmentSeal, type SegmentSeal, type SpoolKey, sealBlock } from './segment-format.ts';
+
+export async function createSegmentFile(segment: Segment, key: SpoolKey): Promise<SegmentFile> {
+  // Left by a process that could not write to it.
+  await rm(segment.path, { force: true });
+  const file = await open(segment.path, 'wx', 0o600);
+  return new SegmentFile(segment, file, newSegmentSeal(segment.header, key));
+}
+
+export class SegmentFile {
+  readonly segment: Segment;
+  readonly #file: FileHandle;
+  readonly #seal: SegmentSeal;
+  /** Bytes of whole blocks, with the header. */
+  #end = 0;
+  /** Counts failed writes too, because a number must never seal two blocks. */
+  #blocks = 0;
+  #isNew = true;
+
+  constructor(segment: Segment, file: FileHandle, seal: SegmentSeal) {
+    this.segment = segment;
+    this.#file = file;
+    this.#seal = seal;
+  }
+
+  /** Appends a block with these records. */
+  async append(records: readonly Buffer[]): Promise<void> {
+    const block = sealBlock(this.#seal, this.#blocks, records);
+    this.#blocks += 1;
+    const bytes = this.#end === 0 ? Buffer.concat([this.#seal.bytes, block]) : block;
+    try {
+      await this.#write(bytes);
+    } catch (error) {
+      // Later blocks would follow an incomplete one.
+      await this.#file.truncate(this.#end);
+      throw error;
+    }
+    this.#end += bytes.length;
+    this.segment.bytes = this.#end;
+  }
+
+  /** A single write may be partial. */
+  async #write(bytes: Buffer): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      const written = await this.#file.write(bytes, at, bytes.length - at, this.#end + at);
+      at += written.bytesWritten;
+    }
+  }
+
+  /** Makes the blocks durable, and the name of a new file. */
+  async sync(): Promise<void> {
+    await this.#file.datasync();
+    if (this.#isNew) await syncFolder(this.segment.directory);
+    this.#isNew = false;
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}
