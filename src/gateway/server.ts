@@ -5,8 +5,8 @@ import { renderRawResponse } from '../http/connections/refusals.ts';
 import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
 import { refuseAmbiguity } from '../http/input/ambiguity.ts';
 import type { CanonicalTarget } from '../model/endpoints/canonical-target.ts';
-import { geminiPrefix } from '../model/endpoints/catalogue.ts';
-import type { GeminiTarget } from '../model/endpoints/gemini-target.ts';
+import { bedrockPrefix } from '../model/endpoints/catalogue.ts';
+import type { ActionTarget } from '../model/endpoints/cloud-target.ts';
 import { prepareId, takePreparedId } from '../model/wire/ids.ts';
 import { monotonicMs } from '../monotonic.ts';
 import { isAdminRequest, setKeyHeader } from './callers/admin-requests.ts';
@@ -14,7 +14,7 @@ import { aliasFault, ownHeaders } from './callers/exchange.ts';
 import { takeQueryKey } from './callers/query-key.ts';
 import { sendError } from './calls/error-response.ts';
 import type { Arrival } from './calls/request-context.ts';
-import { canonicalArrival } from './inference/canonical-arrival.ts';
+import { canonicalArrival, isInferenceUrl } from './inference/canonical-arrival.ts';
 import { type Pipeline, serveRequest } from './inference/pipeline.ts';
 import { parsePromptPath } from './inference/prompts.ts';
 import { type RealtimeServices, serveRealtime } from './realtime/serve-realtime.ts';
@@ -153,14 +153,14 @@ function refusalOf(
 ): GatewayError | null {
   const fault = excessFault(isExcess) ?? plainFault(request);
   if (fault !== null) return fault;
-  if (request.url!.startsWith('/v1/') || request.url!.startsWith(geminiPrefix)) {
+  if (isInferenceUrl(request.url!)) {
     return (
       methodFault(request.method!) ??
       webSocketFault(request, isSocketPath(request)) ??
       aliasFault(request, headerPrefixes)
     );
   }
-  return new GatewayError('not_found', 'Inference is served below /v1/ and /v1beta/');
+  return new GatewayError('not_found', 'Inference is served below /v1/, /v1beta/ and /model/');
 }
 
 function excessFault(isExcess: boolean): GatewayError | null {
@@ -186,7 +186,7 @@ function ambiguityOf(request: IncomingMessage): ReturnType<typeof refuseAmbiguit
 
 /** The canonical target; with a fault a target that is only reported. */
 function readTarget(request: IncomingMessage): {
-  readonly target: CanonicalTarget | GeminiTarget;
+  readonly target: CanonicalTarget | ActionTarget;
   readonly fault: GatewayError | null;
 } {
   try {
@@ -194,7 +194,7 @@ function readTarget(request: IncomingMessage): {
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     const { url = '' } = request;
-    const [path = ''] = url.slice(url.startsWith(geminiPrefix) ? 0 : '/v1'.length).split('?', 1);
+    const [path = ''] = url.slice(url.startsWith('/v1/') ? '/v1'.length : 0).split('?', 1);
     return { target: { path, query: '' }, fault: thrown };
   }
 }
@@ -206,7 +206,7 @@ function arrivalOf(
   pipeline: Pipeline,
   request: IncomingMessage,
   response: ServerResponse,
-  target: CanonicalTarget | GeminiTarget,
+  target: CanonicalTarget | ActionTarget,
 ): Arrival {
   const { path, query } = target;
   const { headerPrefixes } = pipeline;
@@ -218,8 +218,10 @@ function arrivalOf(
     header,
     path,
     query,
-    errorForm: errorFormOf(request.method, path, request.headers),
-    gemini: 'gemini' in target ? target.gemini : null,
+    errorForm: request.url!.startsWith(bedrockPrefix)
+      ? 'aws'
+      : errorFormOf(request.method, path, request.headers),
+    action: 'action' in target ? target.action : null,
     headerPrefix: prefixOf(request, headerPrefixes),
     beganMs: monotonicMs(),
   };

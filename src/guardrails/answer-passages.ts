@@ -7,6 +7,7 @@ import { addNameOf, textsIn } from './text-walk.ts';
 export type ResponseForm =
   | 'chat_completions'
   | 'completions'
+  | 'converse'
   | 'gemini'
   | 'messages'
   | 'responses'
@@ -45,6 +46,7 @@ export function answersIn(form: ResponseForm, json: JsonObject): AnswerPassages[
 const messageMembers: Readonly<Record<Exclude<ResponseForm, 'stored'>, string | null>> = {
   chat_completions: 'choices',
   completions: 'choices',
+  converse: 'output',
   gemini: 'candidates',
   messages: 'content',
   responses: 'output',

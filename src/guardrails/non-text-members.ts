@@ -73,6 +73,7 @@ export const nonTextMembers: readonly MemberForm[] = [
       'size',
       'status',
       'stop_reason',
+      'stopReason',
       'style',
       'tool_choice',
       'truncation',
@@ -99,6 +100,7 @@ export const nonTextMembers: readonly MemberForm[] = [
       'responseId',
       'safety_identifier',
       'system_fingerprint',
+      'toolUseId',
       'user',
       'version',
     ],
@@ -116,6 +118,7 @@ export const nonTextMembers: readonly MemberForm[] = [
       'encrypted_content',
       'file_data',
       'partial_image_b64',
+      'redactedContent',
       'signature',
       'thought_signature',
       'thoughtSignature',
@@ -148,6 +151,7 @@ export function isNonText(name: string, value: string, owner: StringOwner): bool
     const isEncoded = owner.type === 'base64' || dataOwners.has(owner.name);
     return isEncoded && isBytes(value);
   }
+  if (name === 'bytes') return owner.name === 'source' && isBytes(value);
   const hasForm = formByName.get(name) ?? (/_ids?$/.test(name) ? isIdentifier : undefined);
   return hasForm?.(value) ?? false;
 }
@@ -180,6 +184,7 @@ export const schemaPartMembers: ReadonlySet<string> = new Set([
   'else',
   'if',
   'items',
+  'json',
   'not',
   'oneOf',
   'prefixItems',
@@ -219,6 +224,8 @@ export const formatMembers: ReadonlySet<string> = new Set([
   'content',
   'content_block',
   'content_parts',
+  'contentBlockDelta',
+  'contentBlockStart',
   'contents',
   'conversation',
   'data',
@@ -235,8 +242,10 @@ export const formatMembers: ReadonlySet<string> = new Set([
   'functionResponse',
   'functions',
   'generationConfig',
+  'guardContent',
   'image',
   'image_url',
+  'inferenceConfig',
   'inline_data',
   'inlineData',
   'input_audio',
@@ -256,12 +265,15 @@ export const formatMembers: ReadonlySet<string> = new Set([
   'promptTokensDetails',
   'reasoning',
   'reasoning_details',
+  'reasoningContent',
+  'reasoningText',
   'requests',
   'response_format',
   'results',
   'safetyRatings',
   'safetySettings',
   'source',
+  'start',
   'step_details',
   'summary',
   'text',
@@ -270,7 +282,11 @@ export const formatMembers: ReadonlySet<string> = new Set([
   'tool_calls',
   'tool_choice',
   'tool_outputs',
+  'toolConfig',
+  'toolResult',
   'tools',
+  'toolSpec',
+  'toolUse',
   'usage',
   'usageMetadata',
   'video',
@@ -301,9 +317,11 @@ export const asideMembers: ReadonlySet<string> = new Set([
   'reasoning',
   'reasoning_content',
   'reasoning_details',
+  'reasoningContent',
   'safetyRatings',
   'thinking',
   'tool_calls',
+  'toolUse',
 ]);
 
 /** Types of parts and items beside the message: `reasoning`, `tool_use`, `function_call`. */

@@ -22,6 +22,7 @@ export interface RequestPassages {
 const conversationsByForm: Readonly<Record<TextsForm, readonly string[]>> = {
   chat_completions: ['messages'],
   completions: [],
+  converse: ['messages'],
   embeddings: [],
   gemini: ['contents'],
   messages: ['messages'],

@@ -180,6 +180,8 @@ function answerOf(form: ResponseForm, groups: readonly (readonly Slot[])[]): Jso
           return { index, message: { role: 'assistant', content } };
         }),
       };
+    case 'converse':
+      return { output: { message: { content: groups.flat().map(blockOf) } } };
     case 'gemini':
       return {
         candidates: groups.map((slots, index) => ({
@@ -196,6 +198,10 @@ function answerOf(form: ResponseForm, groups: readonly (readonly Slot[])[]): Jso
 
 function partOf({ isAside, text }: Slot): JsonObject {
   return { type: isAside ? 'reasoning' : 'text', text };
+}
+
+function blockOf({ isAside, text }: Slot): JsonObject {
+  return isAside ? { reasoningContent: { reasoningText: { text } } } : { text };
 }
 
 function geminiPartOf({ isAside, text }: Slot): JsonObject {

@@ -57,6 +57,7 @@ function isSoundEvent({ type }: JsonObject): boolean {
 const messageMembers: Readonly<Record<Exclude<ResponseForm, 'stored'>, ReadonlySet<string>>> = {
   chat_completions: new Set(['choices']),
   completions: new Set(['choices']),
+  converse: new Set(['contentBlockStart', 'contentBlockDelta']),
   gemini: new Set(['candidates']),
   messages: new Set(['content_block', 'delta', 'message']),
   responses: new Set(['delta', 'item', 'part', 'refusal', 'text', 'transcript']),
@@ -81,6 +82,8 @@ function placeOf(
   path: PassagePath,
 ): Place {
   switch (form) {
+    case 'converse':
+      return placeInBlocks(event, path);
     case 'gemini':
       return placeInCandidates(event, path);
     case 'messages':
@@ -113,6 +116,14 @@ function placeInCandidates(event: JsonObject, path: PassagePath): Place {
 }
 
 const blockEvents: ReadonlySet<unknown> = new Set(['content_block_start', 'content_block_delta']);
+
+/** Deltas of a block are one text: its words, its reasoning, or the input of its call. */
+function placeInBlocks(event: JsonObject, path: PassagePath): Place {
+  const index = String(member(event, 'contentBlockDelta', 'contentBlockIndex'));
+  const [top, ...rest] = path;
+  if (top !== 'contentBlockDelta') return { group: '', slot: null };
+  return { group: '', slot: `${index} ${rest.join(' ')}` };
+}
 
 function placeInMessage(event: JsonObject, path: PassagePath): Place {
   if (event.type === 'message_start') return { group: '', slot: null };

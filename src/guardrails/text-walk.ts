@@ -207,7 +207,8 @@ class TextWalk {
 
 /** Documents may be texts in base64, whatever type they declare. */
 function textInBase64Of(name: string, value: string): string | null {
-  const isDocument = name === 'data' || name === 'file_data' || value.startsWith('data:');
+  const isDocument =
+    name === 'data' || name === 'bytes' || name === 'file_data' || value.startsWith('data:');
   return isDocument ? textInBase64(value) : null;
 }
 

@@ -357,7 +357,7 @@ const mayImport: Record<string, readonly string[]> = {
   auth: ['secret-managers', 'store', 'model', 'settings', 'clock', 'remote'],
   'secret-managers': ['vault', 'upstream', 'remote', 'aws', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],
-  'upstream/frames': [],
+  'upstream/frames': ['upstream/documents', 'model'],
   'upstream/formats': [
     'upstream/dialects',
     'upstream/gemini',

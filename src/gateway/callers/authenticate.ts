@@ -26,7 +26,7 @@ const completionScope = 'completions.write';
 
 /**
  * The key is `x-gateway-api-key`, else the bearer token, else `x-api-key`, which Anthropic SDKs send, or
- * `x-goog-api-key`, which those of Google send. With `x-gateway-api-key`, the other headers are the credential of
+ * `x-goog-api-key`, which those of Google send, or the access key with which SDKs of AWS sign. With `x-gateway-api-key`, the other headers are the credential of
  * the provider, unless they repeat the key, as some clients do.
  */
 export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): SentCredentials {
@@ -38,7 +38,12 @@ export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader):
     const theirs = [bearer, plain].find((value) => value !== null && value !== own);
     return { key: own, credential: theirs ?? null };
   }
-  return { key: bearer ?? plain, credential: null };
+  return { key: bearer ?? plain ?? accessKeyOf(authorization), credential: null };
+}
+
+/** The access key of a signature of AWS. The signature is not verified, because the secret is not stored. */
+function accessKeyOf(header: string | undefined): string | null {
+  return /^AWS4-HMAC-SHA256 Credential=([^/,\s]{1,512})\//.exec(header ?? '')?.[1] ?? null;
 }
 
 function textOf(value: string | string[] | undefined): string | null {

@@ -3,12 +3,11 @@
 import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
-import { EventList } from '../../upstream/gemini/event-list.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import { noUsage } from '../metering/meter.ts';
-import { flatProviderError } from '../transfer/flat-error.ts';
+import { callerBody, streamFormOf, streamIn, wholeStream } from '../transfer/caller-body.ts';
+import { restatedError, restatesErrors } from '../transfer/flat-error.ts';
 import {
-  type EventFilter,
   passedHeaders,
   type RelayEnd,
   relay,
@@ -27,17 +26,17 @@ export function deliver(
   context: RequestContext,
   outcome: TargetOutcome,
 ): Promise<void> | undefined {
-  const isFlatError = context.arrival.errorForm === 'flat' && outcome.status >= 400;
+  const isRestated = restatesErrors(context.arrival.errorForm) && outcome.status >= 400;
   switch (outcome.kind) {
     case 'live':
-      if (isFlatError) return sendFlatError(context, outcome);
+      if (isRestated) return sendRestatedError(context, outcome);
       return relayLive(context, outcome);
     case 'cached':
       sendCached(context, outcome, outcome.response);
       return undefined;
     case 'judged':
     case 'local':
-      if (isFlatError) return sendFlatError(context, outcome);
+      if (isRestated) return sendRestatedError(context, outcome);
       sendComplete(context, outcome, outcome.response);
       return undefined;
     case 'failed':
@@ -45,8 +44,8 @@ export function deliver(
   }
 }
 
-/** Sends the error of a provider in the flat form, which needs the complete response. */
-async function sendFlatError(
+/** Sends the error of a provider in the form of the caller, which needs the complete response. */
+async function sendRestatedError(
   context: RequestContext,
   outcome: LiveOutcome | CompleteOutcome,
 ): Promise<void> {
@@ -57,7 +56,7 @@ async function sendFlatError(
   if (isFailure(read)) throw read.error;
   const { metered, cost } = read;
   const { status } = outcome;
-  const body = flatProviderError(read.body, status);
+  const body = restatedError(context.arrival.errorForm, read.body, status);
   const headers = { ...withoutBodyHeaders(read.headers), 'content-type': 'application/json' };
   sendComplete(context, outcome, { status, headers, body, metered, cost });
 }
@@ -66,14 +65,16 @@ async function sendFlatError(
 function sendCached(
   { arrival, draft, exchange, calls }: RequestContext,
   outcome: TargetOutcome,
-  { status, contentType, body }: CachedResponse,
+  { status, contentType, body: cached }: CachedResponse,
 ): void {
-  const { response, headerPrefix } = arrival;
+  const { response, headerPrefix, action } = arrival;
+  const form = contentType.startsWith('text/event-stream') ? streamFormOf(action) : null;
+  const body = form === null ? callerBody(action, cached) : wholeStream(form, cached);
   draft.markFirstByte();
   draft.metered = noUsage;
   const headers = responseHeaders(arrival, outcome, calls.left(), exchange.now);
   headers[gatewayHeaderNames(headerPrefix).cost] = '0';
-  headers['content-type'] = contentType;
+  headers['content-type'] = form?.contentType ?? contentType;
   headers['content-length'] = String(body.length);
   writeResponseHead(response, status, headers);
   response.end(body);
@@ -86,14 +87,14 @@ export function sendComplete(
   outcome: TargetOutcome,
   sent: Omit<GuardedResponse, 'providerStatus'>,
 ): void {
-  const { response, headerPrefix } = arrival;
+  const { response, headerPrefix, action } = arrival;
   const { status, headers: received, metered, cost } = sent;
   draft.markFirstByte();
   draft.metered = metered;
   const own = responseHeaders(arrival, outcome, calls.left(), exchange.now);
-  const isList = arrival.gemini?.isList === true && isEventStream(received);
-  const body = isList ? wholeList(sent.body) : sent.body;
-  if (isList) own['content-type'] = 'application/json';
+  const form = isEventStream(received) ? streamFormOf(action) : null;
+  const body = form === null ? callerBody(action, sent.body) : wholeStream(form, sent.body);
+  if (form !== null) own['content-type'] = form.contentType;
   if (cost !== null) own[gatewayHeaderNames(headerPrefix).cost] = String(cost);
   const headers = passedHeaders(received, own, headerPrefix);
   headers['content-length'] = String(body.length);
@@ -101,25 +102,6 @@ export function sendComplete(
   response.end(body);
   response.socket?.setTimeout(stalledMs);
 }
-
-function wholeList(events: Buffer): Buffer {
-  const list = new EventList();
-  return Buffer.concat([list.pass(events), list.rest()]);
-}
-
-/** Sends the events, and what follows the last one, as one JSON list. */
-function listOf(events: EventFilter, trailer: Buffer | null): EventFilter {
-  const list = new EventList();
-  return {
-    pass: (chunk) => list.pass(events.pass(chunk)),
-    rest: () => {
-      const last = list.pass(Buffer.concat([events.rest(), trailer ?? nothing]));
-      return Buffer.concat([last, list.rest()]);
-    },
-  };
-}
-
-const nothing = Buffer.alloc(0);
 
 /** Relays the response while it arrives and settles its usage when it ends. */
 async function relayLive(
@@ -137,7 +119,7 @@ async function relayLive(
   const captured = calls.storing.capture(filter);
   const headers = () => responseHeaders(arrival, outcome, calls.left(), exchange.now);
   const events = captured ?? filter;
-  const isList = arrival.gemini?.isList === true && events !== null;
+  const form = events === null ? null : streamFormOf(arrival.action);
   const end: RelayEnd = await relay(call, {
     response,
     caller,
@@ -145,10 +127,10 @@ async function relayLive(
     lingerMs,
     stalledMs,
     status,
-    trailer: isList ? null : trailer,
+    trailer: form === null ? trailer : null,
     isRewritten: translator !== null,
-    events: isList ? listOf(events, trailer) : events,
-    headers: isList ? () => ({ ...headers(), 'content-type': 'application/json' }) : headers,
+    events: form === null ? events : streamIn(form, events!, trailer),
+    headers: form === null ? headers : () => ({ ...headers(), 'content-type': form.contentType }),
     onFirst: () => {
       if (draft.firstByteMs !== null) return;
       outcome.stopClock();
@@ -161,7 +143,7 @@ async function relayLive(
       const own = headers();
       if (cost !== null) own[gatewayHeaderNames(headerPrefix).cost] = String(cost);
       if (translator !== null) own['content-type'] = 'application/json';
-      return { headers: own, body };
+      return { headers: own, body: callerBody(arrival.action, body) };
     },
   });
   outcome.stopClock();

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ConfigNode } from '../../model/configs/config-tree.ts';
-import type { GeminiAction } from '../../model/endpoints/gemini-target.ts';
+import type { PathAction } from '../../model/endpoints/path-action.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import type { SemanticAnswers } from '../../objects/semantic/semantic-answers.ts';
 import type { Origins } from '../../upstream/origins.ts';
@@ -77,8 +77,8 @@ export interface Arrival {
   readonly query: string;
   readonly header: ReadHeader;
   readonly errorForm: GatewayErrorForm;
-  /** Set for a request in Gemini's form that calls a model. */
-  readonly gemini: GeminiAction | null;
+  /** Set for a request whose path names its model and the kind of its response. */
+  readonly action: PathAction | null;
   readonly headerPrefix: string;
   /** Monotonic clock, milliseconds. */
   readonly beganMs: number;

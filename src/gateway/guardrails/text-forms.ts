@@ -58,6 +58,7 @@ function formsOf(listed: ListedEndpoint): TextForms {
 const modelForms: ReadonlySet<TextsForm | null> = new Set<TextsForm | null>([
   'chat_completions',
   'completions',
+  'converse',
   'embeddings',
   'gemini',
   'messages',

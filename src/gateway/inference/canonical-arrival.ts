@@ -1,9 +1,11 @@
 /** Brings the target of an inference request into its canonical form, or states why it is refused. */
 import type { IncomingMessage } from 'node:http';
 import { type CanonicalTarget, canonicalTarget } from '../../model/endpoints/canonical-target.ts';
-import { endpointAt, geminiPrefix, publicPath } from '../../model/endpoints/catalogue.ts';
-import { type GeminiTarget, geminiTarget } from '../../model/endpoints/gemini-target.ts';
+import { endpointAt, isRootedPath, publicPath } from '../../model/endpoints/catalogue.ts';
+import { type ActionTarget, cloudTarget } from '../../model/endpoints/cloud-target.ts';
+import { geminiTarget } from '../../model/endpoints/gemini-target.ts';
 import { commonQueryMembers } from '../../model/endpoints/query-members.ts';
+import { conversePath } from '../../model/services/bedrock-models.ts';
 import { didYouMean } from '../../suggest.ts';
 import { isReferenceMember } from '../references/owned-references.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -12,33 +14,41 @@ import { parsePromptPath } from './prompts.ts';
 
 type Method = IncomingMessage['method'];
 
+/** Prefixes of paths below which inference is served. `/v1beta1` has what Google's clients send to Vertex AI. */
+const prefixes = ['/v1/', '/v1beta/', '/v1beta1/', '/model/'];
+
+export function isInferenceUrl(url: string): boolean {
+  return prefixes.some((prefix) => url.startsWith(prefix));
+}
+
 /**
- * The URL begins with `/v1/` or `/v1beta/`.
+ * The URL is one of {@link isInferenceUrl}.
  *
  * @throws GatewayError for a path or query that a provider could read differently
  */
 export function canonicalArrival({
   method,
   url = '',
-}: Pick<IncomingMessage, 'method' | 'url'>): CanonicalTarget | GeminiTarget {
+}: Pick<IncomingMessage, 'method' | 'url'>): CanonicalTarget | ActionTarget {
   const question = url.indexOf('?');
   const end = question < 0 ? undefined : question;
   const query = question < 0 ? '' : url.slice(question);
-  const gemini = geminiTarget(method, url.slice(0, end), query);
-  const isGemini = gemini !== null || url.startsWith(geminiPrefix);
-  const path = url.slice(isGemini ? 0 : '/v1'.length, end);
-  const target = gemini ?? canonicalTarget(method, path, query);
+  const whole = url.slice(0, end);
+  const named = geminiTarget(method, whole, query) ?? cloudTarget(method, whole, query);
+  const isRooted = !url.startsWith('/v1/');
+  const target = named ?? canonicalTarget(method, whole.slice(isRooted ? 0 : 3), query);
   if ('fault' in target) throw new GatewayError('invalid_request', target.fault);
-  requireListedPrefix(method, target.path, isGemini);
+  if (named === null) requireListedPrefix(method, target.path, isRooted);
   if (target.query !== '') requireKnownQuery(method, target);
   return target;
 }
 
-/** Below `/v1beta` nothing is served but what the catalogue lists, and that nowhere else. */
-function requireListedPrefix(method: Method, path: string, isGemini: boolean): void {
-  const isListed = path.startsWith(geminiPrefix) && endpointAt(method, path) !== null;
-  if (isGemini === isListed) return;
-  const message = `There is no such method and path${isGemini ? ' below /v1beta' : ''} (docs/reference/endpoints.md)`;
+/** Outside of `/v1` nothing is served but what the catalogue lists, and that nowhere else. */
+function requireListedPrefix(method: Method, path: string, isRooted: boolean): void {
+  const isListed = isRootedPath(path) && endpointAt(method, path) !== null;
+  // Converse is served with a model in its path only.
+  if (isRooted === isListed && path !== conversePath) return;
+  const message = `There is no such method and path${isRooted ? ` below ${path.split('/', 2).join('/')}` : ''} (docs/reference/endpoints.md)`;
   throw new GatewayError('endpoint_unknown', message);
 }
 

@@ -1,44 +1,38 @@
 /** Gives a Gemini request the members `model` and `stream`, which other formats have in the body and Gemini in the path. */
-import type { GeminiAction } from '../../model/endpoints/gemini-target.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { type Json, NotTranslatable } from '../../upstream/documents/document-node.ts';
 import { withUsualNames } from '../../upstream/gemini/member-names.ts';
-import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import type { RequestMembers } from './request-members.ts';
 
-interface SentMembers extends RequestMembers {
-  readonly body: Buffer | null;
+/** The members of a request, and the changes of its body that lead to them. */
+export interface ChangedMembers {
+  readonly params: Json;
+  readonly changes: Map<string, unknown>;
 }
 
 /**
- * Returns the members as they are for a request of another format.
+ * Adds model and stream to the members of a Gemini request.
  *
  * @throws GatewayError for a body whose meaning differs from that of the path, or that has a member in two spellings
  */
-export function withModelMember(action: GeminiAction | null, sent: SentMembers): SentMembers {
-  if (action === null) return sent;
-  const { body, params, isJson } = sent;
-  if (body === null || !isJson) {
-    throw new GatewayError('invalid_json', 'The body must be a JSON object');
-  }
+export function geminiMembers(model: string, isStream: boolean, params: Json): ChangedMembers {
   const usual = usualMembers(params);
-  requireSameModel(usual, action.model);
+  requireSameModel(usual, model);
   if (usual.stream !== undefined) {
     const message = 'The path decides about streams; remove stream from the body';
     throw new GatewayError('invalid_request', message, 'stream');
   }
-  const changes = new Map<string, unknown>([['model', action.model]]);
-  if (action.isStream) changes.set('stream', true);
+  const changes = new Map<string, unknown>([['model', model]]);
+  if (isStream) changes.set('stream', true);
   for (const name of Object.keys(params))
     if (!Object.hasOwn(usual, name)) changes.set(name, undefined);
   for (const [name, value] of Object.entries(usual)) {
     if (name !== 'model' && value !== params[name]) changes.set(name, value);
   }
-  const withModels = withoutInnerModels(usual, action.model, changes);
-  const members: Record<string, unknown> = { ...withModels, model: action.model };
-  if (action.isStream) members.stream = true;
-  return { isJson, params: members, body: changedBody(body, changes) };
+  const withModels = withoutInnerModels(usual, model, changes);
+  const members: Record<string, unknown> = { ...withModels, model };
+  if (isStream) members.stream = true;
+  return { params: members, changes };
 }
 
 function usualMembers(params: Json): Json {

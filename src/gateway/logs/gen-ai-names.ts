@@ -3,6 +3,7 @@
 const operations: ReadonlyMap<string, string> = new Map([
   ['chat_completions', 'chat'],
   ['messages', 'chat'],
+  ['converse', 'chat'],
   ['responses', 'chat'],
   ['completions', 'text_completion'],
   ['embeddings', 'embeddings'],

@@ -24,6 +24,7 @@ import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { AdmittedBatch } from './batch-bound.ts';
 import { boundOf, meteringOf, outputClamps, unboundedParam } from './bound.ts';
+import { modelLimitIn } from './converse-input.ts';
 import { limitMessage } from './limit-message.ts';
 import { type BoundDetails, boundDetails, toolClamps } from './requested-details.ts';
 
@@ -139,6 +140,11 @@ function requireNoHardLimit(limits: readonly Limit[]): void {
 
 /** Rejects values that a provider might accept as a number although they are none here. */
 function requireBound(endpoint: MeteringName, params: ResolvedTarget['params']): void {
+  const raised = endpoint === 'converse' ? modelLimitIn(params) : null;
+  if (raised !== null) {
+    const message = `${raised} may raise the output beyond a limit; use inferenceConfig.maxTokens`;
+    throw new GatewayError('usage_unbounded', message, raised);
+  }
   const name = unboundedParam(endpoint, params);
   if (name === null) return;
   throw new GatewayError('invalid_request', `${name} must be a whole number`, name);

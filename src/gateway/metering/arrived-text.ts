@@ -27,14 +27,17 @@ const otherMembers = new Set([
   'mimeType',
   'encrypted_content',
   'obfuscation',
+  'toolUseId',
+  'redactedContent',
 ]);
 /** Models of Anthropic and Google think more than the summary that they send. */
-const summaryMembers = new Set(['thinking', 'thought']);
+const summaryMembers = new Set(['thinking', 'thought', 'reasoningContent']);
 
 /** By endpoint. */
 const markers = new Map([
   ['chat_completions', deltaMarker],
   ['completions', textMarker],
+  ['converse', deltaMarker],
   ['generate_content', partsMarker],
   ['messages', deltaMarker],
   ['responses', deltaMarker],

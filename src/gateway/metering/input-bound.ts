@@ -2,6 +2,7 @@
 
 import { peekMember } from '../../model/json/lazy-object.ts';
 import { isObject } from '../../model/json/read-object.ts';
+import { addConverseInput } from './converse-input.ts';
 import { addGeminiInput } from './gemini-input.ts';
 import type { NonTextInput } from './non-text-input.ts';
 
@@ -48,6 +49,7 @@ export function nonTextInput(params: Params): NonTextInput {
   const nonText: NonTextInput = { pictures: 0, pictureBytes: 0, isOpen: hasOpenInput(params) };
   for (const name of lists) scanParts(listIn(params, name), nonText, 0);
   addGeminiInput(params, nonText);
+  addConverseInput(params, nonText);
   return nonText;
 }
 
@@ -97,8 +99,8 @@ function isRunElsewhere(tool: unknown): boolean {
 
 const callersTools = new Set<unknown>(['function', 'custom']);
 
-function hasTools({ tools }: Params): boolean {
-  return Array.isArray(tools) && tools.length > 0;
+function hasTools({ tools, toolConfig }: Params): boolean {
+  return (Array.isArray(tools) && tools.length > 0) || (toolConfig ?? null) !== null;
 }
 
 /** Scans messages, or the parts of one. */

@@ -1,6 +1,7 @@
 /** Finds the objects that a model request names, and selects how new objects are extracted from its response. */
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
 import type { Exchange } from '../callers/exchange.ts';
+import { bucketReferences } from './bucket-references.ts';
 import { nestedField } from './form-references.ts';
 import { geminiReferences } from './gemini-references.ts';
 import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
@@ -36,8 +37,13 @@ export function modelRequestObjectsOf({
   return extractor === null && references.length === 0 ? null : { references, extractor };
 }
 
-function referencesIn(endpoint: string, names: readonly string[], params: Params): Reference[] {
+function referencesIn(
+  endpoint: string,
+  names: readonly string[],
+  params: Params,
+): readonly Reference[] {
   if (names.includes('cachedcontent')) return geminiReferences(params, names);
+  if (names.includes('s3location')) return bucketReferences(params);
   if (endpoint !== 'messages' && endpoint !== 'chat_completions') {
     return referencesOf(params, { kind: null, references: names });
   }

@@ -35,6 +35,7 @@ const kindsByMember: ReadonlyMap<string, ObjectKind> = new Map<string, ObjectKin
   ['characters', 'video_characters'],
   ['audio', 'audio'],
   ['fileuri', 'files'],
+  ['s3location', 'files'],
   ['cachedcontent', 'cached_contents'],
   ['filesearchstorenames', 'vector_stores'],
 ]);

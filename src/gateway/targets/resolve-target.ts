@@ -1,7 +1,7 @@
 /** Resolves a leaf of a config to a call: provider, address, format, headers and body. */
 import type { Dispatcher } from 'undici';
 import type { ConfigLeaf, TargetSettings } from '../../model/configs/config-tree.ts';
-import { geminiParamSettings, isGeminiPath } from '../../model/configs/gemini-params.ts';
+import { nestedParamSettings } from '../../model/configs/nested-params.ts';
 import { paramChanges } from '../../model/configs/params.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { PriceTerms } from '../../model/pricing/effective-price.ts';
@@ -211,7 +211,7 @@ export class Targets {
   ): Slices<CalledTarget> {
     const { service, account, capabilities, aws } = destination;
     const address = calledAddress(usualAddress(service), exchange.path, account);
-    const name = dialectOf(address, account, sent.model);
+    const name = dialectOf(address, account, sent.model, exchange.path);
     const dialect = allDialects[name];
     const base = this.#bases.of(destination, address);
     const hasResponses = usesResponsesApi(exchange, service, capabilities);
@@ -358,8 +358,7 @@ function* requestBodyOf(
 ): Slices<RequestBody> {
   const sent = typeof params.model === 'string' ? params.model : null;
   if (body === null || !isJson) return { body, params, model: bareModel ?? sent };
-  const applied = isGeminiPath(path) ? geminiParamSettings(settings, params, path) : settings;
-  let changes = paramChanges(params, applied);
+  let changes = paramChanges(params, nestedParamSettings(settings, params, path));
   if (bareModel !== null) changes = new Map([...(changes ?? []), ['model', bareModel]]);
   if (changes === null) return { body, params, model: sent };
   const model = changes.has('model') ? changes.get('model') : sent;

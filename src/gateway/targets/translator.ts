@@ -91,7 +91,7 @@ export function* translateRequest(
   return {
     path: pathAtProvider,
     endpoint: endpointOf(pathAtProvider),
-    metering: translation.metering ?? meteringAt('POST', pathAtProvider, translated.params),
+    metering: meteringAt('POST', pathAtProvider, translated.params),
     ...translated,
     translator: new Translator(
       translation,

@@ -1,8 +1,8 @@
-/** Defines the errors of the gateway itself and their formats for the SDKs of OpenAI, Anthropic and Google (docs/reference/inference.md, Errors). */
+/** Defines the errors of the gateway itself and their formats for the SDKs of OpenAI, Anthropic, Google and AWS (docs/reference/inference.md, Errors). */
 
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 import { rpcStatus } from '../../model/services/rpc-status.ts';
-import { flatErrorText } from './flat-error.ts';
+import { awsErrorText, flatErrorText } from './flat-error.ts';
 
 /** Status and published type of each code. */
 export const gatewayErrors = {
@@ -87,13 +87,14 @@ export class GatewayError extends Error {
   }
 }
 
-export type GatewayErrorForm = 'openai' | 'anthropic' | 'gemini' | 'flat';
+export type GatewayErrorForm = 'openai' | 'anthropic' | 'gemini' | 'aws' | 'flat';
 
 /** Returns the response body in the given format. */
 export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): string {
   const { code, message, param } = error;
   const { type } = gatewayErrors[code];
   if (form === 'gemini') return geminiErrorText(error);
+  if (form === 'aws') return awsErrorText(message, error.status);
   if (form === 'flat') return flatErrorText({ message, type, param, code });
   if (code.startsWith('inline_')) {
     return JSON.stringify({ status: 'failure', error: { code, message, field: param }, message });

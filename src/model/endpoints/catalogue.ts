@@ -1,4 +1,5 @@
 /** Finds the endpoint of a request in the closed list of all endpoints, and what its path names. */
+import { cloudEndpoints } from './cloud-endpoints.ts';
 import type { ListedEndpoint } from './endpoint.ts';
 import { geminiEndpoints } from './gemini-endpoints.ts';
 import type { MeteringName } from './metering.ts';
@@ -8,8 +9,12 @@ import { storedEndpoints } from './stored-endpoints.ts';
 export const allEndpoints: readonly ListedEndpoint[] = [
   ...modelEndpoints,
   ...geminiEndpoints,
+  ...cloudEndpoints,
   ...storedEndpoints,
 ];
+
+/** Endpoints that canonical requests reach. */
+const servedEndpoints = allEndpoints.filter(({ servedAs }) => servedAs === null);
 
 /** An endpoint with the words of its path; placeholders begin with a brace. */
 interface Template {
@@ -21,7 +26,7 @@ interface Template {
 
 type Method = string | undefined;
 
-const templates: readonly Template[] = allEndpoints
+const templates: readonly Template[] = servedEndpoints
   .filter(({ path }) => canonicalPath(path) === path)
   .map((endpoint) => {
     const words = wordsOf(endpoint.path);
@@ -31,17 +36,25 @@ const templates: readonly Template[] = allEndpoints
   .toSorted((one, other) => placeholders(one) - placeholders(other));
 
 /**
- * The path of an endpoint in a request that has arrived. Gemini's `/v1beta/models/{model+}:generateContent` has the
- * model in the middle of a word, which gemini-target.ts moves to the body.
+ * The path of an endpoint in a request that has arrived. `/v1beta/models/{model+}:generateContent` has the model in
+ * the middle of a word, which gemini-target.ts moves to the body, as cloud-target.ts does for Bedrock.
  */
 function canonicalPath(path: string): string {
-  return path.replace('/{model+}:', ':');
+  return path.replace(/\/\{model\+\}(?=[:/])/, '');
 }
 
 /** The path of an endpoint as clients send it. */
 export function publicPath(path: string): string {
-  return path.startsWith(geminiPrefix) ? path : `/v1${path}`;
+  return isRootedPath(path) ? path : `/v1${path}`;
 }
+
+/** Whether a path of the catalogue is not below `/v1`. */
+export function isRootedPath(path: string): boolean {
+  return path.startsWith(geminiPrefix) || path.startsWith(bedrockPrefix);
+}
+
+/** Begins paths of Amazon Bedrock. */
+export const bedrockPrefix = '/model/';
 
 /** Begins paths of Gemini, which are not below `/v1`. */
 export const geminiPrefix = '/v1beta/';
@@ -63,7 +76,7 @@ const fixed: Readonly<Record<string, ReadonlyMap<string, ListedEndpoint>>> = Obj
   ['GET', 'POST', 'DELETE'].map((method) => [
     method,
     new Map(
-      allEndpoints
+      servedEndpoints
         .filter((one) => one.method === method && !canonicalPath(one.path).includes('{'))
         .map((one) => [canonicalPath(one.path), one]),
     ),
@@ -119,12 +132,12 @@ export function meteringAt(
 }
 
 const names = new Map(
-  allEndpoints
+  servedEndpoints
     .filter(({ name }) => name !== 'other')
     .map(({ path, name }) => [canonicalPath(path), name]),
 );
 const paths = new Map(
-  allEndpoints.map(({ path, name }): [string, string] => [name, path]).toReversed(),
+  servedEndpoints.map(({ path, name }): [string, string] => [name, path]).toReversed(),
 );
 
 /** Names of endpoints in logs, metrics and policies. */
@@ -143,9 +156,11 @@ export function endpointOf(path: string): string {
   );
 }
 
-/** `/v1beta/models/m:generateContent` as {@link canonicalPath}. */
+/** `/v1beta/models/m:generateContent` and `/model/m/converse` as {@link canonicalPath}. */
 function withoutModel(path: string): string {
-  return path.replace(/^(\/v1beta\/models)\/.+(:[A-Za-z]+)$/, '$1$2');
+  return path
+    .replace(/^(\/v1beta\/models)\/.+(:[A-Za-z]+)$/, '$1$2')
+    .replace(/^\/model\/.+(?=\/converse(?:-stream)?$)/, '/model');
 }
 
 /** Paths that others report may be spelled in any way. */

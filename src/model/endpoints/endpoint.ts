@@ -12,6 +12,7 @@ export type TextsForm =
   | 'messages'
   | 'responses'
   | 'gemini'
+  | 'converse'
   | 'stored'
   | 'unknown';
 
@@ -30,8 +31,10 @@ export interface OwnedKind {
 
 export interface ListedEndpoint {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Path below `/v1`, or the whole path of Gemini; `{id}` and `{model}` stand for one segment, `{model+}` for the rest. */
+  /** Path below `/v1`, or the whole path of Gemini and Bedrock; `{id}` and `{model}` stand for one segment, `{model+}` for the rest. */
   readonly path: string;
+  /** Canonical path of the endpoint as which its requests are served; null for its own. */
+  readonly servedAs: string | null;
   /** Name in logs, metrics and policies. */
   readonly name: string;
   readonly metering: MeteringName;
@@ -57,6 +60,7 @@ export function endpoint(request: string, facts: EndpointFacts = {}): ListedEndp
   return {
     method,
     path,
+    servedAs: null,
     name: 'other',
     metering: 'nothing',
     modelMember: null,

@@ -97,19 +97,22 @@ const messageReferences = [
   'previous_message_id',
 ];
 
+export const messageFacts: EndpointFacts = {
+  name: 'messages',
+  metering: 'messages',
+  requestTexts: 'messages',
+  responseTexts: 'messages',
+  references: messageReferences,
+};
+export const countFacts: EndpointFacts = {
+  name: 'count_tokens',
+  requestTexts: 'messages',
+  references: messageReferences,
+};
+
 const anthropic: readonly ListedEndpoint[] = [
-  endpoint('POST /messages', {
-    name: 'messages',
-    metering: 'messages',
-    requestTexts: 'messages',
-    responseTexts: 'messages',
-    references: messageReferences,
-  }),
-  endpoint('POST /messages/count_tokens', {
-    name: 'count_tokens',
-    requestTexts: 'messages',
-    references: messageReferences,
-  }),
+  endpoint('POST /messages', messageFacts),
+  endpoint('POST /messages/count_tokens', countFacts),
   endpoint('POST /complete', {
     metering: 'anthropic_completions',
     requestTexts: 'completions',

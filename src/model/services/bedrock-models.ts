@@ -37,3 +37,6 @@ export function bedrockModelPath(model: string, operation: string): string {
   );
   return `/model/${encoded}/${operation}`;
 }
+
+/** Canonical path of Converse, whose requests have model and kind of the response in the body. */
+export const conversePath = '/model/converse';

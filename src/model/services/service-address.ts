@@ -1,5 +1,5 @@
 /** Selects the address of a service: the one that an account sets, else the usual one. */
-import { bedrockDialect } from './bedrock-models.ts';
+import { bedrockDialect, conversePath } from './bedrock-models.ts';
 import { type DialectName, type ProviderAddress, providerAddresses } from './provider-addresses.ts';
 
 /** The members of an account that decide its address. */
@@ -80,12 +80,14 @@ export function customerField(
   return accountAddress.fields.find((name) => account[name] !== undefined);
 }
 
-/** The dialect of requests for a model. */
+/** The dialect of requests for a model; `path` is canonical. Bedrock serves every model by Converse to callers of it. */
 export function dialectOf(
   { dialect, families }: ProviderAddress,
   account: AddressMembers['account'],
   model: string | null,
+  path: string | null = null,
 ): DialectName {
+  if (dialect === 'bedrock-converse' && path === conversePath) return dialect;
   if (dialect === 'bedrock-converse') return bedrockDialect(model, account.aws_bedrock_format);
   if (dialect === 'foundry-openai' && /\/anthropic\b/.test(account.azure_foundry_url ?? '')) {
     return 'foundry-anthropic';

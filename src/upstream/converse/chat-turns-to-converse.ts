@@ -4,6 +4,7 @@ import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { parseExactly } from '../documents/exact-json.ts';
 import { addToTurns, type RoleTurn } from '../documents/role-turns.ts';
 import { cachePointOf } from './cache-point.ts';
+import { documentFormats } from './media-formats.ts';
 import { isOwnReasoning } from './reasoning.ts';
 
 interface ConverseTurns {
@@ -79,19 +80,6 @@ function imageOf(part: DocumentNode): Json {
   if (kind !== 'image') url.refuse('must be a data URL of an image');
   return { image: { format, source: { bytes: data.base64 } } };
 }
-
-/** Formats of documents at Bedrock by their media types. */
-const documentFormats: ReadonlyMap<string, string> = new Map([
-  ['application/pdf', 'pdf'],
-  ['text/csv', 'csv'],
-  ['text/html', 'html'],
-  ['text/plain', 'txt'],
-  ['text/markdown', 'md'],
-  ['application/msword', 'doc'],
-  ['application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'docx'],
-  ['application/vnd.ms-excel', 'xls'],
-  ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'xlsx'],
-]);
 
 function documentOf(part: DocumentNode): Json {
   const file = part.only('type', 'file', 'cache_control').at('file').only('file_data', 'filename');

@@ -5,7 +5,7 @@ import type { ProviderFault, TranslationContext } from '../translation/translati
 import { reasoningFormat } from './reasoning.ts';
 
 /** @throws NotTranslatable */
-export function chatFromConverse(body: unknown, { now, model = '' }: TranslationContext): Json {
+export function chatOfConverse(body: unknown, { now, model = '' }: TranslationContext): Json {
   const response = new DocumentNode(body);
   const { content, calls, reasoning, details } = partsOf(response.at('output').at('message'));
   const message = {

@@ -1,5 +1,5 @@
 /** Defines the wire formats of Amazon Bedrock: OpenAI's chat, messages by InvokeModel, and Converse. */
-import { bedrockModelPath } from '../../model/services/bedrock-models.ts';
+import { bedrockModelPath, conversePath } from '../../model/services/bedrock-models.ts';
 import { type Dialect, type DialectRequest, NotServed, splitQuery } from './dialect.ts';
 
 /** The version of messages that Bedrock accepts. */
@@ -56,7 +56,7 @@ export const bedrockAnthropic: Dialect = {
 /** The members of Converse are those of its body, besides the model and the kind of the response. */
 export const bedrockConverse: Dialect = {
   ...bedrock,
-  pathOf: (request) => operationOf(request, '/converse', 'converse', 'converse-stream'),
+  pathOf: (request) => operationOf(request, conversePath, 'converse', 'converse-stream'),
   changesOf: () =>
     new Map([
       ['model', undefined],

@@ -1,8 +1,12 @@
 /** Selects the translation between the format of a caller and that of a provider. */
+import { conversePath } from '../../model/services/bedrock-models.ts';
 import type { FormatName } from '../../model/services/provider-addresses.ts';
+import { ConverseEvents } from '../converse/chat-events-to-converse.ts';
 import { converseRequest } from '../converse/chat-request-to-converse.ts';
+import { converseError, converseResponse } from '../converse/chat-response-to-converse.ts';
 import { ConverseChatEvents } from '../converse/converse-events-to-chat.ts';
-import { chatError, chatFromConverse } from '../converse/converse-response-to-chat.ts';
+import { chatFromConverse } from '../converse/converse-request-to-chat.ts';
+import { chatError, chatOfConverse } from '../converse/converse-response-to-chat.ts';
 import { OpenAiEvents } from '../messages/anthropic-events-to-openai.ts';
 import { openAiRequest } from '../messages/anthropic-request-to-openai.ts';
 import { openAiError, openAiResponse } from '../messages/anthropic-response-to-openai.ts';
@@ -57,12 +61,20 @@ const geminiToAnthropic = chainTranslations(geminiToAnthropicChat, chatToAnthrop
 
 /** From OpenAI chat to Converse of Bedrock. */
 const chatToConverse: Translation = {
-  pathOf: () => '/converse',
-  metering: 'converse',
+  pathOf: () => conversePath,
   request: converseRequest,
-  response: chatFromConverse,
+  response: chatOfConverse,
   error: chatError,
   events: (about) => new ConverseChatEvents(about),
+};
+
+/** From Converse of Bedrock to OpenAI chat. */
+const converseToChat: Translation = {
+  pathOf: () => '/chat/completions',
+  request: chatFromConverse,
+  response: converseResponse,
+  error: converseError,
+  events: () => new ConverseEvents(),
 };
 
 /**
@@ -109,6 +121,14 @@ const translationsByPath: ReadonlyMap<string, ByDialect> = new Map([
       anthropic: responsesToAnthropic,
       gemini: responsesToGemini,
       converse: chainTranslations(responsesToChat, chatToConverse),
+    },
+  ],
+  [
+    conversePath,
+    {
+      openai: converseToChat,
+      anthropic: chainTranslations(converseToChat, chatToAnthropic),
+      gemini: chainTranslations(converseToChat, chatToGemini),
     },
   ],
   ['/v1beta/models:generateContent', fromGemini],

@@ -5,7 +5,6 @@ import type { Translation } from './translation.ts';
 export function chainTranslations(toChat: Translation, fromChat: Translation): Translation {
   return {
     pathOf: fromChat.pathOf,
-    ...(fromChat.metering === undefined ? {} : { metering: fromChat.metering }),
     request: (body, terms) =>
       fromChat.request(toChat.request(body, { ...terms, isIntermediate: true }), terms),
     response: (body, about) => toChat.response(fromChat.response(body, about), about),

@@ -1,12 +1,9 @@
 /** Defines a translation between the format of a caller and that of a provider. */
-import type { MeteringName } from '../../model/endpoints/metering.ts';
 import type { Json, UnsupportedTerms } from '../documents/document-node.ts';
 
 export interface Translation {
   /** Path at the provider, below its base address, for a request in the format of the caller. */
   pathOf(body: Json): string;
-  /** Metering of the request at the provider, where its path is in no list of endpoints. */
-  readonly metering?: MeteringName;
   /**
    * Translates a request.
    *

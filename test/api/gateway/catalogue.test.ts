@@ -104,7 +104,8 @@ describe('a key with a limit of tokens', () => {
     const isUsable = isBounded && !meterings[metering as 'runs'].readsStored;
     if (!isBounded) expect(upstream.reached).toEqual([]);
     // Messages and contents are translated, and not with members of other formats.
-    const isTranslated = metering === 'messages' || endpoint.path.startsWith('/v1beta/');
+    const isTranslated =
+      ['messages', 'gemini', 'converse'].includes(metering) || endpoint.path.startsWith('/v1beta/');
     const isTooLarge = metering === 'transcriptions' || metering === 'runs' || isTranslated;
     if (isUsable && !isTooLarge) expect(upstream.reached).not.toEqual([]);
     for (const { method, url, body } of upstream.reached) {

@@ -41,8 +41,12 @@ function addFile(path: string, content: string): void {
   writeFileSync(path, content);
 }
 
-const claudeCode: CodingAgent = {
-  name: 'Claude Code',
+/** Claude Code calls the gateway as Anthropic, or as the cloud whose mode `envOf` selects. */
+const claudeCode = (
+  name: string,
+  envOf: (task: AgentTask) => AgentCommand['env'],
+): CodingAgent => ({
+  name,
   package: 'claude',
   script: ({ work }) => {
     const file_path = join(work, fileName);
@@ -52,18 +56,18 @@ const claudeCode: CodingAgent = {
       done,
     ];
   },
-  prepare: ({ url, key }) => ({
+  prepare: (task) => ({
     program: agentProgram('claude'),
     words: ['-p', prompt, '--model', 'claude-sonnet-4-5', '--permission-mode', 'acceptEdits'],
     env: {
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
+      ...envOf(task),
+      ANTHROPIC_AUTH_TOKEN: task.key,
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
     },
   }),
-};
+});
 
 const patch = `*** Begin Patch\n*** Add File: ${fileName}\n+${fileText}*** End Patch\n`;
 
@@ -170,7 +174,20 @@ const geminiCli: CodingAgent = {
 
 /** Agents from npm. */
 export const codingAgents: readonly CodingAgent[] = [
-  claudeCode,
+  claudeCode('Claude Code', ({ url }) => ({ ANTHROPIC_BASE_URL: url })),
+  claudeCode('Claude Code in the mode for Bedrock', ({ url }) => ({
+    CLAUDE_CODE_USE_BEDROCK: '1',
+    CLAUDE_CODE_SKIP_BEDROCK_AUTH: '1',
+    ANTHROPIC_BEDROCK_BASE_URL: url,
+    AWS_REGION: 'us-east-1',
+  })),
+  claudeCode('Claude Code in the mode for Vertex AI', ({ url }) => ({
+    CLAUDE_CODE_USE_VERTEX: '1',
+    CLAUDE_CODE_SKIP_VERTEX_AUTH: '1',
+    ANTHROPIC_VERTEX_BASE_URL: `${url}/v1`,
+    ANTHROPIC_VERTEX_PROJECT_ID: 'their-project',
+    CLOUD_ML_REGION: 'us-east5',
+  })),
   codex('Codex with a custom tool', 'gpt-5.5', { call: { name: 'apply_patch', input: patch } }),
   codex('Codex with an unknown model', 'any-model', {
     call: { name: 'exec_command', input: { cmd: `printf '${fileText.trim()}\\n' > ${fileName}` } },

@@ -67,6 +67,13 @@ const geminiParts = [
   { codeExecutionResult: { outcome: 'OUTCOME_OK', output: 'an output' } },
 ];
 
+const converseBlocks = [
+  { text: 'an answer' },
+  { reasoningContent: { reasoningText: { text: 'a thought', signature: 'c2ln' } } },
+  { reasoningContent: { redactedContent: 'c2ln' } },
+  { toolUse: { toolUseId: 't1', name: 'f', input: { city: 'Bonn', type: 'x' } } },
+];
+
 export const requestBodies: Readonly<Record<TextsForm, Readonly<Record<string, unknown>>>> = {
   chat_completions: {
     model: 'm',
@@ -90,6 +97,37 @@ export const requestBodies: Readonly<Record<TextsForm, Readonly<Record<string, u
   },
   completions: { model: 'm', prompt: ['one', 'two'], suffix: 'a suffix', stop: 'an end' },
   embeddings: { model: 'm', input: ['one', 'two'], encoding_format: 'float', user: 'user-1' },
+  converse: {
+    model: 'amazon.nova-pro-v1:0',
+    system: [{ text: 'be brief' }, { cachePoint: { type: 'default' } }],
+    messages: [
+      { role: 'user', content: [{ text: 'a question' }] },
+      {
+        role: 'assistant',
+        content: [
+          ...converseBlocks,
+          { toolResult: { toolUseId: 't1', content: [{ json: { a: 'b' } }], status: 'success' } },
+          { image: { format: 'png', source: { bytes: 'aGk=' } } },
+          { document: { format: 'pdf', name: 'a report', source: { bytes: 'aGk=' } } },
+          { guardContent: { text: { text: 'judge this' } } },
+        ],
+      },
+    ],
+    inferenceConfig: { maxTokens: 5, stopSequences: ['END'] },
+    toolConfig: {
+      tools: [
+        {
+          toolSpec: {
+            name: 'f',
+            description: 'a tool',
+            inputSchema: { json: { type: 'object', properties: { type: { description: 'd' } } } },
+          },
+        },
+      ],
+      toolChoice: { tool: { name: 'f' } },
+    },
+    additionalModelRequestFields: { id: 'free' },
+  },
   gemini: {
     model: 'm',
     systemInstruction: { parts: [{ text: 'a rule' }] },
@@ -210,6 +248,12 @@ export const responseBodies: Readonly<Record<ResponseForm, Readonly<Record<strin
     choices: [{ index: 0, message, finish_reason: 'stop' }],
   },
   completions: { id: 'cmpl-1', model: 'm', choices: [{ index: 0, text: 'a text' }] },
+  converse: {
+    output: { message: { role: 'assistant', content: converseBlocks } },
+    stopReason: 'end_turn',
+    usage: { inputTokens: 1, outputTokens: 1 },
+    additionalModelResponseFields: { id: 'free' },
+  },
   gemini: {
     candidates: [
       {
@@ -253,6 +297,12 @@ export const pieceEvents: Readonly<Record<ResponseForm, readonly object[]>> = {
     chunk({ invented: [{ index: 2, deep: { id: 'a' } }] }),
   ],
   completions: [{ id: 'c', choices: [{ index: 0, text: 'a' }] }],
+  converse: [
+    { contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'a' } } },
+    { contentBlockDelta: { contentBlockIndex: 0, delta: { reasoningContent: { text: 'a' } } } },
+    { contentBlockDelta: { contentBlockIndex: 1, delta: { toolUse: { input: 'a' } } } },
+    { contentBlockDelta: { contentBlockIndex: 1, delta: { invented: { deep: 'a' } } } },
+  ],
   gemini: [
     { candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'a' }] } }] },
     { candidates: [{ index: 0, content: { parts: [{ text: 'a', thought: true }] } }] },
@@ -290,6 +340,10 @@ export const pieceEvents: Readonly<Record<ResponseForm, readonly object[]>> = {
 export const wholeEvents: Readonly<Record<ResponseForm, readonly object[]>> = {
   chat_completions: [{ id: 'c', choices: [{ index: 0, message }] }],
   completions: [],
+  converse: [
+    { contentBlockStart: { contentBlockIndex: 1, start: { toolUse: converseBlocks[3]!.toolUse } } },
+    { type: 'error', error: { type: 'throttlingException', message: 'an error' } },
+  ],
   gemini: geminiParts
     .slice(2)
     .map((part) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [part] } }] })),

@@ -1,6 +1,6 @@
 /** Verifies that parameters of configs with the names of chats apply to requests in Gemini's form. */
 import { expect, it } from 'vitest';
-import { geminiParamSettings } from '../../../../src/model/configs/gemini-params.ts';
+import { nestedParamSettings } from '../../../../src/model/configs/nested-params.ts';
 import { paramChanges } from '../../../../src/model/configs/params.ts';
 
 const generate = '/v1beta/models:generateContent';
@@ -8,7 +8,7 @@ const none = { defaultParams: null, overrideParams: null, dropParams: null };
 
 const changed = (params: object, settings: object, path = generate) => {
   const sent = params as Record<string, unknown>;
-  const applied = geminiParamSettings({ ...none, ...settings }, sent, path);
+  const applied = nestedParamSettings({ ...none, ...settings }, sent, path);
   return Object.fromEntries(paramChanges(sent, applied) ?? []);
 };
 
