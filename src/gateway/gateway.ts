@@ -194,10 +194,11 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
   });
   const outbound = new Outbound(origins, trustedHosts);
   const { clock, aws: identity, mayBeItself } = options;
+  const signers = new AwsSigners({ outbound, clock, identity, mayBeItself });
   const clientTokens = new ClientTokens({
     outbound,
     clock,
-    identity: ownIdentityOf(options),
+    identity: ownIdentityOf(options, (region) => signers.ownCredentials(region)),
     trusted: trustedHosts,
   });
   const policies = callers.cache<readonly PolicyTerms[]>(organisationsMax);
@@ -216,7 +217,7 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       trusted: trustedHosts,
       providers,
       tokens: clientTokens,
-      signers: new AwsSigners({ outbound, clock, identity, mayBeItself }),
+      signers,
       mockUpstreamHost,
     }),
     callableProviders: new CallableProviders(

@@ -140,7 +140,7 @@ const mayImport: Record<string, readonly string[]> = {
     // `remote` for fetching token signing keys through the operator's proxy.
     callers: ['ledger', 'upstream', 'auth', 'store', 'model', 'remote', 'clock'],
     references: ['objects', 'model'],
-    logins: ['upstream', 'secret-managers', 'model', 'clock'],
+    logins: ['upstream', 'secret-managers', 'aws', 'model', 'clock'],
     signing: ['upstream', 'aws', 'clock'],
     targets: ['objects', 'upstream', 'auth', 'secret-managers', 'store', 'model', 'clock'],
     metering: ['ledger', 'upstream', 'store', 'model'],

@@ -28,12 +28,19 @@ export interface SubjectSource {
   readonly member: string;
 }
 
+/** A workload at AWS proves its identity by a signed request that Google sends to STS. */
+export interface AwsSubjectSource {
+  readonly region: string;
+  /** Address of GetCallerIdentity. */
+  readonly verificationUrl: string;
+}
+
 /** A token of another identity provider is exchanged (RFC 8693), and may impersonate a service account. */
 export interface GoogleWorkloadLogin extends LoginBase {
   readonly kind: 'google-workload';
   readonly audience: string;
   readonly subjectType: string;
-  readonly source: SubjectSource;
+  readonly source: SubjectSource | AwsSubjectSource;
   /** Address of IAM Credentials; empty for none. */
   readonly impersonationUrl: string;
 }

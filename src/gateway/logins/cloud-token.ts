@@ -35,7 +35,11 @@ export async function requestCloudToken(
     case 'google-key':
       return tokenByKey(login, outbound, now);
     case 'google-workload':
-      return tokenByExchange(login, outbound, trusted);
+      return tokenByExchange(login, outbound, {
+        trusted,
+        awsCredentials: identity?.awsCredentials ?? null,
+        now,
+      });
     case 'google-machine':
       return tokenOfMachine(identity!);
     case 'entra':

@@ -1,6 +1,11 @@
 /** Reads the login of a Vertex AI integration from its configurations. */
 import type { IntegrationConfigurations } from '../../model/providers/integration.ts';
-import { type CloudLogin, invalidLogin, type SubjectSource } from './cloud-login.ts';
+import {
+  type AwsSubjectSource,
+  type CloudLogin,
+  invalidLogin,
+  type SubjectSource,
+} from './cloud-login.ts';
 
 const field = 'vertex_service_account_json';
 const usualEndpoint = 'https://oauth2.googleapis.com/token';
@@ -21,7 +26,9 @@ export function googleLoginOf(
   }
   const document = documentOf(given);
   if (document === null) return invalidLogin(origin, `${field} is not a JSON object`);
-  if (document.type === 'external_account') return workloadLogin(document, origin);
+  if (document.type === 'external_account') {
+    return workloadLogin(document, origin, configurations.aws_region);
+  }
   return keyLogin(document, origin);
 }
 
@@ -47,12 +54,13 @@ function keyLogin(document: Document, origin: string): CloudLogin {
   };
 }
 
-function workloadLogin(document: Document, origin: string): CloudLogin {
-  const source = sourceIn(document.credential_source);
+function workloadLogin(document: Document, origin: string, awsRegion: unknown): CloudLogin {
+  const source = sourceIn(document.credential_source, awsRegion);
   if (source === null) {
     const fault = `${field} needs a credential_source with a file or a url`;
     return invalidLogin(origin, fault);
   }
+  if (typeof source === 'string') return invalidLogin(origin, source);
   const missing = ['audience', 'subject_token_type', 'token_url'].filter(
     (name) => textIn(document, name) === '',
   );
@@ -68,11 +76,15 @@ function workloadLogin(document: Document, origin: string): CloudLogin {
   };
 }
 
-/** Null without a source that is supported. */
-function sourceIn(value: unknown): SubjectSource | null {
+/** Null without a source that is supported; a text says what the source lacks. */
+function sourceIn(
+  value: unknown,
+  awsRegion: unknown,
+): SubjectSource | AwsSubjectSource | string | null {
   if (typeof value !== 'object' || value === null) return null;
   const source = value as Document;
-  if (source.environment_id !== undefined || source.executable !== undefined) return null;
+  if (source.executable !== undefined) return null;
+  if (source.environment_id !== undefined) return awsSourceIn(source, awsRegion);
   const [file, url] = [textIn(source, 'file'), textIn(source, 'url')];
   if ((file === '') === (url === '')) return null;
   const format = (source.format ?? {}) as Document;
@@ -81,6 +93,23 @@ function sourceIn(value: unknown): SubjectSource | null {
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
   return { file, url, headers: Object.fromEntries(headers), member };
+}
+
+/** The metadata addresses of the source are not used: the gateway knows its own identity at AWS. */
+function awsSourceIn(source: Document, awsRegion: unknown): AwsSubjectSource | string {
+  if (source.environment_id !== 'aws1') {
+    return `${field} has an environment_id of its credential_source that is not aws1`;
+  }
+  const url = textIn(source, 'regional_cred_verification_url');
+  const named = /^https:\/\/sts[.-]([a-z\d-]+)\.amazonaws\.com(?:\.cn)?\//.exec(url)?.[1];
+  const region = typeof awsRegion === 'string' ? awsRegion : named;
+  if (region === undefined || !/^[a-z\d-]{1,40}$/.test(region)) {
+    return 'aws_region must be the region of the gateway at AWS, such as eu-central-1';
+  }
+  const verificationUrl = url.replaceAll('{region}', region);
+  const isSts = /^https:\/\/sts[.-][a-z\d.-]+\.amazonaws\.com(?:\.cn)?\/?\?/.test(verificationUrl);
+  if (isSts) return { region, verificationUrl };
+  return `${field} has no regional_cred_verification_url of STS in its credential_source`;
 }
 
 /** Stored secrets that are no text are JSON. */

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { importPKCS8, SignJWT } from 'jose';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { awsSubject, type OwnAwsCredentials } from './aws-subject.ts';
 import type { GoogleKeyLogin, GoogleWorkloadLogin, SubjectSource } from './cloud-login.ts';
 import {
   exchangeJson,
@@ -46,11 +47,19 @@ export async function tokenByKey(
   return requestOAuthToken(server, { url: endpoint, form });
 }
 
+interface ExchangeTerms {
+  readonly trusted: TrustedHosts;
+  /** Null where the gateway has no identity at AWS. */
+  readonly awsCredentials: OwnAwsCredentials | null;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
 /** Exchanges the token of a workload, only with Google or a host that the operator trusts. */
 export async function tokenByExchange(
   login: GoogleWorkloadLogin,
   server: TokenServer,
-  trusted: TrustedHosts,
+  { trusted, awsCredentials, now }: ExchangeTerms,
 ): Promise<GrantedToken> {
   const { endpoint, audience, subjectType, source, impersonationUrl } = login;
   const foreign = [endpoint, impersonationUrl].find(
@@ -59,7 +68,10 @@ export async function tokenByExchange(
   if (foreign !== undefined) {
     return { fault: 'it is no host of Google, and TRUSTED_CUSTOM_HOSTS does not list it' };
   }
-  const subject = await subjectToken(source, server);
+  const subject =
+    'verificationUrl' in source
+      ? await awsSubject(source, audience, awsCredentials, now)
+      : await subjectToken(source, server);
   if ('fault' in subject) return subject;
   const granted = await requestOAuthToken(server, {
     url: endpoint,

@@ -3,6 +3,7 @@ import { MachineIdentity } from '../../secret-managers/machine-identity.ts';
 import { metadataDefault } from '../../secret-managers/secret-managers.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import type { OwnAwsCredentials } from './aws-subject.ts';
 import { usesOwnIdentity } from './cloud-login.ts';
 import type { ProviderLogin } from './provider-login.ts';
 
@@ -22,6 +23,7 @@ export interface OwnIdentity {
   readonly machine: MachineIdentity;
   /** Null outside of a cluster with workload identity. */
   readonly azurePod: AzurePod | null;
+  readonly awsCredentials: OwnAwsCredentials;
 }
 
 interface OwnIdentityTerms {
@@ -29,8 +31,12 @@ interface OwnIdentityTerms {
   readonly azurePod: AzurePod | null;
 }
 
-export function ownIdentityOf({ mayBeItself, azurePod }: OwnIdentityTerms): OwnIdentity {
-  return { isAllowed: mayBeItself, machine: new MachineIdentity(metadataDefault), azurePod };
+export function ownIdentityOf(
+  { mayBeItself, azurePod }: OwnIdentityTerms,
+  awsCredentials: OwnAwsCredentials,
+): OwnIdentity {
+  const machine = new MachineIdentity(metadataDefault);
+  return { isAllowed: mayBeItself, machine, azurePod, awsCredentials };
 }
 
 /** Domains of the services whose tokens a machine or a pod obtains. */

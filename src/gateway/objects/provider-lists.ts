@@ -70,13 +70,13 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
   });
   const outbound = new Outbound(origins, trustedHosts);
   const { aws = { pod: null, sts: null }, azurePod = null, mayBeItself } = options;
+  const signers = new AwsSigners({ outbound, clock, identity: aws, mayBeItself });
   const tokens = new ClientTokens({
     outbound,
     clock,
-    identity: ownIdentityOf({ azurePod, mayBeItself }),
+    identity: ownIdentityOf({ azurePod, mayBeItself }, (region) => signers.ownCredentials(region)),
     trusted: trustedHosts,
   });
-  const signers = new AwsSigners({ outbound, clock, identity: aws, mayBeItself });
   const means: ListServices = {
     targets: new Targets({ trusted: trustedHosts, providers, tokens, signers, mockUpstreamHost }),
     origins,

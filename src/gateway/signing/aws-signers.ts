@@ -70,6 +70,11 @@ export class AwsSigners {
     return signer;
   }
 
+  /** The identity of the pod or the machine. */
+  ownCredentials(region: string): Promise<AwsCredentials> {
+    return this.#ownIn(region).current();
+  }
+
   #ownIn(region: string): RenewedCredentials {
     const existing = this.#own.get(region);
     if (existing !== undefined) return existing;

@@ -21,14 +21,3 @@ export interface PathAction {
   /** Whether the caller wants the events of a stream as one JSON list. */
   readonly isList: boolean;
 }
-
-const awsForms: ReadonlySet<ActionForm> = new Set<ActionForm>([
-  'invoke',
-  'converse',
-  'count-tokens',
-]);
-
-/** Whether the client is one of AWS: it expects errors and streams in their form. */
-export function isAwsAction(action: PathAction | null): boolean {
-  return action !== null && awsForms.has(action.form);
-}

@@ -16,7 +16,7 @@ import { exchange } from '../../../support/network/exchange.ts';
 import { type Inference, startInference } from '../../../support/server/inference.ts';
 import { testSettings } from '../../../support/server/server.ts';
 import { chunkFrame, eventFrame } from '../../../support/upstream/bedrock.ts';
-import { sendJson, type UpstreamScript } from '../../../support/upstream/upstream.ts';
+import { sendJson, type TestUpstream } from '../../../support/upstream/upstream.ts';
 
 const claude = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0';
 const usage = { inputTokens: 5, outputTokens: 2, totalTokens: 7 };
@@ -64,7 +64,7 @@ const geminiAnswer = {
 };
 
 /** A provider that answers in the format of the path. */
-const provider: UpstreamScript = ({ url, body }, response) => {
+const provider: TestUpstream['script'] = ({ url, body }, response) => {
   const isStream = /stream/i.test(url) || /"stream":\s*true/.test(body.toString());
   const events = (list: readonly object[], done = '') => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -344,7 +344,9 @@ describe('the identity of a machine', () => {
     issuer.script = (_, response) => sendJson(response, token);
     const machine = new MachineIdentity(new URL(root(issuer.url)));
     const outbound = { request: () => Promise.reject(new Error('unused')) };
-    const means = { outbound, trusted: [], identity: { isAllowed: true, machine, azurePod: null } };
+    const awsCredentials = () => Promise.reject(new Error('unused'));
+    const identity = { isAllowed: true, machine, azurePod: null, awsCredentials };
+    const means = { outbound, trusted: [], identity };
     const granted = await requestCloudToken(login, means, 0);
     expect(granted).toEqual({ token: 'machine-token', lifeMs: 3_599_000 });
     expect(issuer.reached[0]!.url).toBe(path);
