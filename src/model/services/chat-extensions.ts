@@ -8,8 +8,11 @@ export interface ChatExtensions {
   readonly hasTopK: boolean;
   /** `prompt_cache_key`, `prompt_cache_retention` and `verbosity`. */
   readonly hasOpenAiHints: boolean;
-  /** Form in which reasoning of earlier turns is accepted: `reasoning_content`, `reasoning_details`, or not at all. */
-  readonly reasoning: 'text' | 'details' | null;
+  /**
+   * Form in which reasoning of earlier turns is accepted: `reasoning_content`, `reasoning_details`, signatures of
+   * Google in the calls alone, or not at all.
+   */
+  readonly reasoning: 'text' | 'details' | 'calls' | null;
 }
 
 const none: ChatExtensions = {
@@ -42,6 +45,8 @@ const topKServices = new Set([
 ]);
 const reasoningServices = new Map<string, ChatExtensions['reasoning']>([
   ['openrouter', 'details'],
+  ['google', 'calls'],
+  ['vertex-ai', 'calls'],
   ['deepseek', 'text'],
   ['moonshot', 'text'],
   ['z-ai', 'text'],

@@ -1,6 +1,7 @@
 /** Translates the chunks of a chat to the events of Gemini's `streamGenerateContent`. */
 
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import { signatureOfCall } from '../translation/thought-signatures.ts';
 import {
   brokenOff,
   type EventTranslation,
@@ -9,12 +10,12 @@ import {
 import {
   answerHead,
   functionCallPart,
+  hasRefusal,
   textSignature,
   thoughtParts,
 } from './chat-response-to-gemini.ts';
 import { geminiFinishReason } from './finish-reasons.ts';
 import { geminiError } from './gemini-errors.ts';
-import { signatureOfCall } from './thought-signatures.ts';
 import { geminiUsage } from './usage.ts';
 
 /** A call whose arguments are arriving: Gemini's events contain whole calls only. */
@@ -30,8 +31,13 @@ interface OpenCall {
 interface Progress {
   open: OpenCall | null;
   signature: string | null;
+  hasRefused: boolean;
   /** Finish reason of the choice; null before it has one. */
   reason: unknown;
+}
+
+function newProgress(): Progress {
+  return { open: null, signature: null, hasRefused: false, reason: null };
 }
 
 export class GeminiEvents implements EventTranslation {
@@ -61,13 +67,13 @@ export class GeminiEvents implements EventTranslation {
     if (this.#choices.size === 0) return this.fail(brokenOff);
     this.#isOver = true;
     const candidates = [...this.#choices].map(([index, progress]) => {
-      const { reason, signature } = progress;
+      const { reason, signature, hasRefused } = progress;
       const parts = this.#closed(progress);
       const signed = signature === null ? [] : [{ text: '', thoughtSignature: signature }];
       const content = { role: 'model', parts: [...parts, ...signed] };
       const filled =
         content.parts.length === 0 ? { role: 'model', parts: [{ text: '' }] } : content;
-      return { content: filled, finishReason: geminiFinishReason(reason), index };
+      return { content: filled, finishReason: geminiFinishReason(reason, hasRefused), index };
     });
     return eventOf({ candidates, usageMetadata: geminiUsage(this.#usage ?? {}), ...this.#head });
   }
@@ -87,7 +93,7 @@ export class GeminiEvents implements EventTranslation {
 
   #choice(choice: DocumentNode, at: number): string {
     const index = choice.at('index').value ?? at;
-    const progress = this.#choices.get(index) ?? { open: null, signature: null, reason: null };
+    const progress = this.#choices.get(index) ?? newProgress();
     this.#choices.set(index, progress);
     const delta = choice.at('delta');
     const parts = delta.isAbsent ? [] : this.#parts(delta, progress);
@@ -99,6 +105,7 @@ export class GeminiEvents implements EventTranslation {
 
   #parts(delta: DocumentNode, progress: Progress): Json[] {
     const parts = thoughtParts(delta);
+    progress.hasRefused ||= hasRefusal(delta);
     progress.signature ??= textSignature(delta.at('reasoning_details'));
     for (const name of ['content', 'refusal']) {
       const text = delta.at(name);

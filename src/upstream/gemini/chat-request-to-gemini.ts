@@ -23,7 +23,7 @@ export function geminiRequest(chat: Json, terms: RequestTerms): Json {
   request.at('model').text();
   const options = request.at('stream_options');
   if (!options.isAbsent) options.only('include_usage', 'include_obfuscation');
-  const { system, contents } = geminiContents(request.at('messages'));
+  const { system, contents } = geminiContents(request.at('messages'), chat.model);
   const config = generationConfigOf(request);
   return {
     ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),

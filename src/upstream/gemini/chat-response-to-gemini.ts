@@ -2,8 +2,9 @@
 
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { parseExactly } from '../documents/exact-json.ts';
+import { detailsIn, packDetails, textOfDetail } from '../translation/reasoning.ts';
+import { geminiReasoning, signatureOfCall } from '../translation/thought-signatures.ts';
 import { geminiFinishReason } from './finish-reasons.ts';
-import { geminiReasoning, signatureOfCall, signatureOfForeign } from './thought-signatures.ts';
 import { geminiUsage } from './usage.ts';
 
 /** @throws NotTranslatable */
@@ -28,6 +29,12 @@ export function answerHead(completion: DocumentNode): Json {
   };
 }
 
+/** Whether a message or a delta has a refusal. */
+export function hasRefusal(reply: DocumentNode): boolean {
+  const refusal = reply.at('refusal');
+  return !refusal.isAbsent && refusal.value !== '';
+}
+
 function candidateOf(choice: DocumentNode, at: number): Json {
   const reply = choice.at('message');
   const calls = reply.at('tool_calls');
@@ -39,7 +46,7 @@ function candidateOf(choice: DocumentNode, at: number): Json {
   const logprobs = choice.at('logprobs');
   return {
     content: { role: 'model', parts: parts.length === 0 ? [{ text: '' }] : parts },
-    finishReason: geminiFinishReason(choice.at('finish_reason').value),
+    finishReason: geminiFinishReason(choice.at('finish_reason').value, hasRefusal(reply)),
     index: choice.at('index').value ?? at,
     ...(logprobs.isAbsent ? {} : logprobsResult(logprobs.at('content'))),
   };
@@ -54,13 +61,11 @@ export function thoughtParts(reply: DocumentNode): Json[] {
   if (details.isAbsent) {
     return text.isAbsent || text.value === '' ? [] : [{ text: text.text(), thought: true }];
   }
-  return details.items().flatMap((detail) => {
-    const { format, text: words, summary, signature } = detail.json();
+  return detailsIn(details.value).flatMap((detail) => {
+    const { format, text: words, signature } = detail;
     if (format !== geminiReasoning) {
-      const foreign = [words, summary].find((one) => typeof one === 'string') ?? '';
-      return [
-        { text: foreign, thought: true, thoughtSignature: signatureOfForeign(detail.json()) },
-      ];
+      const thoughtSignature = packDetails([detail]);
+      return [{ text: textOfDetail(detail), thought: true, thoughtSignature }];
     }
     // The signature of a text is added to its part.
     if (typeof words !== 'string') return [];
@@ -89,7 +94,10 @@ export function textSignature(details: DocumentNode): string | null {
   const signed = details
     .items()
     .map((detail) => detail.json())
-    .find(({ format, type }) => format === geminiReasoning && type === 'reasoning.encrypted');
+    .find(
+      ({ format, type, id }) =>
+        format === geminiReasoning && type === 'reasoning.encrypted' && typeof id !== 'string',
+    );
   return typeof signed?.data === 'string' ? signed.data : null;
 }
 

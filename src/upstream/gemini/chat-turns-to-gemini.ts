@@ -2,8 +2,13 @@
 
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { parseExactly } from '../documents/exact-json.ts';
+import {
+  callOfOtherModel,
+  geminiReasoning,
+  requiresSignatures,
+  signatureOfCall,
+} from '../translation/thought-signatures.ts';
 import { fileToGemini, pictureToGemini, soundToGemini } from './media.ts';
-import { geminiReasoning, signatureOfCall } from './thought-signatures.ts';
 
 interface Turn {
   readonly role: 'user' | 'model';
@@ -17,7 +22,8 @@ export interface GeminiConversation {
 }
 
 /** @throws NotTranslatable */
-export function geminiContents(messages: DocumentNode): GeminiConversation {
+export function geminiContents(messages: DocumentNode, model: unknown): GeminiConversation {
+  const isMarked = requiresSignatures(model);
   const system: Json[] = [];
   const contents: Turn[] = [];
   /** Names of called functions by the id of the call. */
@@ -43,7 +49,7 @@ export function geminiContents(messages: DocumentNode): GeminiConversation {
         add('user', partsOf(message, userPart));
         break;
       case 'assistant':
-        add('model', modelParts(message, names));
+        add('model', modelParts(message, names, isMarked));
         break;
       case 'tool':
         message.only('role', 'content', 'tool_call_id', 'name', 'cache_control');
@@ -105,7 +111,11 @@ const userPart: ReadPart = (part) => {
 const besideText = ['annotations', 'logprobs', 'role', 'refusal', 'tool_calls'];
 const reasoningMembers = ['reasoning', 'reasoning_content', 'reasoning_details'];
 
-function modelParts(message: DocumentNode, names: Map<unknown, string>): readonly Json[] {
+function modelParts(
+  message: DocumentNode,
+  names: Map<unknown, string>,
+  isMarked: boolean,
+): readonly Json[] {
   message.only(
     'role',
     'content',
@@ -116,7 +126,7 @@ function modelParts(message: DocumentNode, names: Map<unknown, string>): readonl
     ...reasoningMembers,
   );
   if (!message.at('audio').isAbsent) message.at('audio').dropMeaning();
-  const { thoughts, textSignature } = reasoningOf(message);
+  const { thoughts, textSignature, callSignatures } = reasoningOf(message);
   const texts = message.at('content').isAbsent ? [] : partsOf(message, modelPart);
   const refusal = message.at('refusal');
   if (!refusal.isAbsent) texts.push({ text: refusal.text() });
@@ -125,7 +135,13 @@ function modelParts(message: DocumentNode, names: Map<unknown, string>): readonl
     texts.push({ ...last, thoughtSignature: textSignature });
   }
   const calls = message.at('tool_calls');
-  const called = calls.isAbsent ? [] : calls.items().map((call) => functionCall(call, names));
+  const called = calls.isAbsent
+    ? []
+    : calls.items().map((call) => functionCall(call, names, callSignatures));
+  const [first] = called;
+  if (isMarked && first !== undefined) {
+    called[0] = { ...first, thoughtSignature: first.thoughtSignature ?? callOfOtherModel };
+  }
   return [...thoughts, ...texts, ...called];
 }
 
@@ -138,6 +154,8 @@ interface Reasoning {
   readonly thoughts: readonly Json[];
   /** Signature of the text of the answer; null for none. */
   readonly textSignature: string | null;
+  /** Signatures of calls by their ids. */
+  readonly callSignatures: ReadonlyMap<unknown, string>;
 }
 
 /** Reasoning returns to Google only with what Google issued. */
@@ -148,30 +166,37 @@ function reasoningOf(message: DocumentNode): Reasoning {
       const text = message.at(name);
       if (!text.isAbsent && text.value !== '') text.dropHint();
     }
-    return { thoughts: [], textSignature: null };
+    return { thoughts: [], textSignature: null, callSignatures: new Map() };
   }
   const thoughts: Json[] = [];
   let textSignature: string | null = null;
+  const callSignatures = new Map<unknown, string>();
   for (const detail of details.items()) {
-    const { format, type, text, signature, data } = detail.json();
+    const { format, type, text, signature, data, id } = detail.json();
     if (format !== geminiReasoning) detail.dropHint();
-    else if (type === 'reasoning.encrypted' && typeof data === 'string') textSignature = data;
-    else if (typeof text === 'string') {
+    else if (type === 'reasoning.encrypted' && typeof data === 'string') {
+      if (typeof id === 'string') callSignatures.set(id, data);
+      else textSignature = data;
+    } else if (typeof text === 'string') {
       const signed = typeof signature === 'string' ? { thoughtSignature: signature } : {};
       thoughts.push({ text, thought: true, ...signed });
     }
   }
-  return { thoughts, textSignature };
+  return { thoughts, textSignature, callSignatures };
 }
 
-function functionCall(call: DocumentNode, names: Map<unknown, string>): Json {
+function functionCall(
+  call: DocumentNode,
+  names: Map<unknown, string>,
+  signatures: ReadonlyMap<unknown, string>,
+): Json {
   if (call.at('type').value !== 'function') call.at('type').refuseUnsupported();
   call.only('id', 'type', 'function', 'extra_content', 'index');
   const called = call.at('function').only('name', 'arguments');
   const id = call.at('id').text();
   const name = called.at('name').text();
   names.set(id, name);
-  const signature = signatureOfCall(call.at('extra_content').value);
+  const signature = signatureOfCall(call.at('extra_content').value) ?? signatures.get(id);
   return {
     functionCall: { id, name, args: argumentsOf(called.at('arguments')) },
     ...(signature === undefined ? {} : { thoughtSignature: signature }),

@@ -39,8 +39,10 @@ export function refusalOf(reason: string, message: unknown): string | null {
   return `The provider ended its answer with ${reason}${explained}`;
 }
 
-export function geminiFinishReason(reason: unknown): string {
-  return (typeof reason === 'string' ? geminiReasons.get(reason) : undefined) ?? 'STOP';
+/** A refusal of the model is a text of Gemini that ends for safety. */
+export function geminiFinishReason(reason: unknown, hasRefused: boolean): string {
+  const usual = hasRefused ? 'SAFETY' : 'STOP';
+  return (typeof reason === 'string' ? geminiReasons.get(reason) : undefined) ?? usual;
 }
 
 const geminiReasons = new Map([

@@ -8,13 +8,19 @@ import {
   type TranslationContext,
 } from '../translation/translation.ts';
 import { chatFinishReason, refusalOf } from './finish-reasons.ts';
-import { blockOf, chatHead, logprobsOf, readParts } from './gemini-response-to-chat.ts';
+import {
+  blockOf,
+  chatHead,
+  logprobsOf,
+  newCounts,
+  type PartCounts,
+  readParts,
+} from './gemini-response-to-chat.ts';
 import { chatUsage } from './usage.ts';
 
 /** How far one candidate has come. */
 interface Progress {
-  calls: number;
-  details: number;
+  readonly counts: PartCounts;
   isFinished: boolean;
 }
 
@@ -72,13 +78,15 @@ export class ChatEvents implements EventTranslation {
   #candidate(candidate: DocumentNode, at: number): string {
     const index = candidate.at('index').value ?? at;
     const known = this.#candidates.get(index);
-    const progress = known ?? { calls: 0, details: 0, isFinished: false };
+    const progress = known ?? { counts: newCounts(), isFinished: false };
+    const { counts } = progress;
+    const firstCall = counts.calls;
     this.#candidates.set(index, progress);
     const begin = known === undefined ? { role: 'assistant', content: '', refusal: null } : null;
     const { texts, thoughts, details, calls, images } = readParts(
       candidate,
       `${this.#head!.id}_${index}`,
-      progress,
+      counts,
     );
     const deltas: Json[] = begin === null ? [] : [begin];
     if (thoughts.length > 0 || details.length > 0) {
@@ -90,11 +98,9 @@ export class ChatEvents implements EventTranslation {
     if (texts.length > 0) deltas.push({ content: texts.join('') });
     if (images.length > 0) deltas.push({ images });
     if (calls.length > 0) {
-      const numbered = calls.map((call, more) => ({ index: progress.calls + more, ...call }));
+      const numbered = calls.map((call, more) => ({ index: firstCall + more, ...call }));
       deltas.push({ tool_calls: numbered });
     }
-    progress.calls += calls.length;
-    progress.details += details.length;
     const logprobs = logprobsOf(candidate.at('logprobsResult'));
     const sent = deltas.map((delta, place) =>
       this.#chunk(index, delta, null, place === deltas.length - 1 ? logprobs : null),
@@ -109,11 +115,11 @@ export class ChatEvents implements EventTranslation {
     const reason = finish.text();
     const refusal = refusalOf(reason, candidate.at('finishMessage').value);
     const delta = refusal === null ? {} : { refusal };
-    return this.#chunk(index, delta, chatFinishReason(reason, progress.calls > 0));
+    return this.#chunk(index, delta, chatFinishReason(reason, progress.counts.calls > 0));
   }
 
   #blocked(refusal: string): string {
-    this.#candidates.set(0, { calls: 0, details: 0, isFinished: true });
+    this.#candidates.set(0, { counts: newCounts(), isFinished: true });
     return this.#chunk(0, { role: 'assistant', content: null, refusal }, 'content_filter');
   }
 

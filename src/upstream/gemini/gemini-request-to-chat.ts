@@ -1,5 +1,6 @@
 /** Translates Gemini's `generateContent` to a chat request. */
 
+import { chatExtensionsOf } from '../../model/services/chat-extensions.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import { chatMessages, dropHints } from './gemini-turns-to-chat.ts';
@@ -32,10 +33,11 @@ export function chatFromGemini(
     ...hintMembers,
   );
   dropHints(request, hintMembers);
+  const extensions = chatExtensionsOf(terms.service, terms.isIntermediate === true);
   const isStream = sent.stream === true;
   return {
     model: request.at('model').text(),
-    messages: chatMessages(request),
+    messages: chatMessages(request, extensions.reasoning),
     ...tooling(request),
     ...settings(request.at('generationConfig'), differences),
     ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),

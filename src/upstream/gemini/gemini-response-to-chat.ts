@@ -1,8 +1,8 @@
 /** Translates a response of Gemini to that of a chat. */
 
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import { extensionOfCall, geminiReasoning } from '../translation/thought-signatures.ts';
 import { chatFinishReason, refusalOf } from './finish-reasons.ts';
-import { extensionOfCall, geminiReasoning } from './thought-signatures.ts';
 import { chatUsage } from './usage.ts';
 
 /** @throws NotTranslatable */
@@ -83,43 +83,54 @@ export interface ReadParts {
   readonly images: Json[];
 }
 
-/** `idPrefix` begins the ids of calls to which Google gave none; the indexes begin with those that came before. */
+/** Numbers calls and details over all events of a stream. */
+export interface PartCounts {
+  calls: number;
+  details: number;
+  /** Whether the last part was a thought that the next event may continue. */
+  hasOpenThought: boolean;
+}
+
+export function newCounts(): PartCounts {
+  return { calls: 0, details: 0, hasOpenThought: false };
+}
+
+/** `idPrefix` begins the ids of calls to which Google gave none. */
 export function readParts(
   candidate: DocumentNode,
   idPrefix: string,
-  before: { readonly calls: number; readonly details: number } = { calls: 0, details: 0 },
+  counts = newCounts(),
 ): ReadParts {
   const read: ReadParts = { texts: [], thoughts: [], details: [], calls: [], images: [] };
   const content = candidate.at('content');
   const parts = content.isAbsent ? content : content.at('parts');
   if (parts.isAbsent) return read;
-  for (const part of parts.items()) readPart(part, read, idPrefix, before);
+  for (const [at, part] of parts.items().entries()) {
+    // Within one event, thoughts are apart.
+    if (at > 0) counts.hasOpenThought = false;
+    readPart(part, read, idPrefix, counts);
+  }
   return read;
 }
 
-function readPart(
-  part: DocumentNode,
-  read: ReadParts,
-  idPrefix: string,
-  before: { readonly calls: number; readonly details: number },
-): void {
+function readPart(part: DocumentNode, read: ReadParts, idPrefix: string, counts: PartCounts): void {
   const { thought, thoughtSignature: signature } = part.json();
+  const isSigned = typeof signature === 'string';
+  const isContinued = counts.hasOpenThought && thought === true;
+  counts.hasOpenThought = thought === true && !isSigned;
   const call = part.at('functionCall');
   const text = part.at('text');
-  const index = before.details + read.details.length;
-  const about = { format: geminiReasoning, index };
+  const detail = (): Json => ({ format: geminiReasoning, index: counts.details++ });
   if (!call.isAbsent) {
-    const at = before.calls + read.calls.length;
-    read.calls.push(toolCall(call, `call_${idPrefix}_${at}`, signature));
+    read.calls.push(toolCall(call, `call_${idPrefix}_${counts.calls++}`, signature));
   } else if (thought === true) {
     const words = text.isAbsent ? '' : text.text();
     read.thoughts.push(words);
-    const signed = typeof signature === 'string' ? { signature } : {};
-    read.details.push({ type: 'reasoning.text', text: words, ...signed, ...about });
+    const signed = isSigned ? { signature } : {};
+    if (isContinued) counts.details -= 1;
+    read.details.push({ type: 'reasoning.text', text: words, ...signed, ...detail() });
   } else {
-    if (typeof signature === 'string') {
-      read.details.push({ type: 'reasoning.encrypted', data: signature, ...about });
-    }
+    if (isSigned) read.details.push({ type: 'reasoning.encrypted', data: signature, ...detail() });
     if (!text.isAbsent) read.texts.push(text.text());
     else readOther(part, read);
   }

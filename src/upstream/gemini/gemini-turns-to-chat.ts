@@ -1,11 +1,26 @@
 /** Translates the contents of a Gemini request to the messages of a chat. */
 
+import type { ChatExtensions } from '../../model/services/chat-extensions.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
+import {
+  earlierReasoning,
+  isPacked,
+  joinDetails,
+  type ReasoningDetail,
+  unpackDetails,
+} from '../translation/reasoning.ts';
+import {
+  detailOfCall,
+  extensionOfCall,
+  geminiReasoning,
+} from '../translation/thought-signatures.ts';
 import { addressToChat, bytesToChat } from './media.ts';
-import { extensionOfCall, foreignReasoning, geminiReasoning } from './thought-signatures.ts';
 
 /** @throws NotTranslatable */
-export function chatMessages(request: DocumentNode): Json[] {
+export function chatMessages(
+  request: DocumentNode,
+  reasoning: ChatExtensions['reasoning'],
+): Json[] {
   const messages: Json[] = [];
   const system = systemText(request.at('systemInstruction'));
   if (system !== '') messages.push({ role: 'system', content: system });
@@ -22,7 +37,7 @@ export function chatMessages(request: DocumentNode): Json[] {
         messages.push(...userMessages(turn, calls));
         break;
       case 'model':
-        messages.push(modelMessage(turn, calls));
+        messages.push(modelMessage(turn, calls, reasoning));
         break;
       default:
         role.text();
@@ -122,28 +137,34 @@ function textOfResult(response: DocumentNode): string {
   return isText ? output : JSON.stringify(value);
 }
 
-function modelMessage(turn: DocumentNode, calls: OpenCalls): Json {
+function modelMessage(
+  turn: DocumentNode,
+  calls: OpenCalls,
+  form: ChatExtensions['reasoning'],
+): Json {
   const texts: string[] = [];
-  const thoughts: string[] = [];
-  const details: Json[] = [];
+  const details: ReasoningDetail[] = [];
   const called: Json[] = [];
   for (const part of partsIn(turn)) {
     dropHints(part, partHints);
     const { thought, thoughtSignature: signature } = part.json();
     const call = part.at('functionCall');
-    const foreign = typeof signature === 'string' ? foreignReasoning(signature) : null;
-    if (foreign !== null) details.push(foreign);
+    const isForeign = isPacked(signature);
+    if (isForeign) details.push(...foreignDetails(part));
     if (!call.isAbsent) {
       part.only('functionCall', 'thoughtSignature', ...partHints);
-      called.push(toolCall(call, calls, foreign === null ? signature : undefined));
+      const own = isForeign ? undefined : signature;
+      const sent = toolCall(call, calls, form === 'calls' ? own : undefined);
+      called.push(sent);
+      if (typeof own === 'string') details.push(detailOfCall(sent.id, own, details.length));
     } else if (thought === true) {
       const text = part.only('thought', 'text', 'thoughtSignature', ...partHints).at('text');
       const words = text.isAbsent ? '' : text.text();
-      thoughts.push(words);
-      if (foreign === null) details.push(thoughtDetail(words, signature, details.length));
+      if (form === null) part.dropHint(`${turn.path}.parts[thought]`);
+      if (!isForeign) details.push(thoughtDetail(words, signature, details.length));
     } else {
       texts.push(modelText(part));
-      if (typeof signature === 'string' && foreign === null) {
+      if (typeof signature === 'string' && !isForeign) {
         const about = { format: geminiReasoning, index: details.length };
         details.push({ type: 'reasoning.encrypted', data: signature, ...about });
       }
@@ -152,13 +173,19 @@ function modelMessage(turn: DocumentNode, calls: OpenCalls): Json {
   return {
     role: 'assistant',
     content: texts.length === 0 ? null : texts.join(''),
-    ...(thoughts.length === 0 ? {} : { reasoning_content: thoughts.join('') }),
-    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...earlierReasoning(joinDetails(details), form),
     ...(called.length === 0 ? {} : { tool_calls: called }),
   };
 }
 
-function thoughtDetail(text: string, signature: unknown, index: number): Json {
+/** Reasoning of another family, in the pieces in which a stream sent it. */
+function foreignDetails(part: DocumentNode): readonly ReasoningDetail[] {
+  const { text, thoughtSignature } = part.json();
+  const words = typeof text === 'string' ? text : '';
+  return unpackDetails(String(thoughtSignature), words) ?? [];
+}
+
+function thoughtDetail(text: string, signature: unknown, index: number): ReasoningDetail {
   const signed = typeof signature === 'string' ? { signature } : {};
   return { type: 'reasoning.text', text, ...signed, format: geminiReasoning, index };
 }
@@ -180,7 +207,11 @@ function modelText(part: DocumentNode): string {
   return part.at('text').isAbsent ? '' : part.at('text').text();
 }
 
-function toolCall(call: DocumentNode, calls: OpenCalls, signature: unknown): Json {
+function toolCall(
+  call: DocumentNode,
+  calls: OpenCalls,
+  signature: unknown,
+): { readonly id: string } & Json {
   call.only('id', 'name', 'args');
   const name = call.at('name').text();
   const id = call.at('id');

@@ -2,7 +2,6 @@
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import {
   anthropicReasoning,
-  detailsIn,
   joinDetails,
   packDetails,
   type ReasoningDetail,
@@ -10,6 +9,7 @@ import {
   textOfDetail,
   unsigned,
 } from '../translation/reasoning.ts';
+import { detailsOfReply } from '../translation/thought-signatures.ts';
 import { thinkingBlock } from './openai-response-to-anthropic.ts';
 
 /** The open block; a call is identified by index and id. */
@@ -22,12 +22,18 @@ export class AnthropicBlocks {
   open: OpenBlock | null = null;
   /** Number of begun blocks. */
   count = 0;
+  /** Signatures that arrived within a text, and follow it. */
+  #late: ReasoningDetail[] = [];
 
   /** Emits reasoning as blocks of thinking. */
   reasoning(delta: DocumentNode): string {
-    const details = detailsIn(delta.at('reasoning_details').value);
+    const details = detailsOfReply(delta.json());
     const text = reasoningText(delta.json()) || details.map(textOfDetail).join('');
     if (text === '' && details.length === 0) return '';
+    if (text === '' && this.open?.kind === 'text') {
+      this.#late.push(...details);
+      return '';
+    }
     const only = details.length === 1 ? details[0] : undefined;
     if (only?.type === 'reasoning.encrypted' && only.format === anthropicReasoning) {
       return (
@@ -66,7 +72,14 @@ export class AnthropicBlocks {
       open.kind === 'thinking'
         ? this.delta({ type: 'signature_delta', signature: signatureOf(open.details) })
         : '';
-    return signed + anthropicEvent('content_block_stop', { index: this.#at });
+    return signed + anthropicEvent('content_block_stop', { index: this.#at }) + this.#addLate();
+  }
+
+  #addLate(): string {
+    const details = this.#late;
+    if (details.length === 0) return '';
+    this.#late = [];
+    return this.start({ kind: 'thinking', details }, thinkingBlock('', '')) + this.close();
   }
 
   /** Index of the last block. */

@@ -5,6 +5,7 @@ import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import { chatEffort } from '../translation/reasoning-effort.ts';
+import { markedFor } from '../translation/thought-signatures.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import { cacheControlOf } from './anthropic-blocks-to-openai.ts';
 import { chatMessagesFromTurns } from './anthropic-turns-to-openai.ts';
@@ -18,9 +19,10 @@ export function openAiRequest(message: Json, terms: RequestTerms): Json {
   );
   request.at('model').text();
   const isStream = request.at('stream').value === true;
+  const messages = chatMessagesFromTurns(request.at('system'), request.at('messages'), extensions);
   return {
     model: message.model,
-    messages: chatMessagesFromTurns(request.at('system'), request.at('messages'), extensions),
+    messages: markedFor(message.model, extensions, messages),
     ...copyMember(request, 'max_tokens', outputLimitName(terms.service)),
     ...copyMember(request, 'temperature'),
     ...copyMember(request, 'top_p'),

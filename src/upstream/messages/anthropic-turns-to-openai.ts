@@ -4,10 +4,11 @@ import type { DocumentNode, Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import {
   anthropicReasoning,
+  earlierReasoning,
   type ReasoningDetail,
-  textOfDetail,
   unpackDetails,
 } from '../translation/reasoning.ts';
+import { isOfCall, signedCalls } from '../translation/thought-signatures.ts';
 import {
   cacheControlOf,
   followKind,
@@ -120,7 +121,7 @@ function assistantMessage(content: DocumentNode, extensions: ChatExtensions): Js
     role: 'assistant',
     content: calls.length > 0 && text === '' ? null : text,
     ...reasoning.members(),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(calls.length === 0 ? {} : { tool_calls: reasoning.callsWith(calls) }),
   };
 }
 
@@ -150,13 +151,19 @@ class EarlierReasoning {
       return;
     }
     const details = isRedacted ? redactedDetails(block) : thinkingDetails(block);
+    if (this.#form === 'calls' && !details.every(isOfCall)) {
+      block.dropKind(hiddenReasoning);
+    }
     for (const one of details) this.#details.push({ ...one, index: this.#details.length });
   }
 
   members(): Json {
-    if (this.#details.length === 0) return {};
-    if (this.#form === 'details') return { reasoning_details: this.#details };
-    return { reasoning_content: this.#details.map(textOfDetail).join('') };
+    return earlierReasoning(this.#details, this.#form);
+  }
+
+  /** The calls of the turn, with their signatures where the service takes them. */
+  callsWith(calls: readonly Json[]): readonly Json[] {
+    return this.#form === 'calls' ? signedCalls(calls, this.#details) : calls;
   }
 }
 

@@ -3,13 +3,13 @@
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import {
   anthropicReasoning,
-  detailsIn,
   packDetails,
   type ReasoningDetail,
   reasoningText,
   textOfDetail,
   unsigned,
 } from '../translation/reasoning.ts';
+import { detailsOfReply } from '../translation/thought-signatures.ts';
 import type { ProviderFault } from '../translation/translation.ts';
 import { countOf } from './anthropic-response-to-openai.ts';
 import { parseArguments } from './openai-turns-to-anthropic.ts';
@@ -40,7 +40,7 @@ export function anthropicResponse(body: unknown): Json {
 
 /** Reasoning of a chat message as blocks that return unchanged to the provider that issued it. */
 function thinkingBlocks(message: Json): Json[] {
-  const details = detailsIn(message.reasoning_details);
+  const details = detailsOfReply(message);
   const text = reasoningText(message) || details.map(textOfDetail).join('');
   if (details.length === 0) return text === '' ? [] : [thinkingBlock(text, unsigned)];
   if (details.every(({ format }) => format === anthropicReasoning)) {

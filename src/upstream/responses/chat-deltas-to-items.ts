@@ -1,6 +1,7 @@
 /** Translates chat deltas to the items of a response, with events for their begin, growth and end. */
 import type { DocumentNode, Json } from '../documents/document-node.ts';
-import { detailsIn, reasoningText, textOfDetail } from '../translation/reasoning.ts';
+import { type ReasoningDetail, reasoningText, textOfDetail } from '../translation/reasoning.ts';
+import { detailsOfReply } from '../translation/thought-signatures.ts';
 import type { ResponseContext } from '../translation/translation.ts';
 import { type CallItem, CallItems } from './call-items.ts';
 import { annotationsOf } from './chat-response-to-responses.ts';
@@ -23,6 +24,8 @@ export class ResponseItems {
   /** The open message or reasoning. */
   #open: TextItem | ReasoningItem | null = null;
   readonly #calls: CallItems;
+  /** Signatures that arrived within a text, and follow it. */
+  #late: ReasoningDetail[] = [];
 
   constructor(about: ResponseContext, emit: EmitEvent) {
     this.#about = about;
@@ -67,10 +70,14 @@ export class ResponseItems {
   }
 
   #think(delta: DocumentNode): string {
-    const details = detailsIn(delta.at('reasoning_details').value);
+    const details = detailsOfReply(delta.json());
     const text = reasoningText(delta.json()) || details.map(textOfDetail).join('');
     if (text === '' && details.length === 0) return '';
     if (this.#open instanceof ReasoningItem) return this.#open.add(text, details);
+    if (text === '' && this.#open instanceof TextItem) {
+      this.#late.push(...details);
+      return '';
+    }
     const ended = this.#endOpen() + this.#endWhole();
     const item = new ReasoningItem(this.#about, this.#count++, this.#emit);
     this.#open = item;
@@ -92,7 +99,18 @@ export class ResponseItems {
     this.#open = null;
     const { events, item } = open.end();
     this.#ended[open.at] = item;
-    return events;
+    return events + this.#addLate();
+  }
+
+  #addLate(): string {
+    const details = this.#late;
+    if (details.length === 0) return '';
+    this.#late = [];
+    const item = new ReasoningItem(this.#about, this.#count++, this.#emit);
+    const startEvents = item.begin() + item.add('', details);
+    const { events, item: ended } = item.end();
+    this.#ended[item.at] = ended;
+    return startEvents + events;
   }
 
   /** Ends the last call once its arguments are complete JSON, because models rarely interleave calls. */

@@ -3,12 +3,12 @@ import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { parseExactly } from '../documents/exact-json.ts';
 import { customToolInput } from '../translation/custom-tools.ts';
 import {
-  detailsIn,
   packDetails,
   type ReasoningDetail,
   reasoningText,
   textOfDetail,
 } from '../translation/reasoning.ts';
+import { detailsOfReply } from '../translation/thought-signatures.ts';
 import type { ProviderFault, ResponseContext } from '../translation/translation.ts';
 import { type CalledTool, type CalledTools, calledToolsOf } from './tool-names.ts';
 
@@ -55,7 +55,7 @@ export function responseFromChat(body: unknown, about: ResponseContext): Json {
   if (choice === undefined) answer.at('choices').refuse('must not be empty');
   const message = choice!.at('message');
   const output: Json[] = [];
-  const details = detailsIn(message.json().reasoning_details);
+  const details = detailsOfReply(message.json());
   const thought = reasoningText(message.json()) || details.map(textOfDetail).join('');
   if (thought !== '' || details.length > 0) {
     output.push(reasoningItem(about, output.length, { text: thought, details }));

@@ -4,11 +4,12 @@ import type { DocumentNode, Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import { customToolArguments } from '../translation/custom-tools.ts';
 import {
+  earlierReasoning,
   openAiReasoning,
   type ReasoningDetail,
-  textOfDetail,
   unpackDetails,
 } from '../translation/reasoning.ts';
+import { isOfCall, signedCalls } from '../translation/thought-signatures.ts';
 import * as rules from './response-rules.ts';
 import { functionName, toolSearchName } from './tool-names.ts';
 
@@ -47,13 +48,22 @@ class ChatMessages {
   }
 
   list(): Json[] {
+    this.#endReasoning();
     this.#addAttached();
-    return this.#messages.map((message) => ({ ...message }));
+    return this.#messages.map((message) => this.#finished(message));
+  }
+
+  /** Moves signatures to the calls for a service that takes them there. */
+  #finished(message: Message): Json {
+    const { reasoning_details: details, ...rest } = message;
+    if (this.#extensions.reasoning !== 'calls' || details === undefined) return { ...message };
+    const { tool_calls: calls } = rest;
+    return calls === undefined ? rest : { ...rest, tool_calls: signedCalls(calls, details) };
   }
 
   add(message: Message): void {
+    if (message.role !== 'assistant') this.#endReasoning();
     if (message.role !== 'tool') this.#addAttached();
-    if (message.role !== 'assistant') this.#reasoning = [];
     this.#messages.push(
       message.role === 'assistant' ? { ...message, ...this.#takeReasoning() } : message,
     );
@@ -114,21 +124,27 @@ class ChatMessages {
     const form = this.#extensions.reasoning;
     const details = detailsOf(item);
     if (details.length === 0) return;
-    if (form === null) {
+    const accepted = form === null ? [] : form === 'calls' ? details.filter(isOfCall) : details;
+    if (accepted.length < details.length) {
       item.at('type').dropHint(`${item.path.replace(/\[\d+\]$/, '')}[reasoning]`);
-      return;
     }
-    for (const one of details) {
+    for (const one of accepted) {
       this.#reasoning.push({ ...one, index: this.#reasoning.length });
     }
+  }
+
+  /** Reasoning after the last message or call of the model, such as its signature, belongs to that message. */
+  #endReasoning(): void {
+    const last = this.#messages.at(-1);
+    const reasoning = this.#takeReasoning();
+    if (last?.role === 'assistant') Object.assign(last, joinedReasoning(last, reasoning));
   }
 
   #takeReasoning(): Reasoning {
     const details = this.#reasoning;
     this.#reasoning = [];
-    if (details.length === 0) return {};
-    if (this.#extensions.reasoning === 'details') return { reasoning_details: details };
-    return { reasoning_content: details.map(textOfDetail).join('') };
+    const { reasoning: form } = this.#extensions;
+    return form === 'calls' ? { reasoning_details: details } : earlierReasoning(details, form);
   }
 }
 

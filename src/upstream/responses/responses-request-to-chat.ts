@@ -9,6 +9,7 @@ import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { copyMembers } from '../documents/copy-members.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
+import { markedFor } from '../translation/thought-signatures.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import * as rules from './response-rules.ts';
 import { chatMessagesFromItems } from './responses-items-to-chat.ts';
@@ -26,9 +27,14 @@ export function chatRequest(params: Json, terms: RequestTerms): Json {
   // Background responses are streamed, so that their progress is known.
   const isStream = request.at('stream').value === true || request.at('background').value === true;
   const most = request.at('max_output_tokens');
+  const messages = chatMessagesFromItems(
+    request.at('instructions'),
+    request.at('input'),
+    extensions,
+  );
   return {
     model: params.model,
-    messages: chatMessagesFromItems(request.at('instructions'), request.at('input'), extensions),
+    messages: markedFor(params.model, extensions, messages),
     ...(most.isAbsent ? {} : { [outputLimitName(terms.service)]: most.number() }),
     ...copyMembers(
       request,

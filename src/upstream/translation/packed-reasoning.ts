@@ -1,11 +1,13 @@
 /** Removes reasoning that the gateway packed from a request in its own format: no provider accepts it. */
 import type { Json } from '../documents/document-node.ts';
 import { isPacked } from './reasoning.ts';
+import { callOfOtherModel, requiresSignatures } from './thought-signatures.ts';
 
-/** Whether a request of messages or of responses has packed reasoning of another provider. */
+/** Whether a request of messages, of responses or of Gemini has packed reasoning of another provider. */
 export function hasPackedReasoning(path: string, request: Json): boolean {
   if (path === '/messages') return listOf(request.messages).some(hasPackedBlock);
-  return path === '/responses' && listOf(request.input).some(isPackedItem);
+  if (path === '/responses') return listOf(request.input).some(isPackedItem);
+  return path.startsWith(geminiPath) && partsOf(request).some(isPackedPart);
 }
 
 /** The same request without packed reasoning. */
@@ -13,6 +15,7 @@ export function withoutPackedReasoning(path: string, request: Json): Json {
   if (path === '/responses') {
     return { ...request, input: listOf(request.input).filter((item) => !isPackedItem(item)) };
   }
+  if (path.startsWith(geminiPath)) return withoutPackedParts(request);
   const messages = listOf(request.messages).flatMap((turn) => {
     if (!hasPackedBlock(turn)) return [turn];
     const content = listOf(turn.content).filter((block) => !isPackedBlock(block));
@@ -23,6 +26,32 @@ export function withoutPackedReasoning(path: string, request: Json): Json {
   // Anthropic requires the thinking of a turn that continues after tool results, if a budget is set.
   if (isBudget && lacksThinking(messages)) return { ...rest, messages };
   return { ...request, messages };
+}
+
+const geminiPath = '/v1beta/models:';
+
+function partsOf({ contents }: Json): readonly Json[] {
+  return listOf(contents).flatMap(({ parts }) => listOf(parts));
+}
+
+function isPackedPart({ thoughtSignature }: Json): boolean {
+  return isPacked(thoughtSignature);
+}
+
+/** Removes thoughts of other models; a call of one keeps its place with the mark that Google requires. */
+function withoutPackedParts(request: Json): Json {
+  const mark = requiresSignatures(request.model) ? { thoughtSignature: callOfOtherModel } : {};
+  const contents = listOf(request.contents).map((turn) => {
+    if (!listOf(turn.parts).some(isPackedPart)) return turn;
+    const parts = listOf(turn.parts).flatMap((part) => {
+      if (!isPackedPart(part)) return [part];
+      const { thoughtSignature: _packed, ...rest } = part;
+      if (rest.thought === true) return [];
+      return [rest.functionCall === undefined ? rest : { ...rest, ...mark }];
+    });
+    return { ...turn, parts };
+  });
+  return { ...request, contents: contents.filter(({ parts }) => listOf(parts).length > 0) };
 }
 
 function lacksThinking(messages: readonly Json[]): boolean {

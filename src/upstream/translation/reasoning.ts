@@ -1,4 +1,5 @@
 /** Carries reasoning between formats: texts, and what must return unchanged to the provider that issued it. */
+import type { ChatExtensions } from '../../model/services/chat-extensions.ts';
 import type { Json } from '../documents/document-node.ts';
 
 /** A piece of reasoning in the common chat form, in the published form of OpenRouter. */
@@ -65,6 +66,16 @@ export function isPacked(text: unknown): boolean {
   return typeof text === 'string' && text.startsWith(packPrefix);
 }
 
+/** Members of an earlier message of the model, in the form that the service takes. */
+export function earlierReasoning(
+  details: readonly ReasoningDetail[],
+  form: ChatExtensions['reasoning'],
+): Json {
+  if (details.length === 0 || form === null || form === 'calls') return {};
+  if (form === 'details') return { reasoning_details: details };
+  return { reasoning_content: details.map(textOfDetail).join('') };
+}
+
 /** The well-formed details of a list. */
 export function detailsIn(value: unknown): readonly ReasoningDetail[] {
   if (!Array.isArray(value)) return [];
@@ -92,12 +103,17 @@ export function reasoningText(message: Json): string {
   return typeof reasoning === 'string' ? reasoning : '';
 }
 
+/** Whether two pieces may belong together; only the first may have the id. */
+function isOneId(last: { readonly id?: unknown }, { id }: ReasoningDetail): boolean {
+  return (id ?? null) === null || last.id === id;
+}
+
 /** Joins the pieces in which a stream sends details. */
 export function joinDetails(pieces: readonly ReasoningDetail[]): readonly ReasoningDetail[] {
   const joined: Record<string, unknown>[] = [];
   for (const piece of pieces) {
     const last = joined.at(-1);
-    const isSame = last?.type === piece.type && last.index === piece.index;
+    const isSame = last?.type === piece.type && last.index === piece.index && isOneId(last, piece);
     if (!isSame) {
       joined.push({ ...piece });
       continue;

@@ -173,3 +173,51 @@ describe('reasoning of a chat for a client of messages', () => {
     );
   });
 });
+
+describe('a call that another model made', () => {
+  const model = 'gemini-3-pro-preview';
+  const mark = 'skip_thought_signature_validator';
+  const calls = ['a', 'b'].map((id) => ({ type: 'tool_use', id, name: 'f', input: {} }));
+  const called = {
+    model,
+    max_tokens: 9,
+    messages: [question, { role: 'assistant', content: calls }],
+  };
+
+  it('carries the mark that Gemini 3 demands of it, in both formats of Google', () => {
+    const toGoogle = translationFor('/messages', 'gemini')!;
+    const own = sent(toGoogle, called, 'google').body as unknown as {
+      readonly contents: readonly { readonly parts: readonly Body[] }[];
+    };
+    const signatures = own.contents[1]!.parts.map((part) => part.thoughtSignature);
+    expect(signatures).toEqual([mark, undefined]);
+    const { body } = sent(messagesToChat, called, 'google');
+    const [first, second] = body.messages[1]!.tool_calls as readonly Body[];
+    expect(first!.extra_content).toEqual({ google: { thought_signature: mark } });
+    expect(second).not.toHaveProperty('extra_content');
+  });
+
+  it('is sent without it to models that demand none', () => {
+    const { body } = sent(messagesToChat, { ...called, model: 'gemini-2.5-pro' }, 'google');
+    expect(JSON.stringify(body)).not.toContain(mark);
+    expect(JSON.stringify(sent(messagesToChat, called, 'openai').body)).not.toContain(mark);
+  });
+
+  it('keeps its place in a request of Gemini to Gemini, without packed reasoning', () => {
+    const path = '/v1beta/models:generateContent';
+    const packed = 'gatewright1/W10=';
+    const parts = [
+      { text: 'hm', thought: true, thoughtSignature: packed },
+      { text: 'so', thoughtSignature: 'b3du' },
+      { functionCall: { name: 'f' }, thoughtSignature: packed },
+    ];
+    const body = { model, contents: [{ role: 'model', parts }] };
+    expect(hasPackedReasoning(path, body)).toBe(true);
+    expect(withoutPackedReasoning(path, body).contents).toEqual([
+      {
+        role: 'model',
+        parts: [parts[1], { functionCall: { name: 'f' }, thoughtSignature: mark }],
+      },
+    ]);
+  });
+});

@@ -149,8 +149,13 @@ describe('a chat at Gemini and back', () => {
     };
     const answer = toChat.response({ choices: [{ message, finish_reason: 'stop' }] }, about);
     const [{ content }] = answer.candidates as [{ content: Json }];
-    const { body } = request(toChat, { model: 'm', contents: [content] });
-    expect(body.messages).toEqual([message]);
+    const sentBack = { model: 'm', contents: [content] };
+    const { reasoning_content: _text, ...returned } = message;
+    const { body } = request(toChat, sentBack, { service: 'openrouter' });
+    expect(body.messages).toEqual([returned]);
+    const plain = request(toChat, sentBack);
+    expect(plain.body.messages).toEqual([{ role: 'assistant', content: 'a' }]);
+    expect(plain.dropped).toEqual(['contents[].parts[thought]']);
     const google = request(toGemini, { model: 'm', messages: [message] });
     expect(google.dropped).toEqual(['messages[].reasoning_details[]']);
   });
