@@ -14,6 +14,7 @@ import {
 } from '../../model/pricing/reported-usage.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
+import { tokensInHeaders } from '../targets/translator.ts';
 import { decompressBody } from '../transfer/content-encoding.ts';
 import type { RelayEnd } from '../transfer/relay.ts';
 import { type Admission, grantedDetails, grantedUsage, noTokens } from './admit.ts';
@@ -87,8 +88,18 @@ export class Meter {
         // A body that is not JSON reports no usage.
       }
     }
+    this.#addHeaderUsage(headers);
     const { costUnits } = this.#settle(true);
     return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
+  }
+
+  /** Bedrock states the input of embeddings in a header. */
+  #addHeaderUsage(headers: ProviderHeaders): void {
+    const input_tokens = tokensInHeaders(headers);
+    if (input_tokens === null || this.#reported.inputTokens !== null) return;
+    if (!hasOutput(this.#admission.target.metering)) {
+      addReportedUsage(this.#reported, { usage: { input_tokens } });
+    }
   }
 
   /** Input that the request probably has. */

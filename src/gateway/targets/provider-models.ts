@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { readJson } from '../../model/json/read-object.ts';
 import { type ListedModel, parseModelList } from '../../model/providers/model-list.ts';
-import { modelListQuery } from '../../model/services/model-lists.ts';
+import { modelListsOf } from '../../model/services/model-lists.ts';
 import { usualAddress } from '../../model/services/service-address.ts';
 import { Call } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
@@ -48,14 +48,14 @@ export class ProviderModels {
 
   /** Never rejects. `target` is resolved for `GET /models`; `now` in milliseconds since the epoch. */
   list(target: ResolvedTarget, now: number): ProviderModelList | Promise<ProviderModelList> {
-    const query = modelListQuery(usualAddress(target.pricing.service).dialect);
-    if (query === null) return { fault: 'it has no list of models' };
+    const lists = modelListsOf(usualAddress(target.pricing.service).dialect);
+    if (lists === null) return { fault: 'it has no list of models' };
     const key = keyOf(target);
     const cached = this.#cache.get(key);
     if (cached !== undefined && cached.endsAt > now) return cached.list;
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const fetching = this.#fetch(target, query)
+    const fetching = this.#fetchAll(target, lists)
       .then(({ list, bytes }) => {
         const endsAt = now + ('fault' in list ? faultCachedMs : listCachedMs);
         this.#cache.set(key, { list, bytes: bytes + key.length, endsAt });
@@ -66,11 +66,24 @@ export class ProviderModels {
     return fetching;
   }
 
-  async #fetch(target: ResolvedTarget, query: string): Promise<Omit<CachedList, 'endsAt'>> {
+  /** A list that fails is left out where another one is there. */
+  async #fetchAll(
+    target: ResolvedTarget,
+    lists: readonly string[],
+  ): Promise<Omit<CachedList, 'endsAt'>> {
+    const fetched = await Promise.all(lists.map((end) => this.#fetch(target, end)));
+    const models = fetched.flatMap(({ list }) => ('models' in list ? list.models : []));
+    const bytes = fetched.reduce((sum, one) => sum + one.bytes, 0);
+    const isKnown = fetched.some(({ list }) => 'models' in list);
+    return { list: isKnown ? { models } : fetched[0]!.list, bytes };
+  }
+
+  /** The signature of a call covers its whole path. */
+  async #fetch(target: ResolvedTarget, end: string): Promise<Omit<CachedList, 'endsAt'>> {
     try {
-      const authorized = await authorizedCall(target);
-      const path = authorized.path + query;
-      const call = new Call(this.#origins.at(authorized.origin), { ...authorized, path });
+      const listed = { ...target.call, path: target.call.path + end };
+      const authorized = await authorizedCall({ ...target, call: listed });
+      const call = new Call(this.#origins.at(authorized.origin), authorized);
       const timer = setTimeout(() => call.cut(new Error('late')), listMsMax);
       try {
         return await readList(call);

@@ -8,7 +8,7 @@ import type { PriceTerms } from '../../model/pricing/effective-price.ts';
 import { bedrockRegion } from '../../model/services/account-addresses.ts';
 import { azureDeploymentOf } from '../../model/services/azure-deployments.ts';
 import { type Capabilities, resolveStorage } from '../../model/services/capabilities.ts';
-import { modelListQuery } from '../../model/services/model-lists.ts';
+import { modelListsOf } from '../../model/services/model-lists.ts';
 import {
   type DialectName,
   type ProviderAddress,
@@ -217,6 +217,7 @@ export class Targets {
     const hasResponses = usesResponsesApi(exchange, service, capabilities);
     const format = {
       service,
+      name,
       dialect: dialectFormats[name],
       unsupported: settings.unsupported,
       hasResponses,
@@ -260,7 +261,7 @@ export class Targets {
 
 /** Whether the request is for a list of models that the provider does not have. */
 function isUnlisted({ path, request }: TargetRequest, dialect: DialectName): boolean {
-  return path === '/models' && request.method === 'GET' && modelListQuery(dialect) === null;
+  return path === '/models' && request.method === 'GET' && modelListsOf(dialect) === null;
 }
 
 /** Adds the mark of an object whose creation is tracked. */

@@ -4,13 +4,14 @@ import type { TargetSettings } from '../../model/configs/config-tree.ts';
 import { endpointOf, geminiPrefix, meteringAt } from '../../model/endpoints/catalogue.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { writeJson } from '../../model/json/json-bytes.ts';
-import type { FormatName } from '../../model/services/provider-addresses.ts';
+import type { DialectName, FormatName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Slices } from '../../slices.ts';
 import type { Call, ProviderHeaders } from '../../upstream/call.ts';
 import { NotTranslatable } from '../../upstream/documents/document-node.ts';
 import { parseExactly } from '../../upstream/documents/exact-json.ts';
 import { translationFor } from '../../upstream/formats/all-translations.ts';
+import { retrievalTranslation } from '../../upstream/formats/retrieval-translations.ts';
 import {
   hasPackedReasoning,
   withoutPackedReasoning,
@@ -54,6 +55,7 @@ interface ProviderRequest {
 
 interface ProviderFormat {
   readonly service: string;
+  readonly name: DialectName;
   readonly dialect: FormatName;
   readonly unsupported: TargetSettings['unsupported'];
   /** Whether the provider receives responses requests; otherwise chat requests. */
@@ -71,7 +73,9 @@ export function* translateRequest(
   const { service, dialect, unsupported, hasResponses } = format;
   const { path, query, request, isJson } = exchange;
   const translation =
-    request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
+    request.method === 'POST'
+      ? (translationFor(path, dialect, hasResponses) ?? retrievalTranslation(path, format.name))
+      : null;
   const endpoint = endpointOf(path);
   if (isGeminiPath(path)) requireGemini(path, dialect, translation, service);
   if (translation === null) {
@@ -100,6 +104,7 @@ export function* translateRequest(
         wantsUsage: hasUsage(params.stream_options),
         customTools: customToolsIn(params.tools),
         model: String(params.model ?? ''),
+        request: params,
         response: endpoint === 'responses' ? responseContext(exchange, params) : null,
       },
       terms.dropped,
@@ -206,6 +211,12 @@ function hasUsage(options: unknown): boolean {
   return (options as { readonly include_usage?: unknown } | undefined)?.include_usage === true;
 }
 
+/** Input tokens in a header of Bedrock, whose embeddings of some models state them nowhere else; null for none. */
+export function tokensInHeaders(headers: ProviderHeaders): number | null {
+  const tokens = Number(headers['x-amzn-bedrock-input-token-count'] ?? Number.NaN);
+  return Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null;
+}
+
 /** Bound of an unstructured provider error in a message. */
 const faultCharsMax = 1000;
 
@@ -236,7 +247,9 @@ export class Translator {
       return Buffer.from(JSON.stringify(this.#translation.error(fault)));
     }
     try {
-      return Buffer.from(JSON.stringify(this.#translation.response(value, this.#about)));
+      const inputTokens = tokensInHeaders(headers);
+      const about = inputTokens === null ? this.#about : { ...this.#about, inputTokens };
+      return Buffer.from(JSON.stringify(this.#translation.response(value, about)));
     } catch (thrown) {
       const message = `The response of the provider cannot be translated to the format of the request: ${(thrown as Error).message}`;
       throw new GatewayError('answer_not_translatable', message, null, { cause: thrown });

@@ -70,6 +70,7 @@ const holders = [
   'service_tier',
   'usageMetadata',
   'modelVersion',
+  'inputTextTokenCount',
 ];
 /** Contains the calls of tools that the provider has run. */
 const toolHolder = 'output';
@@ -123,7 +124,8 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
     usageIn(body.message) ??
     usageIn(body.response) ??
     billedIn(body.meta) ??
-    usageIn(body.metadata);
+    usageIn(body.metadata) ??
+    titanUsageIn(body);
   addBodyDetails(reported.details, body, counterOf(reported));
   if (usage === null) return;
   reported.isOutputPreliminary = own === null && usage === usageIn(body.message);
@@ -139,6 +141,11 @@ function plainUsage(usage: JsonObject): JsonObject {
     cache_read_input_tokens: usage.cacheReadInputTokens ?? 0,
     cache_creation_input_tokens: usage.cacheWriteInputTokens ?? 0,
   };
+}
+
+/** Titan counts the tokens of the text that it embeds. */
+function titanUsageIn({ inputTextTokenCount: tokens }: JsonObject): JsonObject | null {
+  return tokens === undefined ? null : { input_tokens: tokens };
 }
 
 function usageIn(holder: unknown): JsonObject | null {

@@ -17,20 +17,25 @@ export interface OfferedModel extends ListedModel {
 }
 
 /** Members that hold the list of models, and those that hold a name, in all known forms. */
-const listNames = ['data', 'models', 'modelSummaries'];
-const idNames = ['id', 'modelId', 'name', 'model'];
+const listNames = ['data', 'models', 'modelSummaries', 'inferenceProfileSummaries'];
+const idNames = ['id', 'modelId', 'inferenceProfileId', 'name', 'model'];
 
 /** Null for a body that is no list of models. */
 export function parseModelList(body: unknown): ListedModel[] | null {
   const list = Array.isArray(body) ? body : listIn(body);
   if (list === null) return null;
   const models = list.flatMap((item) => {
-    if (!isObject(item)) return [];
+    if (!isObject(item) || !isCallable(item)) return [];
     const name = idNames.map((one) => item[one]).find((one) => typeof one === 'string');
     if (name === undefined || name === '') return [];
     return [{ name: (name as string).replace(/^models\//, ''), members: item }];
   });
   return list.length > 0 && models.length === 0 ? null : models;
+}
+
+/** Models of Bedrock may be callable by inference profiles or reserved capacity only. */
+function isCallable({ inferenceTypesSupported: types }: Record<string, unknown>): boolean {
+  return !Array.isArray(types) || types.includes('ON_DEMAND');
 }
 
 function listIn(body: unknown): unknown[] | null {
@@ -85,7 +90,8 @@ export function geminiModel({ id, name, members }: OfferedModel): object {
 }
 
 function labelOf(members: ListedModel['members']): unknown {
-  const labels = [members.display_name, members.displayName, members.name];
+  const { display_name: own, displayName, modelName, inferenceProfileName, name } = members;
+  const labels = [own, displayName, modelName, inferenceProfileName, name];
   return labels.find((one) => typeof one === 'string' && one !== '');
 }
 

@@ -53,16 +53,20 @@ export function bedrockRegion({ aws_region: region = '' }: AccountFields): strin
   return label.test(region) ? region : null;
 }
 
-export const bedrockAddress: AccountAddress = {
+const bedrockAt = (host: string): AccountAddress => ({
   fields: ['aws_region'],
   isOfCustomer: false,
   urlOf: (account) => {
     const region = bedrockRegion(account);
     if (region === null) return null;
     const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
-    return `https://bedrock-runtime.${region}.${domain}`;
+    return `https://${host}.${region}.${domain}`;
   },
-};
+});
+
+export const bedrockAddress = bedrockAt('bedrock-runtime');
+/** Lists models. */
+export const bedrockControlAddress = bedrockAt('bedrock');
 
 /** Snowflake writes `_` of an account as `-` in its host. */
 export const snowflakeAddress: AccountAddress = {

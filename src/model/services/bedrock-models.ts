@@ -29,6 +29,15 @@ export function bedrockDialect(model: string | null, setting: string | undefined
   );
 }
 
+/** The form of a model for embeddings or rankings; null for any other request. */
+export function bedrockRetrieval(path: string | null, model: string | null): DialectName | null {
+  const name = model ?? '';
+  if (path === '/rerank') return /rerank/i.test(name) ? 'bedrock-ranking' : null;
+  if (path !== '/embeddings') return null;
+  if (/cohere\.embed/i.test(name)) return 'bedrock-cohere';
+  return /titan-embed/i.test(name) ? 'bedrock-titan' : null;
+}
+
 /** Path of an operation on a model. The encoding is the one that signatures of AWS are computed from. */
 export function bedrockModelPath(model: string, operation: string): string {
   const encoded = encodeURIComponent(model.toWellFormed()).replace(

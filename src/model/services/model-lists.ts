@@ -1,14 +1,18 @@
-/** States which wire formats have a list of models, and how all of it is requested. */
+/** States which wire formats have lists of models, and how all of them are requested. */
 import type { DialectName } from './provider-addresses.ts';
 
-/** Query of `GET /models`, by format. Without an entry only the models of an integration are known. */
-const queries: Partial<Readonly<Record<DialectName, string>>> = {
-  openai: '',
-  anthropic: '?limit=1000',
-  'foundry-openai': '',
+/**
+ * Ends of the paths of the lists, behind that of `GET /models`, by format. Without an entry only the models of an
+ * integration are known. Bedrock lists models and the inference profiles by which others are called.
+ */
+const lists: Partial<Readonly<Record<DialectName, readonly string[]>>> = {
+  openai: [''],
+  anthropic: ['?limit=1000'],
+  'foundry-openai': [''],
+  'bedrock-converse': ['/foundation-models', '/inference-profiles?maxResults=1000'],
 };
 
 /** Null when the format has no list of models. */
-export function modelListQuery(dialect: DialectName): string | null {
-  return queries[dialect] ?? null;
+export function modelListsOf(dialect: DialectName): readonly string[] | null {
+  return lists[dialect] ?? null;
 }

@@ -1,5 +1,6 @@
 /** Selects the address of a service: the one that an account sets, else the usual one. */
-import { bedrockDialect, conversePath } from './bedrock-models.ts';
+import { bedrockControlAddress } from './account-addresses.ts';
+import { bedrockDialect, bedrockRetrieval, conversePath } from './bedrock-models.ts';
 import { type DialectName, type ProviderAddress, providerAddresses } from './provider-addresses.ts';
 
 /** The members of an account that decide its address. */
@@ -43,6 +44,9 @@ export function calledAddress(
   path: string,
   account: AddressMembers['account'],
 ): ProviderAddress {
+  if (usual.dialect === 'bedrock-converse' && path === '/models') {
+    return { ...usual, accountAddress: bedrockControlAddress };
+  }
   const { geminiForm } = usual;
   if (geminiForm === undefined) return usual;
   const isSelected = account[formatField] === 'gemini' && generatingPaths.has(path);
@@ -87,8 +91,10 @@ export function dialectOf(
   model: string | null,
   path: string | null = null,
 ): DialectName {
-  if (dialect === 'bedrock-converse' && path === conversePath) return dialect;
-  if (dialect === 'bedrock-converse') return bedrockDialect(model, account.aws_bedrock_format);
+  if (dialect === 'bedrock-converse') {
+    if (path === conversePath) return dialect;
+    return bedrockRetrieval(path, model) ?? bedrockDialect(model, account.aws_bedrock_format);
+  }
   if (dialect === 'foundry-openai' && /\/anthropic\b/.test(account.azure_foundry_url ?? '')) {
     return 'foundry-anthropic';
   }

@@ -56,12 +56,23 @@ export const bedrockAnthropic: Dialect = {
 /** The members of Converse are those of its body, besides the model and the kind of the response. */
 export const bedrockConverse: Dialect = {
   ...bedrock,
-  pathOf: (request) => operationOf(request, conversePath, 'converse', 'converse-stream'),
+  pathOf: (request) =>
+    // The lists of models are behind it.
+    request.path === '/models'
+      ? ''
+      : operationOf(request, conversePath, 'converse', 'converse-stream'),
   changesOf: () =>
     new Map([
       ['model', undefined],
       ['stream', undefined],
     ]),
+};
+
+/** Embeddings and rankings, whose bodies are those of the vendor of the model. */
+export const bedrockRetrieval: Dialect = {
+  ...bedrock,
+  pathOf: ({ model }) => bedrockModelPath(model ?? '', 'invoke'),
+  changesOf: () => new Map([['model', undefined]]),
 };
 
 function operationOf(

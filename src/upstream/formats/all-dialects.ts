@@ -3,11 +3,16 @@ import type { DialectName, FormatName } from '../../model/services/provider-addr
 import { anthropic } from '../dialects/anthropic.ts';
 import { foundryAnthropic, foundryOpenAi } from '../dialects/azure-foundry.ts';
 import { azureOpenAi } from '../dialects/azure-openai.ts';
-import { bedrockAnthropic, bedrockConverse, bedrockOpenAi } from '../dialects/bedrock.ts';
+import {
+  bedrockAnthropic,
+  bedrockConverse,
+  bedrockOpenAi,
+  bedrockRetrieval,
+} from '../dialects/bedrock.ts';
+import { cohere } from '../dialects/cohere.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { gemini } from '../dialects/gemini.ts';
 import { openAi } from '../dialects/openai.ts';
-import { cohere, voyage } from '../dialects/rankings.ts';
 import { vertexAnthropic, vertexGemini, vertexOpenAi } from '../dialects/vertex.ts';
 
 export const allDialects: Readonly<Record<DialectName, Dialect>> = {
@@ -17,8 +22,11 @@ export const allDialects: Readonly<Record<DialectName, Dialect>> = {
   'bedrock-openai': bedrockOpenAi,
   'bedrock-anthropic': bedrockAnthropic,
   'bedrock-converse': bedrockConverse,
+  'bedrock-titan': bedrockRetrieval,
+  'bedrock-cohere': bedrockRetrieval,
+  'bedrock-ranking': bedrockRetrieval,
   cohere,
-  voyage,
+  voyage: openAi,
   'foundry-openai': foundryOpenAi,
   'foundry-anthropic': foundryAnthropic,
   'vertex-openai': vertexOpenAi,
@@ -35,6 +43,9 @@ export const dialectFormats: Readonly<Record<DialectName, FormatName>> = {
   'bedrock-openai': 'openai',
   'bedrock-anthropic': 'anthropic',
   'bedrock-converse': 'converse',
+  'bedrock-titan': 'openai',
+  'bedrock-cohere': 'openai',
+  'bedrock-ranking': 'openai',
   cohere: 'openai',
   voyage: 'openai',
   'foundry-openai': 'openai',

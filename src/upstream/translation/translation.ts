@@ -40,6 +40,10 @@ export interface TranslationContext {
   readonly likelyInputTokens?: number;
   /** Model of the request, where responses of the provider do not name it. */
   readonly model?: string;
+  /** The request of the caller, for members of the response that repeat it. */
+  readonly request?: Json;
+  /** Input tokens that a header of the response states; absent for none. */
+  readonly inputTokens?: number;
   /** Set for responses requests. */
   readonly response?: ResponseContext | null;
   /** Names of the custom tools of a chat request, which the provider knows as functions. */

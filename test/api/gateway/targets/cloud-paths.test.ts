@@ -306,7 +306,9 @@ describe('Cohere and Voyage', () => {
     inference.upstream.script = (_, response) => sendJson(response, answer);
     const cohere = await providerOf('cohere', {});
     const { status, body } = await rank(cohere, { return_documents: true });
-    expect([status, body]).toEqual([200, answer]);
+    const [ranked] = result.results;
+    const results = [{ ...ranked, document: { text: 'b' } }];
+    expect([status, body]).toEqual([200, { ...answer, model: 'rerank-v3.5', results }]);
     const { url, body: received } = sent();
     expect(url).toBe('/v2/rerank');
     expect(received).toEqual({

@@ -1,4 +1,4 @@
-/** Defines the wire formats of services for rankings whose chats and embeddings have the format of OpenAI. */
+/** Defines the wire format of Cohere, whose chats and embeddings have the format of OpenAI. */
 import { type Dialect, type DialectRequest, type MemberChanges, splitQuery } from './dialect.ts';
 import { openAi } from './openai.ts';
 
@@ -17,20 +17,7 @@ export const cohere: Dialect = {
   },
   changesOf: (request) => {
     const [path] = splitQuery(request.path);
-    if (path === '/rerank') return without(request, 'return_documents');
     return cohereFaced.includes(path) ? without(request, 'stream_options') : null;
-  },
-};
-
-/** Voyage bounds a ranking by `top_k`, where others have `top_n`. */
-export const voyage: Dialect = {
-  ...openAi,
-  changesOf: ({ path, params }): MemberChanges | null => {
-    if (splitQuery(path)[0] !== '/rerank' || params.top_n === undefined) return null;
-    return new Map([
-      ['top_n', undefined],
-      ['top_k', params.top_k ?? params.top_n],
-    ]);
   },
 };
 

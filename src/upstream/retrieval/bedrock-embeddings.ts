@@ -1,0 +1,83 @@
+/** Translates embeddings of OpenAI's form to those of Titan and Cohere on Amazon Bedrock, and back. */
+import { DocumentNode, type Json } from '../documents/document-node.ts';
+import type { RequestTerms, TranslationContext } from '../translation/translation.ts';
+
+/** @throws NotTranslatable for several texts, which Titan embeds one by one */
+export function titanRequest(sent: Json, terms: RequestTerms): Json {
+  const request = embeddingsIn(sent, terms);
+  const texts = textsIn(request.at('input'));
+  if (texts.length !== 1) {
+    request.at('input').refuse('must be one text for this model, which embeds one at a time');
+  }
+  const size = request.at('dimensions');
+  return {
+    model: request.at('model').text(),
+    inputText: texts[0],
+    ...(size.isAbsent ? {} : { dimensions: size.value }),
+  };
+}
+
+/** `input_type` is an extension of Cohere: what the texts are embedded for. */
+export function cohereRequest(sent: Json, terms: RequestTerms): Json {
+  const request = embeddingsIn(sent, terms, 'input_type', 'truncate');
+  const { input_type: type, truncate } = request.json();
+  const size = request.at('dimensions');
+  return {
+    model: request.at('model').text(),
+    texts: textsIn(request.at('input')),
+    input_type: type ?? 'search_document',
+    embedding_types: ['float'],
+    ...(truncate === undefined ? {} : { truncate }),
+    ...(size.isAbsent ? {} : { output_dimension: size.value }),
+  };
+}
+
+function embeddingsIn(sent: Json, terms: RequestTerms, ...more: readonly string[]): DocumentNode {
+  const request = DocumentNode.ofRequest(sent, terms);
+  request.only('model', 'input', 'dimensions', 'encoding_format', 'user', ...more);
+  if (!request.at('user').isAbsent) request.at('user').dropHint();
+  return request;
+}
+
+function textsIn(input: DocumentNode): string[] {
+  return input.isText ? [input.text()] : input.items().map((one) => one.text());
+}
+
+/** @throws NotTranslatable */
+export function titanResponse(body: unknown, about: TranslationContext): Json {
+  const response = new DocumentNode(body);
+  const { inputTextTokenCount: tokens } = response.json();
+  const vector = numbersIn(response.at('embedding'));
+  return listOf([vector], typeof tokens === 'number' ? tokens : about.inputTokens, about);
+}
+
+/** @throws NotTranslatable */
+export function cohereResponse(body: unknown, about: TranslationContext): Json {
+  const embeddings = new DocumentNode(body).at('embeddings');
+  const vectors = Array.isArray(embeddings.value) ? embeddings : embeddings.at('float');
+  return listOf(vectors.items().map(numbersIn), about.inputTokens, about);
+}
+
+function numbersIn(vector: DocumentNode): number[] {
+  return vector.items().map((one) => one.number());
+}
+
+function listOf(
+  vectors: readonly (readonly number[])[],
+  tokens: number | undefined,
+  { model = '', request }: TranslationContext,
+): Json {
+  const isEncoded = request?.encoding_format === 'base64';
+  const data = vectors.map((vector, index) => ({
+    object: 'embedding',
+    index,
+    embedding: isEncoded ? encoded(vector) : vector,
+  }));
+  const count = tokens ?? 0;
+  return { object: 'list', data, model, usage: { prompt_tokens: count, total_tokens: count } };
+}
+
+/** SDKs of OpenAI request 32-bit numbers in base64. */
+function encoded(vector: readonly number[]): string {
+  return Buffer.from(Float32Array.from(vector).buffer).toString('base64');
+}
