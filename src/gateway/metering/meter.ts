@@ -88,18 +88,9 @@ export class Meter {
         // A body that is not JSON reports no usage.
       }
     }
-    this.#addHeaderUsage(headers);
+    if (!hasOutput(this.#admission.target.metering)) addHeaderUsage(this.#reported, headers);
     const { costUnits } = this.#settle(true);
     return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
-  }
-
-  /** Bedrock states the input of embeddings in a header. */
-  #addHeaderUsage(headers: ProviderHeaders): void {
-    const input_tokens = tokensInHeaders(headers);
-    if (input_tokens === null || this.#reported.inputTokens !== null) return;
-    if (!hasOutput(this.#admission.target.metering)) {
-      addReportedUsage(this.#reported, { usage: { input_tokens } });
-    }
   }
 
   /** Input that the request probably has. */
@@ -204,6 +195,13 @@ export class Meter {
       outputTokens: Math.min(outputTokens, likelyOutput(this.events, this.#bodyBytes)),
     };
   }
+}
+
+/** Bedrock states the input of embeddings in a header. */
+function addHeaderUsage(reported: ReportedUsage, headers: ProviderHeaders): void {
+  const input_tokens = tokensInHeaders(headers);
+  if (input_tokens === null || reported.inputTokens !== null) return;
+  addReportedUsage(reported, { usage: { input_tokens } });
 }
 
 /** Usage of a request that called no provider. */

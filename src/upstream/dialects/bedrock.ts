@@ -69,7 +69,7 @@ export const bedrockConverse: Dialect = {
 };
 
 /** Embeddings and rankings, whose bodies are those of the vendor of the model. */
-export const bedrockRetrieval: Dialect = {
+export const bedrockVendorForm: Dialect = {
   ...bedrock,
   pathOf: ({ model }) => bedrockModelPath(model ?? '', 'invoke'),
   changesOf: () => new Map([['model', undefined]]),

@@ -7,7 +7,7 @@ import {
   bedrockAnthropic,
   bedrockConverse,
   bedrockOpenAi,
-  bedrockRetrieval,
+  bedrockVendorForm,
 } from '../dialects/bedrock.ts';
 import { cohere } from '../dialects/cohere.ts';
 import type { Dialect } from '../dialects/dialect.ts';
@@ -22,9 +22,9 @@ export const allDialects: Readonly<Record<DialectName, Dialect>> = {
   'bedrock-openai': bedrockOpenAi,
   'bedrock-anthropic': bedrockAnthropic,
   'bedrock-converse': bedrockConverse,
-  'bedrock-titan': bedrockRetrieval,
-  'bedrock-cohere': bedrockRetrieval,
-  'bedrock-ranking': bedrockRetrieval,
+  'bedrock-titan': bedrockVendorForm,
+  'bedrock-cohere': bedrockVendorForm,
+  'bedrock-ranking': bedrockVendorForm,
   cohere,
   voyage: openAi,
   'foundry-openai': foundryOpenAi,

@@ -82,8 +82,8 @@ async function rowOf(keyId: string) {
     .executeTakeFirst();
 }
 
-describe('embeddings of Bedrock', () => {
-  it('are requested of Titan one text at a time, with its count of tokens', async () => {
+describe('a request for embeddings', () => {
+  it('reaches Titan with one text, and returns its count of tokens', async () => {
     const { key } = await keyTo('bedrock', signed);
     inference.upstream.script = (_, response) =>
       sendJson(response, { embedding: [0.5, -0.25], inputTextTokenCount: 7 });
@@ -102,7 +102,7 @@ describe('embeddings of Bedrock', () => {
     expect(inference.upstream.reached).toHaveLength(1);
   });
 
-  it('are requested of Cohere, with the count of the header', async () => {
+  it('reaches Cohere on Bedrock, and returns the count of the header', async () => {
     const { key, id } = await keyTo('bedrock', signed, {
       usage_limits: { type: 'tokens', credit_limit: 1000 },
     });
@@ -215,8 +215,8 @@ describe('a ranking', () => {
   });
 });
 
-describe('the models of Bedrock', () => {
-  it('are those that can be called directly, and the inference profiles', async () => {
+describe('the list of models', () => {
+  it('has the models of Bedrock that can be called directly, and its inference profiles', async () => {
     const { key } = await keyTo('bedrock', signed);
     inference.upstream.script = ({ url }, response) =>
       sendJson(
