@@ -9,15 +9,20 @@ import {
 import { headerSecretLocations } from '../auth/mcp-secrets.ts';
 import { openSecrets } from '../auth/secret-values.ts';
 import type { Clock } from '../clock.ts';
+import type { ClientLogin } from '../gateway/logins/client-login.ts';
 import { requestToken } from '../gateway/logins/token-request.ts';
 import { McpUnreachableError } from '../model/mcp/mcp-discovery.ts';
 import type { McpConfigurations } from '../model/mcp/mcp-integration.ts';
-import { secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';
+import { isClientSecret, secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';
 import { readMappings } from '../model/secrets/secret-mapping.ts';
 import { calledMcpUrl } from '../model/services/provider-addresses.ts';
 import { readDocument } from '../model/wire/json-record.ts';
 import { SecretUnreadable, textOf } from '../secret-managers/managed-secret.ts';
-import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
+import {
+  type SecretLocation,
+  SecretManagers,
+  type SecretManagersOptions,
+} from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { StoredMcpIntegration } from '../store/mcp/mcp-integrations.ts';
 import * as secretReferences from '../store/resources/secret-references.ts';
@@ -25,6 +30,11 @@ import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
 import type { ExploredServer } from './explored-server.ts';
+import { ClientSecrets } from './oauth/client-secrets.ts';
+import { LoginCompletion } from './oauth/login-completion.ts';
+import { OAuthClients } from './oauth/oauth-clients.ts';
+import { OAuthFault } from './oauth/oauth-fault.ts';
+import type { OAuthRequests } from './oauth/oauth-http.ts';
 import { type ServerLogin, serverLoginOf } from './oauth/server-login.ts';
 
 /** Below the 30 s that clients of the Admin API wait. */
@@ -35,8 +45,8 @@ const queriesMax = 32;
 const secretLengthMin = 8;
 
 export interface McpCallerOptions {
-  readonly database: Pick<Database, 'readable'>;
-  readonly keyring: Pick<Keyring, 'unsealerOf'>;
+  readonly database: Pick<Database, 'db' | 'readable' | 'transaction'>;
+  readonly keyring: Pick<Keyring, 'sealerOf' | 'unsealerOf'>;
   readonly clock: Clock;
   readonly trusted: TrustedHosts;
   /** Host and port of the mock upstream; null for the usual ones. */
@@ -142,29 +152,35 @@ export class McpCaller implements AsyncDisposable {
     const rows = await secretReferences.listByIds(db, organisationId, [...new Set(referenceIds)]);
     const placed = await secretReferences.withWorkspaces(db, organisationId, rows);
     const fields = resolveMappedFields(integration.secret_mappings, placed, unsealer, workspaceId);
-    const barred = findBarredField(fields, integration.url);
+    const headerFields = fields.filter(({ target }) => !isClientSecret(target));
+    const barred = findBarredField(headerFields, integration.url);
     if (barred !== undefined) {
       const reason = `the secret ${barred.slug} may not be sent to this host; see its allowed_hosts`;
       throw new McpUnreachableError(reason, null);
     }
-    const mapped = await Promise.all(fields.map((field) => this.#mappedHeader(field)));
+    const mapped = await Promise.all(headerFields.map((field) => this.#mappedHeader(field)));
     Object.assign(headers, Object.fromEntries(mapped.filter((one) => one !== null)));
     if (accessToken !== null) headers.authorization ??= `Bearer ${accessToken}`;
-    const login = serverLoginOf(integration, opened);
+    const login = serverLoginOf(integration, opened, fields);
     if (login !== null && !(login.exchangesToken && accessToken !== null)) {
-      headers.authorization = `Bearer ${await this.#tokenOf(login)}`;
+      headers.authorization = `Bearer ${await this.#tokenOf(integration, login)}`;
     }
     return headers;
   }
 
   /** A new token for each query, which therefore tests the login too. */
-  async #tokenOf({ client, exchangesToken }: ServerLogin): Promise<string> {
-    if (exchangesToken) {
+  async #tokenOf(integration: StoredMcpIntegration, login: ServerLogin): Promise<string> {
+    if (login.exchangesToken) {
       const reason = 'its tokens are exchanged for those of callers; store an access token';
       throw new McpUnreachableError(reason, null);
     }
-    const outbound = new Outbound(this.#origins, this.#options.trusted);
-    const granted = await requestToken(client.reveal(), outbound, this.#options.clock.now());
+    const { trusted, clock } = this.#options;
+    const outbound = new Outbound(this.#origins, trusted);
+    const client = await completedLogin(this.#options, this.#managers, integration, login, {
+      outbound,
+      trusted,
+    });
+    const granted = await requestToken(client, outbound, clock.now());
     if ('token' in granted) return granted.token;
     throw new McpUnreachableError(`the gateway obtains no access token: ${granted.fault}`, null);
   }
@@ -195,4 +211,28 @@ export class McpCaller implements AsyncDisposable {
 /** The credential of an Authorization header; other values as they are. */
 function withoutScheme(value: string): string {
   return value.replace(/^bearer +/i, '');
+}
+
+/** The login with its endpoint and its secrets. @throws McpUnreachableError */
+async function completedLogin(
+  options: McpCallerOptions,
+  managers: SecretManagers,
+  { organisation_id: organisationId, id: integrationId, url }: StoredMcpIntegration,
+  login: ServerLogin,
+  requests: OAuthRequests,
+): Promise<ClientLogin> {
+  const values = { peek: () => undefined, get: (place: SecretLocation) => managers.read(place) };
+  const secrets = new ClientSecrets(values);
+  const now = (): number => options.clock.now();
+  const parts = { ...options, secrets, requests, addresses: null, now };
+  const completion = new LoginCompletion({ ...parts, clients: new OAuthClients(parts) });
+  const called = new URL(calledMcpUrl(url, options.mockUpstreamHost));
+  try {
+    const server = { organisationId, integrationId, url: called };
+    return (await completion.complete(server, login)).client;
+  } catch (error) {
+    if (!(error instanceof OAuthFault)) throw error;
+    const reason = `the gateway obtains no access token: ${error.message}`;
+    throw new McpUnreachableError(reason, null, { cause: error });
+  }
 }

@@ -175,6 +175,7 @@ const mayImport: Record<string, readonly string[]> = {
     'gateway/logins',
     'gateway/targets',
     'gateway/transfer',
+    'secret-managers',
     'upstream',
     'auth',
     'http',

@@ -31,7 +31,7 @@ import * as mcpOAuthClients from '../../store/mcp/mcp-oauth-clients.ts';
 import * as mcpServers from '../../store/mcp/mcp-servers.ts';
 import type { RowCondition } from '../../store/rows/resource-table.ts';
 import { resolveWorkspaceGrants } from '../access/granted-workspaces.ts';
-import { requireAllowedHosts, resolveSecretMappings } from '../access/secret-mappings.ts';
+import { resolveSecretMappings } from '../access/secret-mappings.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -69,6 +69,7 @@ import {
 } from './mcp-integration-record.ts';
 import {
   privateKeyFaults,
+  requireSecretHosts,
   retainedClientSecretFaults,
   retainedHeaderFaults,
   type SealedConfigurations,
@@ -210,8 +211,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       body.secret_mappings,
       mcpIntegrationTargets,
     );
-    const address = { path: ['url'], address: body.url };
-    await requireAllowedHosts(tx, caller.organisationId, mappings ?? [], [address]);
+    await requireSecretHosts(tx, caller.organisationId, mappings ?? [], body);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
       mcpIntegrations.insert(tx, named),
@@ -254,12 +254,13 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body, now } = request;
-  rejectFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   rejectFaults(privateKeyFaults(body.configurations));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await updateResource(deps, request, integrationChanging, {
     columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
+      const { secret_mappings: sent = readMappings(row.secret_mappings) } = body;
+      rejectFaults(mcpIntegrationFaults({ ...body, secret_mappings: sent }, deps.trustedHosts));
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const stored = readMcpConfigurations(row);
       const isOther =
@@ -277,18 +278,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       if (secret !== undefined && secret !== stored?.oauth_client_secret) {
         await mcpOAuthClients.deleteByIntegration(tx, row.organisation_id, row.id);
       }
-      const mappings = await resolveSecretMappings(
-        tx,
-        row,
-        body.secret_mappings,
-        mcpIntegrationTargets,
-      );
-      const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
-      if (isOther || (secret_mappings ?? null) !== row.secret_mappings) {
-        const used = readMappings(secret_mappings ?? null);
-        const address = { path: ['url'], address: body.url ?? row.url };
-        await requireAllowedHosts(tx, row.organisation_id, used, [address]);
-      }
+      const secret_mappings = await changedMappings(tx, row, body, isOther);
       return {
         name: body.name,
         description:
@@ -321,6 +311,26 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
     },
   });
   return {};
+}
+
+/** Returns the column of the mappings after an update, whose secrets may be sent where they would go. */
+async function changedMappings(
+  tx: Db,
+  row: mcpIntegrations.StoredMcpIntegration,
+  { url, configurations, secret_mappings: sent }: z.infer<typeof UpdateBody>,
+  isOtherServer: boolean,
+): Promise<string | null | undefined> {
+  const mappings = await resolveSecretMappings(tx, row, sent, mcpIntegrationTargets);
+  const column = rewriteDocument(row.secret_mappings, mappings);
+  const isRemapped = (column ?? null) !== row.secret_mappings;
+  if (isRemapped) await mcpOAuthClients.deleteByIntegration(tx, row.organisation_id, row.id);
+  if (isOtherServer || isRemapped || configurations !== undefined) {
+    await requireSecretHosts(tx, row.organisation_id, readMappings(column ?? null), {
+      url: url ?? row.url,
+      configurations: configurations === undefined ? readMcpConfigurations(row) : configurations,
+    });
+  }
+  return column;
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {

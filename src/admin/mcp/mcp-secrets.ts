@@ -4,11 +4,15 @@ import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import {
   clientSecretEndpoints,
   clientSecretFields,
+  isClientSecret,
   secretHeaderMaps,
 } from '../../model/mcp/mcp-secret-fields.ts';
 import { secretMask } from '../../model/secrets/secret-fields.ts';
+import { mappedPath, type StoredSecretMapping } from '../../model/secrets/secret-mapping.ts';
 import { readSigningKey } from '../../model/services/signing-key.ts';
 import type { Fault } from '../../model/wire/fault.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { requireAllowedHosts } from '../access/secret-mappings.ts';
 
 /** Configurations as stored: secret header values are sealed. */
 export type SealedConfigurations = McpConfigurations;
@@ -32,7 +36,7 @@ export function retainedHeaderFaults(
   );
 }
 
-/** The same for the secrets of the OAuth client, which are for one token endpoint of one server. */
+/** The same for the secrets of the OAuth client, which are for one authorization server. */
 export function retainedClientSecretFaults(
   sent: McpConfigurations | null | undefined,
   stored: SealedConfigurations | null,
@@ -42,10 +46,11 @@ export function retainedClientSecretFaults(
     .filter((field) => stored?.[field] !== undefined)
     .filter((field) => sent === undefined || sent?.[field] === secretMask)
     .flatMap((field) => {
-      const endpoint = clientSecretEndpoints[field];
-      const isOtherEndpoint = sent !== undefined && sent?.[endpoint] !== stored?.[endpoint];
-      if (!(isOtherServer || isOtherEndpoint)) return [];
-      const what = isOtherServer ? 'url changes to another origin' : `${endpoint} changes`;
+      const other = clientSecretEndpoints[field].find(
+        (member) => sent !== undefined && sent?.[member] !== stored?.[member],
+      );
+      if (!isOtherServer && other === undefined) return [];
+      const what = isOtherServer ? 'url changes to another origin' : `${other} changes`;
       const message = `must be sent again, because ${what}`;
       return [{ path: ['configurations', field], message }];
     });
@@ -66,4 +71,29 @@ function ownValue(
   name: string,
 ): string | undefined {
   return headers !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;
+}
+
+/** Refuses secrets of secret managers that may not be sent where the integration would send them. */
+export async function requireSecretHosts(
+  tx: Db,
+  organisationId: string,
+  mappings: readonly StoredSecretMapping[],
+  { url, configurations }: SecretPlaces,
+): Promise<void> {
+  const headers = mappings.filter((one) => !isClientSecret(mappedPath(one.target_field)));
+  await requireAllowedHosts(tx, organisationId, headers, [{ path: ['url'], address: url }]);
+  for (const field of clientSecretFields) {
+    const [member] = clientSecretEndpoints[field];
+    // An endpoint that the authorization server names is compared when it is known.
+    const address = configurations?.[member];
+    if (address === undefined) continue;
+    const own = mappings.filter((one) => mappedPath(one.target_field)[0] === field);
+    const path = ['configurations', member];
+    await requireAllowedHosts(tx, organisationId, own, [{ path, address }]);
+  }
+}
+
+interface SecretPlaces {
+  readonly url: string;
+  readonly configurations?: McpConfigurations | null | undefined;
 }

@@ -8,7 +8,7 @@ import { OAuthFault } from './oauth-fault.ts';
 import type { OAuthGrant, PendingGrant } from './oauth-grant.ts';
 import type { OAuthParts, OAuthServer } from './oauth-server.ts';
 import { discoverResource } from './resource-discovery.ts';
-import { type AuthorizationServer, discoverServer } from './server-metadata.ts';
+import { type AuthorizationServer, discoverServer, firstUsable } from './server-metadata.ts';
 
 /** An authorization that a browser can continue. */
 export interface BegunAuthorization {
@@ -47,7 +47,7 @@ export class AuthorizationRequests {
     const { requests, addresses, keyring, database, now } = this.#parts;
     if (addresses === null) throw new OAuthFault('GATEWRIGHT_MCP_URL is not set');
     const resource = await discoverResource(requests, server.url);
-    const at = await this.#firstServer(resource.issuers);
+    const at = await firstUsable(resource.issuers, (one) => discoverServer(requests, one));
     const client = await this.#clients.open(server, at);
     const granted = wanted === null ? null : await this.#grantedScope(server, userId);
     const usual = server.userOAuth?.scope ?? granted ?? resource.scope;
@@ -90,19 +90,6 @@ export class AuthorizationRequests {
     const row = await mcpConnections.find(this.#parts.database.readable, key);
     if (row === undefined || row.oauth_grant === null) return null;
     return (JSON.parse(row.oauth_grant) as OAuthGrant).scope;
-  }
-
-  /** The first issuer with usable metadata. @throws OAuthFault of the first one */
-  async #firstServer(issuers: readonly string[]): Promise<AuthorizationServer> {
-    let first: unknown = null;
-    for (const issuer of issuers) {
-      try {
-        return await discoverServer(this.#parts.requests, issuer);
-      } catch (error) {
-        first ??= error;
-      }
-    }
-    throw first;
   }
 }
 

@@ -1,4 +1,5 @@
 /** Defines the OAuth client that the gateway is for an authorization server: registered before, by its metadata document, or dynamically. */
+import type { MappedField } from '../../auth/mapped-fields.ts';
 import { Secret } from '../../secret.ts';
 import { OAuthFault } from './oauth-fault.ts';
 import { type OAuthRequests, postForDocument, shortUrl } from './oauth-http.ts';
@@ -22,6 +23,8 @@ export interface RegisteredClient extends OAuthClient {
 export interface ConfiguredClient {
   readonly id: string;
   readonly secret: Secret | null;
+  /** Where a secret manager has the secret; null when none does. */
+  readonly mapped: MappedField | null;
   /** The only authorization server that the client is for; null when it is not configured. */
   readonly issuer: string | null;
 }

@@ -16,6 +16,8 @@ import { shortUrl } from './oauth-http.ts';
 import type { OAuthParts, OAuthServer } from './oauth-server.ts';
 import type { AuthorizationServer } from './server-metadata.ts';
 
+type IntegrationPlace = Pick<OAuthServer, 'organisationId' | 'integrationId'>;
+
 /** A secret that expires sooner is replaced. */
 const marginMs = 10 * 60_000;
 
@@ -30,7 +32,7 @@ export class OAuthClients {
   async open(server: OAuthServer, at: AuthorizationServer): Promise<OAuthClient> {
     const { addresses } = this.#parts;
     if (addresses === null) throw new OAuthFault('GATEWRIGHT_MCP_URL is not set');
-    const configured = server.userOAuth?.client ?? null;
+    const configured = await this.#configured(server, at.tokenEndpoint);
     const known = knownClient(at, configured, addresses);
     if (known === null) return this.#registered(server, at);
     if (configured !== null) await this.#requireOwnIssuer(server, at, configured);
@@ -40,12 +42,23 @@ export class OAuthClients {
   /** The client of an earlier grant; null when it exists no more. */
   async find(server: OAuthServer, grant: OAuthGrant): Promise<OAuthClient | null> {
     const { clientId: id, authMethod, issuer } = grant;
-    const configured = server.userOAuth?.client ?? null;
+    const configured = await this.#configured(server, grant.tokenEndpoint);
     if (configured !== null)
       return configured.id === id ? { id, secret: configured.secret, authMethod } : null;
     if (id === this.#parts.addresses?.metadataUrl) return { id, secret: null, authMethod };
     const row = await stored.find(this.#parts.database.readable, keyOf(server, issuer));
     return row === undefined || row.client_id !== id ? null : this.#opened(row);
+  }
+
+  /** The client of the administrator, with its secret; null for none. */
+  async #configured(
+    { userOAuth }: OAuthServer,
+    tokenEndpoint: string,
+  ): Promise<ConfiguredClient | null> {
+    const client = userOAuth?.client ?? null;
+    if (client === null || client.mapped === null) return client;
+    const secret = await this.#parts.secrets.read(client.mapped, tokenEndpoint);
+    return { ...client, secret: new Secret(secret, 'the OAuth client of an MCP integration') };
   }
 
   /** Forgets a client that its authorization server does not know any more. */
@@ -105,22 +118,24 @@ export class OAuthClients {
     { id, secret, issuer: own }: ConfiguredClient,
   ): Promise<void> {
     if (own === null && secret === null) return;
-    const bound = own ?? (await this.#bind(server, issuer, id));
-    if (bound === issuer) return;
-    const message =
-      `the server names the authorization server ${shortUrl(issuer)}, but the client of the integration ` +
-      `is for ${shortUrl(bound)}; set configurations.oauth_client_id to a client that is registered there`;
-    throw new OAuthFault(message);
+    if (own === null) return await this.requireBoundIssuer(server, issuer, id);
+    if (own !== issuer) throw otherIssuer(issuer, own);
+  }
+
+  /** Binds a client to the first issuer at which it is used. @throws OAuthFault for another one */
+  async requireBoundIssuer(server: IntegrationPlace, issuer: string, clientId: string) {
+    const bound = await this.#bind(server, issuer, clientId);
+    if (bound !== issuer) throw otherIssuer(issuer, bound);
   }
 
   /** Stores the issuer of a configured client, unless it has one; returns the one that is stored. */
-  async #bind(server: OAuthServer, issuer: string, clientId: string): Promise<string> {
+  async #bind(server: IntegrationPlace, issuer: string, clientId: string): Promise<string> {
     const { database, now } = this.#parts;
     const key = keyOf(server, `client ${clientId}`);
     const binding = {
       ...key,
       issuer,
-      redirect_uri: this.#parts.addresses!.redirectUri,
+      redirect_uri: this.#parts.addresses?.redirectUri ?? '',
       client_id: clientId,
       client_secret: null,
       auth_method: 'none',
@@ -132,7 +147,7 @@ export class OAuthClients {
   }
 }
 
-function keyOf({ organisationId, integrationId }: OAuthServer, issuer: string) {
+function keyOf({ organisationId, integrationId }: IntegrationPlace, issuer: string) {
   return {
     organisation_id: organisationId,
     mcp_integration_id: integrationId,
@@ -142,4 +157,11 @@ function keyOf({ organisationId, integrationId }: OAuthServer, issuer: string) {
 
 function placeOfSecret({ mcp_integration_id, issuer_hash }: stored.OAuthClientKey): string {
   return `mcp_oauth_clients|${mcp_integration_id}|${issuer_hash}|client_secret`;
+}
+
+function otherIssuer(issuer: string, bound: string): OAuthFault {
+  return new OAuthFault(
+    `the server names the authorization server ${shortUrl(issuer)}, but the client of the integration ` +
+      `is for ${shortUrl(bound)}; set configurations.oauth_client_id to a client that is registered there`,
+  );
 }

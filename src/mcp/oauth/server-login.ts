@@ -1,6 +1,8 @@
 /** Reads how the gateway obtains tokens for an MCP server with OAuth client credentials. */
+import type { MappedField } from '../../auth/mapped-fields.ts';
 import type { ClientLogin } from '../../gateway/logins/client-login.ts';
 import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
+import { isClientSecret } from '../../model/mcp/mcp-secret-fields.ts';
 import { Secret } from '../../secret.ts';
 
 export interface LoginIntegration {
@@ -15,12 +17,20 @@ export interface ServerLogin {
   readonly exchangesToken: boolean;
   /** Where the caller's token is exchanged first, for an assertion; null when that is not needed. */
   readonly identityProvider: Secret<ClientLogin> | null;
+  /** Secrets of the clients that come from secret managers. */
+  readonly mapped: readonly MappedField[];
+  /** Whether the integration says how its client authenticates. */
+  readonly namesMethod: boolean;
 }
 
-/** Null when the integration does not log in. `opened` has its secrets in plain text. */
+/**
+ * Null when the integration does not log in. `opened` has its secrets in plain text; `fields` come from secret
+ * managers.
+ */
 export function serverLoginOf(
   { slug, url, auth_type: authType }: LoginIntegration,
   opened: McpConfigurations,
+  fields: readonly MappedField[],
 ): ServerLogin | null {
   if (authType !== 'oauth_client_credentials' || opened.oauth_client_id === undefined) return null;
   const origin = `MCP integration ${slug}`;
@@ -47,7 +57,14 @@ export function serverLoginOf(
     client: new Secret(login, origin),
     exchangesToken: grantType !== 'client_credentials',
     identityProvider: isAsserted ? new Secret(identityLoginOf(login, opened), origin) : null,
+    mapped: fields.filter(({ target }) => isClientSecret(target)),
+    namesMethod: opened.oauth_token_endpoint_auth_method !== undefined,
   };
+}
+
+/** Whether the login is used as it is configured. */
+export function isComplete({ client, mapped }: ServerLogin): boolean {
+  return mapped.length === 0 && client.reveal().endpoint !== '';
 }
 
 /** The assertion names the authorization server of the MCP server as its audience. */

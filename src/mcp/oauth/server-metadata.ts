@@ -20,19 +20,94 @@ export interface AuthorizationServer {
 
 const addressCharsMax = 2048;
 
+/** An authorization server that issues tokens to the gateway itself. */
+export interface TokenIssuer {
+  readonly issuer: string;
+  readonly tokenEndpoint: string;
+  /** How a client with a secret authenticates; RFC 8414: by HTTP Basic where nothing is listed. */
+  readonly secretMethod: 'client_secret_basic' | 'client_secret_post';
+}
+
 /** @throws OAuthFault */
 export async function discoverServer(
   requests: OAuthRequests,
   issuer: string,
 ): Promise<AuthorizationServer> {
+  const { document, at } = await findMetadata(requests, issuer);
+  const server = readServerMetadata(document, issuer, at);
+  requireTlsOrTrust(server.authorizationEndpoint, requests.trusted);
+  return server;
+}
+
+/** Like {@link discoverServer}, for logins without a user. @throws OAuthFault */
+export async function discoverTokenIssuer(
+  requests: OAuthRequests,
+  issuer: string,
+): Promise<TokenIssuer> {
+  const { document, at } = await findMetadata(requests, issuer);
+  const tokenEndpoint = requireEndpoint(document, 'token_endpoint', at);
+  requireTlsOrTrust(tokenEndpoint, requests.trusted);
+  const methods = textsOf(document.token_endpoint_auth_methods_supported);
+  const isPosted =
+    methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
+  return {
+    issuer,
+    tokenEndpoint,
+    secretMethod: isPosted ? 'client_secret_post' : 'client_secret_basic',
+  };
+}
+
+/** Returns the result of the first issuer with usable metadata. @throws OAuthFault of the first one */
+export async function firstUsable<T>(
+  issuers: readonly string[],
+  discover: (issuer: string) => Promise<T>,
+): Promise<T> {
+  let first: unknown = null;
+  for (const issuer of issuers) {
+    try {
+      return await discover(issuer);
+    } catch (error) {
+      first ??= error;
+    }
+  }
+  throw first;
+}
+
+/** The metadata of exactly this issuer. @throws OAuthFault */
+async function findMetadata(requests: OAuthRequests, issuer: string) {
   for (const place of metadataPlaces(issuer)) {
     const document = await fetchDocument(requests, place);
     if (document === null) continue;
-    const server = readServerMetadata(document, issuer, shortUrl(place));
-    requireTlsOrTrust(server.authorizationEndpoint, requests.trusted);
-    return server;
+    const at = shortUrl(place);
+    if (document.issuer === issuer) return { document, at };
+    throw new OAuthFault(`${at} is the metadata of another issuer than ${shortUrl(issuer)}`);
   }
   throw new OAuthFault(`the authorization server ${shortUrl(issuer)} has no metadata`);
+}
+
+/** Null when the metadata have none. @throws OAuthFault */
+function endpointIn(
+  document: Readonly<Record<string, unknown>>,
+  name: string,
+  at: string,
+): string | null {
+  const value = document[name];
+  if (value === undefined) return null;
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.href.length > addressCharsMax) {
+    throw new OAuthFault(`${at}: ${name} is not an address`);
+  }
+  return value as string;
+}
+
+function requireEndpoint(
+  document: Readonly<Record<string, unknown>>,
+  name: string,
+  at: string,
+): string {
+  const value = endpointIn(document, name, at);
+  if (value === null) throw new OAuthFault(`${at} has no ${name}`);
+  return value;
 }
 
 /** RFC 8414 with its path inserted, then OpenID Connect with the path inserted, then appended. */
@@ -56,23 +131,6 @@ function readServerMetadata(
   issuer: string,
   at: string,
 ): AuthorizationServer {
-  if (document.issuer !== issuer) {
-    throw new OAuthFault(`${at} is the metadata of another issuer than ${shortUrl(issuer)}`);
-  }
-  const endpoint = (name: string): string | null => {
-    const value = document[name];
-    if (value === undefined) return null;
-    const url = typeof value === 'string' ? URL.parse(value) : null;
-    if (url === null || !/^https?:$/.test(url.protocol) || url.href.length > addressCharsMax) {
-      throw new OAuthFault(`${at}: ${name} is not an address`);
-    }
-    return value as string;
-  };
-  const required = (name: string): string => {
-    const value = endpoint(name);
-    if (value === null) throw new OAuthFault(`${at} has no ${name}`);
-    return value;
-  };
   // Without it a stolen code could be exchanged by another client.
   if (!textsOf(document.code_challenge_methods_supported).includes('S256')) {
     throw new OAuthFault(`${at}: the authorization server does not support PKCE with S256`);
@@ -80,10 +138,10 @@ function readServerMetadata(
   const methods = document.token_endpoint_auth_methods_supported;
   return {
     issuer,
-    authorizationEndpoint: required('authorization_endpoint'),
-    tokenEndpoint: required('token_endpoint'),
-    registrationEndpoint: endpoint('registration_endpoint'),
-    revocationEndpoint: endpoint('revocation_endpoint'),
+    authorizationEndpoint: requireEndpoint(document, 'authorization_endpoint', at),
+    tokenEndpoint: requireEndpoint(document, 'token_endpoint', at),
+    registrationEndpoint: endpointIn(document, 'registration_endpoint', at),
+    revocationEndpoint: endpointIn(document, 'revocation_endpoint', at),
     authMethods: Array.isArray(methods) ? textsOf(methods) : null,
     scopes: textsOf(document.scopes_supported),
     acceptsClientMetadata: document.client_id_metadata_document_supported === true,

@@ -1,4 +1,5 @@
 /** Reads how the users of an MCP server authorize the gateway there. */
+import type { MappedField } from '../../auth/mapped-fields.ts';
 import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { Secret } from '../../secret.ts';
 import type { ConfiguredClient } from './oauth-client.ts';
@@ -12,10 +13,11 @@ export interface UserOAuth {
   readonly scope: string | null;
 }
 
-/** Null when no user needs to. `opened` has its secrets in plain text. */
+/** Null when no user needs to. `opened` has its secrets in plain text; `fields` come from secret managers. */
 export function userOAuthOf(
   { slug, auth_type: authType }: Pick<LoginIntegration, 'slug' | 'auth_type'>,
   opened: McpConfigurations,
+  fields: readonly MappedField[],
 ): UserOAuth | null {
   if (authType !== 'oauth_auto') return null;
   const { oauth_client_id: id, oauth_client_secret: secret } = opened;
@@ -23,6 +25,7 @@ export function userOAuthOf(
   const client = (clientId: string): ConfiguredClient => ({
     id: clientId,
     secret: isSet(secret) ? new Secret(secret, origin) : null,
+    mapped: fields.find(({ target }) => target[0] === 'oauth_client_secret') ?? null,
     issuer: orNull(opened.oauth_issuer),
   });
   return { client: isSet(id) ? client(id) : null, scope: orNull(opened.oauth_scope) };

@@ -24,9 +24,12 @@ import { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
 import type { NoteStore } from '../bridge/session-notes.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
+import { ClientSecrets } from '../oauth/client-secrets.ts';
 import type { ProvenCaller } from '../oauth/connect-site.ts';
+import { LoginCompletion } from '../oauth/login-completion.ts';
+import { OAuthClients } from '../oauth/oauth-clients.ts';
 import { ServerTokens } from '../oauth/server-tokens.ts';
-import { UserConnections } from '../oauth/user-connections.ts';
+import { UserConnections, type UserConnectionsOptions } from '../oauth/user-connections.ts';
 import { DefinitionChecks } from '../pins/definition-checks.ts';
 import { DefinitionRecorder } from '../pins/definition-recorder.ts';
 import {
@@ -102,11 +105,12 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const outbound = new Outbound(origins, options.trustedHosts);
   const lookups = lookupsOf(options, { searches, outbound });
   const definitions = definitionRecorder(options);
+  const oauth = oauthOf(options, lookups.servers, outbound, new ClientSecrets(values));
   const services: PlaneServices = {
     keys,
     tokens,
     ...lookups,
-    connections: connectionsOf(options, lookups.servers, outbound),
+    connections: new UserConnections(oauth),
     definitions,
     definitionChecks: new DefinitionChecks({ note: (...seen) => definitions.note(...seen) }),
     ledger,
@@ -116,7 +120,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
       readSeed: () => options.keyring.mcpIdentitySeed,
       publicUrl: options.resource.publicUrl,
     }),
-    serverTokens: new ServerTokens({ outbound, clock, ...options.resource }),
+    serverTokens: serverTokensOf(options, oauth),
     sessions: new SessionIds(readKey),
     modernToLegacy,
     callStates: new CallStates(readKey),
@@ -179,15 +183,17 @@ function definitionRecorder(options: McpPlaneOptions): DefinitionRecorder {
 }
 
 /** Connections of users; the site on which they connect an account has the rules of calls. */
-function connectionsOf(
+function oauthOf(
   options: McpPlaneOptions,
   servers: McpServers,
   outbound: Outbound,
-): UserConnections {
+  secrets: ClientSecrets,
+): UserConnectionsOptions {
   const { clock, database, keyring, trustedHosts: trusted, resource } = options;
-  return new UserConnections({
+  return {
     database,
     keyring,
+    secrets,
     requests: { outbound, trusted },
     publicUrl: resource.publicUrl,
     now: () => clock.now(),
@@ -195,7 +201,17 @@ function connectionsOf(
     prove: (key, slug, { socket }) => proveCaller(options, servers, { key, slug, socket }),
     isUnavailable: options.isUnavailable,
     onFault: (error) => options.onFault(error, newId()),
-  });
+  };
+}
+
+function serverTokensOf(
+  { clock, resource }: McpPlaneOptions,
+  oauth: UserConnectionsOptions,
+): ServerTokens {
+  const { outbound } = oauth.requests;
+  const clients = new OAuthClients({ ...oauth, addresses: null });
+  const completion = new LoginCompletion({ ...oauth, clients });
+  return new ServerTokens({ outbound, clock, ...resource, completion });
 }
 
 async function proveCaller(

@@ -56,10 +56,10 @@ export function tokenSourceOf({
   callerToken,
   authorization,
 }: McpExchange): Pick<TokenSource, 'token'> | null {
-  const { login, integrationId } = server;
+  const { login } = server;
   if (authorization !== null) return authorization;
   if (login === null) return null;
-  return services.serverTokens.sourceOf({ integrationId, login, callerToken });
+  return services.serverTokens.sourceOf({ server, login, callerToken });
 }
 
 async function openCallWith(

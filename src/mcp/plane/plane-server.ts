@@ -93,8 +93,11 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
   const { user_identity_forwarding: forwarding } = stored;
   const locations = headerSecretLocations(integration.id);
   const opened = openSecrets(parts.unsealer, locations, stored);
-  const access = accessOf(parts, opened);
-  const login = serverLoginOf(integration, opened);
+  const { secret_mappings: mappings } = integration;
+  const { references, unsealer } = parts;
+  const fields = resolveMappedFields(mappings, references, unsealer, workspaceId);
+  const access = accessOf(opened, fields);
+  const login = serverLoginOf(integration, opened, fields);
   const pins = pinsOf(parts.reading);
   return {
     id,
@@ -107,7 +110,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     identity: forwarding !== undefined && isForwarded(forwarding) ? forwarding : null,
     access: new Secret(access, `the headers of the MCP integration ${integration.slug}`),
     // A header with a credential takes the place of the users' authorization.
-    userOAuth: hasCredential(access) ? null : userOAuthOf(integration, opened),
+    userOAuth: hasCredential(access) ? null : userOAuthOf(integration, opened, fields),
     forward: stored.forward_headers ?? null,
     allowsUnlistedUsers: server.default_user_access !== 'deny',
     users: new Map(users.map((row) => [row.user_id, row.enabled !== 0])),
@@ -152,18 +155,13 @@ function pinsFault({ isEnforced, isTaken, policy }: ServerPins): string | null {
   return `its definition_policy ${policy} needs approved definitions; synchronise the integration or set approved_definitions`;
 }
 
-function accessOf(
-  { reading: { server, integration }, references, unsealer }: PlaneServerParts,
-  opened: McpConfigurations,
-): UpstreamAccess {
+function accessOf(opened: McpConfigurations, fields: readonly MappedField[]): UpstreamAccess {
   const headers: Record<string, string> = {};
   for (const field of secretHeaderMaps) {
     for (const [name, value] of Object.entries(opened[field] ?? {})) {
       headers[name.toLowerCase()] = value;
     }
   }
-  const { secret_mappings: mappings } = integration;
-  const fields = resolveMappedFields(mappings, references, unsealer, server.workspace_id);
   return { headers, passthrough: passthroughOf(opened), mapped: fields.filter(isHeaderField) };
 }
 

@@ -2,6 +2,7 @@
 
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { tokenValidationFaults } from '../guardrails/token-validation.ts';
+import { mappedPath } from '../secrets/secret-mapping.ts';
 import { isSecretName } from '../secrets/secret-names.ts';
 import { headerListFaults, headerMapFaults } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
@@ -19,16 +20,27 @@ const programKeys = new Set(['command', 'args', 'env', 'cwd']);
 
 /** Returns the faults of the URL and the configurations of an MCP integration. */
 export function mcpIntegrationFaults(
-  {
-    url,
-    configurations,
-  }: { url?: string | undefined; configurations?: McpConfigurations | null | undefined },
+  { url, configurations, secret_mappings: mappings }: JudgedIntegration,
   trusted: TrustedHosts,
 ): Fault[] {
+  const settings = configurations ?? {};
+  const isMapped = mappings?.some(
+    ({ target_field: target }) => mappedPath(target).join('.') === 'oauth_private_key',
+  );
   return [
     ...faultAt('url', url === undefined ? null : urlFault(url, trusted)),
-    ...prefixFaults(['configurations'], configurationsFaults(configurations ?? {}, trusted)),
+    ...prefixFaults(
+      ['configurations'],
+      [...configurationsFaults(settings, trusted), ...keyFaults(settings, isMapped === true)],
+    ),
   ];
+}
+
+interface JudgedIntegration {
+  readonly url?: string | undefined;
+  readonly configurations?: McpConfigurations | null | undefined;
+  /** Secret mappings in effect. */
+  readonly secret_mappings?: readonly { readonly target_field: string }[] | null | undefined;
 }
 
 /** The mock server can be named everywhere, like the provider of its name; it is called only where it is trusted. */
@@ -70,7 +82,6 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
       identityForwardingFaults(configurations.user_identity_forwarding ?? {}),
     ),
     ...prefixFaults(['jwt_validation'], validationFaults(configurations.jwt_validation, trusted)),
-    ...keyFaults(configurations),
     ...assertionFaults(configurations),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),
   ]);
@@ -97,12 +108,12 @@ function assertionFaults(configurations: McpConfigurations): Fault[] {
   );
 }
 
-function keyFaults(configurations: McpConfigurations): Fault[] {
+function keyFaults(configurations: McpConfigurations, isMapped: boolean): Fault[] {
   const { oauth_token_endpoint_auth_method: method, oauth_private_key: key } = configurations;
   if (method === 'private_key_jwt') {
     return faultAt(
       'oauth_private_key',
-      key === undefined ? 'is required for private_key_jwt' : null,
+      key === undefined && !isMapped ? 'is required for private_key_jwt' : null,
     );
   }
   const message =

@@ -34,13 +34,17 @@ export type SecretMapping = z.infer<typeof SecretMapping>;
 
 export const SecretMappings = z.array(SecretMapping).max(mappingsMax);
 
-/** Mappings of an MCP integration, which fill headers only. */
+/** Mappings of an MCP integration, which fill headers and secrets of OAuth clients. */
 export const McpSecretMappings = z
   .array(
     SecretMapping.extend({
-      target_field: described(TargetField.clone(), 'Header that receives the value.', {
-        examples: ['configurations.custom_headers.Authorization'],
-      }),
+      target_field: described(
+        TargetField.clone(),
+        'Header, or secret of the OAuth client, that receives the value.',
+        {
+          examples: ['configurations.custom_headers.Authorization'],
+        },
+      ),
     }),
   )
   .max(mappingsMax);
