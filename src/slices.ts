@@ -35,6 +35,16 @@ export async function runInTurns<T>(work: Slices<T>): Promise<T> {
   }
 }
 
+/** Begins at once, and continues in turns where the work turns out to be long. */
+export function runPromptly<T>(work: Slices<T>): T | Promise<T> {
+  const began = performance.now();
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - began >= turnMs) return runInTurns(work);
+  }
+}
+
 /** Interrupts a long loop of asynchronous steps that usually do not wait for anything. */
 export class LoopTurns {
   #began = performance.now();

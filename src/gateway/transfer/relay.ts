@@ -6,6 +6,7 @@ import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call, ProviderHeaders, Sink } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
+import { endWith, joinedBytesMax } from './end-response.ts';
 import { GatewayError } from './gateway-error.ts';
 import { linger } from './linger.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
@@ -63,8 +64,6 @@ export type RelayEnd =
 export const stalledMs = 630_000;
 /** Responses up to this size are sent as a whole, which is cheapest. */
 const gatheredBytesMax = 4 * 1024 * 1024;
-/** Above this size, copying costs more than a second write. */
-const joinedBytesMax = 16 * 1024;
 const nothing = Buffer.alloc(0);
 
 /** Headers that concern the connection to the provider, or that a browser would apply to the gateway's own site. */
@@ -251,12 +250,6 @@ class Relay implements Sink {
     if (this.#call.status === 204) delete headers['content-length'];
     return headers;
   }
-}
-
-/** A string is sent together with the head in one system call; Latin-1 preserves every byte. */
-function endWith(response: ServerResponse, body: Buffer, text: string | null): void {
-  if (body.length > joinedBytesMax) response.end(body);
-  else response.end(text ?? body.toString('latin1'), 'latin1');
 }
 
 /** Decodes ASCII once, for reading and for sending, because it is the same in all encodings; null otherwise. */

@@ -15,6 +15,23 @@ export function removeActiveRequest(): void {
   activeRequests -= 1;
 }
 
+/** Whether one request may take steps: counted between its beginning and its leaving, once. */
+export class RequestTurns {
+  #isActive = false;
+
+  begin(): void {
+    this.#isActive = true;
+    addActiveRequest();
+  }
+
+  /** The response has begun, or the request waits for something else; later calls do nothing. */
+  leave(): void {
+    if (!this.#isActive) return;
+    this.#isActive = false;
+    removeActiveRequest();
+  }
+}
+
 function resumeWaiting(): void {
   const batch = waiting;
   waiting = [];

@@ -19,11 +19,12 @@ export interface BridgePort {
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Sends a message to the server; resolves when its response begins. @throws PlaneFault */
+  /** Sends a message to the server; resolves when its response begins. `onOpen` receives the call before. @throws PlaneFault */
   readonly send: (
     protocol: Readonly<Record<string, string>>,
     message: RpcObject,
     isOpenEnded: boolean,
+    onOpen?: (call: LiveResponse) => void,
   ) => Promise<LiveResponse>;
   /** Sends a request of the gateway itself. @throws PlaneFault */
   readonly ask: AskServer;

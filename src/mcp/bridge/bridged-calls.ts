@@ -66,31 +66,31 @@ export class BridgedCall {
   }
 }
 
-/** Calls by the id of their session. */
+/** Calls by their place: the id of their session, or their key and server where they have none. */
 export class BridgedCalls {
   readonly #calls = new Map<string, Set<BridgedCall>>();
 
-  add(sessionId: string, call: BridgedCall): void {
-    const calls = this.#calls.get(sessionId) ?? new Set();
+  add(place: string, call: BridgedCall): void {
+    const calls = this.#calls.get(place) ?? new Set();
     calls.add(call);
-    this.#calls.set(sessionId, calls);
+    this.#calls.set(place, calls);
   }
 
-  remove(sessionId: string, call: BridgedCall): void {
-    const calls = this.#calls.get(sessionId);
+  remove(place: string, call: BridgedCall): void {
+    const calls = this.#calls.get(place);
     calls?.delete(call);
-    if (calls?.size === 0) this.#calls.delete(sessionId);
+    if (calls?.size === 0) this.#calls.delete(place);
   }
 
-  ofSession(sessionId: string): readonly BridgedCall[] {
-    return [...(this.#calls.get(sessionId) ?? [])];
+  ofSession(place: string): readonly BridgedCall[] {
+    return [...(this.#calls.get(place) ?? [])];
   }
 
-  withNonce(sessionId: string, nonce: string): BridgedCall | undefined {
-    return this.ofSession(sessionId).find((call) => call.nonce === nonce);
+  withNonce(place: string, nonce: string): BridgedCall | undefined {
+    return this.ofSession(place).find((call) => call.nonce === nonce);
   }
 
-  withId(sessionId: string, id: unknown): BridgedCall | undefined {
-    return this.ofSession(sessionId).find((call) => idKey(call.id) === idKey(id));
+  withId(place: string, id: unknown): BridgedCall | undefined {
+    return this.ofSession(place).find((call) => idKey(call.id) === idKey(id));
   }
 }

@@ -27,6 +27,11 @@ export interface CallRunnerParts {
   readonly watch: SessionWatch;
 }
 
+/** Callers without a session all have the same id of it, and must not find the calls of others. */
+function placeOf({ id }: LegacySession, { owner: { key, server } }: BridgePort): string {
+  return id === '' ? `${key.id} ${server.id}` : id;
+}
+
 export class CallRunner {
   readonly #parts: CallRunnerParts;
   readonly #calls = new BridgedCalls();
@@ -48,7 +53,8 @@ export class CallRunner {
     const onClose = () => end('the client has gone');
     port.response.once('close', onClose);
     const forget = port.onStop(() => end('the gateway is stopping'));
-    this.#calls.add(session.id, call);
+    const place = placeOf(session, port);
+    this.#calls.add(place, call);
     const unwatch = this.#watchNotes(port, session, call);
     try {
       const logLevel = await settings.level(port, session);
@@ -59,7 +65,7 @@ export class CallRunner {
       await sendLegacyCall({ port, session, message, logLevel, reply, call, sealQuestion });
     } finally {
       unwatch();
-      this.#calls.remove(session.id, call);
+      this.#calls.remove(place, call);
       forget();
       port.response.off('close', onClose);
     }
@@ -74,7 +80,7 @@ export class CallRunner {
     if (nonce === undefined || !(Number(endsAt) > port.now())) {
       throw new PlaneFault('invalid_message', 'The response belongs to no question of the session');
     }
-    const own = this.#calls.withNonce(session.id, nonce);
+    const own = this.#calls.withNonce(placeOf(session, port), nonce);
     if (own !== undefined) {
       own.receive(Number(number), json);
       return;
@@ -85,7 +91,7 @@ export class CallRunner {
 
   /** Cancels the call here, or leaves a note for the replica that has it. */
   async cancel(port: BridgePort, session: LegacySession, { requestId }: RpcObject): Promise<void> {
-    const own = this.#calls.withId(session.id, requestId);
+    const own = this.#calls.withId(placeOf(session, port), requestId);
     if (own !== undefined) own.end(new CallEnded('the client has cancelled the call'));
     else if (session.id !== '') {
       const name = cancelName(idKey(requestId));

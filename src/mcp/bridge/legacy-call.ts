@@ -7,6 +7,7 @@ import { modernHeaders, modernParams } from '../messages/modern-request.ts';
 import { PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import { firstModernVersion } from '../messages/verify-headers.ts';
+import type { LiveResponse } from '../transfer/response-chunks.ts';
 import type { BridgePort } from './bridge-port.ts';
 import { type BridgedCall, CallEnded } from './bridged-calls.ts';
 import { legacyNotification, legacyResponse, withoutInvalidTools } from './legacy-messages.ts';
@@ -75,8 +76,7 @@ async function exchangeOnce(bridged: LegacyCall, more: RpcObject, round: number)
   const known = method === 'tools/call' ? port.paramHeaders(String(params.name)) : undefined;
   const headers = modernHeaders(method, params, firstModernVersion, known);
   const id = `${call.nonce}.${round}`;
-  const live = await port.send(headers, { jsonrpc: '2.0', id, method, params }, false);
-  call.follow(live);
+  const live = await sendOnce(bridged, headers, { jsonrpc: '2.0', id, method, params });
   requireModern(port, live.status);
   if (isEventStream(live.headers)) reply.begin();
   for await (const one of messagesIn(live)) {
@@ -89,6 +89,20 @@ async function exchangeOnce(bridged: LegacyCall, more: RpcObject, round: number)
   }
   call.follow(null);
   throw new PlaneFault('server_unusable', 'The MCP server sent no response to the call');
+}
+
+/** A call can be cancelled before its response begins. @throws PlaneFault, CallEnded */
+async function sendOnce(
+  { port, call }: LegacyCall,
+  headers: Readonly<Record<string, string>>,
+  message: RpcObject,
+): Promise<LiveResponse> {
+  try {
+    return await port.send(headers, message, false, (opened) => call.follow(opened));
+  } catch (error) {
+    call.follow(null);
+    throw error;
+  }
 }
 
 /** A request refused by status has an error, whose id may be null. */

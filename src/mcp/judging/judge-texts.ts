@@ -8,9 +8,9 @@ import {
 } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import { type Passage, writeTexts } from '../../guardrails/passages.ts';
-import { findTextsIn, TextsUnreadable } from '../../guardrails/text-walk.ts';
+import { addNameOf, findTextsIn, TextsUnreadable } from '../../guardrails/text-walk.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
-import { runInTurns, type Slices } from '../../slices.ts';
+import { runPromptly, type Slices } from '../../slices.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 
@@ -49,7 +49,8 @@ export async function judgeTexts(
   value: RpcObject,
   others: readonly string[] = [],
 ): Promise<TextVerdict> {
-  const passages = await runInTurns(passagesIn(value, others));
+  const reading = runPromptly(passagesIn(value, others));
+  const passages = reading instanceof Promise ? await reading : reading;
   if (passages === null) {
     const fault = new PlaneFault(
       'guardrail_denied',
@@ -72,7 +73,7 @@ export async function judgeTexts(
     verdict: judgement.isDenied ? 'denied' : judgement.passes ? 'passed' : 'failed',
     verdicts: judgement.verdicts,
     value: isChanged
-      ? await runInTurns(writeTexts(value, passages.slice(0, own), texts.slice(0, own)))
+      ? await runPromptly(writeTexts(value, passages.slice(0, own), texts.slice(0, own)))
       : value,
     changesOthers: changed.slice(own).includes(true),
     fault: judgement.isDenied ? denial(judgement.results, side) : null,
@@ -84,6 +85,7 @@ function* passagesIn(value: RpcObject, others: readonly string[]): Slices<Passag
   const found: Passage[] = [];
   try {
     for (const [name, below] of Object.entries(value)) {
+      addNameOf([name], found);
       yield* findTextsIn(below, { path: [name] }, found);
     }
     yield* addNumbers(value, [], found);

@@ -81,17 +81,40 @@ export function namedCapability({ method, params }: ClientMessage): NamedCapabil
     case 'resources/unsubscribe':
       return typeof uri === 'string' ? { type: 'resource', name: uri } : null;
     case 'completion/complete':
-      if (!isObject(ref)) return null;
-      if (typeof ref.name === 'string') return { type: 'prompt', name: ref.name };
-      return typeof ref.uri === 'string' ? { type: 'resource', name: ref.uri } : null;
+      return isObject(ref) ? referencedCapability(ref) : null;
     default:
       return null;
   }
 }
 
-/** Without letter case, compatibility forms and blanks. */
+/** Servers go by the type, so the member of the other type is not looked at. */
+function referencedCapability({ type, name, uri }: RpcObject): NamedCapability | null {
+  if (type === 'ref/prompt' && typeof name === 'string') return { type: 'prompt', name };
+  if (type === 'ref/resource' && typeof uri === 'string') return { type: 'resource', name: uri };
+  return null;
+}
+
+/** Methods that name a capability, which must be readable. */
+const namingMethods: ReadonlySet<string> = new Set([
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+]);
+
+/** Whether a message of the method must name a capability. */
+export function mustName(method: string): boolean {
+  return namingMethods.has(method);
+}
+
+/** Characters without a form of their own: joiners, tags, selectors, soft hyphens. */
+const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/gu;
+
+/** Without letter case, compatibility forms, blanks and invisible characters. */
 function foldedCapability(name: string): string {
-  return name.normalize('NFKC').toLowerCase().trim();
+  return name.normalize('NFKC').replace(invisible, '').toLowerCase().trim();
 }
 
 export class CapabilityRules {
@@ -157,6 +180,11 @@ export class CapabilityRules {
     // A resource with an entry of its own may also match a disabled template.
     if (this.#enabledUris.has(name)) return false;
     return this.#disabledUris.has(name);
+  }
+
+  /** Whether a tool or prompt of exactly this name is known and enabled. */
+  isEnabled({ type, name }: NamedCapability): boolean {
+    return this.#enabled.has(`${type} ${name}`);
   }
 
   /** A server may read another spelling as the disabled name, unless that is the name of an enabled one. */

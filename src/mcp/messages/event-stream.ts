@@ -23,6 +23,7 @@ export class StreamEventReader {
   #isLineEmpty = true;
   #isAfterReturn = false;
   #hasLine = false;
+  #isFirst = true;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -76,12 +77,22 @@ export class StreamEventReader {
   }
 
   #take(): StreamEvent {
-    const bytes = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces);
+    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces);
+    const bytes = this.#isFirst ? withoutMark(whole) : whole;
+    this.#isFirst = false;
     this.#pieces = [];
     this.#bytes = 0;
     this.#hasLine = false;
     return { bytes, data: dataOf(bytes) };
   }
+}
+
+const byteOrderMark = Buffer.from('\ufeff');
+
+/** Clients ignore a byte order mark before the first event. */
+function withoutMark(bytes: Buffer): Buffer {
+  const hasMark = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  return hasMark ? bytes.subarray(byteOrderMark.length) : bytes;
 }
 
 function linesOf(bytes: Buffer): string[] {

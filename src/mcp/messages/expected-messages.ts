@@ -3,8 +3,8 @@ import type { ClientMessage, RpcObject } from './read-messages.ts';
 import { callAnswered } from './server-errors.ts';
 import type { Subscription } from './subscription.ts';
 
-/** Why a message is dropped: for another request, a second result, after the result, or not asked for. */
-export type DropReason = 'foreign_id' | 'second_result' | 'after_result' | 'unasked';
+/** Why a message is dropped: for another request, a second result, after the result, not asked for, or no message of JSON-RPC. */
+export type DropReason = 'foreign_id' | 'second_result' | 'after_result' | 'unasked' | 'malformed';
 
 interface ExpectedMessagesOptions<C> {
   readonly calls: readonly C[];

@@ -131,6 +131,7 @@ function callOf(json: RpcObject): ClientMessage {
       'method must be a text of at most 128 visible characters',
     );
   }
+  refuseMethodTwin(method);
   if (!isObject(params)) throw new PlaneFault('invalid_message', 'params must be an object');
   refuseTwins(params, paramMembers, exactParamMembers);
   if (!('id' in json)) {
@@ -143,6 +144,40 @@ function callOf(json: RpcObject): ClientMessage {
   return { kind: 'request', id: requireId(id), method, params, json };
 }
 
+/** Methods that the gateway evaluates. */
+const evaluatedMethods: readonly string[] = [
+  'completion/complete',
+  'initialize',
+  'notifications/cancelled',
+  'prompts/get',
+  'prompts/list',
+  'resources/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/templates/list',
+  'resources/unsubscribe',
+  'server/discover',
+  'subscriptions/listen',
+  'tasks/get',
+  'tasks/result',
+  'tasks/update',
+  'tools/call',
+  'tools/list',
+];
+const exactMethods: ReadonlySet<string> = new Set(evaluatedMethods);
+const foldedMethods: ReadonlySet<string> = new Set(evaluatedMethods.map(foldedMethod));
+
+/** Without letter case, and without what routers of paths remove or take for `/`. */
+function foldedMethod(method: string): string {
+  return method.toLowerCase().replaceAll(/[/._:\\-]+/g, '');
+}
+
+/** Rejects `Tools/Call`, which a lenient server would run without any rule of the gateway. */
+function refuseMethodTwin(method: string): void {
+  if (exactMethods.has(method) || !foldedMethods.has(foldedMethod(method))) return;
+  throw new PlaneFault('invalid_message', 'method must be spelled exactly');
+}
+
 function responseOf(json: RpcObject): ClientMessage {
   if ('result' in json && 'error' in json) {
     throw new PlaneFault('invalid_message', 'A response must have one of result and error');
@@ -153,9 +188,11 @@ function responseOf(json: RpcObject): ClientMessage {
 }
 
 function requireId(id: unknown): RpcId {
-  if (typeof id === 'number' && Number.isFinite(id)) return id;
+  // Readers with other precision would answer to another id.
+  if (typeof id === 'number' && Number.isSafeInteger(id)) return id;
   if (typeof id === 'string' && id.length <= idCharsMax) return id;
-  throw new PlaneFault('invalid_message', `id must be a number or a text of at most ${idCharsMax}`);
+  const message = `id must be a safe integer or a text of at most ${idCharsMax} characters`;
+  throw new PlaneFault('invalid_message', message);
 }
 
 /** Rejects names such as `Method`, which a reader that ignores case would take for another member. */

@@ -100,6 +100,7 @@ export async function serveByLegacySession(
 ): Promise<void> {
   const { services, arrival, reply } = exchange;
   const { response, id, now } = arrival;
+  reply.turns.leave();
   const call = judged.calls[0]!;
   const { messages } = exchangeMessages(exchange, 'modern', [call], (type) =>
     listByLegacySession(exchange, call, type),

@@ -68,7 +68,7 @@ function portOf(exchange: McpExchange, calls: readonly PlaneCall[]): BridgePort 
     output,
     headers: { 'x-gateway-trace-id': visibleHeaderValue(id) },
     now: services.now,
-    send: async (protocol, message, isOpenEnded) => {
+    send: async (protocol, message, isOpenEnded, onOpen) => {
       const call = await openCall(
         exchange,
         {
@@ -82,7 +82,10 @@ function portOf(exchange: McpExchange, calls: readonly PlaneCall[]): BridgePort 
           silenceTimeoutMs: isOpenEnded ? 0 : silenceMs,
           caller,
         },
-        (opened) => noteCall(exchange, opened),
+        (opened) => {
+          noteCall(exchange, opened);
+          onOpen?.(opened);
+        },
       );
       requireDeliverable({ call, messages });
       return call;

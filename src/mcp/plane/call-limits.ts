@@ -62,7 +62,7 @@ export async function reserveCall(
   const continued = await continuedCall(services, call);
   if (continued !== null) return continued;
   const account = services.ledger.open();
-  const bound = boundOf(call);
+  const bound = boundOf(call, limits);
   try {
     await account.admit(limits, bound);
   } catch (thrown) {
@@ -100,9 +100,9 @@ function reservedIn(account: Account, { inputTokens }: UsageBound): ReservedCall
   };
 }
 
-function boundOf({ params }: LimitedCall): UsageBound {
-  const text = JSON.stringify(params.arguments ?? {});
-  const inputTokens = Math.ceil(text.length / charsPerToken);
+function boundOf({ params }: LimitedCall, limits: readonly Limit[]): UsageBound {
+  const hasTokens = limits.some(({ type }) => type === 'tokens');
+  const inputTokens = hasTokens ? tokensOf(params.arguments) : 0;
   return {
     inputTokens,
     likelyInputTokens: inputTokens,
@@ -110,6 +110,10 @@ function boundOf({ params }: LimitedCall): UsageBound {
     outputTokensMin: 0,
     price: null,
   };
+}
+
+function tokensOf(args: unknown = {}): number {
+  return Math.ceil(JSON.stringify(args).length / charsPerToken);
 }
 
 /** Tokens and cost of keys and workspaces are those of models, which a tool call does not use. */

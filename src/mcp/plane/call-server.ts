@@ -30,7 +30,13 @@ const noTimeout = 0;
 const keepAliveMs = 60_000;
 
 /** Headers of the protocol that pass as they were verified. */
-const passedNames = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'traceparent', 'tracestate'];
+const passedNames: ReadonlySet<string> = new Set([
+  'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
+  'traceparent',
+  'tracestate',
+]);
 
 /** @throws PlaneFault */
 export async function callServer(exchange: McpExchange, sent: SentMessages): Promise<void> {
@@ -98,9 +104,10 @@ function protocolHeaders(
   session: OpenedSession | null,
 ): Record<string, string> {
   const passed: Record<string, string> = { 'accept-encoding': 'identity' };
-  for (const [name, value] of Object.entries(headers)) {
-    if (typeof value !== 'string') continue;
-    if (passedNames.includes(name) || name.startsWith('mcp-param-')) passed[name] = value;
+  for (const name in headers) {
+    const isPassed = passedNames.has(name) || name.startsWith('mcp-param-');
+    const value = isPassed ? headers[name] : undefined;
+    if (typeof value === 'string') passed[name] = value;
   }
   if (session !== null) passed['mcp-session-id'] = session.upstreamId;
   return passed;

@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
+import { endWith } from '../../gateway/transfer/end-response.ts';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
@@ -12,7 +13,7 @@ import { hasDuplicateKeys } from '../messages/read-messages.ts';
 import type { ServerErrors } from '../messages/server-errors.ts';
 import { readServerJson, ServerJsonFault, writeServerJson } from '../messages/server-json.ts';
 import type { EventOutput } from '../streams/event-output.ts';
-import { chunksOf, type LiveResponse, writeChunk } from '../transfer/response-chunks.ts';
+import { chunksOf, type LiveResponse, wholeBody, writeChunk } from '../transfer/response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
 
 export interface ResponseDelivery {
@@ -129,6 +130,12 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
   // An error of the transport belongs to no call.
   let isRelayed = call.status >= 400 ? !messages.isExact : !isRead(delivery);
   if (isRelayed) writeResponseHead(response, call.status, passedHeaders(delivery, true));
+  else if (statedLength(call) <= shortBytesMax) {
+    const body = await wholeBody(call);
+    memory.add(body.length);
+    await sendTaken(delivery, body);
+    return;
+  }
   for await (const chunk of chunksOf(call)) {
     if (isRelayed) {
       errors.noteRelayed(chunk);
@@ -154,6 +161,11 @@ async function deliverJson(delivery: ResponseDelivery): Promise<void> {
   }
 }
 
+/** Infinite where the head states none. */
+function statedLength({ headers: { 'content-length': stated } }: LiveResponse): number {
+  return typeof stated === 'string' ? Number(stated) : Number.POSITIVE_INFINITY;
+}
+
 async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void> {
   const { call, response, messages } = delivery;
   const sent = (await takenBody(delivery, body)) ?? body;
@@ -161,7 +173,7 @@ async function sendTaken(delivery: ResponseDelivery, body: Buffer): Promise<void
   // With another encoding in its type the judged bytes would be read as another text.
   if (messages.isExact) headers['content-type'] = 'application/json';
   writeResponseHead(response, call.status, { ...headers, 'content-length': String(sent.length) });
-  response.end(sent);
+  endWith(response, sent);
 }
 
 /** Null when the bytes can be sent as they are. @throws PlaneFault for what cannot be read */
@@ -177,7 +189,7 @@ async function takenBody(
   if (messages.isExact && (await hasDuplicateKeys(body))) {
     throw serverUnusable('its response contains a duplicate member');
   }
-  const taken = seal(await messages.take(message));
+  const taken = seal(await messages.take(message, body));
   if (taken === message) return null;
   if (taken === null && status >= 400) throw serverFailed(status, { status });
   if (taken === null) throw serverUnusable('its response belongs to another request');
@@ -240,7 +252,7 @@ async function takenEvent(
     throw thrown;
   }
   if (messages.isExact && (await hasDuplicateKeys(json))) return null;
-  const taken = seal(await messages.take(message));
+  const taken = seal(await messages.take(message, json));
   if (taken === null) return null;
   // Judged events are built anew, so that their other lines carry no text.
   if (taken === message && !messages.isExact) return bytes;

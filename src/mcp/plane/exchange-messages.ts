@@ -1,5 +1,6 @@
 /** Builds the rules for what the server of an exchange sends, and lists definitions for them. */
 
+import { Caller } from '../../gateway/transfer/caller.ts';
 import type { Call } from '../../upstream/call.ts';
 import { isBridgedSession } from '../bridge/legacy-session.ts';
 import { readPostHeaders } from '../messages/post-headers.ts';
@@ -89,10 +90,11 @@ export async function listAside(
     ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
     ...(session !== null && { 'mcp-session-id': session.upstreamId }),
   };
+  const caller = new Caller(exchange.arrival.response);
   const sendPage = (body: Buffer, headers: Readonly<Record<string, string>>): Promise<Call> => {
     const protocol = { ...shared, ...headers };
     const request = { method: 'POST', protocol, body, silenceTimeoutMs: asideMs } as const;
-    return openCall(exchange, request, () => {});
+    return openCall(exchange, { ...request, caller }, () => {});
   };
   const era = isLegacy ? 'legacy' : 'modern';
   return await listDefinitions({ era, send: sendPage }, type);

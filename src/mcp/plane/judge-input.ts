@@ -1,8 +1,10 @@
 /** Has input guardrails judge tool calls and answers of clients before they are sent, and applies their changes. */
 import { writeJson } from '../../model/json/json-bytes.ts';
 import { longLengthMin, run } from '../../slices.ts';
+import { alteredNumbers } from '../judging/altered-numbers.ts';
 import { judgeTexts } from '../judging/judge-texts.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import { ownParams } from '../messages/protocol-meta.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { decodedHeader } from '../messages/verify-headers.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
@@ -13,7 +15,8 @@ import { guardrailsFor } from './server-guardrails.ts';
 export async function judgeInput(exchange: McpExchange, sent: SentMessages): Promise<SentMessages> {
   if (exchange.server.guardrails.input.length === 0) return sent;
   const messages: RpcObject[] = [];
-  for (const call of sent.calls) messages.push(await judgedMessage(exchange, call));
+  const numbers = alteredNumbers(sent.body);
+  for (const call of sent.calls) messages.push(await judgedMessage(exchange, call, numbers));
   const isChanged = messages.some((message, at) => message !== sent.calls[at]!.message.json);
   if (!isChanged) return sent;
   const changed = sent.isBatch ? messages : messages[0];
@@ -28,7 +31,12 @@ interface InputTexts {
   readonly replace: (texts: RpcObject) => RpcObject;
 }
 
-async function judgedMessage(exchange: McpExchange, call: PlaneCall): Promise<RpcObject> {
+/** `numbers` are those of the body that parsing has rounded. */
+async function judgedMessage(
+  exchange: McpExchange,
+  call: PlaneCall,
+  numbers: readonly string[],
+): Promise<RpcObject> {
   const { server, arrival, metadata } = exchange;
   const { message } = call;
   const input = inputTexts(call);
@@ -46,12 +54,13 @@ async function judgedMessage(exchange: McpExchange, call: PlaneCall): Promise<Rp
     traceId: arrival.id,
     now: arrival.now,
   };
-  const headers = argumentHeaders(exchange);
-  const verdict = await judgeTexts(guardrails, judged, 'input', input.texts, headers);
+  const others = [...argumentHeaders(exchange), ...textsBesideParams(message.json), ...numbers];
+  const verdict = await judgeTexts(guardrails, judged, 'input', input.texts, others);
   call.noteVerdict(verdict);
   if (verdict.fault !== null) call.fault = verdict.fault;
   else if (verdict.changesOthers) {
-    const text = 'A guardrail changes arguments that headers repeat, so the call cannot be sent';
+    const text =
+      'A guardrail changes texts beside the arguments, or headers that repeat them, so the call cannot be sent';
     call.fault = new PlaneFault('guardrail_denied', text);
   }
   return verdict.value === input.texts ? message.json : input.replace(verdict.value);
@@ -67,11 +76,17 @@ function inputTexts({ message, isToolCall }: PlaneCall): InputTexts | null {
   if (!isToolCall && !method.startsWith('tasks/') && params.inputResponses === undefined) {
     return null;
   }
-  const { name, _meta, requestState, ...texts } = params;
-  const others = Object.fromEntries(
-    Object.entries({ name, _meta, requestState }).filter(([, value]) => value !== undefined),
-  );
-  return { texts, replace: (changed) => ({ ...json, params: { ...others, ...changed } }) };
+  const { texts, replace } = ownParams(params, ['name', 'requestState']);
+  return { texts, replace: (changed) => ({ ...json, params: replace(changed) }) };
+}
+
+const knownMembers: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params']);
+
+/** Members of a request that JSON-RPC does not know, which a server could read all the same. */
+function textsBesideParams(json: RpcObject): string[] {
+  if (json.method === undefined) return [];
+  const unknown = Object.entries(json).filter(([name]) => !knownMembers.has(name));
+  return unknown.length === 0 ? [] : [JSON.stringify(Object.fromEntries(unknown))];
 }
 
 /** Values of `Mcp-Param-*`, which repeat arguments and would carry other texts past the guardrails. */

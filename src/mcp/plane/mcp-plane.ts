@@ -24,6 +24,7 @@ import { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
 import type { NoteStore } from '../bridge/session-notes.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
+import { KnownNames } from '../names/known-names.ts';
 import { ClientSecrets } from '../oauth/client-secrets.ts';
 import type { ProvenCaller } from '../oauth/connect-site.ts';
 import { LoginCompletion } from '../oauth/login-completion.ts';
@@ -112,6 +113,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     ...lookups,
     connections: new UserConnections(oauth),
     definitions,
+    knownNames: new KnownNames(),
     definitionChecks: new DefinitionChecks({ note: (...seen) => definitions.note(...seen) }),
     ledger,
     origins,

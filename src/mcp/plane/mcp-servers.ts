@@ -11,7 +11,7 @@ import { buildPlaneServer, type PlaneServer } from './plane-server.ts';
 export interface McpServersOptions {
   readonly reads: Pick<ConfigurationReads, 'findMcpServer'>;
   readonly unsealerOf: Keyring['unsealerOf'];
-  readonly cache: SnapshotCache<PlaneServer | null>;
+  readonly cache: SnapshotCache<PlaneServer>;
   readonly trusted: TrustedHosts;
   readonly tools: CheckTools;
   readonly runsGuardrails: boolean;
@@ -27,17 +27,20 @@ export class McpServers {
   }
 
   /**
-   * A key of a workspace finds the servers of its workspace, a key of the organisation all servers.
+   * A key of a workspace finds the servers of its workspace, a key of the organisation all servers. Servers are
+   * cached for the workspace of the caller, and refusals are not cached: a foreign server costs what an unknown
+   * one does.
    *
    * @throws PlaneFault one error for an unknown, archived or foreign server
    */
   async find(key: Pick<GatewayKey, 'organisationId' | 'workspace'>, slug: string) {
     const { organisationId, workspace } = key;
     const { cache } = this.#options;
-    const cacheKey = `${organisationId} ${slug}`;
-    const server =
-      cache.peek(cacheKey) ?? (await cache.get(cacheKey, () => this.#load(organisationId, slug)));
-    if (!server || (workspace !== null && workspace.id !== server.workspaceId)) {
+    const workspaceId = workspace === null ? null : workspace.id;
+    const cacheKey = `${organisationId} ${workspaceId ?? ''} ${slug}`;
+    const load = () => this.#load(organisationId, slug, workspaceId);
+    const server = cache.peek(cacheKey) ?? (await cache.get(cacheKey, load));
+    if (server === undefined || (workspaceId !== null && workspaceId !== server.workspaceId)) {
       throw new PlaneFault('server_not_found', 'There is no such MCP server');
     }
     return server;
@@ -46,14 +49,16 @@ export class McpServers {
   async #load(
     organisationId: string,
     slug: string,
-  ): Promise<SnapshotEntry<PlaneServer | null> | undefined> {
+    workspaceId: string | null,
+  ): Promise<SnapshotEntry<PlaneServer> | undefined> {
     const { reads, unsealerOf, trusted, tools, runsGuardrails } = this.#options;
     const { mockUpstreamHost } = this.#options;
-    const reading = await reads.findMcpServer(organisationId, slug);
+    const reading = await reads.findMcpServer(organisationId, slug, workspaceId);
     if (reading === undefined) return undefined;
     const unsealer = await unsealerOf(organisationId);
     const found = { reading, references: reading.references, unsealer };
     const parts = { ...found, trusted, tools, runsGuardrails, mockUpstreamHost };
-    return { organisationId, generation: reading.generation, value: buildPlaneServer(parts) };
+    const value = buildPlaneServer(parts);
+    return value === null ? undefined : { organisationId, generation: reading.generation, value };
   }
 }

@@ -1,6 +1,7 @@
 /** Sends one request to the MCP server of an exchange, and ends it when the caller leaves. */
 import type { TokenSource } from '../../gateway/logins/client-tokens.ts';
 import { Caller } from '../../gateway/transfer/caller.ts';
+import { waitForTurn } from '../../gateway/transfer/turn-batches.ts';
 import type { Secret } from '../../secret.ts';
 import { Call, CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
@@ -74,7 +75,7 @@ async function openCallWith(
   onCall: (call: Call) => void,
   token: Secret | null,
 ): Promise<Call> {
-  const { services, arrival, server, credentials } = exchange;
+  const { services, arrival, server, credentials, reply } = exchange;
   const callerHeaders = arrival.request.headers;
   const identity = identityHeader(exchange);
   const wanted = { server, callerHeaders, credentials, token, identity, protocol };
@@ -88,9 +89,11 @@ async function openCallWith(
   onCall(call);
   try {
     await call.responseStarted;
+    await waitForTurn();
   } catch (error) {
     throw unreachable(error);
   }
+  reply.turns.leave();
   return call;
 }
 

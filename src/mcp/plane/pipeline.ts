@@ -2,6 +2,7 @@
 import { bearerOf } from '../../gateway/callers/authenticate.ts';
 import { metadataOf } from '../../gateway/callers/metadata.ts';
 import { readBody } from '../../gateway/transfer/read-body.ts';
+import { waitForTurn } from '../../gateway/transfer/turn-batches.ts';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { Secret } from '../../secret.ts';
 import { readMessages } from '../messages/read-messages.ts';
@@ -30,13 +31,14 @@ import {
   reserveCalls,
   verifyCapabilities,
 } from './verify-calls.ts';
-import { verifyDefinitions } from './verify-definitions.ts';
+import { verifyDefinitions, verifyListed } from './verify-definitions.ts';
 
 /** Responds to the request in every case, and logs it; never rejects. */
 export async function serveMcp(services: PlaneServices, arrival: McpArrival): Promise<void> {
   const { request, header } = arrival;
   const slug = arrival.slug ?? '';
   const reply = new PlaneReply(services, arrival);
+  if (request.method === 'POST') reply.turns.begin();
   try {
     verifyArrival(request, services.hosts);
 
@@ -77,11 +79,14 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
   const { services, arrival, reply, key } = exchange;
   const hold = services.bodyMemory.hold(key.id);
   try {
+    await waitForTurn();
+
     // Parse and verify the message.
     const sent = await readSent(exchange, hold);
 
     // Capability.
     verifyCapabilities(exchange.server, sent.calls);
+    await verifyListed(exchange, sent);
 
     // Bridge: a retry continues the call that asked, at the replica that keeps it open.
     const retry = bridgedRetryOf(exchange, sent);
@@ -90,7 +95,10 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
     }
 
     // Connection of the user.
-    if (!reply.isRefused) await exchange.authorization?.require(() => arrival.response.closed);
+    if (!reply.isRefused && exchange.authorization !== null) {
+      reply.turns.leave();
+      await exchange.authorization.require(() => arrival.response.closed);
+    }
 
     // Limits; the call of a retry has been counted.
     if (!reply.isRefused && retry === null) await reserveCalls(exchange, sent.calls);

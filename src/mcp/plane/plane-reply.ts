@@ -2,6 +2,7 @@
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
 import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
+import { RequestTurns } from '../../gateway/transfer/turn-batches.ts';
 import { endAbruptly, writeResponseHead } from '../../http/responses/response-head.ts';
 import { LimitReached } from '../../ledger/limit.ts';
 import { monotonicMs } from '../../monotonic.ts';
@@ -69,6 +70,8 @@ export class PlaneReply {
   isStream = false;
   #calls: readonly PlaneCall[] = [];
   #isBatch = false;
+  /** Lets the request take its steps together with others. */
+  readonly turns = new RequestTurns();
 
   constructor(services: PlaneServices, arrival: McpArrival) {
     this.#services = services;
@@ -139,6 +142,7 @@ export class PlaneReply {
   }
 
   log(): void {
+    this.turns.leave();
     const { key, server, metadata, isStream, trace } = this;
     const calls = this.#calls;
     const sentMs = this.#sentMs;

@@ -133,10 +133,14 @@ export function isPerCaller(server: PlaneServer): boolean {
     server.users.size > 0 ||
     server.capabilities.isRestricted ||
     server.pins.isEnforced ||
-    server.userOAuth !== null ||
-    server.login?.exchangesToken === true ||
-    server.identity !== null ||
-    server.forward !== null
+    learnsCaller(server)
+  );
+}
+
+/** Whether the server receives something by which it can tell callers apart. */
+export function learnsCaller({ userOAuth, login, identity, forward }: PlaneServer): boolean {
+  return (
+    userOAuth !== null || login?.exchangesToken === true || identity !== null || forward !== null
   );
 }
 

@@ -16,6 +16,7 @@ import type { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
 import type { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import type { DropReason } from '../messages/expected-messages.ts';
+import type { KnownNames } from '../names/known-names.ts';
 import type { ServerTokens } from '../oauth/server-tokens.ts';
 import type { UserConnections } from '../oauth/user-connections.ts';
 import type { DefinitionChecks } from '../pins/definition-checks.ts';
@@ -45,6 +46,8 @@ export interface PlaneServices extends CallerSources {
   /** Lists definitions again before calls. */
   readonly definitionChecks: DefinitionChecks;
   readonly definitions: Pick<DefinitionRecorder, 'note'>;
+  /** Names that servers have listed. */
+  readonly knownNames: KnownNames;
   readonly policies: Policies;
   readonly ledger: Ledger;
   readonly origins: Origins;

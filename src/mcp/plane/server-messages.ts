@@ -4,12 +4,22 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import { judgeTexts } from '../judging/judge-texts.ts';
-import { isListMethod, type ListNotice } from '../messages/capability-rules.ts';
+import { alteredNumbers } from '../judging/altered-numbers.ts';
+import {
+  judgeServerRequest,
+  judgeServerResponse,
+  type MessageJudge,
+} from '../judging/judge-message.ts';
+import {
+  isListMethod,
+  type ListNotice,
+  type NamedCapability,
+} from '../messages/capability-rules.ts';
 import { type DropReason, ExpectedMessages } from '../messages/expected-messages.ts';
-import { type PlaneFault, rpcErrorMessage } from '../messages/plane-fault.ts';
+import { type PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import type { ServerErrors } from '../messages/server-errors.ts';
+import { isPlainMessage } from '../messages/server-message.ts';
 import { Subscription } from '../messages/subscription.ts';
 import { saysUnknown, unknownCapability } from '../messages/unknown-capability.ts';
 import type { ListExaminer } from '../pins/list-examiner.ts';
@@ -42,6 +52,8 @@ export class ServerMessages {
   /** Null for a stream of another kind. */
   readonly #subscription: Subscription | null;
   readonly #expected: ExpectedMessages<PlaneCall>;
+  /** Numbers of the current message that parsing has rounded. */
+  #numbers: readonly string[] = [];
   /** Whether a request of the caller waits for its response. */
   readonly expectsAnswer: boolean;
 
@@ -100,14 +112,26 @@ export class ServerMessages {
     return this.#options.calls.some((call) => this.#guardrailsOf(call).length > 0);
   }
 
-  /** Returns what the caller receives in place of the message; null for nothing. */
-  async take(message: unknown): Promise<unknown> {
+  /**
+   * Returns what the caller receives in place of the message; null for nothing. `json` is the message as it was
+   * received where its bytes may be sent.
+   */
+  async take(message: unknown, json: Buffer | null = null): Promise<unknown> {
+    this.#numbers = json !== null && this.isJudged ? alteredNumbers(json) : [];
     if (Array.isArray(message)) {
-      const taken = await Promise.all(message.map((one) => this.take(one)));
+      const taken = await Promise.all(message.map((one) => this.#takeOne(one)));
       return taken.filter((one) => one !== null);
     }
+    return await this.#takeOne(message);
+  }
+
+  async #takeOne(message: unknown): Promise<unknown> {
     if (!isObject(message)) return this.isExact ? null : message;
     if (!this.#expected.accepts(message)) return null;
+    if (this.isExact && !isPlainMessage(message)) {
+      this.#options.onDropped?.('malformed');
+      return refuseMalformed(this.#expected, message);
+    }
     return typeof message.method === 'string'
       ? await this.#takeRequest(message)
       : await this.#takeResponse(message);
@@ -122,42 +146,35 @@ export class ServerMessages {
     const { calls } = this.#options;
     const server = this.#server;
     this.#subscription?.note(message);
-    const { params } = message;
     this.#options.lists.noteMethod(server.pins, message.method);
-    if (!isObject(params)) return message;
-    const { uri } = params;
-    const isHidden =
-      typeof uri === 'string' && server.capabilities.isDisabled({ type: 'resource', name: uri });
-    if (isHidden) return null;
+    if (namesHiddenResource(server, message)) return null;
     const owner = calls.length === 1 ? calls[0] : undefined;
     const guardrails =
       owner === undefined
         ? guardrailsFor(server.guardrails.output, null)
         : this.#guardrailsOf(owner);
     if (guardrails.length === 0) return message;
-    const { _meta: _, ...texts } = params;
-    const judged = await judge(this.#options, this.#server, guardrails, owner, texts);
-    const { value, fault } = judged;
-    owner?.noteVerdict(judged);
+    const { message: judged, fault } = await judgeServerRequest(
+      this.#judge(guardrails, owner),
+      message,
+    );
     // A refused question ends the call, which would wait for its answer; a refused notice is left out.
-    if (fault !== null) return this.#endCall(owner, fault, message);
-    return value === texts ? message : { ...message, params: { ...params, ...value } };
+    return fault === null ? judged : this.#endCall(owner, fault, message);
   }
 
   async #takeResponse(message: RpcObject): Promise<RpcObject | null> {
     const call = this.#expected.answeredBy(message);
     const { lists, errors } = this.#options;
     errors.note(message);
-    const { capabilities } = this.#server;
-    if (
-      call?.named &&
-      capabilities.restricts(call.named.type) &&
-      saysUnknown(message, call.named)
-    ) {
+    if (call?.named && isUnknownName(this.#server, call.named, message)) {
       return refuse(call, unknownCapability(call.named), message);
     }
     const guardrails = this.#guardrailsOf(call);
-    const judged = guardrails.length > 0 ? await this.#judgeResponse(call, message) : message;
+    const { message: judged, fault } =
+      guardrails.length > 0
+        ? await judgeServerResponse(this.#judge(guardrails, call), message)
+        : { message, fault: null };
+    if (fault !== null) return refuse(call, fault, message);
     const { result } = judged;
     if (!isObject(result)) return judged;
     const mayList = call === undefined || isListMethod(call.message.method);
@@ -165,18 +182,11 @@ export class ServerMessages {
     return filtered === result ? judged : { ...judged, result: filtered };
   }
 
-  async #judgeResponse(call: PlaneCall | undefined, message: RpcObject): Promise<RpcObject> {
-    const guardrails = this.#guardrailsOf(call);
-    const member = 'result' in message ? 'result' : 'error';
-    const body = message[member];
-    if (!isObject(body)) return message;
-    const { _meta: meta, ...texts } = body;
-    const all = meta === undefined ? texts : body;
-    const judged = await judge(this.#options, this.#server, guardrails, call, all);
-    const { value, fault } = judged;
-    call?.noteVerdict(judged);
-    if (fault !== null) return refuse(call, fault, message);
-    return value === all ? message : { ...message, [member]: value };
+  #judge(guardrails: readonly Guardrail[], call: PlaneCall | undefined): MessageJudge {
+    const { headers, metadata, traceId, now } = this.#options;
+    const server = this.#server.slug;
+    const numbers = this.#numbers;
+    return { guardrails, call, server, numbers, headers, metadata, traceId, now };
   }
 
   #endCall(call: PlaneCall | undefined, fault: PlaneFault, message: RpcObject): RpcObject | null {
@@ -185,24 +195,29 @@ export class ServerMessages {
   }
 }
 
-function judge(
-  { headers, metadata, traceId, now }: ServerMessagesOptions,
-  server: PlaneServer,
-  guardrails: readonly Guardrail[],
-  call: PlaneCall | undefined,
-  value: RpcObject,
-) {
-  const judged = {
-    method: call?.message.method ?? 'stream',
-    tool: call?.named?.name ?? null,
-    server: server.slug,
-    params: call?.message.params ?? {},
-    headers,
-    metadata,
-    traceId,
-    now,
-  };
-  return judgeTexts(guardrails, judged, 'output', value);
+/** Refuses a message with a part that no rule reads, which could carry what guardrails deny. */
+function refuseMalformed(
+  expected: ExpectedMessages<PlaneCall>,
+  message: RpcObject,
+): RpcObject | null {
+  const call = message.method === undefined ? expected.answeredBy(message) : undefined;
+  if (call === undefined) return null;
+  const fault = serverUnusable('its response is not a message of JSON-RPC');
+  return refuse(call, fault, { id: call.message.id });
+}
+
+function namesHiddenResource({ capabilities }: PlaneServer, { params }: RpcObject): boolean {
+  const { uri } = isObject(params) ? params : {};
+  return typeof uri === 'string' && capabilities.isDisabled({ type: 'resource', name: uri });
+}
+
+/** Whether the server says so of a name whose type has disabled ones. */
+function isUnknownName(
+  { capabilities }: PlaneServer,
+  named: NamedCapability,
+  response: RpcObject,
+): boolean {
+  return capabilities.restricts(named.type) && saysUnknown(response, named);
 }
 
 /** The list as its caller may see it. A shared cache would hand a public one to other callers. */

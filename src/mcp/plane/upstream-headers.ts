@@ -51,9 +51,14 @@ function unreadable(slug: string, cause: unknown): PlaneFault {
   return new PlaneFault('server_unusable', message, { cause });
 }
 
-/** Headers of the connection and of the protocol, which are never the caller's to forward. */
+/** Headers of the connection and of the protocol, which are never the caller's to forward; `-` stands for `_` too. */
 const protocolHeader =
   /^(?:accept(?:-.*)?|content-.*|mcp-.*|last-event-id|origin|referer|date|range|if-.*|sec-.*|access-control-.*|x-portkey-.*)$/;
+
+/** Servers behind CGI and its successors read `mcp_name` as `mcp-name`. */
+function isProtocolHeader(name: string): boolean {
+  return protocolHeader.test(name.replaceAll('_', '-'));
+}
 
 function forwardedHeaders(
   forward: ForwardHeaders | null,
@@ -65,7 +70,7 @@ function forwardedHeaders(
   for (const [from, to] of forwardedNames(forward, headers)) {
     const value = headers[from];
     const isAllowed = [from, to].every(
-      (name) => !protocolHeader.test(name) && headerNameFault(name, 'forwarded') === null,
+      (name) => !isProtocolHeader(name) && headerNameFault(name, 'forwarded') === null,
     );
     if (!isAllowed || typeof value !== 'string') continue;
     if (credentials.some((credential) => value.includes(credential))) continue;

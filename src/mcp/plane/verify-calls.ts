@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import { CheckError } from '../../guardrails/check.ts';
-import type { NamedCapability } from '../messages/capability-rules.ts';
+import { mustName, type NamedCapability } from '../messages/capability-rules.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
 import type { ServerPins } from '../pins/server-pins.ts';
@@ -74,14 +74,19 @@ function capabilityFault(
     return new PlaneFault('server_unusable', `The call cannot be judged: ${guardrails.fault}`);
   }
   if (named === null) {
-    if (call.isLogged) return new PlaneFault('unknown_capability', 'The name is missing');
+    const isRestricted = capabilities.isRestricted || pins.isEnforced;
+    if (call.isLogged || (isRestricted && mustName(message.method))) {
+      return new PlaneFault('unknown_capability', 'The name is missing');
+    }
     const isListen = message.method === 'subscriptions/listen';
     const { _meta: _, ...params } = message.params;
     return isListen && capabilities.namesDisabledUri(params)
       ? new PlaneFault('unknown_capability', 'Unknown resource')
       : null;
   }
-  if (capabilities.isDisabled(named)) return unknownCapability(named);
+  // Tools and prompts are looked up by names/verify-names.ts unless pins decide.
+  const isDecidedHere = named.type === 'resource' || pins.isEnforced;
+  if (isDecidedHere && capabilities.isDisabled(named)) return unknownCapability(named);
   const definition = definitionFault(pins, named);
   if (definition !== null) return definition;
   if (named.type === 'resource' && capabilities.unaddressed.length > 0) {

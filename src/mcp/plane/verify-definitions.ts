@@ -1,17 +1,34 @@
-/** Lists the definitions of a server again before a call, so that a change since the last list is noticed. */
+/** Lists the definitions of a server before a call: names that may be unknown, and changes since the last list. */
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
+import { verifyNames } from '../names/verify-names.ts';
 import type { CheckedList } from '../pins/definition-checks.ts';
 import { type ListedType, ListingFailed } from '../pins/list-definitions.ts';
 import { listForCaller } from './bridge-modern.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
 import type { PlaneCall } from './plane-call.ts';
+import { learnsCaller } from './plane-server.ts';
 import { definitionFault } from './verify-calls.ts';
 
 const verifiedMethods: Readonly<Record<string, ListedType>> = {
   'tools/call': 'tool',
   'prompts/get': 'prompt',
 };
+
+/** Sets the fault of each call that names an unknown or disabled tool or prompt; enforced pins refuse those without a list. */
+export async function verifyListed(exchange: McpExchange, sent: SentMessages): Promise<void> {
+  const { services, server, key } = exchange;
+  const { capabilities, pins } = server;
+  if (!capabilities.isRestricted || pins.isEnforced) return;
+  await verifyNames({
+    calls: sent.calls,
+    era: sent.era,
+    capabilities,
+    known: services.knownNames,
+    place: { serverId: server.id, callerId: learnsCaller(server) ? key.id : '' },
+    list: (type) => listForCaller(exchange, sent, type),
+  });
+}
 
 /** Sets the fault of each call whose definition is not the approved one. */
 export async function verifyDefinitions(exchange: McpExchange, sent: SentMessages): Promise<void> {

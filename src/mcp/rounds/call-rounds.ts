@@ -87,7 +87,7 @@ export function sealRound(
   if (!isObject(result) || result.resultType !== 'input_required') return message;
   const { requestState: upstream = null } = result;
   const rounds = (call.retried?.rounds ?? 0) + 1;
-  const why = roundFault(rounds, upstream);
+  const why = roundFault(rounds, upstream) ?? undeclaredQuestion(call.message, result);
   if (why !== null) {
     call.fault = serverUnusable(why);
     return rpcErrorMessage(call.fault, call.message.id);
@@ -97,6 +97,34 @@ export function sealRound(
   const { method, params } = call.message;
   const sealed = states.seal(state, { ...parties, method, params });
   return { ...message, result: { ...result, requestState: sealed } } satisfies RpcObject;
+}
+
+const clientCapabilities = 'io.modelcontextprotocol/clientCapabilities';
+
+/** Capabilities that a client must have declared to be asked, by method. */
+const capabilityOf: Readonly<Record<string, string>> = {
+  'elicitation/create': 'elicitation',
+  'roots/list': 'roots',
+  'sampling/createMessage': 'sampling',
+};
+
+/** Null when the client has declared everything for which it is asked. */
+function undeclaredQuestion(
+  { params }: ClientMessage,
+  { inputRequests }: RpcObject,
+): string | null {
+  if (!isObject(inputRequests)) return null;
+  const { _meta: meta } = params;
+  const declared = isObject(meta) ? meta[clientCapabilities] : undefined;
+  for (const question of Object.values(inputRequests)) {
+    const method = isObject(question) ? String(question.method) : '';
+    const capability = Object.hasOwn(capabilityOf, method) ? capabilityOf[method]! : null;
+    if (capability === null) return 'it asks the client for something unknown';
+    if (!isObject(declared) || !isObject(declared[capability])) {
+      return `it asks for ${capability}, which the client has not declared`;
+    }
+  }
+  return null;
 }
 
 function roundFault(rounds: number, upstream: unknown): string | null {

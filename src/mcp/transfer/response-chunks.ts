@@ -15,8 +15,27 @@ export async function* chunksOf(call: LiveResponse): AsyncGenerator<Buffer> {
   try {
     yield* bytesOf(call);
   } catch (cause) {
-    throw new PlaneFault('server_unusable', 'The MCP server broke off its response', { cause });
+    throw brokenOff(cause);
   }
+}
+
+/** Reads a body that is known to be short, which costs less than reading it in chunks. @throws PlaneFault when it breaks off */
+export function wholeBody(call: LiveResponse): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  call.pipe({
+    data: (chunk) => {
+      chunks.push(chunk);
+      return true;
+    },
+    end: () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
+    fail: (cause) => reject(brokenOff(cause)),
+  });
+  return promise;
+}
+
+function brokenOff(cause: unknown): PlaneFault {
+  return new PlaneFault('server_unusable', 'The MCP server broke off its response', { cause });
 }
 
 /** Resolves when the caller can take more, or has gone. */

@@ -51,8 +51,12 @@ export interface ConfigurationReads {
   listSlugsOfProviders(organisationId: string, workspaceId: string | null): Promise<ReadSlugs>;
   /** A prompt with its partials. */
   findPrompt(organisationId: string, reference: string): Promise<ReadPrompt | undefined>;
-  /** Undefined when there is no such server, or its integration is gone. */
-  findMcpServer(organisationId: string, slug: string): Promise<McpServerReading | undefined>;
+  /** Undefined when there is no such server, or callers of the workspace (null: of any) may not use it. */
+  findMcpServer(
+    organisationId: string,
+    slug: string,
+    callerWorkspaceId: string | null,
+  ): Promise<McpServerReading | undefined>;
   /** The wrapped key of an organisation; undefined when it has none. */
   findDataKey(organisationId: string): Promise<DataKeyRow | undefined>;
 }

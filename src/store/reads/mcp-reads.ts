@@ -1,5 +1,6 @@
 /** Reads what the MCP gateway needs of a server: its integration, access, capabilities and guardrails. */
 import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
+import { isGranted } from '../../model/providers/integration-access.ts';
 import { readMappings } from '../../model/secrets/secret-mapping.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
@@ -98,24 +99,40 @@ async function readDefaults(
   };
 }
 
-/** Undefined when there is no such server, or its integration is gone. */
+/** Stands for the integration and the workspace of a server that does not exist. */
+const nobody = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Undefined when there is no such server, or it may not be used: archived, of another workspace, or of an
+ * integration that its workspace may not use. All of these cost the same statements, so that their times are
+ * the same. `callerWorkspaceId` is null for callers that reach all workspaces.
+ */
 export async function findMcpServer(
   db: Db,
   organisationId: string,
   slug: string,
+  callerWorkspaceId: string | null,
 ): Promise<McpServerReading | undefined> {
   const generations = await listGenerations(db, [organisationId]);
   const server = await mcpServers.findByIdOrSlug(db, organisationId, slug);
-  if (server === undefined || server.slug !== slug) return undefined;
-  const { id, mcp_integration_id: integrationId, workspace_id: workspaceId } = server;
+  const { mcp_integration_id: integrationId = nobody, workspace_id: workspaceId = nobody } =
+    server ?? {};
   const integration = await mcpIntegrations.findByIdOrSlug(db, organisationId, integrationId);
-  if (integration === undefined) return undefined;
   const [grant] = await mcpIntegrationWorkspaces.listBetween(
     db,
     organisationId,
     [integrationId],
     [workspaceId],
   );
+  if (server === undefined || integration === undefined) return undefined;
+  const isUsable =
+    server.slug === slug &&
+    (callerWorkspaceId === null || callerWorkspaceId === workspaceId) &&
+    server.status === 'active' &&
+    integration.status === 'active' &&
+    isGranted(integration, grant, workspaceId);
+  if (!isUsable) return undefined;
+  const { id } = server;
   const mappings = await guardrailMappings.listByServer(db, organisationId, id);
   const defaults = await readDefaults(db, organisationId, workspaceId);
   const named = [

@@ -9,6 +9,14 @@ let plane: McpTestPlane;
 let slug: string;
 let place: string;
 
+const tools = ['echo', 'add', 'quote', 'drop_table'].map((name) => ({ name }));
+
+/** Answers every call alike, and lists the tools. */
+const answerCalls =
+  (answer: object) =>
+  ({ method }: { readonly method: string }): object =>
+    method === 'tools/list' ? { result: { tools } } : answer;
+
 beforeAll(async () => {
   plane = await startMcpTestPlane();
   const { server, upstream, workspace } = plane;
@@ -24,14 +32,16 @@ beforeAll(async () => {
   await plane.call(key, slug, 'prompts/get', { name: 'greet' });
   // The response of a restricted server is read, that of the other one passes unread.
   for (const at of [slug, open.slug]) {
-    upstream.answer = () => ({ result: { content: [], isError: true } });
+    upstream.answer = answerCalls({ result: { content: [], isError: true } });
     await call('add', at);
     upstream.streams = true;
     await call('add', at);
     upstream.streams = false;
-    upstream.answer = () => ({ error: { code: -32000, message: 'no' } });
+    upstream.answer = answerCalls({ error: { code: -32000, message: 'no' } });
     await call('add', at);
-    upstream.answer = () => ({ result: { content: [{ type: 'text', text: '"isError":true' }] } });
+    upstream.answer = answerCalls({
+      result: { content: [{ type: 'text', text: '"isError":true' }] },
+    });
     await call('quote', at);
   }
   await logIsWritten(server);

@@ -49,6 +49,12 @@ function modernCall(name: string, more: { headers?: Record<string, string>; meta
   return { body, headers };
 }
 
+/** Methods that the server received, without the lists in which the gateway looks names up. */
+const received = (): string[] =>
+  plane.upstream.journal
+    .flatMap(({ body }) => [body].flat().map(({ method }) => method))
+    .filter((method) => !method.endsWith('/list'));
+
 describe('a message', () => {
   it.each([
     ['that is no JSON', '{"jsonrpc":', -32700],
@@ -299,7 +305,7 @@ describe('a disabled capability', () => {
   ])('is refused by %s %j like an unknown one', async (method, disabled, unknown) => {
     const refused = await plane.call(key, server.slug, method, disabled);
     expect(refused).toMatchObject({ status: 200, body: { id: 1, error: { code: -32602 } } });
-    expect(plane.upstream.journal).toEqual([]);
+    expect(received()).toEqual([]);
     if (unknown === null) return;
     const other = await plane.call(key, server.slug, method, unknown);
     const shape = ({ status, body }: typeof other) => {
@@ -316,7 +322,7 @@ describe('a disabled capability', () => {
       { id: 7, error: { code: -32600 } },
       { id: 8, error: { code: -32602 } },
     ]);
-    expect(plane.upstream.journal).toEqual([]);
+    expect(received()).toEqual([]);
   });
 
   it('stays hidden on the stream of the server, and takes effect without a new session', async () => {

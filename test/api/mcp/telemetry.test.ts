@@ -98,7 +98,7 @@ describe('a span of an MCP request', () => {
       parentSpanId: request!.spanId,
       values: { 'server.address': '127.0.0.1', 'mcp.method.name': 'tools/call' },
     });
-    const [received] = plane.upstream.journal;
+    const received = plane.upstream.journal.find(({ body }) => body.method === 'tools/call');
     expect(received!.headers.traceparent).toBe(`00-${parent.traceId}-${call!.spanId}-01`);
     const exported = JSON.stringify(collector.received.map(({ raw }) => raw));
     expect(exported).not.toContain('canary-argument');
