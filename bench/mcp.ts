@@ -1,6 +1,7 @@
 /** Measures the MCP gateway against a bare proxy: calls of tools, latency, long lists and idle streams. */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
+import { stop } from './gateway/contestants.ts';
 import { Connection } from './gateway/load-client.ts';
 import { drive, ratioRow } from './gateway/throughput.ts';
 import { type Member, median, type Row } from './harness.ts';
@@ -115,19 +116,47 @@ async function streamRows(arena: McpArena, scale: number): Promise<Row[]> {
   ];
 }
 
+/** Compares builds in turn, because differences between two runs exceed those of a change. */
+async function buildRows(arena: McpArena, scale: number): Promise<Row[]> {
+  const started = await arena.startBuilds();
+  try {
+    const rows: Row[] = [];
+    for (const slug of ['plain', 'guarded'] as const) {
+      const bytes = arena.request(slug, 'tools/call', call);
+      const bare = { name: 'bare', contestant: arena.bare };
+      const all = [bare, ...started].map((one) => ({ ...one, bytes, count: callsOfRound }));
+      const warming = all.map((one) => ({ ...one, count: Math.ceil(warmUpCalls * scale) }));
+      await drive(warming, 0, connections);
+      const driven = await drive(all, Math.ceil(rounds * scale), connections);
+      for (const { name } of started) {
+        const [top, bottom] = [driven.get(name)!.cpuUs, driven.get('bare')!.cpuUs];
+        const metric = `CPU of a ${slug} tools/call, ${name}, over L`;
+        rows.push(ratioRow(metric, top, bottom, [null, null]));
+      }
+    }
+    return rows;
+  } finally {
+    for (const { contestant } of started) await stop(contestant, 'SIGTERM');
+  }
+}
+
 const allStages: Readonly<Record<string, Stage>> = {
   calls: callRows,
   latency: latencyRows,
   lists: listRows,
   streams: streamRows,
+  builds: buildRows,
 };
+
+/** All but the comparison of builds. */
+const usualStages = ['calls', 'latency', 'lists', 'streams'];
 
 export const member: Member = {
   name: 'the MCP gateway against a bare proxy',
-  run: async (scale, { stages }): Promise<Row[]> => {
-    await using arena = await openMcpArena();
+  run: async (scale, { stages, builds, nodeOptions }): Promise<Row[]> => {
+    await using arena = await openMcpArena({ builds, nodeOptions });
     const rows: Row[] = [];
-    for (const name of stages ?? Object.keys(allStages)) {
+    for (const name of stages ?? usualStages) {
       const stage = allStages[name];
       if (stage === undefined) {
         throw new Error(`--stages= takes ${Object.keys(allStages).join(', ')}`);

@@ -12,6 +12,7 @@ import {
   stop,
 } from '../gateway/contestants.ts';
 import { requestBytes } from '../gateway/load-client.ts';
+import type { MemberOptions } from '../harness.ts';
 import { environment, firstLine, setUp, startProduct } from '../product.ts';
 
 export interface McpArena extends AsyncDisposable {
@@ -19,14 +20,26 @@ export interface McpArena extends AsyncDisposable {
   readonly bare: Contestant;
   readonly ours: Contestant;
   readonly key: string;
+  /** Starts this build and the requested other builds, named by path. The caller stops them. */
+  startBuilds(): Promise<readonly McpBuild[]>;
   /** Encodes a message for the server of this slug. */
   request(slug: McpSlug, method: string, params: object): Buffer;
 }
 
+interface McpBuild {
+  readonly name: string;
+  readonly contestant: Contestant;
+}
+
+const builtMain = resolve(import.meta.dirname, '../../dist/main.js');
+
 /** `plain` has an allow-list and a limit, `guarded` two guardrails as well. */
 type McpSlug = 'plain' | 'guarded';
 
-export async function openMcpArena(): Promise<McpArena> {
+export async function openMcpArena({
+  builds,
+  nodeOptions,
+}: Pick<MemberOptions, 'builds' | 'nodeOptions'>): Promise<McpArena> {
   await using stack = new AsyncDisposableStack();
   const stopLater = async (starting: Promise<Contestant>): Promise<Contestant> => {
     const one = await starting;
@@ -42,7 +55,9 @@ export async function openMcpArena(): Promise<McpArena> {
   const { organisationApiKey } = await setUp(database.server, env);
   const key = await declareServers(env, organisationApiKey, stub.url);
   const bare = await stopLater(startBare(stub.url));
-  const ours = await stopLater(startMcp(env));
+  const gatewayEnv = nodeOptions === '' ? env : { ...env, NODE_OPTIONS: nodeOptions };
+  const start = (main: string) => startMcp(gatewayEnv, main);
+  const ours = await stopLater(start(builtMain));
   const headers = { authorization: `Bearer ${key}`, accept: 'application/json, text/event-stream' };
   const held = stack.move();
   return {
@@ -50,14 +65,23 @@ export async function openMcpArena(): Promise<McpArena> {
     bare,
     ours,
     key,
+    startBuilds: async () => {
+      const started: McpBuild[] = [];
+      for (const [name, main] of [
+        ['this build', builtMain],
+        ...builds.map((path) => [path, path]),
+      ] as const) {
+        started.push({ name: name!, contestant: await start(main!) });
+      }
+      return started;
+    },
     request: (slug, method, params) =>
       requestBytes(headers, { jsonrpc: '2.0', id: 1, method, params }, `/${slug}/mcp`),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
 
-async function startMcp(env: Readonly<Record<string, string>>): Promise<Contestant> {
-  const main = resolve(import.meta.dirname, '../../dist/main.js');
+async function startMcp(env: Readonly<Record<string, string>>, main: string): Promise<Contestant> {
   const words = ['serve', '--components', 'mcp', '--mcp-port', '0', '--metrics-port', '0'];
   const [command, ...rest] = pinned([process.execPath, main, ...words]);
   const child = spawn(command!, rest, {

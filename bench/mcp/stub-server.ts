@@ -11,15 +11,24 @@ const tools = Array.from({ length: toolCount }, (_, at) => ({
 }));
 const text = 'x'.repeat(120);
 const called = jsonResponse({ content: [{ type: 'text', text }] });
-const listed = jsonResponse({ tools });
+const listed = JSON.stringify({ tools });
 const opened = Buffer.from(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n' +
     '8\r\n: open\n\n\r\n',
 );
 
-/** Every request of the benchmark has the id 1. */
+/** Every call of the benchmark has the id 1. */
 function jsonResponse(result: object): Buffer {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result });
+  return httpResponse(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+}
+
+/** The gateway lists too, with ids of its own. */
+function listResponse(request: string): Buffer {
+  const id = /"id":("[^"]*"|\d+)/.exec(request)?.[1] ?? 'null';
+  return httpResponse(`{"jsonrpc":"2.0","id":${id},"result":${listed}}`);
+}
+
+function httpResponse(body: string): Buffer {
   const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
   return Buffer.from(`${head}\r\n\r\n${body}`);
 }
@@ -45,7 +54,7 @@ function isComplete(request: string): boolean {
 
 function respond(socket: Socket, request: string): void {
   if (request.startsWith('GET')) socket.write(opened);
-  else socket.write(request.includes('tools/list') ? listed : called);
+  else socket.write(request.includes('tools/list') ? listResponse(request) : called);
 }
 
 server.listen(0, '127.0.0.1', () => {

@@ -2,11 +2,11 @@
 
 import { isAscii } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
+import { endWith, joinedBytesMax } from '../../http/responses/end-response.ts';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call, ProviderHeaders, Sink } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
-import { endWith, joinedBytesMax } from './end-response.ts';
 import { GatewayError } from './gateway-error.ts';
 import { linger } from './linger.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';

@@ -2,8 +2,8 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
-import { endWith } from '../../gateway/transfer/end-response.ts';
 import type { BodyHold } from '../../http/input/body-hold.ts';
+import { endWith } from '../../http/responses/end-response.ts';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';

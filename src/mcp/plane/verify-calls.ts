@@ -84,7 +84,7 @@ function capabilityFault(
       ? new PlaneFault('unknown_capability', 'Unknown resource')
       : null;
   }
-  // Tools and prompts are looked up by names/verify-names.ts unless pins decide.
+  // Tools and prompts are looked up by mcp/names/verify-names.ts unless pins decide.
   const isDecidedHere = named.type === 'resource' || pins.isEnforced;
   if (isDecidedHere && capabilities.isDisabled(named)) return unknownCapability(named);
   const definition = definitionFault(pins, named);
