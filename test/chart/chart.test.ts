@@ -646,6 +646,11 @@ describe('alerts and dashboard', () => {
     expect([...metrics].filter((metric) => !known(metric))).toEqual([]);
   });
 
+  it.each(['http', 'inference', 'mcp'])('watches the requests of %s in both', (listener) => {
+    const metric = `gatewright_${listener}_request_duration_seconds_count`;
+    expect(files.filter((text) => text.includes(metric))).toHaveLength(files.length);
+  });
+
   it('links each alert to a runbook', () => {
     const names = [...alerts.matchAll(/alert: (\w+)/g)].map(([, name]) => name!);
     const runbooks = [...alerts.matchAll(/docs\/runbooks\/(\w+)\.md/g)].map(([, name]) => name!);

@@ -1,88 +1,15 @@
 /** Tests three MCP gateways that are killed: limits on tool calls hold, and legacy sessions are neither lost nor crossed. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { Pool } from 'undici';
 import { expect, it } from 'vitest';
 import { isLong } from '../support/run/test-effort.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../support/server/mcp-plane.ts';
-import { type GatewayProcess, newMasterKeys, startGatewayProcess } from './gateway-processes.ts';
+import { newMasterKeys } from './gateway-processes.ts';
+import { gatewayCount, type Replicas, startReplicas } from './mcp-replicas.ts';
 import { numbersOf } from './plan.ts';
 import { newSeed } from './run-gate.ts';
 
-const gatewayCount = 3;
 const leaveMsMax = 30;
 const retryMs = 50;
-
-interface Replicas extends AsyncDisposable {
-  readonly processes: (GatewayProcess | null)[];
-  /** Sends a message to any running replica; status 0 without a response. */
-  send(key: string, slug: string, body: unknown, more?: SendMore): Promise<Answer>;
-  start(at: number): Promise<void>;
-  kill(at: number): Promise<void>;
-}
-
-interface SendMore {
-  readonly headers?: Record<string, string>;
-  readonly signal?: AbortSignal;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly session: string | null;
-  readonly text: string;
-}
-
-const noAnswer: Answer = { status: 0, session: null, text: '' };
-
-async function startReplicas(plane: McpTestPlane, random: () => number): Promise<Replicas> {
-  const { settings } = plane.server;
-  const pools = new Map<GatewayProcess, Pool>();
-  const start = async (mcpPort: number): Promise<GatewayProcess> => {
-    const made = await startGatewayProcess({ settings, trusted: plane.upstream.host, mcpPort });
-    pools.set(made, new Pool(made.mcpUrl!, { headersTimeout: 0, bodyTimeout: 0 }));
-    return made;
-  };
-  const processes: (GatewayProcess | null)[] = await Promise.all(
-    Array.from({ length: gatewayCount }, () => start(0)),
-  );
-  return {
-    processes,
-    send: async (key, slug, body, { headers = {}, signal } = {}) => {
-      const alive = processes.filter((one) => one !== null);
-      const pool = pools.get(alive[Math.floor(random() * alive.length)]!)!;
-      try {
-        const answer = await pool.request({
-          path: `/${slug}/mcp`,
-          method: 'POST',
-          headers: {
-            authorization: `Bearer ${key}`,
-            accept: 'application/json, text/event-stream',
-            'content-type': 'application/json',
-            ...headers,
-          },
-          body: JSON.stringify(body),
-          signal: signal ?? null,
-        });
-        const session = answer.headers['mcp-session-id'];
-        const text = await answer.body.text();
-        return { status: answer.statusCode, text, session: session ? String(session) : null };
-      } catch {
-        return noAnswer;
-      }
-    },
-    start: async (at) => {
-      processes[at] = await start(0);
-    },
-    kill: async (at) => {
-      const dying = processes[at]!;
-      processes[at] = null;
-      await dying.kill();
-    },
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
-      await Promise.all(processes.map((one) => one?.[Symbol.asyncDispose]()));
-    },
-  };
-}
 
 const callOf = (id: number, name: string, more: object = {}) => ({
   jsonrpc: '2.0',
@@ -97,8 +24,82 @@ async function startPlane(): Promise<McpTestPlane> {
   return plane;
 }
 
+/** Calls of `echo` that a limit counts: each first round, and each answer but the first to one state. */
 function echoesOf({ upstream }: McpTestPlane): number {
-  return upstream.calls().filter((name) => name === 'echo').length;
+  const states = new Set<string>();
+  let [firsts, answers] = [0, 0];
+  for (const message of upstream.journal.flatMap(({ body }) => [body].flat())) {
+    const { name, inputResponses, requestState } = message?.params ?? {};
+    if (message?.method !== 'tools/call' || name !== 'echo') continue;
+    if (inputResponses === undefined) firsts += 1;
+    else {
+      answers += 1;
+      states.add(requestState);
+    }
+  }
+  return firsts + answers - states.size;
+}
+
+/** Has the server ask before it answers a call of the modern era. */
+function askInModernEra({ upstream }: McpTestPlane): void {
+  let states = 0;
+  upstream.answer = ({ method, params }) => {
+    if (method !== 'tools/call' || params._meta === undefined) return null;
+    if (params.inputResponses !== undefined) {
+      return { result: { resultType: 'complete', content: [] } };
+    }
+    states += 1;
+    const inputRequests = { q: { method: 'elicitation/create', params: { message: '?' } } };
+    return {
+      result: { resultType: 'input_required', inputRequests, requestState: `state ${states}` },
+    };
+  };
+}
+
+const modern = '2026-07-28';
+const modernHeaders = {
+  'mcp-protocol-version': modern,
+  'mcp-method': 'tools/call',
+  'mcp-name': 'echo',
+};
+
+const modernCall = (more: object = {}) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: {
+    name: 'echo',
+    arguments: {},
+    ...more,
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': modern,
+      'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+    },
+  },
+});
+
+/** Answers the question of a call, sometimes without waiting for the result, and sometimes twice. */
+async function answerCall(
+  replicas: Replicas,
+  key: string,
+  slug: string,
+  first: string,
+  random: () => number,
+): Promise<void> {
+  const { requestState } = JSON.parse(first).result;
+  const answer = { q: { action: 'accept', content: {} } };
+  const retry = modernCall({ requestState, inputResponses: answer });
+  const times = random() < 0.1 ? 2 : 1;
+  for (let time = 0; time < times; time += 1) {
+    const signal = random() < 0.1 ? AbortSignal.timeout(leaveMsMax) : undefined;
+    const { status, text } = await replicas.send(key, slug, retry, {
+      headers: modernHeaders,
+      ...(signal && { signal }),
+    });
+    if (status === 0 || status === 503) continue;
+    if (text.includes('_limit_exceeded')) expect([time, status]).toEqual([1, 429]);
+    else expect([status, text]).toEqual([200, expect.stringContaining('complete')]);
+  }
 }
 
 /** The killed gateway held some units, and calls of disconnected callers may be charged. */
@@ -114,10 +115,11 @@ it.each([
   ],
   ['usage-limits', { type: 'requests', credit_limit: units }, [{ key: 'mcp_tool', value: 'echo' }]],
 ])(
-  'never lets a server receive more calls than %s allow, through a kill, disconnects and batches',
+  'never lets a server receive more calls than %s allow, through a kill, disconnects, batches and rounds of questions',
   async (path, terms, conditions) => {
     const random = numbersOf(newSeed());
     await using plane = await startPlane();
+    askInModernEra(plane);
     const { slug } = await plane.addServer();
     await plane.create(`/v2/policies/${path}`, {
       name: 'echoes',
@@ -128,7 +130,7 @@ it.each([
     });
     const { key } = await plane.addKey();
     await using replicas = await startReplicas(plane, random);
-    let [left, refused, others, sent] = [0, 0, 0, 0];
+    let [left, refused, others, sent, questions] = [0, 0, 0, 0, 0];
     let usedAtRefusal: number | null = null;
     const caller = async (): Promise<void> => {
       for (;;) {
@@ -137,11 +139,17 @@ it.each([
         const isLeft = chance < 0.1;
         const isBatch = chance > 0.9;
         const isOther = chance > 0.8 && !isBatch;
+        const isAsking = chance > 0.6 && chance <= 0.8;
         const calls = isBatch
           ? [callOf(1, 'echo'), callOf(2, 'echo')]
-          : callOf(1, isOther ? 'add' : 'echo');
+          : isAsking
+            ? modernCall()
+            : callOf(1, isOther ? 'add' : 'echo');
         const signal = isLeft ? AbortSignal.timeout(Math.ceil(random() * leaveMsMax)) : undefined;
-        const { status, text } = await replicas.send(key, slug, calls, signal && { signal });
+        const { status, text } = await replicas.send(key, slug, calls, {
+          headers: isAsking ? modernHeaders : {},
+          ...(signal && { signal }),
+        });
         if (isLeft) left += 1;
         else if (status === 0 || status === 503) await wait(retryMs);
         else if (isOther) {
@@ -154,7 +162,12 @@ it.each([
           if (isBatch) continue;
           usedAtRefusal ??= echoesOf(plane);
           return;
-        } else expect([status, text]).toEqual([200, expect.stringContaining('result')]);
+        } else {
+          expect([status, text]).toEqual([200, expect.stringContaining('result')]);
+          if (!isAsking) continue;
+          questions += 1;
+          await answerCall(replicas, key, slug, text, random);
+        }
       }
     };
     const crowd = Array.from({ length: callers }, caller);
@@ -162,12 +175,15 @@ it.each([
     await replicas.kill(Math.floor(random() * gatewayCount));
     await Promise.all(crowd);
     const echoes = echoesOf(plane);
-    console.log(`${echoes} of ${units} calls; ${sent} sent, ${left} left, ${refused} refused`);
+    console.log(
+      `${echoes} of ${units} calls; ${sent} sent, ${left} left, ${refused} refused, ${questions} with a question`,
+    );
     expect(echoes).toBeLessThanOrEqual(units);
     expect(echoes).toBeGreaterThan(units * usableShare);
     // Nobody was refused while there were units.
     expect(usedAtRefusal).toBeGreaterThan(units * usableShare - callers);
     expect(others).toBeGreaterThan(0);
+    expect(questions).toBeGreaterThan(0);
     // Everything is used, so no further call passes anywhere.
     const late = await Promise.all(
       Array.from({ length: 20 }, () => replicas.send(key, slug, callOf(3, 'echo'))),
