@@ -12,6 +12,7 @@ import type { FinishedRequest } from '../http/server/access-log.ts';
 import type { JobOutcome } from '../jobs/runner/job-run.ts';
 import type { DropReason } from '../mcp/messages/expected-messages.ts';
 import type { McpObservation } from '../mcp/plane/plane-services.ts';
+import { cancelledStatus } from '../model/logs/request-log.ts';
 import { providerAddresses } from '../model/services/provider-addresses.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
@@ -131,13 +132,22 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
   });
   const selections = new Counter({
     name: 'gatewright_target_selections_total',
-    help: 'Inference requests whose target a strategy selected: latency, cost, probe, fallback or context_window',
+    help: 'Inference requests whose target a strategy selected: latency, cost, probe, fallback, context_window or hedge',
     labelNames: ['selection', 'service'],
+    registers: [register],
+  });
+  const hedges = new Counter({
+    name: 'gatewright_hedged_requests_total',
+    help: 'Inference requests for which a second request was sent, which won or lost',
+    labelNames: ['result'],
     registers: [register],
   });
   const genAi = new GenAiMetrics(register);
   return {
     observeInference: (entry) => {
+      const hasCancelled = entry.earlierAttempts.some(({ status }) => status === cancelledStatus);
+      if (entry.targetSelection === 'hedge') hedges.inc({ result: 'won' });
+      else if (hasCancelled) hedges.inc({ result: 'lost' });
       const { endpoint, status, durationMs, firstByteMs, guardrailVerdict, targetSelection } =
         entry;
       if (targetSelection !== null) {

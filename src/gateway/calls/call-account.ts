@@ -2,11 +2,12 @@
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Account } from '../../ledger/ledger.ts';
 import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
+import { cancelledStatus } from '../../model/logs/request-log.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { type Admission, admit, lostUsage } from '../metering/admit.ts';
 import type { AdmittedBatch } from '../metering/batch-bound.ts';
-import { Meter } from '../metering/meter.ts';
+import { Meter, type MeteredUsage } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { ChargedCalls } from './charged-calls.ts';
 import { hasNoUsage, type TargetOutcome } from './outcome.ts';
@@ -119,6 +120,12 @@ export class CallAccount {
     return meter;
   }
 
+  /** Settles a call that is given up because a concurrent one answered. */
+  giveUp(outcome: TargetOutcome): void {
+    this.setOutcome(outcome);
+    this.endCall();
+  }
+
   /** Settles the last call because another one may follow. */
   endCall(): void {
     this.#settleOpen();
@@ -141,18 +148,23 @@ export class CallAccount {
       this.#account.release();
       return;
     }
-    // The usage is unknown, so everything the call may have used is charged.
-    const usage = lostUsage(open);
-    const used = usageAtPrice(open.bound.price, usage);
-    const { costUnits } = used;
-    this.#account.settle(used);
-    const { priceOrigin } = open;
-    this.charged.addLost(outcome, {
-      usage,
-      costUnits,
-      isEstimated: true,
-      model: null,
-      priceOrigin,
-    });
+    const isCutStream = outcome.status === cancelledStatus && open.target.params.stream === true;
+    const charge = isCutStream ? chargeAborted : chargeLost;
+    this.charged.addLost(outcome, charge(open, this.#account, this.#countsText));
   }
+}
+
+/** Charges a stream that was cut before its first byte like one that its caller aborts. */
+function chargeAborted(open: Admission, account: Account, countsText: boolean): MeteredUsage {
+  const meter = new Meter(open, account, { status: 200, isStream: true, countsText });
+  return meter.finish({ kind: 'left', isRead: false });
+}
+
+/** The usage is unknown, so everything that the call may have used is charged. */
+function chargeLost(open: Admission, account: Account): MeteredUsage {
+  const usage = lostUsage(open);
+  const used = usageAtPrice(open.bound.price, usage);
+  account.settle(used);
+  const { priceOrigin } = open;
+  return { usage, costUnits: used.costUnits, isEstimated: true, model: null, priceOrigin };
 }

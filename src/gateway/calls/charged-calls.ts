@@ -28,6 +28,11 @@ export class ChargedCalls {
     this.#lost = { outcome, metered };
   }
 
+  /** Adds charged calls of a concurrent call for the same request. */
+  addEarlier(calls: readonly ChargedCall[]): void {
+    if (calls.length > 0) this.#earlier = [...this.#earlier, ...calls];
+  }
+
   /** Closes the last call because another one follows. */
   endCall(): void {
     const last = this.#last();

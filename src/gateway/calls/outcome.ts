@@ -1,12 +1,12 @@
 /** Defines what calling one target can lead to. */
-import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { cancelledStatus, type GuardrailVerdict } from '../../model/logs/request-log.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
 import type { TargetSelection } from '../strategies/select-target.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
-import type { GatewayError } from '../transfer/gateway-error.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
 import type { CachedResponse, CacheStatus } from './response-cache.ts';
 
 export type TargetOutcome = LiveOutcome | CachedOutcome | CompleteOutcome | FailedOutcome;
@@ -24,8 +24,10 @@ interface OutcomeBase {
   readonly hasLostTries: boolean;
   /** Null when no guardrail judged. */
   readonly verdict: GuardrailVerdict | null;
+  /** Whether a second request was sent beside this one; the target that was selected has been judged by itself. */
+  readonly isHedged?: boolean | undefined;
   /** Why a strategy selected the target; absent when none did. */
-  readonly selection?: TargetSelection;
+  readonly selection?: TargetSelection | undefined;
   /** Time until the response of the last call began; absent when none did. */
   readonly responseMs?: number | undefined;
 }
@@ -96,6 +98,7 @@ export function judgedOutcome(
   verdict: GuardrailVerdict | null,
 ): CompleteOutcome {
   const { target, cacheStatus, retries, isSent, hasLostTries, responseMs } = outcome;
+  const { isHedged, selection } = outcome;
   const { status } = response;
   const kind = 'judged';
   return {
@@ -107,6 +110,8 @@ export function judgedOutcome(
     isSent,
     hasLostTries,
     verdict,
+    isHedged,
+    selection,
     responseMs,
     response,
   };
@@ -119,6 +124,7 @@ export function failedOutcome(
   metered: MeteredUsage,
 ): FailedOutcome {
   const { target, cacheStatus, retries, isSent, hasLostTries, verdict } = outcome;
+  const { isHedged, selection } = outcome;
   const { status } = error;
   return {
     kind: 'failed',
@@ -129,8 +135,27 @@ export function failedOutcome(
     isSent,
     hasLostTries,
     verdict,
+    isHedged,
+    selection,
     error,
     metered,
+  };
+}
+
+/** The outcome of a call that was given up because a concurrent one answered. */
+export function cancelledOutcome(outcome: TargetOutcome): FailedOutcome {
+  const { target, cacheStatus, retries, isSent, hasLostTries } = outcome;
+  return {
+    kind: 'failed',
+    target,
+    cacheStatus,
+    status: cancelledStatus,
+    retries,
+    isSent,
+    hasLostTries,
+    verdict: null,
+    error: new GatewayError('upstream_unreachable', 'Another call has answered'),
+    metered: null,
   };
 }
 

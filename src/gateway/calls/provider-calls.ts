@@ -4,6 +4,7 @@ import type { LimitLeft } from '../../ledger/account.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PolicyTerms } from '../../ledger/request-limits.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import { CallCut } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
@@ -50,9 +51,9 @@ export class ProviderCalls {
   readonly #policies: readonly PolicyTerms[];
   readonly #caller: Caller;
   readonly #trace: RequestTrace | null;
-  readonly #account: CallAccount;
+  #account: CallAccount;
   /** Stores the response of the last call in the caches. */
-  readonly storing: ResponseStoring;
+  storing: ResponseStoring;
   #createsObject = false;
 
   /** `trace` is null when the request is not traced. */
@@ -81,6 +82,19 @@ export class ProviderCalls {
     return new ProviderCalls(this.#services, exchange, config, policies, caller, trace, account);
   }
 
+  /** Continues with the calls of a fork, which answered first. */
+  takeOver(fork: ProviderCalls): void {
+    this.#account.endCall();
+    fork.#account.charged.addEarlier(this.charged.except(null));
+    this.#account = fork.#account;
+    this.storing = fork.storing;
+  }
+
+  /** Gives up the last call because a concurrent one answered. */
+  giveUp(outcome: TargetOutcome): void {
+    this.#account.giveUp(outcome);
+  }
+
   /** @throws GatewayError when the leaf names no provider that can be called */
   targetOf(leaf: ConfigLeaf, exchange: Exchange): ResolvedTarget | Promise<ResolvedTarget> {
     return this.#services.targets.resolve(leaf, exchange, this.#config);
@@ -88,7 +102,7 @@ export class ProviderCalls {
 
   /**
    * Resolves the target, looks into the caches, admits the call under its limits and makes it. The body of
-   * `exchange` may have been changed by guardrails.
+   * `exchange` may have been changed by guardrails. `side` is set for one of two concurrent calls.
    *
    * @throws GatewayError when the target cannot be called or its limits reject the call
    */
@@ -96,6 +110,7 @@ export class ProviderCalls {
     leaf: ConfigLeaf,
     exchange: Exchange,
     semantic: SemanticLookup | null,
+    side: Caller | null = null,
   ): Promise<TargetOutcome> {
     const account = this.#account;
     account.endCall();
@@ -116,20 +131,19 @@ export class ProviderCalls {
     const use = wanted instanceof Promise ? await wanted : wanted;
     const cached = responses.find(use, exchange.now);
     if (hasLongBody) await nextTurn();
-    if (cached !== null) {
-      return account.answer(limits, exchange, cachedOutcome(target, cached, 'HIT'));
+    const stored = cached ?? (semantic === null ? null : await semantic.find(target));
+    if (stored !== null) {
+      const status = cached === null ? 'SEMANTIC HIT' : 'HIT';
+      return account.answer(limits, exchange, cachedOutcome(target, stored, status));
     }
-    if (semantic !== null) {
-      const found = await semantic.find(target);
-      if (found !== null) {
-        return account.answer(limits, exchange, cachedOutcome(target, found, 'SEMANTIC HIT'));
-      }
-    }
-    const isBatch = target.metering === 'batches';
-    const batch = isBatch ? await admittedBatch(target, limits, origins, exchange.now) : null;
+    const batch =
+      target.metering === 'batches'
+        ? await admittedBatch(target, limits, origins, exchange.now)
+        : null;
     const admitted = account.admit(target, limits, exchange, batch);
     const admission = admitted instanceof Promise ? await admitted : admitted;
     account.open(admission);
+    if (side?.isGone === true) throw new CallCut('another call has answered');
     this.storing.begin(use.key, semantic);
     this.#createsObject = exchange.trackedCreation !== undefined;
     const { retry, requestTimeoutMs } = leaf.settings;
@@ -137,9 +151,9 @@ export class ProviderCalls {
       origins,
       retry,
       timeoutMs: requestTimeoutMs,
-      caller: this.#caller,
+      caller: side ?? this.#caller,
       trace: this.#trace,
-      lingerMs: this.lingerMs,
+      lingerMs: side === null ? this.lingerMs : 0,
       cacheStatus: cacheStatusOf(use, semantic),
       admitAgain: (failed) => account.admitAgain(failed, target, limits, exchange, batch),
     });

@@ -19,6 +19,7 @@ import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
 import { noUsage } from '../metering/meter.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { semanticLookupOf } from './embed-question.ts';
+import { callHedged } from './hedging/hedged-call.ts';
 import {
   deniedOutcome,
   failedOutcome,
@@ -43,9 +44,12 @@ interface ResponseGuards {
 
 /** @throws GatewayError when the target cannot be called or its limits reject the call */
 export function callTarget(context: CallContext, leaf: ConfigLeaf): Promise<TargetOutcome> {
-  return guardTarget(context, leaf, (exchange) =>
-    context.calls.call(leaf, exchange, semanticLookupOf(context, leaf, exchange)),
-  );
+  return guardTarget(context, leaf, (exchange) => {
+    const semantic = semanticLookupOf(context, leaf, exchange);
+    return leaf.hedge === null
+      ? context.calls.call(leaf, exchange, semantic)
+      : callHedged(context, leaf, exchange, semantic);
+  });
 }
 
 /** {@link callTarget} for a response that does not come from calling the target. */

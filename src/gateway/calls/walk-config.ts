@@ -135,8 +135,9 @@ async function callWithBreaker(leaf: ConfigLeaf, options: WalkOptions): Promise<
   }
 }
 
-/** The provider's status; null for a failed call; undefined when the provider was not called. */
+/** The provider's status; null for a failed call; undefined when the provider was not called, or two were. */
 function breakerResultOf(outcome: TargetOutcome): number | null | undefined {
+  if (outcome.isHedged === true) return undefined;
   switch (outcome.kind) {
     case 'live':
       return outcome.status;

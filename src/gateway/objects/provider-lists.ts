@@ -169,6 +169,7 @@ function targetOf(
     weight: 1,
     breaker: null,
     isMeasured: false,
+    hedge: null,
     settings,
   } as const;
   // OpenAI lists assistants only with this header.

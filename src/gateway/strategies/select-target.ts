@@ -4,7 +4,13 @@ import { weightedTarget } from '../../model/configs/routing.ts';
 import type { MeasuredForm, TargetStatistics } from './target-statistics.ts';
 
 /** Why a strategy selected the target that was called, for the response header and the log. */
-export type TargetSelection = 'latency' | 'cost' | 'probe' | 'fallback' | 'context_window';
+export type TargetSelection =
+  | 'latency'
+  | 'cost'
+  | 'probe'
+  | 'fallback'
+  | 'context_window'
+  | 'hedge';
 
 /** Looks up facts about a target for one request; null for unknown ones. */
 interface TargetFacts {

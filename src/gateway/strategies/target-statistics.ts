@@ -12,6 +12,8 @@ interface State {
   /** When the next call may test an unhealthy target. */
   nextTestMs: number;
   readonly latencies: Partial<Record<MeasuredForm, Latency>>;
+  /** Second requests that may be sent. */
+  hedges: number;
 }
 
 interface Latency {
@@ -19,6 +21,9 @@ interface Latency {
   meanMs: number | null;
   /** When the next call must measure the target, because the average is missing or old. */
   nextProbeMs: number;
+  /** The newest latencies, in no order. */
+  readonly newest: number[];
+  nextPlace: number;
 }
 
 const statesMax = 10_000;
@@ -31,6 +36,12 @@ const newestShare = 0.2;
 const measuredForMs = 10_000;
 /** One call in this time tests an unhealthy target. */
 const testEveryMs = 5_000;
+/** Latencies that a percentile is taken of. */
+const newestMax = 100;
+/** Fewer say nothing about a percentile. */
+const newestMin = 10;
+/** Second requests that a target may save up. */
+const hedgesMax = 10;
 
 /** Targets are identified by their config and their path in it. */
 export class TargetStatistics {
@@ -51,9 +62,36 @@ export class TargetStatistics {
       return;
     }
     state.successes += 1;
-    const { meanMs } = state.latencies[form] ?? { meanMs: null };
-    const mean = meanMs === null ? latencyMs : meanMs + (latencyMs - meanMs) * newestShare;
-    state.latencies[form] = { meanMs: mean, nextProbeMs: nowMs + measuredForMs };
+    state.latencies[form] ??= newLatency(nowMs);
+    const latency = state.latencies[form];
+    const { meanMs } = latency;
+    latency.meanMs = meanMs === null ? latencyMs : meanMs + (latencyMs - meanMs) * newestShare;
+    latency.nextProbeMs = nowMs + measuredForMs;
+    latency.newest[latency.nextPlace] = latencyMs;
+    latency.nextPlace = (latency.nextPlace + 1) % newestMax;
+  }
+
+  /** The latency that a percentage of the newest calls stayed below; null while too few are known. */
+  percentileOf(target: string, form: MeasuredForm, percentile: number): number | null {
+    const newest = this.#states.get(target)?.latencies[form]?.newest ?? [];
+    if (newest.length < newestMin) return null;
+    const ascending = newest.toSorted((a, b) => a - b);
+    return ascending[Math.ceil((percentile / 100) * ascending.length) - 1]!;
+  }
+
+  /** Counts a request that may have a second one, of which `maxPercent` may. */
+  noteHedgeable(target: string, maxPercent: number): void {
+    const state = this.#stateOf(target, this.#monotonicMs());
+    state.hedges = Math.min(hedgesMax, state.hedges + maxPercent / 100);
+  }
+
+  /** Whether a second request may be sent now; counts it. */
+  takeHedge(target: string): boolean {
+    const state = this.#states.get(target);
+    // Shares such as 5 % add up with rounding errors.
+    if (state === undefined || state.hedges < 1 - 1e-9) return false;
+    state.hedges -= 1;
+    return true;
   }
 
   /** Whether at least half of the recent calls succeeded, or too few are known. */
@@ -78,7 +116,7 @@ export class TargetStatistics {
   takeProbe(target: string, form: MeasuredForm): boolean {
     const nowMs = this.#monotonicMs();
     const { latencies } = this.#stateOf(target, nowMs);
-    latencies[form] ??= { meanMs: null, nextProbeMs: nowMs };
+    latencies[form] ??= newLatency(nowMs);
     const latency = latencies[form];
     if (nowMs < latency.nextProbeMs) return false;
     latency.nextProbeMs = nowMs + measuredForMs;
@@ -94,10 +132,21 @@ export class TargetStatistics {
     const existing = this.#states.get(target);
     if (existing !== undefined) return existing;
     if (this.#states.size === statesMax) this.#states.delete(this.#states.keys().next().value!);
-    const state = { successes: 0, failures: 0, countedMs: nowMs, nextTestMs: 0, latencies: {} };
+    const state: State = {
+      successes: 0,
+      failures: 0,
+      countedMs: nowMs,
+      nextTestMs: 0,
+      latencies: {},
+      hedges: 0,
+    };
     this.#states.set(target, state);
     return state;
   }
+}
+
+function newLatency(nowMs: number): Latency {
+  return { meanMs: null, nextProbeMs: nowMs, newest: [], nextPlace: 0 };
 }
 
 function decay(state: State, nowMs: number): void {

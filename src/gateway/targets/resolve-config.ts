@@ -140,6 +140,7 @@ const plain: GatewayConfig = {
     settings: defaultTargetSettings,
     breaker: null,
     isMeasured: false,
+    hedge: null,
   },
 };
 

@@ -25,7 +25,7 @@ const responseTexts: HeaderTexts = {
   'x-gateway-dropped-members':
     'Paths of members of the request that the format of the provider lacks, separated by commas.',
   'x-gateway-target-selection':
-    'Why a strategy selected the target: `latency`, `cost`, `probe`, `fallback` or `context_window`.',
+    'Why a strategy selected the target: `latency`, `cost`, `probe`, `fallback`, `context_window` or `hedge`.',
   'x-gateway-cache-status':
     '`HIT`, `SEMANTIC HIT`, `MISS`, `SEMANTIC MISS`, `REFRESH` or `DISABLED`.',
   'x-gateway-token-count': '`estimated` where the gateway counted tokens itself.',

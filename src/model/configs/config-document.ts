@@ -96,7 +96,7 @@ function levelFaults(level: Level, judges: CheckValidators): Fault[] {
 }
 
 function strategyFaults(level: Level, patterns: PatternChecker): Fault[] {
-  return [...strategyMemberFaults(level.strategy), ...conditionFaults(level, patterns)];
+  return [...strategyMemberFaults(level), ...conditionFaults(level, patterns)];
 }
 
 function conditionFaults({ strategy, targets = [] }: Level, patterns: PatternChecker): Fault[] {

@@ -86,6 +86,28 @@ const Strategy = z.looseObject({
     z.boolean().optional(),
     'Whether fallback continues when a prompt is too long for a model, and skips models that are known to be too small.',
   ),
+  hedge: described(
+    z
+      .looseObject({
+        percentile: described(
+          z.number().min(50).max(99.9).optional(),
+          'Percentile of the latency of the target after which the second request is sent.',
+          { default: 95 },
+        ),
+        min_ms: described(
+          z.int().min(0).max(600_000).optional(),
+          'Milliseconds before which none is sent.',
+          { default: 0 },
+        ),
+        max_percent: described(
+          z.number().min(0.1).max(100).optional(),
+          'Most second requests for 100 requests.',
+          { default: 5 },
+        ),
+      })
+      .optional(),
+    'Sends a second request to the next target when the first has not begun to answer; the first answer counts.',
+  ),
   cb_config: described(breaker(), 'Alias of cb_config beside strategy.'),
 });
 

@@ -64,6 +64,16 @@ export interface TargetSettings {
   readonly account: Readonly<Record<string, string>>;
 }
 
+/** When a second request is sent because the first has not begun to answer. */
+export interface HedgeRule {
+  readonly percentile: number;
+  readonly minMs: number;
+  /** Most second requests for 100 requests. */
+  readonly maxPercent: number;
+  /** The target of the second request. */
+  readonly target: ConfigLeaf;
+}
+
 type BalanceBy = 'weight' | 'latency' | 'cost';
 
 export interface ConfigLeaf {
@@ -75,6 +85,8 @@ export interface ConfigLeaf {
   readonly breaker: BreakerRule | null;
   /** Whether a strategy above needs statistics of its calls. */
   readonly isMeasured: boolean;
+  /** Null when no second request is sent. */
+  readonly hedge: HedgeRule | null;
 }
 
 export interface ConfigBranch {
@@ -144,16 +156,20 @@ function nodeOf(
   const weight = typeof level.weight === 'number' ? level.weight : 1;
   const levels = Array.isArray(level.targets) ? (level.targets as Level[]) : [];
   const { isMeasured } = outer;
-  if (levels.length === 0) return { kind: 'leaf', path, weight, settings, breaker, isMeasured };
+  if (levels.length === 0) {
+    return { kind: 'leaf', path, weight, settings, breaker, isMeasured, hedge: null };
+  }
   const mode = (strategy.mode as StrategyMode | undefined) ?? 'single';
   const balanceBy = (strategy.balance_by as BalanceBy | undefined) ?? 'weight';
   const skipsUnhealthy = strategy.skip_unhealthy === true || balanceBy !== 'weight';
   const below = {
     breaker: mode === 'conditional' ? null : breaker,
-    isMeasured: isMeasured || skipsUnhealthy,
+    isMeasured: isMeasured || skipsUnhealthy || strategy.hedge !== undefined,
   };
-  const targets = levels.map((target, at) =>
-    nodeOf(target, `${path}.targets[${at}]`, settings, below),
+  const targets = hedged(
+    levels.map((target, at) => nodeOf(target, `${path}.targets[${at}]`, settings, below)),
+    mode,
+    strategy.hedge,
   );
   const named = new Map(levels.map(({ name }, at) => [name, targets[at]!]));
   const conditions = Array.isArray(strategy.conditions) ? (strategy.conditions as Level[]) : [];
@@ -174,6 +190,23 @@ function nodeOf(
     onContextWindow: strategy.on_context_window === true,
     sticky: stickyOf(strategy.sticky),
   };
+}
+
+/** A target hedges with the one after it; the last of a load balance with the first, any other last one with itself. */
+function hedged(
+  targets: readonly ConfigNode[],
+  mode: StrategyMode,
+  value: unknown,
+): readonly ConfigNode[] {
+  if (value === undefined) return targets;
+  const { percentile = 95, min_ms: minMs = 0, max_percent: maxPercent = 5 } = record(value);
+  const rule = { percentile, minMs, maxPercent } as Omit<HedgeRule, 'target'>;
+  return targets.map((leaf, at) => {
+    const next = mode === 'single' ? leaf : targets[at + 1];
+    const target = next ?? (mode === 'loadbalance' ? targets[0]! : leaf);
+    if (leaf.kind !== 'leaf' || target.kind !== 'leaf') return leaf;
+    return { ...leaf, hedge: { ...rule, target } };
+  });
 }
 
 function settingsOf(level: Level, above: TargetSettings): TargetSettings {

@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { priceSources } from '../pricing/price-origin.ts';
 import { ResponseTimestamp } from '../wire/timestamp.ts';
 
+/** Status in `earlier_attempts` of a call that was cancelled because a concurrent one answered. */
+export const cancelledStatus = 499;
+
 /** Totals are stored per hour. */
 export const totalsStepMs = 3_600_000;
 

@@ -25,8 +25,9 @@ export const recordTexts: Readonly<Record<string, string>> = {
   dropped_members:
     'Paths of members of the request that were left out because the format of the provider lacks them.',
   target_selection:
-    'Why a strategy selected the target: `latency`, `cost`, `probe`, `fallback` or `context_window`; null otherwise.',
-  earlier_attempts: 'Calls of providers that failed before, with their usage.',
+    'Why a strategy selected the target: `latency`, `cost`, `probe`, `fallback`, `context_window` or `hedge`; null otherwise.',
+  earlier_attempts:
+    'Calls of providers that failed before, or that were cancelled because another one answered (499), with their usage.',
   endpoint: 'Endpoint that was called.',
   error_code: 'Code of the error; null without one.',
   feedback: 'Ratings of the trace.',

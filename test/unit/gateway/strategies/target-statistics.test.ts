@@ -67,3 +67,22 @@ it('forgets the oldest targets beyond ten thousand', () => {
   expect(statistics.latencyOf('first', 'whole')).toBeNull();
   expect(statistics.latencyOf('other 1', 'whole')).toBe(5);
 });
+
+it('knows a percentile of the newest hundred latencies, from ten on', () => {
+  for (let ms = 1; ms < 10; ms += 1) statistics.note('a', 'whole', ms);
+  expect(statistics.percentileOf('a', 'whole', 95)).toBeNull();
+  for (let ms = 10; ms <= 200; ms += 1) statistics.note('a', 'whole', ms);
+  expect(statistics.percentileOf('a', 'whole', 50)).toBe(150);
+  expect(statistics.percentileOf('a', 'whole', 99)).toBe(199);
+  expect(statistics.percentileOf('a', 'stream', 50)).toBeNull();
+});
+
+it('permits second requests for a share of the requests, of which ten may be saved up', () => {
+  const taken = () => Array.from({ length: 50 }, () => statistics.takeHedge('a')).filter(Boolean);
+  for (let n = 0; n < 19; n += 1) statistics.noteHedgeable('a', 5);
+  expect(taken()).toHaveLength(0);
+  statistics.noteHedgeable('a', 5);
+  expect(taken()).toHaveLength(1);
+  for (let n = 0; n < 1_000; n += 1) statistics.noteHedgeable('a', 5);
+  expect(taken()).toHaveLength(10);
+});

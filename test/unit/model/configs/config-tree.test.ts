@@ -130,6 +130,7 @@ describe('shares', () => {
     weight,
     settings: defaultTargetSettings,
     breaker: null,
+    hedge: null,
   });
 
   it('follows the weights of the targets, and never select one of weight 0', () => {
