@@ -94,19 +94,20 @@ function referencedCapability({ type, name, uri }: RpcObject): NamedCapability |
   return null;
 }
 
-/** Methods that name a capability, which must be readable. */
-const namingMethods: ReadonlySet<string> = new Set([
-  'tools/call',
-  'prompts/get',
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'completion/complete',
-]);
+/** The parameter that names a capability, by method. */
+const namingMembers: Readonly<Record<string, string>> = {
+  'completion/complete': 'ref',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'resources/subscribe': 'uri',
+  'resources/unsubscribe': 'uri',
+  'tools/call': 'name',
+};
 
-/** Whether a message of the method must name a capability. */
-export function mustName(method: string): boolean {
-  return namingMethods.has(method);
+/** Whether a message that names no capability has a name all the same, in a form that only a lenient server reads. */
+export function hasUnreadableName({ method, params }: ClientMessage): boolean {
+  const member = Object.hasOwn(namingMembers, method) ? namingMembers[method]! : null;
+  return member !== null && params[member] !== undefined;
 }
 
 /** Characters without a form of their own: joiners, tags, selectors, soft hyphens. */

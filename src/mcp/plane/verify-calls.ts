@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import { CheckError } from '../../guardrails/check.ts';
-import { mustName, type NamedCapability } from '../messages/capability-rules.ts';
+import { hasUnreadableName, type NamedCapability } from '../messages/capability-rules.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
 import type { ServerPins } from '../pins/server-pins.ts';
@@ -75,7 +75,7 @@ function capabilityFault(
   }
   if (named === null) {
     const isRestricted = capabilities.isRestricted || pins.isEnforced;
-    if (call.isLogged || (isRestricted && mustName(message.method))) {
+    if (call.isLogged || (isRestricted && hasUnreadableName(message))) {
       return new PlaneFault('unknown_capability', 'The name is missing');
     }
     const isListen = message.method === 'subscriptions/listen';

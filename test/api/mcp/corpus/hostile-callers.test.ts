@@ -112,7 +112,7 @@ describe('a name in another spelling', () => {
     ['prompts/get', { name: ['leak'] }],
     ['resources/read', { uri: ['test://secret'] }],
     ['resources/subscribe', { uri: ['test://secret'] }],
-    ['resources/unsubscribe', {}],
+    ['resources/unsubscribe', { uri: { href: 'test://secret' } }],
     ['completion/complete', { ref: ['ref/prompt', 'leak'] }],
     ['completion/complete', { ref: { type: 'ref/prompt', name: ['leak'] } }],
     ['completion/complete', { ref: { name: 'leak' } }],
