@@ -22,8 +22,10 @@ export interface CacheQuestion {
 const textCharsMax = 8_000;
 
 /** The member with the question, by the endpoints that have one. */
-const questionMembers: Readonly<Record<string, 'messages' | 'prompt'>> = {
+const questionMembers: Readonly<Record<string, 'messages' | 'prompt' | 'contents'>> = {
   chat_completions: 'messages',
+  converse: 'messages',
+  generate_content: 'contents',
   messages: 'messages',
   completions: 'prompt',
 };
@@ -36,13 +38,47 @@ export function questionOf(
   const member = questionMembers[endpointOf(path)];
   if (member === undefined) return null;
   const sent = { ...params, ...Object.fromEntries(paramChanges(params, settings) ?? []) };
-  const found = member === 'prompt' ? promptIn(sent) : lastMessageIn(sent);
+  const found =
+    member === 'prompt'
+      ? promptIn(sent)
+      : member === 'contents'
+        ? lastContentIn(sent)
+        : lastMessageIn(sent);
   const isUsable = found !== null && found.text !== '' && found.text.length <= textCharsMax;
   return isUsable ? found : null;
 }
 
 function promptIn({ prompt, ...others }: Params): CacheQuestion | null {
   return typeof prompt === 'string' ? { text: prompt, others } : null;
+}
+
+/** The last content of a Gemini request, whose parts have no type. */
+function lastContentIn({ contents, ...others }: Params): CacheQuestion | null {
+  const last: unknown = Array.isArray(contents) ? contents.at(-1) : undefined;
+  if (!isObject(last) || (last.role ?? 'user') !== 'user') return null;
+  const { parts: list, ...about } = last;
+  const found = oneTextIn(Array.isArray(list) ? list : [list], isTextAlone);
+  if (found === null) return null;
+  const earlier = (contents as unknown[]).slice(0, -1);
+  return {
+    text: found.text,
+    others: { ...others, contents: [...earlier, { ...about, parts: found.others }] },
+  };
+}
+
+function isTextAlone(part: unknown): part is { readonly text: string } {
+  return isObject(part) && typeof part.text === 'string' && part.type === undefined;
+}
+
+/** The only text among parts, and the parts without it; null for none or several. */
+function oneTextIn(
+  parts: readonly unknown[],
+  isText: (part: unknown) => part is { readonly text: string },
+): { readonly text: string; readonly others: readonly unknown[] } | null {
+  const [part, ...more] = parts.filter(isText);
+  if (part === undefined || more.length > 0) return null;
+  const others = parts.map((one) => (one === part ? { ...part, text: null } : one));
+  return { text: part.text, others };
 }
 
 function lastMessageIn({ messages, ...others }: Params): CacheQuestion | null {
@@ -56,10 +92,14 @@ function lastMessageIn({ messages, ...others }: Params): CacheQuestion | null {
   });
   if (typeof content === 'string') return questionIn(content, null);
   const parts = Array.isArray(content) ? (content as unknown[]) : [];
-  const [part, ...more] = parts.filter((one) => isObject(one) && one.type === 'text');
-  if (!isObject(part) || more.length > 0 || typeof part.text !== 'string') return null;
-  const blank = parts.map((one) => (one === part ? { ...part, text: null } : one));
-  return questionIn(part.text, blank);
+  const found = oneTextIn(parts, isTextPart);
+  return found === null ? null : questionIn(found.text, found.others);
+}
+
+/** Parts of Converse have no type. */
+function isTextPart(part: unknown): part is { readonly text: string } {
+  if (!isObject(part) || typeof part.text !== 'string') return false;
+  return part.type === 'text' || part.type === undefined;
 }
 
 /** Determines who shares the answers to a question. */

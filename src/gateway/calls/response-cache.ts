@@ -103,7 +103,15 @@ export function isSuccess(body: Buffer): boolean {
 }
 
 /** Endpoints whose requests change nothing at the provider. */
-const cachedEndpoints = new Set(['chat_completions', 'completions', 'embeddings', 'messages']);
+const cachedEndpoints = new Set([
+  'chat_completions',
+  'completions',
+  'converse',
+  'embed_content',
+  'embeddings',
+  'generate_content',
+  'messages',
+]);
 const notUsed: CacheUse = { key: null, maxAgeMs: 0, isRefresh: false };
 const namespaceCharsMax = 256;
 

@@ -34,9 +34,13 @@ export class CapturedStream implements EventFilter {
   }
 }
 
-/** Whether a stream of chats or messages has reached its last event without an error. */
+/** Begins the last event of a stream in the formats of chats, messages, Converse and Gemini. */
+const lastEvent =
+  /^(?:data: ?\[DONE\]\s*$|event: ?(?:message_stop|messageStop)\s*$|data: ?\{.*"finishReason": ?"[A-Z])/m;
+
+/** Whether a stream has reached its last event without an error. */
 export function isCompleteStream(body: Buffer): boolean {
   const text = body.toString('utf8');
   const hasError = /^event: ?error\s*$/m.test(text) || /^data: ?\{\s*"error"/m.test(text);
-  return !hasError && /^(?:data: ?\[DONE\]|event: ?message_stop)\s*$/m.test(text);
+  return !hasError && lastEvent.test(text);
 }

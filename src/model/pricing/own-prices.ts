@@ -19,7 +19,7 @@ interface OwnPrice {
 }
 
 /** Names of kinds in integrations. */
-const kindMembers = {
+export const kindMembers = {
   audioInput: 'request_audio_token',
   imageInput: 'request_image_token',
   cachedAudio: 'cache_read_audio_input_token',
@@ -31,7 +31,7 @@ const kindMembers = {
 } as const satisfies Partial<Record<PricedKind, string>>;
 
 /** Names of units in `additional_units`. */
-const unitMembers = {
+export const unitMembers = {
   webSearch: 'web_search',
   fileSearch: 'file_search',
   codeSession: 'code_interpreter',

@@ -1,6 +1,9 @@
 /** Formats list prices for the API: in US cents per unit, with tiers. */
 import type { ModelPrice } from '@pydantic/genai-prices';
-import { dollarsAbove, listedPrice, tierStarts } from './price-table.ts';
+import { kindMembers, unitMembers } from './own-prices.ts';
+import { dollarsAbove, listedPrice, lookUpPrice, tierStarts } from './price-table.ts';
+import { isImageUnit, type PricedKind } from './priced-details.ts';
+import type { Price, TokenPrices } from './pricing.ts';
 
 /** Field of the response to its name in the price table, which states dollars per million. */
 const units = {
@@ -13,18 +16,28 @@ const units = {
   cache_read_audio_input_token: 'cache_audio_read_mtok',
 } as const;
 type Unit = keyof typeof units;
-export const publishedUnits = Object.keys(units) as readonly Unit[];
+const tableUnits = Object.keys(units) as readonly Unit[];
+type Kind = (typeof kindMembers)[keyof typeof kindMembers];
+export const publishedUnits: readonly string[] = [
+  ...new Set([...tableUnits, 'cache_write_1h_input_token', ...Object.values(kindMembers)]),
+];
+export const publishedOtherUnits: readonly string[] = ['request', ...Object.values(unitMembers)];
 
 interface UnitPrice {
   readonly price: number;
 }
 
-interface PayAsYouGo extends Partial<Record<Unit, UnitPrice>> {
-  readonly additional_units?: { readonly request: UnitPrice };
+interface PayAsYouGo
+  extends Partial<Record<Unit | Kind | 'cache_write_1h_input_token', UnitPrice>> {
+  /** By quality and size. */
+  readonly image?: Readonly<Record<string, Readonly<Record<string, UnitPrice>>>>;
+  readonly additional_units?: Readonly<Record<string, UnitPrice>>;
 }
 
 interface PublishedPrice {
   readonly pay_as_you_go: PayAsYouGo;
+  /** Factors on the prices of tokens; absent for none. */
+  readonly service_tiers?: Readonly<Record<string, number>>;
   readonly tiers: { readonly input_tokens_above: number; readonly pay_as_you_go: PayAsYouGo }[];
 }
 
@@ -35,18 +48,71 @@ export async function publishedPrice(
   now: number,
 ): Promise<PublishedPrice | null> {
   const entry = await listedPrice(service, model, now);
-  if (entry === null) return null;
+  const price = await lookUpPrice(service, model, now);
+  if (price === null) return null;
+  const factors = Object.entries(price.factors ?? {});
   return {
-    pay_as_you_go: pricesAbove(entry, -1),
-    tiers: tierStarts(entry).map((input_tokens_above) => ({
+    pay_as_you_go: {
+      ...kindPrices(price),
+      ...(entry === null ? {} : pricesAbove(entry, -1)),
+      ...otherUnits(price),
+    },
+    ...(factors.length > 0 && {
+      service_tiers: Object.fromEntries(
+        factors.map(([name, { times, per }]) => [name, Number((times / per).toPrecision(digits))]),
+      ),
+    }),
+    tiers: (entry === null ? [] : tierStarts(entry)).map((input_tokens_above, at) => ({
       input_tokens_above,
-      pay_as_you_go: pricesAbove(entry, input_tokens_above),
+      pay_as_you_go: {
+        ...(price.tiers[at] === undefined ? {} : kindPrices(price.tiers[at])),
+        ...pricesAbove(entry!, input_tokens_above),
+      },
     })),
   };
 }
 
+/** Prices of kinds of tokens, of which the table states only some. */
+function kindPrices({ kinds = {}, cacheWriteHourPico }: TokenPrices): PayAsYouGo {
+  const listed = (Object.keys(kinds) as PricedKind[]).flatMap((kind) => {
+    const name = (kindMembers as Partial<Record<PricedKind, Kind>>)[kind];
+    return name === undefined ? [] : [[name, { price: centsOfPico(kinds[kind]!) }] as const];
+  });
+  return {
+    ...Object.fromEntries(listed),
+    ...(cacheWriteHourPico !== null && {
+      cache_write_1h_input_token: { price: centsOfPico(cacheWriteHourPico) },
+    }),
+  };
+}
+
+/** Prices of requests, pictures, searches and other units than tokens. */
+function otherUnits({ units: listed = {}, requestPico }: Price): PayAsYouGo {
+  const image: Record<string, Record<string, UnitPrice>> = {};
+  const others: Record<string, UnitPrice> = {};
+  if (requestPico > 0) others.request = { price: centsOfPico(requestPico) };
+  for (const [unit, pico] of Object.entries(listed)) {
+    const price = { price: centsOfPico(pico) };
+    const name = (unitMembers as Readonly<Record<string, string>>)[unit];
+    if (name !== undefined) others[name] = price;
+    if (!isImageUnit(unit)) continue;
+    const [, quality = '', size = ''] = unit.split(' ');
+    image[quality] = { ...image[quality], [size]: price };
+  }
+  return {
+    ...(Object.keys(image).length > 0 && { image }),
+    ...(Object.keys(others).length > 0 && { additional_units: others }),
+  };
+}
+
+const picoOfCent = 10_000_000_000;
+
+function centsOfPico(pico: number): number {
+  return Number((pico / picoOfCent).toPrecision(digits));
+}
+
 function pricesAbove(entry: ModelPrice, start: number): PayAsYouGo {
-  const prices = publishedUnits.flatMap((unit) => {
+  const prices = tableUnits.flatMap((unit) => {
     const dollars = dollarsAbove(entry[units[unit]], start);
     return dollars === null ? [] : [[unit, { price: cents(dollars, 1_000_000) }] as const];
   });

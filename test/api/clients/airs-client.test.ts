@@ -563,8 +563,17 @@ it('reads model prices without a credential', async () => {
       request_token: { price: 0.00025 },
       response_token: { price: 0.001 },
       cache_read_input_token: { price: 0.000125 },
+      additional_units: {
+        code_interpreter: { price: 3 },
+        file_search: { price: 0.25 },
+        web_search: { price: 1 },
+      },
     },
   ]);
+  const picture = (await pricing.get('openai', 'dall-e-3')).pay_as_you_go;
+  expect(picture).toMatchObject({ image: { hd: { '1024x1024': { price: 8 } } } });
+  const ranking = (await pricing.get('cohere', 'rerank-v3.5')).pay_as_you_go;
+  expect(ranking).toMatchObject({ additional_units: { search_unit: { price: 0.2 } } });
   await expect(pricing.get('openai', 'nobody-has-it')).rejects.toThrow(absent);
 });
 

@@ -159,6 +159,18 @@ describe('charts of v2', () => {
     });
     const hits = (await telemetry.cacheHitTrend(window())).data;
     expect(hits).toMatchObject({ total: 1, summary: { totalCacheHits: 1, hitRate: 25 } });
+    const kinds = async () => {
+      const { trend } = (await telemetry.cacheHitTrend(window())).data;
+      return trend.map(({ simpleHits, semanticHits }) => [simpleHits, semanticHits]);
+    };
+    const simple = await kinds();
+    expect(simple.filter(([hits]) => hits === 1)).toEqual([[1, 0]]);
+    const { db } = server.database;
+    const mark = (from: string, to: string) =>
+      db.updateTable('request_logs').set({ cache_status: to }).where('cache_status', '=', from);
+    await mark('HIT', 'SEMANTIC HIT').execute();
+    expect(await kinds()).toEqual(simple.map(([hits]) => [0, hits]));
+    await mark('SEMANTIC HIT', 'HIT').execute();
     expect((await telemetry.rescuedRetries(window())).data).toMatchObject({
       total: 1,
       retryTotal: 1,

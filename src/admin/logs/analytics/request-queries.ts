@@ -40,6 +40,8 @@ export interface RequestQueries {
   readonly whole: (more?: Partial<SumsRequest>) => Promise<requestSums.RequestSums>;
   /** Sums of the requests answered from the cache. */
   readonly wholeOfHits: () => Promise<requestSums.RequestSums>;
+  /** Sums of the requests answered from the semantic cache, for each time step that has some. */
+  readonly semanticHits: () => Promise<requestSums.RequestSums[]>;
   readonly sum: (sought: SumsRequest) => Promise<requestSums.RequestSums[]>;
   readonly count: (sought: SumsRequest) => Promise<number>;
   /** Feedback on the responses. */
@@ -109,11 +111,19 @@ export async function openRequestQueries(
     filter,
     sum,
     timeRange: filter.log ? range : { ...hours, to: hours.to + totalsStepMs },
-    stepMs: range.to - range.from <= hourlyMs ? totalsStepMs : rangeDayMs,
+    stepMs: stepOf(range),
     whole,
     wholeOfHits: () => {
       const log = { ...(filter.log ?? anyOfLog), cacheStatuses: cacheHits };
       return whole({ filter: { ...filter, log } });
+    },
+    semanticHits: () => {
+      const { log = anyOfLog } = filter;
+      const isExcluded = log.cacheStatuses?.includes(semanticHit) === false;
+      if (isExcluded) return Promise.resolve([]);
+      const hits = { ...filter, log: { ...log, cacheStatuses: [semanticHit] } };
+      const stepMs = stepOf(range);
+      return sum({ filter: hits, by: [{ stepMs }], usesLog: true });
     },
     count: (request) => requestSums.count(db, caller.organisationId, toSumsQuery(request)),
     sumFeedback: (by, byValue = false) => {
@@ -129,6 +139,12 @@ export async function openRequestQueries(
       return requestSums.listRows(db, caller.organisationId, sumsQuery);
     },
   };
+}
+
+const semanticHit = 'SEMANTIC HIT';
+
+function stepOf({ from, to }: Range): number {
+  return to - from <= hourlyMs ? totalsStepMs : rangeDayMs;
 }
 
 /**

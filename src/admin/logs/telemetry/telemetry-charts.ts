@@ -206,14 +206,20 @@ const cacheSummary: Draw = async (questions) => {
   };
 };
 
-/** Hits of the semantic cache are counted with the others; the cost that hits save is not computed. */
+/** The cost that hits save is not computed. */
 const cacheHitTrend: Draw = async (questions) => {
   const { whole, points } = await sumsOverTime(questions);
+  const semantic = new Map(
+    (await questions.semanticHits()).map(({ shared, cache_hits: hits }) => [
+      formatTimestamp(Number(shared[0])),
+      hits,
+    ]),
+  );
   const saved = { cumulativeSimpleHitSavings: 0, cumulativeSemanticHitSavings: 0 };
   const trend = points.map(({ x, sums }) => ({
     x,
-    simpleHits: sums.cache_hits,
-    semanticHits: 0,
+    simpleHits: Math.max(0, sums.cache_hits - (semantic.get(x) ?? 0)),
+    semanticHits: semantic.get(x) ?? 0,
     hitRate: hitRateOf(sums),
     ...saved,
   }));

@@ -13,6 +13,7 @@ import { GoogleGenAI } from '@google/genai';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchange } from '../../../support/network/exchange.ts';
+import { eventually } from '../../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../../support/server/inference.ts';
 import { testSettings } from '../../../support/server/server.ts';
 import { chunkFrame, eventFrame } from '../../../support/upstream/bedrock.ts';
@@ -78,6 +79,11 @@ const provider: TestUpstream['script'] = ({ url, body }, response) => {
     response.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' });
     response.end(Buffer.concat(list));
   };
+  if (/titan-embed|embeddings/.test(url)) {
+    const embedding = body.toString().includes('hello') ? [1, 0] : [0, 1];
+    const data = [{ object: 'embedding', index: 0, embedding }];
+    return sendJson(response, { embedding, inputTextTokenCount: 1, data, usage: chatUsage });
+  }
   if (/count_tokens|count-tokens/.test(url)) return sendJson(response, { input_tokens: 9 });
   if (/countTokens/.test(url)) return sendJson(response, { totalTokens: 9 });
   if (/\/converse/.test(url)) {
@@ -149,6 +155,11 @@ async function keyFor(service: Service, more: object = {}, config: object = {}) 
   });
   expect(made).toMatchObject({ status: 200 });
   return inference.addKey({ workspace_id, defaults: { config_id: made.body.slug }, ...more });
+}
+
+async function countStored(): Promise<number> {
+  const { db } = inference.server.database;
+  return (await db.selectFrom('semantic_answers').select('body').execute()).length;
 }
 
 const url = () => inference.server.inferenceUrl;
@@ -345,6 +356,55 @@ describe('the gateway for clients of clouds', () => {
       message: 'busy',
     });
   });
+
+  it("reuses responses in Converse and in Gemini's form from the cache", async () => {
+    const cached = { cache: { mode: 'simple', max_age: 600 } };
+    const aws = awsSdk((await keyFor('bedrock', {}, cached)).key);
+    const request = { modelId: claude, messages: converseHello };
+    const first = await aws.send(new ConverseCommand(request));
+    const second = await aws.send(new ConverseCommand(request));
+    expect(second.output).toEqual(first.output);
+    expect(inference.upstream.reached).toHaveLength(1);
+    const google = new GoogleGenAI({
+      apiKey: (await keyFor('openai', {}, cached)).key,
+      httpOptions: { baseUrl: url() },
+    });
+    for (const contents of ['hello', 'hello', 'other']) {
+      const answer = await google.models.generateContent({ model: 'gemini-2.5-flash', contents });
+      expect(answer.text).toBe('hi');
+    }
+    expect(inference.upstream.reached).toHaveLength(3);
+  });
+
+  it.each([
+    ['bedrock', 'amazon.titan-embed-text-v2:0'],
+    ['google', 'gemini-embedding-001'],
+  ] as const)(
+    'replays streams of %s for questions with the same meaning',
+    async (service, model) => {
+      const cache = { mode: 'semantic', max_age: 600, embedding: { model } };
+      const { key: own } = await keyFor(service, {}, { cache });
+      const ask = async (text: string) => {
+        if (service === 'google') {
+          const google = new GoogleGenAI({ apiKey: own, httpOptions: { baseUrl: url() } });
+          const request = { model: 'gemini-2.5-flash', contents: text };
+          const events = await Array.fromAsync(await google.models.generateContentStream(request));
+          return events.map((one) => one.text ?? '').join('');
+        }
+        const messages = [{ role: 'user' as const, content: [{ text }] }];
+        const sending = new ConverseStreamCommand({ modelId: claude, messages });
+        const { stream } = await awsSdk(own).send(sending);
+        const events = await Array.fromAsync(stream!);
+        return events.map((one) => one.contentBlockDelta?.delta?.text ?? '').join('');
+      };
+      const calls = () => inference.upstream.reached.filter((one) => /tream/.test(one.url)).length;
+      const stored = await countStored();
+      for (const question of ['hello', 'other']) expect(await ask(question)).toBe('hi');
+      await eventually(async () => expect(await countStored()).toBe(stored + 2));
+      expect(await ask('hello there')).toBe('hi');
+      expect(calls()).toBe(2);
+    },
+  );
 
   const guardrail = { 'default.contains': { words: ['canary'], operator: 'none' }, deny: true };
 
