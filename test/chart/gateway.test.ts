@@ -90,7 +90,10 @@ describe('the gateway of the chart', () => {
     expect(servingPod(objects, 'server')!.terminationGracePeriodSeconds).toBe(30 + 20 + 10);
   });
 
-  it('is reached at hosts of its own, for /v1 alone', async () => {
+  /** Everything that the gateway serves. */
+  const prefixes = ['/v1/', '/v1beta/', '/v1beta1/', '/model/'];
+
+  it('is reached at hosts of its own, for its paths alone', async () => {
     const objects = await render(everything);
     expect(findObject(objects, 'Ingress', 'gw-gatewright-inference')).toMatchObject({
       metadata: { annotations: { a: 'e', c: 'd' } },
@@ -101,13 +104,11 @@ describe('the gateway of the chart', () => {
           {
             host: 'models.example.com',
             http: {
-              paths: [
-                {
-                  path: '/v1/',
-                  pathType: 'Prefix',
-                  backend: { service: { name: 'gw-gatewright-gateway', port: { name: 'http' } } },
-                },
-              ],
+              paths: prefixes.map((path) => ({
+                path,
+                pathType: 'Prefix',
+                backend: { service: { name: 'gw-gatewright-gateway', port: { name: 'http' } } },
+              })),
             },
           },
         ],
@@ -122,7 +123,8 @@ describe('the gateway of the chart', () => {
         hostnames: ['models.example.com'],
         rules: [
           {
-            matches: [{ path: { type: 'PathPrefix', value: '/v1/' } }],
+            matches: prefixes.map((value) => ({ path: { type: 'PathPrefix', value } })),
+            timeouts: { request: '0s', backendRequest: '0s' },
             backendRefs: [{ name: 'gw-gatewright-gateway', port: 443 }],
           },
         ],
