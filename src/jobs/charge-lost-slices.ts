@@ -24,8 +24,11 @@ export function chargeLostSlices(): Job {
             if (overdue === null) return null;
             const { isJournalled } = overdue;
             const charged = await usageSlices.chargeOverdue(tx, holder, isJournalled);
-            const isDone = !isJournalled && !(await usageSlices.hasAny(tx, holder));
-            if (isDone) await usageHolders.deleteOne(tx, holder);
+            const isDone = !isJournalled && !(await usageSlices.hasUncharged(tx, holder));
+            if (isDone) {
+              await usageSlices.deleteAll(tx, holder);
+              await usageHolders.deleteOne(tx, holder);
+            }
             return charged;
           });
           if (slices === null) continue;

@@ -11,6 +11,7 @@ import {
   usedUnits,
 } from './limit.ts';
 import type { Slice } from './slice.ts';
+import type { OutageTerms } from './usable-slice.ts';
 
 /** The granted output: as requested, or what the limits leave. */
 export interface Grant {
@@ -62,6 +63,8 @@ export class CountedSlices {
 export class Reservations {
   #open: readonly (Charge & Reservation)[] = none;
   readonly #counts: CountedSlices;
+  /** Whether a budget was used beyond what this process held, in an outage. */
+  isOverdrawn = false;
   /** Charges of the last target. */
   #charges: readonly Charge[] = none;
 
@@ -113,11 +116,47 @@ export class Reservations {
       if (limit.type === 'requests') counted.push({ slice, holding: slice.charge(1, nowMs) });
       else {
         const units = limit.isHard ? boundUnits(limit, bound, outputTokens) : 0;
-        open.push({ limit, slice, units, holding: slice.reserve(units, nowMs) });
+        const holding = slice.reserve(units, nowMs);
+        open.push({ limit, slice, units, holding, isDrawn: false });
       }
     }
     this.#counts.list = counted;
     this.#open = open;
+  }
+
+  /**
+   * Reserves while the bank is away: from slices, and under limits that lack units from what the process may grant itself.
+   * Returns null when that does not suffice, else the slices that granted themselves units of budgets.
+   */
+  draw(
+    charges: readonly Charge[],
+    bound: UsageBound,
+    nowMs: number,
+    terms: OutageTerms,
+  ): readonly Slice[] | null {
+    this.#charges = charges;
+    const uncounted = this.#uncounted(charges);
+    const lacking = uncounted.filter(
+      ({ limit, slice }) =>
+        limit.isHard && slice.freeAt(nowMs) < boundUnits(limit, bound, bound.outputTokens),
+    );
+    const suffices = ({ limit, slice }: Charge): boolean =>
+      boundUnits(limit, bound, bound.outputTokens) <= slice.drawable(terms);
+    if (!lacking.every(suffices)) return null;
+    const covered = uncounted.filter((charge) => !lacking.includes(charge));
+    this.#charge(covered, bound, { outputTokens: bound.outputTokens, nowMs });
+    for (const charge of lacking) this.#draw(charge, bound);
+    return lacking.filter(({ limit }) => !limit.isRate).map(({ slice }) => slice);
+  }
+
+  #draw({ limit, slice }: Charge, bound: UsageBound): void {
+    this.isOverdrawn ||= !limit.isRate;
+    const drawn = slice.draw(boundUnits(limit, bound, bound.outputTokens));
+    if (limit.type !== 'requests') this.#open = [...this.#open, { limit, slice, ...drawn }];
+    else {
+      slice.settle(drawn, 1);
+      this.#counts.list = [...this.#counts.list, { slice, holding: drawn.holding }];
+    }
   }
 
   /** Charges under which the request has not been counted before. */

@@ -1,10 +1,13 @@
 /** Queues requests that wait for a limit, and schedules the exchanges of slices with the database. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../monotonic.ts';
+import { isUnavailable } from '../store/connection/unavailable.ts';
 import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
-import { type Limit, LimitReached, LimitsUnknown, type UsageBound } from './limit.ts';
+import { type Limit, LimitReached, type UsageBound } from './limit.ts';
 import type { LimitBank } from './limit-bank.ts';
 import { OrganisationSlices } from './organisation-slices.ts';
+import { Outage, outageAfterMs } from './outage.ts';
+import type { UsageJournal } from './usage-journal.ts';
 
 /** Interval at which waiting requests are retried. */
 const tickMs = 50;
@@ -125,9 +128,18 @@ class Waiter {
     return this.#silentTurns > silentTurnsMax;
   }
 
-  giveUp(cause: unknown): void {
+  giveUp(cause: unknown, outage: Outage): void {
     this.#removeNeeds();
-    this.#settle.reject(new LimitsUnknown(cause));
+    this.#settle.reject(outage.refusal(cause, this.#charges));
+  }
+
+  /** Admits the request by what the process grants itself; false when that does not suffice. */
+  draw(outage: Outage): boolean {
+    const grant = outage.admit(this.#reservations, this.#charges, this.#bound);
+    if (grant === null) return false;
+    this.#removeNeeds();
+    this.#settle.resolve(grant);
+    return true;
   }
 
   #addNeeds(): void {
@@ -148,6 +160,7 @@ interface OrganisationQueue {
   recalledMs: number;
   /** Error of the last exchange; null when it succeeded. */
   fault: unknown;
+  readonly outage: Outage;
 }
 
 /** Whether the limit has refused nothing like it before. */
@@ -158,6 +171,8 @@ function isNewRefusal(thrown: unknown, { slices }: OrganisationQueue): thrown is
 export interface AdmissionQueueOptions extends WaitLimits {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Null without a folder for it. */
+  readonly journal: UsageJournal | null;
 }
 
 export class AdmissionQueue {
@@ -188,25 +203,23 @@ export class AdmissionQueue {
       result = reservations.reserve(charges, bound, monotonicMs(), false);
     } catch (thrown) {
       if (!isNewRefusal(thrown, queue)) throw thrown;
-      return this.#storeRefusal(thrown);
+      return storeRefusal(thrown, this);
     }
     if (!(result instanceof Shortage)) return result;
+    const drawn = queue.outage.admit(reservations, charges, bound);
+    if (drawn !== null) return drawn;
+    if (queue.outage.isLong) throw queue.outage.refusal(queue.fault, charges);
     const waiter = new Waiter(reservations, charges, bound, result, this.#options);
     queue.waiters.add(waiter);
     if (queue.running === null && !waiter.isHopeless) setImmediate(() => this.#settle(queue));
     return waiter.promise.catch((thrown) => {
       if (!isNewRefusal(thrown, queue)) throw thrown;
-      return this.#storeRefusal(thrown);
+      return storeRefusal(thrown, this);
     });
   }
 
-  /** Rejects with the refusal after it was stored, or could not be stored in time. */
-  async #storeRefusal(refusal: LimitReached): Promise<never> {
-    const waiting = new AbortController();
-    const late = sleep(storeMs, undefined, { signal: waiting.signal }).catch(() => undefined);
-    await Promise.race([this.report(refusal.limit.organisationId), late]);
-    waiting.abort();
-    throw refusal;
+  holders(organisationId: string): number | null {
+    return this.#queues.get(organisationId)?.slices.holders ?? null;
   }
 
   /** Resolves when the usage up to now has been reported, or reporting failed. */
@@ -227,7 +240,8 @@ export class AdmissionQueue {
     this.#timer = null;
     for (const queue of this.#queues.values()) {
       await queue.running;
-      for (const waiter of queue.waiters) waiter.giveUp(new Error('the process is stopping'));
+      for (const waiter of queue.waiters)
+        waiter.giveUp(new Error('the process is stopping'), queue.outage);
       // Unreported usage is charged when the lease expires.
       await queue.slices.close().catch(() => undefined);
     }
@@ -237,16 +251,7 @@ export class AdmissionQueue {
   #queueOf(organisationId: string): OrganisationQueue {
     let queue = this.#queues.get(organisationId);
     if (queue === undefined) {
-      const clock = { now: this.#options.now, monotonicMs };
-      const slices = new OrganisationSlices(this.#bank, organisationId, clock);
-      queue = {
-        slices,
-        waiters: new Set(),
-        running: null,
-        reportedMs: 0,
-        recalledMs: 0,
-        fault: null,
-      };
+      queue = newQueue(organisationId, this.#bank, this.#options);
       this.#queues.set(organisationId, queue);
       this.#timer ??= setInterval(() => this.#tick(), tickMs);
     }
@@ -260,7 +265,9 @@ export class AdmissionQueue {
       if (queue.running === null && (isDue || queue.waiters.size > 0)) this.#settle(queue);
       for (const waiter of queue.waiters) {
         if (!waiter.isAbandoned()) continue;
-        waiter.giveUp(queue.fault ?? new Error('the database does not respond'));
+        queue.outage.begin(nowMs - outageAfterMs);
+        const fault = queue.fault ?? new Error('the database does not respond');
+        if (!waiter.draw(queue.outage)) waiter.giveUp(fault, queue.outage);
         queue.waiters.delete(waiter);
       }
       if (queue.slices.isIdle && queue.running === null && queue.waiters.size === 0)
@@ -297,8 +304,13 @@ export class AdmissionQueue {
       included = new Set(queue.waiters);
       await queue.slices.exchange(nowMs, isDue);
       queue.fault = null;
+      queue.outage.end();
     } catch (error) {
       queue.fault = error;
+      if (isUnavailable(error)) queue.outage.begin(monotonicMs());
+      for (const waiter of queue.waiters) {
+        if (waiter.draw(queue.outage)) queue.waiters.delete(waiter);
+      }
       return;
     }
     const triedMs = monotonicMs();
@@ -306,4 +318,34 @@ export class AdmissionQueue {
       if (waiter.retry(triedMs, included.has(waiter))) queue.waiters.delete(waiter);
     }
   }
+}
+
+/** Rejects with the refusal after it was stored, or could not be stored in time. */
+async function storeRefusal(
+  refusal: LimitReached,
+  queue: Pick<AdmissionQueue, 'report'>,
+): Promise<never> {
+  const waiting = new AbortController();
+  const late = sleep(storeMs, undefined, { signal: waiting.signal }).catch(() => undefined);
+  await Promise.race([queue.report(refusal.limit.organisationId), late]);
+  waiting.abort();
+  throw refusal;
+}
+
+function newQueue(
+  organisationId: string,
+  bank: LimitBank,
+  { now, journal }: AdmissionQueueOptions,
+): OrganisationQueue {
+  const clock = { now, monotonicMs };
+  const slices = new OrganisationSlices({ bank, journal, clock }, organisationId);
+  return {
+    slices,
+    waiters: new Set(),
+    running: null,
+    reportedMs: 0,
+    recalledMs: 0,
+    fault: null,
+    outage: new Outage(slices, journal),
+  };
 }

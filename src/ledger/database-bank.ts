@@ -2,6 +2,8 @@
 import type { Database, Db } from '../store/connection/db.ts';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
 import type { CounterKey } from '../store/usage/counter-place.ts';
+import type { JournalledUse } from '../store/usage/journalled-use.ts';
+import * as journalledUse from '../store/usage/journalled-use.ts';
 import * as holders from '../store/usage/usage-holders.ts';
 import * as slices from '../store/usage/usage-slices.ts';
 import * as wantedSlices from '../store/usage/wanted-slices.ts';
@@ -59,12 +61,19 @@ export class DatabaseBank implements LimitBank {
     return wantedSlices.listWanted(this.#options.database.db, holder, wantedWithinMs);
   }
 
+  async settle(holder: holders.Holder, uses: readonly JournalledUse[]): Promise<void> {
+    const now = this.#options.now();
+    await this.#options.database.transaction((tx) => journalledUse.settle(tx, holder, uses, now));
+  }
+
   async close(holder: holders.Holder): Promise<void> {
     this.#doubts.delete(holder.holder.toString('hex'));
     await this.#options.database.transaction(async (tx) => {
       await holders.findSequence(tx, holder);
       await slices.chargeAll(tx, holder);
-      await holders.deleteOne(tx, holder);
+      // The journal may still have what was reported.
+      if (holder.isJournalled) await holders.markSettled(tx, holder);
+      else await holders.deleteOne(tx, holder);
     });
   }
 

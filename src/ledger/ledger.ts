@@ -5,6 +5,8 @@ import { CountedSlices, type Grant, type LimitLeft, Reservations } from './accou
 import { AdmissionQueue } from './admission-queue.ts';
 import { DatabaseBank } from './database-bank.ts';
 import type { Limit, Usage, UsageBound } from './limit.ts';
+import type { LimitBank } from './limit-bank.ts';
+import { type JournalStream, UsageJournal } from './usage-journal.ts';
 
 /** The account of one request, from its first target to its last byte. */
 export interface Account {
@@ -22,6 +24,8 @@ export interface Account {
   release(): void;
   /** Uncounts the request because nothing was sent to any target. */
   uncount(): void;
+  /** Whether a budget was used beyond what this process held, in an outage. */
+  readonly isOverdrawn: boolean;
   /** Remaining units of the limits of the last target, as far as known. */
   left(): readonly LimitLeft[];
   /** Opens the account of a concurrent call for the same request, which is counted once for both. */
@@ -37,6 +41,10 @@ export interface Ledger extends AsyncDisposable {
   open(): Account;
   /** Resolves when the charges so far have reached the counters of an organisation, or reporting failed. */
   report(organisationId: string): Promise<void>;
+  /** Processes with slices in an organisation, as far as known; null before the first exchange. */
+  holders(organisationId: string): number | null;
+  /** Charges usage that processes which died had on disk. Rejects when that is not possible now; it is tried again. */
+  settleLeft(): Promise<void>;
 }
 
 const waitMsDefault = 1_000;
@@ -45,6 +53,10 @@ const lateMsDefault = 4_000;
 export function createLedger(deps: {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly clock: Clock;
+  /** Source of units; the database by default. */
+  readonly bank?: LimitBank;
+  /** Stream of the spool for usage; null without a folder for it. */
+  readonly journal?: JournalStream | null;
   /** How long a request waits for units of other processes; default one second. */
   readonly waitMs?: number;
   /** Additional wait for processes that have not reported; default 4 seconds. */
@@ -52,12 +64,19 @@ export function createLedger(deps: {
 }): Ledger {
   const { database, clock, waitMs = waitMsDefault, lateMs = lateMsDefault } = deps;
   const now = () => clock.now();
-  const bank = new DatabaseBank({ database, now });
-  const queue = new AdmissionQueue(bank, { now, waitMs, lateMs });
+  const bank = deps.bank ?? new DatabaseBank({ database, now });
+  const { journal: stream = null } = deps;
+  const journal = stream === null ? null : new UsageJournal(stream, bank);
+  const queue = new AdmissionQueue(bank, { now, waitMs, lateMs, journal });
   return {
     open: () => new QueuedAccount(queue, new CountedSlices()),
     report: (organisationId) => queue.report(organisationId),
-    [Symbol.asyncDispose]: () => queue.close(),
+    holders: (organisationId) => queue.holders(organisationId),
+    settleLeft: async () => journal?.settleLeft(),
+    [Symbol.asyncDispose]: async () => {
+      await queue.close();
+      await journal?.close();
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 /** Describes the source of the units that a process grants: the database, or a service that speaks for it. */
 import type { CounterKey } from '../store/usage/counter-place.ts';
+import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
 
@@ -35,6 +36,8 @@ export interface LimitBank {
   exchange(request: BankRequest): Promise<BankAnswer | null>;
   /** Counters of which the holder has a slice, and on which another process runs short. */
   listWanted(holder: Holder): Promise<readonly CounterKey[]>;
+  /** Charges usage that an earlier process had on disk, once. May be repeated. */
+  settle(holder: Holder, uses: readonly JournalledUse[]): Promise<void>;
   /** Charges what the holder still holds, and removes it. May be repeated. */
   close(holder: Holder): Promise<void>;
 }

@@ -25,6 +25,8 @@ export interface Limit {
   readonly type: UsageType;
   readonly limitUnits: number;
   readonly alertThresholdUnits: number | null;
+  /** Units that each gateway may use beyond its slices in an outage; absent for none. */
+  readonly outageUnits?: number;
   /** True for rate limits, which count requests or tokens in fixed windows; false for budgets. */
   readonly isRate: boolean;
   /** False: usage is counted even beyond the limit, and nothing is reserved or rejected. */
@@ -114,9 +116,12 @@ export class PriceUnknown extends Error {
 /** The database does not respond and the slices do not suffice, so it is unknown whether the limit is reached. */
 export class LimitsUnknown extends Error {
   override name = 'LimitsUnknown';
+  /** Advice for the operator; null for none. */
+  readonly hint: string | null;
 
-  constructor(cause: unknown) {
+  constructor(cause: unknown, hint: string | null = null) {
     super('the limits of this request cannot be looked up now', { cause });
+    this.hint = hint;
   }
 }
 

@@ -9,14 +9,25 @@ import type { BankAnswer, BankRequest, LimitBank } from './limit-bank.ts';
 import type { Slice } from './slice.ts';
 import { type HolderLease, holderLeaseMs, leaseMarginMs } from './slice-lease.ts';
 import { SliceSet } from './slice-set.ts';
+import { UncoveredSlices } from './uncovered-slices.ts';
+import type { UsageJournal } from './usage-journal.ts';
 
 const renewMs = 8_000;
+/** Interval of counting the processes that share rate limits in an outage. */
+const countMs = 2_000;
 const movesMax = 200;
 
 interface SliceExchange {
   readonly moves: ReadonlyMap<SliceMove, Slice>;
   readonly request: BankRequest;
   readonly startedMs: number;
+}
+
+export interface SliceSources {
+  readonly bank: LimitBank;
+  /** Null without a folder for it. */
+  readonly journal: UsageJournal | null;
+  readonly clock: SliceClock;
 }
 
 export interface SliceClock {
@@ -37,6 +48,7 @@ export interface SliceClock {
 export class OrganisationSlices {
   readonly #bank: LimitBank;
   readonly #clock: SliceClock;
+  readonly #uncovered: UncoveredSlices | null;
   readonly #organisationId: string;
   #holder: Holder;
   readonly #slices: SliceSet;
@@ -44,17 +56,25 @@ export class OrganisationSlices {
   #sequence = 0;
   readonly #lease: HolderLease = { endsMs: 0 };
   #renewedMs = 0;
+  #countedMs = 0;
   /** An exchange whose outcome is unknown. */
   #inDoubt: SliceExchange | null = null;
   /** Holders of the organisation at the last count; null before. */
   holders: number | null = null;
 
-  constructor(bank: LimitBank, organisationId: string, clock: SliceClock) {
+  constructor({ bank, journal, clock }: SliceSources, organisationId: string) {
     this.#bank = bank;
     this.#clock = clock;
     this.#organisationId = organisationId;
-    this.#slices = new SliceSet(this.#lease);
-    this.#holder = newHolder(organisationId);
+    const place = () => ({ holder: this.#holder, sequence: this.#sequence });
+    this.#uncovered = journal === null ? null : new UncoveredSlices(journal, place);
+    this.#slices = new SliceSet(this.#lease, (slice) => this.#uncovered?.watch(slice));
+    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
+  }
+
+  /** Resolves when usage that the bank does not cover is on disk. Rejects when the disk does not take it. */
+  async secure(slices: readonly Slice[]): Promise<void> {
+    await this.#uncovered?.write(slices);
   }
 
   slice(limit: Limit): Slice {
@@ -109,9 +129,11 @@ export class OrganisationSlices {
     this.#slices.wakeAll();
     await this.exchange(this.#clock.monotonicMs(), true);
     if (this.#sequence > 0) await this.#bank.close(this.#holder);
+    this.#uncovered?.forget();
   }
 
-  #run(moves: ReadonlyMap<SliceMove, Slice>, listsHeld: boolean): Promise<void> {
+  async #run(moves: ReadonlyMap<SliceMove, Slice>, listsHeld: boolean): Promise<void> {
+    await this.#uncovered?.beginExchange([...moves.values()]);
     const startedMs = this.#clock.monotonicMs();
     const request: BankRequest = {
       holder: this.#holder,
@@ -119,9 +141,9 @@ export class OrganisationSlices {
       moves: [...moves.keys()],
       listsHeld,
       keepsAnswer: false,
-      countsHolders: listsHeld || startedMs - this.#renewedMs > renewMs || this.#sequence === 0,
+      countsHolders: this.holders === null || startedMs - this.#countedMs > countMs,
     };
-    return this.#carryOut({ moves, request, startedMs });
+    await this.#carryOut({ moves, request, startedMs });
   }
 
   async #carryOut(exchange: SliceExchange): Promise<void> {
@@ -144,22 +166,16 @@ export class OrganisationSlices {
   #end({ moves, request, startedMs }: SliceExchange, answer: BankAnswer): void {
     this.#sequence += 1;
     this.#lease.endsMs = startedMs + holderLeaseMs - leaseMarginMs;
+    this.#renewedMs = startedMs;
     if (request.countsHolders) {
-      this.#renewedMs = startedMs;
+      this.#countedMs = startedMs;
       this.holders = answer.holders;
     }
     let at = 0;
     for (const slice of moves.values()) {
       slice.endMove(answer.outcomes[at++]!, startedMs, this.#clock.monotonicMs());
     }
-    if (answer.held !== null) this.#loseOthers(new Set(answer.held));
-  }
-
-  /** Loses the slices that were charged because their lease had ended. */
-  #loseOthers(held: ReadonlySet<string>): void {
-    for (const slice of this.#slices.all()) {
-      if (slice.isHeld && !held.has(counterKeyText(slice.counter))) slice.lose();
-    }
+    if (answer.held !== null) loseOthers(this.#slices.all(), new Set(answer.held));
   }
 
   #undo({ moves }: SliceExchange): void {
@@ -170,10 +186,19 @@ export class OrganisationSlices {
     for (const slice of this.#slices.all()) slice.lose();
     this.#sequence = 0;
     this.#lease.endsMs = 0;
-    this.#holder = newHolder(this.#organisationId);
+    this.#uncovered?.forget();
+    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
+    this.#uncovered?.noteAll(this.#slices.all());
   }
 }
 
-function newHolder(organisationId: string): Holder {
-  return { organisationId, holder: randomBytes(16) };
+/** Loses the slices that were charged because their lease had ended. */
+function loseOthers(slices: Iterable<Slice>, held: ReadonlySet<string>): void {
+  for (const slice of slices) {
+    if (slice.isHeld && !held.has(counterKeyText(slice.counter))) slice.lose();
+  }
+}
+
+function newHolder(organisationId: string, isJournalled: boolean): Holder {
+  return { organisationId, holder: randomBytes(16), isJournalled };
 }

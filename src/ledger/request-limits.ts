@@ -22,6 +22,8 @@ export interface BudgetTerms extends LimitSubject {
   readonly type: UsageType;
   readonly limitUnits: number;
   readonly alertThresholdUnits: number | null;
+  /** Units that each gateway may use beyond its slices while the database is unavailable. */
+  readonly outageUnits: number;
   readonly window: WindowColumns;
 }
 
@@ -80,8 +82,8 @@ function budgetLimits(
   now: number,
   isHard: boolean,
 ): readonly Limit[] {
-  const { organisationId, subjectKind, subjectId, label, type, limitUnits, alertThresholdUnits } =
-    terms;
+  const { organisationId, subjectKind, subjectId, label, type, limitUnits } = terms;
+  const { alertThresholdUnits, outageUnits } = terms;
   const { startMs, nextResetAtMs } = windowAt(terms.window, now);
   const one: Limit = {
     organisationId,
@@ -91,6 +93,7 @@ function budgetLimits(
     type,
     limitUnits,
     alertThresholdUnits,
+    outageUnits,
     windowStart: startMs,
     endsAt: nextResetAtMs,
     valueKey,

@@ -8,6 +8,7 @@ const sweepMs = 5_000;
 
 export class SliceSet {
   readonly #lease: HolderLease;
+  readonly #onNew: (slice: Slice) => void;
   readonly #slices = new Map<string, Slice>();
   /** Slices by the limit object that was used last, which most requests of a window share. */
   readonly #byLimit = new Map<Limit, Slice>();
@@ -15,8 +16,9 @@ export class SliceSet {
   readonly #awake = new Set<Slice>();
   #sweptMs = 0;
 
-  constructor(lease: HolderLease) {
+  constructor(lease: HolderLease, onNew: (slice: Slice) => void) {
     this.#lease = lease;
+    this.#onNew = onNew;
   }
 
   get size(): number {
@@ -37,6 +39,7 @@ export class SliceSet {
     let slice = this.#slices.get(key);
     if (slice === undefined) {
       slice = new Slice(limit, this.#lease);
+      this.#onNew(slice);
       this.#slices.set(key, slice);
     }
     this.wake(slice);

@@ -25,13 +25,15 @@ export class Slice extends UsableSlice {
   isUnused(nowMs: number): boolean {
     if (this.held.units !== 0 || !this.isQuiet(nowMs)) return false;
     const { isHard, isRate } = this.limit;
+    if (this.held.drawnBefore > 0) return false;
     return !isHard || isRate || this.forecast.isIdle(nowMs);
   }
 
   /** Starts a move with what must be reported now; null for nothing. */
   beginMove({ nowMs, isDue, hasEnded }: MoveTime): SliceMove | null {
     if (this.move !== null) return null;
-    const { spent, reserved, units, free } = this.held;
+    const { reserved, units, free, drawnSpent } = this.held;
+    const spent = this.held.spent + drawnSpent;
     this.forecast.noteUse(spent - this.#noted, reserved, nowMs);
     this.#noted = spent;
     const isAnswer = this.isRecalled && units > 0;
@@ -43,7 +45,8 @@ export class Slice extends UsableSlice {
     const { leaseMs } = target;
     const state = { isNew: this.#isNew, units, spent, isAnswer, leaseMs };
     const refusedUnits = this.known.refusals.beginMove(this.limit);
-    const reported = { ...contents, refusedUnits };
+    // The bank has not granted what the process granted itself.
+    const reported = { ...contents, offered: contents.offered - drawnSpent, refusedUnits };
     const move = { counter: this.counter, ...state, ...reported, ...termsOf(this.limit) };
     this.lease.begin(leaseMs, nowMs);
     this.held.beginMove(move);
@@ -73,7 +76,8 @@ export class Slice extends UsableSlice {
     }
     this.lease.end(move?.leaseMs ?? null, startedMs);
     this.#isNew = false;
-    this.held.units += outcome.granted;
+    const { usedUnits, reservedUnits, granted } = outcome;
+    this.held.endMove(granted, usedUnits + reservedUnits - this.limit.limitUnits);
   }
 
   #noteOthers(

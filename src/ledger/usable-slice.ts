@@ -3,7 +3,7 @@ import type { CounterRef } from '../store/usage/counter-place.ts';
 import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/slice-moves.ts';
 import type { SliceShortage } from '../store/usage/wanted-slices.ts';
 import { Forecast } from './forecast.ts';
-import { HeldUnits, type Reservation } from './held-units.ts';
+import { HeldUnits, type Reservation, type UncoveredUse } from './held-units.ts';
 import { counterRefOf, type Limit, type LimitUsage } from './limit.ts';
 import { Refusals } from './refusals.ts';
 import { type HolderLease, SliceLease } from './slice-lease.ts';
@@ -56,6 +56,20 @@ class KnownCounter {
   }
 }
 
+interface AllowanceJournal {
+  /** Whether it knows what earlier processes have granted themselves. */
+  readonly isLoaded: boolean;
+  drawnBefore(counter: CounterRef): number;
+}
+
+/** Limits of the grants that a process makes to itself while the bank is away. */
+export interface OutageTerms {
+  /** Processes that share rate limits. */
+  readonly holders: number;
+  /** Takes grants of budgets; null without a folder for it. */
+  readonly journal: AllowanceJournal | null;
+}
+
 export class UsableSlice {
   readonly counter: CounterRef;
   limit: Limit;
@@ -98,8 +112,8 @@ export class UsableSlice {
   get lastKnownUsage(): KnownUsage | null {
     const { usage } = this.known;
     if (usage === null) return null;
-    const { spent, reserved } = this.held;
-    const usedUnits = usage.usedUnits + spent + (this.move?.spent ?? 0);
+    const { spent, drawnSpent, reserved } = this.held;
+    const usedUnits = usage.usedUnits + spent + drawnSpent + (this.move?.spent ?? 0);
     return { usedUnits, reservedUnits: reserved, atMs: usage.atMs };
   }
 
@@ -109,9 +123,47 @@ export class UsableSlice {
     return this.held.holding;
   }
 
+  /** Units that the process may grant itself in an outage, beyond those that it has granted. */
+  drawable({ holders, journal }: OutageTerms): number {
+    const { limitUnits, isRate, outageUnits = 0 } = this.limit;
+    const known = this.known.usage?.usedUnits ?? 0;
+    if (known >= limitUnits) return 0;
+    if (isRate) {
+      const share = Math.floor((limitUnits - known) / holders) - this.held.units;
+      return Math.max(1, share) - this.held.drawn;
+    }
+    if (outageUnits === 0 || journal === null || !journal.isLoaded) return 0;
+    return outageUnits - this.held.drawn - journal.drawnBefore(this.counter);
+  }
+
+  /** Grants units of the process itself. */
+  draw(units: number): Reservation {
+    this.held.draw(units);
+    this.noteUse();
+    return { units, holding: this.held.holding, isDrawn: true };
+  }
+
+  /** The usage that is lost with the process unless a journal has it. */
+  get uncovered(): UncoveredUse {
+    return this.held.uncovered;
+  }
+
+  get drawn(): number {
+    return this.held.drawn;
+  }
+
+  /** Called when usage that the bank does not cover may have changed; null without a journal. */
+  onUncovered: ((slice: UsableSlice) => void) | null = null;
+
+  protected noteUse(): void {
+    if (this.onUncovered === null || this.limit.isRate) return;
+    if (this.held.drawn > 0 || this.held.free < 0) this.onUncovered(this);
+  }
+
   /** Ends a reservation. Usage beyond the reservation is always charged. */
   settle(reservation: Reservation, used: number): void {
     this.held.settle(reservation, used);
+    this.noteUse();
   }
 
   /** Takes back a charge that does not apply. */
@@ -122,6 +174,7 @@ export class UsableSlice {
   /** Charges without a reservation. */
   charge(units: number, nowMs: number): number {
     const { reserved } = this.held.charge(units);
+    this.noteUse();
     this.forecast.noteRequest(units, reserved, nowMs);
     return this.held.holding;
   }

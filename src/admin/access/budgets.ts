@@ -126,14 +126,47 @@ export async function resetBudget(
 
 /** Limit and threshold of a budget in whole units. */
 export function termColumnsOf(
-  budget: Pick<BudgetFields, 'type' | 'credit_limit' | 'alert_threshold'>,
-): Pick<usageBudgets.UsageBudgetRow, 'credit_limit_units' | 'alert_threshold_units'> {
-  const { credit_limit: limit, alert_threshold: threshold } = budget;
+  budget: Pick<BudgetFields, 'type' | 'credit_limit' | 'alert_threshold' | 'on_outage_allowance'>,
+): Pick<
+  usageBudgets.StoredUsageBudget,
+  'credit_limit_units' | 'alert_threshold_units' | 'outage_units'
+> {
+  const {
+    credit_limit: limit,
+    alert_threshold: threshold,
+    on_outage_allowance: allowance,
+  } = budget;
   const type = typeOf(budget);
   return {
     credit_limit_units: toUnits(limit, type),
     alert_threshold_units: typeof threshold === 'number' ? toUnits(threshold, type) : null,
+    outage_units: typeof allowance === 'number' ? toUnits(allowance, type) : null,
   };
+}
+
+/**
+ * The budget that replaces a stored one. Tools that do not know the allowance for outages send none and keep it; null
+ * removes it, and so does another type, in which it would be another amount.
+ */
+export function replacingBudget<T extends BudgetFields | null | undefined>(
+  sent: T,
+  stored: BudgetFields | null,
+): T {
+  const allowance = stored?.on_outage_allowance ?? null;
+  if (!sent || allowance === null || sent.on_outage_allowance !== undefined) return sent;
+  if (stored === null || typeOf(stored) !== typeOf(sent)) return sent;
+  return { ...sent, on_outage_allowance: allowance };
+}
+
+/** As {@link replacingBudget}, for lists of at most one. */
+export function replacingBudgets<T extends readonly BudgetFields[] | null | undefined>(
+  sent: T,
+  stored: readonly BudgetFields[] | null,
+): T {
+  const [budget] = sent ?? [];
+  return budget === undefined
+    ? sent
+    : ([replacingBudget(budget, stored?.[0] ?? null)] as T & object);
 }
 
 /** Columns of a schedule and its first reset after `now`. */

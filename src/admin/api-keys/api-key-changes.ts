@@ -26,6 +26,7 @@ import {
   changeBudget,
   closeBudget,
   openBudget,
+  replacingBudget,
   requireFutureReset,
   resetBudget,
 } from '../access/budgets.ts';
@@ -203,7 +204,7 @@ export async function updateApiKey(
     follow: async (tx, row, changed) => {
       if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
         const before = readDocument<UsageLimits>(row.usage_limits);
-        const change = { before, after: body.usage_limits };
+        const change = { before, after: replacingBudget(body.usage_limits, before) };
         await changeBudget(tx, { deps, author: request }, ownerOf(row), change);
       }
       if (resetsUsage(body)) await resetBudget(tx, ownerOf(row), now);
@@ -230,7 +231,10 @@ async function columnsOf(
     description: body.description,
     scopes: rewriteDocument(row.scopes, body.scopes),
     rate_limits: rewriteDocument(row.rate_limits, body.rate_limits),
-    usage_limits: rewriteDocument(row.usage_limits, body.usage_limits),
+    usage_limits: rewriteDocument(
+      row.usage_limits,
+      replacingBudget(body.usage_limits, readDocument<UsageLimits>(row.usage_limits)),
+    ),
     alert_emails: rewriteDocument(row.alert_emails, body.alert_emails),
     rotation_policy:
       body.rotation_policy === undefined

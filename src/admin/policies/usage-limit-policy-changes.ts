@@ -182,11 +182,14 @@ function mergedBudget(
     type: body.type,
     credit_limit: body.credit_limit,
     alert_threshold: body.alert_threshold,
+    on_outage_allowance: body.on_outage_allowance,
     periodic_reset: body.periodic_reset,
     periodic_reset_days: body.periodic_reset_days,
     next_usage_reset_at: body.next_usage_reset_at,
   });
   const stored = storedBudget(row);
+  // In another type it would be another amount.
+  if (sent.type !== undefined && sent.type !== row.type) stored.on_outage_allowance = null;
   if (typeof sent.periodic_reset === 'string') stored.periodic_reset_days = null;
   if (typeof sent.periodic_reset_days === 'number') stored.periodic_reset = null;
   const merged: BudgetFields = { ...stored, ...sent };
@@ -202,10 +205,12 @@ function mergedBudget(
 
 function storedBudget(row: policies.StoredUsageLimitPolicy) {
   const { type, credit_limit_units: limit, alert_threshold_units: threshold } = row;
+  const { outage_units: allowance } = row;
   return {
     type,
     credit_limit: fromUnits(limit, type),
     alert_threshold: threshold === null ? null : fromUnits(threshold, type),
+    on_outage_allowance: allowance === null ? null : fromUnits(allowance, type),
     periodic_reset: row.periodic_reset,
     periodic_reset_days: row.periodic_reset_days,
     next_usage_reset_at: formatTimestampOrNull(row.first_reset_at),

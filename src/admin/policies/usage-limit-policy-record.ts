@@ -24,6 +24,7 @@ export const UsageLimitPolicyRecord = z.object({
   type: z.enum(['cost', 'tokens', 'requests']),
   credit_limit: Amount,
   alert_threshold: Amount.nullable(),
+  on_outage_allowance: Amount.nullable().optional(),
   periodic_reset: z.enum(['weekly', 'monthly']).nullable(),
   periodic_reset_days: scheduleFields.periodic_reset_days.unwrap(),
   next_usage_reset_at: ResponseTimestamp.nullable(),
@@ -61,6 +62,7 @@ export function usageLimitPolicyToRecord(
     type: row.type,
     credit_limit: fromUnits(row.credit_limit_units, row.type),
     alert_threshold: thresholdOf(row),
+    ...(row.outage_units !== null && { on_outage_allowance: allowanceOf(row) }),
     periodic_reset: row.periodic_reset,
     periodic_reset_days: row.periodic_reset_days,
     next_usage_reset_at: formatTimestampOrNull(nextResetAtMs),
@@ -110,10 +112,15 @@ export function usageLimitPolicyToSpec(row: StoredUsageLimitPolicy): Record<stri
     type: row.type,
     credit_limit: fromUnits(row.credit_limit_units, row.type),
     alert_threshold: thresholdOf(row),
+    on_outage_allowance: allowanceOf(row),
     periodic_reset: row.periodic_reset,
     periodic_reset_days: row.periodic_reset_days,
     next_usage_reset_at: formatTimestampOrNull(row.first_reset_at),
   });
+}
+
+function allowanceOf({ outage_units: units, type }: StoredUsageLimitPolicy): number | null {
+  return units === null ? null : fromUnits(units, type);
 }
 
 function thresholdOf(row: StoredUsageLimitPolicy): number | null {

@@ -49,6 +49,7 @@ import {
   changeAccessBudget,
   closeAccessBudget,
   removeGrant,
+  replacingAccess,
   writeIntegrationGrants,
 } from './integration-grants.ts';
 import { readIntegrationConfigurations, readModels } from './integration-record.ts';
@@ -223,7 +224,7 @@ function columnsOf(
       body.allow_all_models === undefined ? undefined : Number(body.allow_all_models),
     global_workspace_access: rewriteDocument(
       row.global_workspace_access,
-      body.global_workspace_access,
+      replacingAccess(body.global_workspace_access, row.global_workspace_access),
     ),
   };
 }

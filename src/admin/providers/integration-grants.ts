@@ -1,7 +1,11 @@
 /** Writes the access and limits of single workspaces to an integration of the organisation. */
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkspaceGrant } from '../../model/providers/integration.ts';
-import { accessValueKey, readAccess } from '../../model/providers/integration-access.ts';
+import {
+  accessValueKey,
+  type IntegrationAccess,
+  readAccess,
+} from '../../model/providers/integration-access.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -13,6 +17,7 @@ import {
   changeBudget,
   closeBudget,
   openBudget,
+  replacingBudgets,
   requireFutureReset,
   resetBudget,
 } from '../access/budgets.ts';
@@ -50,6 +55,16 @@ export async function changeAccessBudget(
     requireFutureReset(after, author.now, ['global_workspace_access', 'usage_limits', 0]);
   }
   await changeBudget(tx, { deps, author }, accessOwner(integration), { before, after });
+}
+
+/** The access that replaces a stored one; its budget keeps the allowance for outages as those of keys do. */
+export function replacingAccess<T extends IntegrationAccess | null | undefined>(
+  sent: T,
+  stored: string | null,
+): T {
+  if (!sent?.usage_limits) return sent;
+  const before = readAccess(stored).usage_limits ?? null;
+  return { ...sent, usage_limits: replacingBudgets(sent.usage_limits, before) };
 }
 
 /** Deletes that budget with the counters of each workspace. */
@@ -135,7 +150,10 @@ async function changeGrant(
   const { usage_limits: usageLimits = absent, rate_limits: rateLimits = absent } = grant;
   const columns = {
     enabled: grant.enabled ? 1 : 0,
-    usage_limits: rewriteDocument(row.usage_limits, usageLimits),
+    usage_limits: rewriteDocument(
+      row.usage_limits,
+      replacingBudgets(usageLimits, readDocument<BudgetFields[]>(row.usage_limits)),
+    ),
     rate_limits: rewriteDocument(row.rate_limits, rateLimits),
     last_reset_at: grant.resetsUsage === true ? now : row.last_reset_at,
   };

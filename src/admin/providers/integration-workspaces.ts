@@ -42,7 +42,11 @@ import { withVersionTag } from '../request/version.ts';
 import { ensureProvider } from './default-provider.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
 import { integrationWriter, updateAccessBudget } from './integration-changes.ts';
-import { type IntegrationGrant, writeIntegrationGrants } from './integration-grants.ts';
+import {
+  type IntegrationGrant,
+  replacingAccess,
+  writeIntegrationGrants,
+} from './integration-grants.ts';
 import { GlobalAccess, globalAccessOf } from './integration-record.ts';
 
 const path = '/integrations/:integrationId/workspaces';
@@ -200,7 +204,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
         ...readDocument<IntegrationAccess>(stored),
         ...body.global_workspace_access,
       };
-      return { global_workspace_access: rewriteDocument(stored, access) };
+      return { global_workspace_access: rewriteDocument(stored, replacingAccess(access, stored)) };
     },
     writeElsewhere: async (tx, row) => {
       const { organisation_id: organisationId } = row;

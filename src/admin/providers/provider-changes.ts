@@ -19,6 +19,7 @@ import {
   changeBudget,
   closeBudget,
   openBudget,
+  replacingBudget,
   requireFutureReset,
   resetBudget,
 } from '../access/budgets.ts';
@@ -193,7 +194,7 @@ export async function updateProvider(
     follow: async (tx, row, changed) => {
       if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
         const before = readDocument<UsageLimits>(row.usage_limits);
-        const change = { before, after: body.usage_limits };
+        const change = { before, after: replacingBudget(body.usage_limits, before) };
         await changeBudget(tx, { deps, author: request }, ownerOf(row), change);
       }
       if (resetsUsage(body)) await resetBudget(tx, ownerOf(row), now);
@@ -213,7 +214,10 @@ function columnsOf(
   return {
     name: body.name,
     note: body.note === undefined ? row.note : emptyToNull(body.note),
-    usage_limits: rewriteDocument(row.usage_limits, body.usage_limits),
+    usage_limits: rewriteDocument(
+      row.usage_limits,
+      replacingBudget(body.usage_limits, readDocument<UsageLimits>(row.usage_limits)),
+    ),
     rate_limits: rewriteDocument(row.rate_limits, body.rate_limits),
     expires_at: sent === undefined ? row.expires_at : expiresAt,
     last_reset_at: resetsUsage(body) ? now : row.last_reset_at,

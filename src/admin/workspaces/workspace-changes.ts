@@ -34,6 +34,8 @@ import {
   changeBudget,
   closeBudget,
   openBudget,
+  replacingBudget,
+  replacingBudgets,
   requireFutureReset,
 } from '../access/budgets.ts';
 import { resolveConfig } from '../access/config-access.ts';
@@ -180,7 +182,7 @@ export async function updateWorkspace(
     follow: async (tx, row, changed) => {
       if (body.usage_limits === undefined || changed.usage_limits === undefined) return;
       const before = readDocument<WorkspaceUsageLimits>(row.usage_limits)?.[0] ?? null;
-      const after = body.usage_limits?.[0] ?? null;
+      const after = replacingBudget(body.usage_limits?.[0] ?? null, before);
       await changeBudget(tx, { deps, author: request }, ownerOf(row), { before, after });
     },
   });
@@ -265,7 +267,10 @@ async function columnsOf(
     icon,
     name: body.name === undefined ? row.name : plainName(body.name, icon),
     description: body.description,
-    usage_limits: rewriteDocument(row.usage_limits, body.usage_limits),
+    usage_limits: rewriteDocument(
+      row.usage_limits,
+      replacingBudgets(body.usage_limits, readDocument<WorkspaceUsageLimits>(row.usage_limits)),
+    ),
     rate_limits: rewriteDocument(row.rate_limits, body.rate_limits),
     defaults: body.defaults === undefined ? row.defaults : await defaultsOf(tx, body.defaults, row),
   };

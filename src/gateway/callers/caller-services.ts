@@ -1,6 +1,7 @@
 /** Creates what all gateways of a process share of their callers, so that changes are polled and limits are held once. */
 import type { Clock } from '../../clock.ts';
 import { createLedger, type Ledger } from '../../ledger/ledger.ts';
+import type { JournalStream } from '../../ledger/usage-journal.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -32,6 +33,8 @@ export interface CallerServicesOptions {
     /** Reports signing keys of an issuer that could not be fetched. */
     readonly onKeysFailure: (error: unknown, url: string) => void;
   } | null;
+  /** Stream of the spool for usage; null without a folder for it. */
+  readonly usageJournal?: JournalStream | null;
   /** How long cached values are used while the database is unreachable. */
   readonly graceMs: number;
   /** Reports a failed poll for changes. */
@@ -74,7 +77,8 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   });
   const origins = new Origins(trustedHosts);
   const issuerOrigins = new IssuerOrigins(origins, options.proxies);
-  const ledger = createLedger({ database, clock });
+  const { usageJournal: journal = null } = options;
+  const ledger = createLedger({ database, clock, journal });
   const cache = <T>(entriesMax: number): SnapshotCache<T> =>
     new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
   return {

@@ -64,6 +64,7 @@ export function termsOfRow(row: StoredUsageBudget | StoredUsageLimitPolicy) {
     type: row.type,
     limitUnits: row.credit_limit_units,
     alertThresholdUnits: row.alert_threshold_units,
+    outageUnits: row.outage_units ?? 0,
     window: row,
   };
 }

@@ -106,6 +106,7 @@ export function termsOfToken(tenant: TokenTenant, claims: TokenClaims): LimitTer
       subjectId: subjectIdOf(tenant, claims, type),
       limitUnits: toUnits(limit, type),
       alertThresholdUnits: typeof threshold === 'number' ? toUnits(threshold, type) : null,
+      outageUnits: toUnits(usage.on_outage_allowance ?? 0, type),
     });
   }
   const limited: RateTerms[] =

@@ -164,7 +164,8 @@ export function limitRefusalOf(thrown: unknown, now: number): unknown {
     return new GatewayError('price_unknown', capital(thrown.message), 'model', cause);
   }
   if (thrown instanceof LimitsUnknown) {
-    const message = 'The limits of this request are temporarily unavailable; try again';
+    const hint = thrown.hint === null ? '' : ` (${thrown.hint})`;
+    const message = `The limits of this request are temporarily unavailable; try again${hint}`;
     return new GatewayError('unavailable', message, null, cause);
   }
   return thrown;

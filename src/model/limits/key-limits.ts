@@ -1,7 +1,7 @@
 /** Defines the budget and the rate limits of an API key. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
-import { Amount, checkLimitRules, RateLimit, scheduleFields } from './limits.ts';
+import { Amount, allowanceField, checkLimitRules, RateLimit, scheduleFields } from './limits.ts';
 
 const rateLimitsMax = 20;
 
@@ -22,6 +22,7 @@ export const UsageLimits = z
       'Amount at which an alert is sent; at most credit_limit.',
       { examples: [80] },
     ),
+    ...allowanceField,
     ...scheduleFields,
   })
   .superRefine(checkLimitRules);

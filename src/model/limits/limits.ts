@@ -64,11 +64,21 @@ export const scheduleFields = {
   ),
 };
 
+/** Amount that a budget grants beyond itself while the database is unavailable (docs/explanation/limits.md, Outages). */
+export const allowanceField = {
+  on_outage_allowance: described(
+    Amount.positive().nullable().optional(),
+    'Amount that each gateway may use beyond what it holds while the database is unavailable; null or never set: requests are refused.',
+    { examples: [5] },
+  ),
+};
+
 export interface LimitFields {
   /** Defaults to cost. */
   readonly type?: UsageType | undefined;
   readonly credit_limit?: number | undefined;
   readonly alert_threshold?: number | null | undefined;
+  readonly on_outage_allowance?: number | null | undefined;
   readonly periodic_reset?: PeriodicReset | null | undefined;
   readonly periodic_reset_days?: number | null | undefined;
   readonly next_usage_reset_at?: string | null | undefined;
@@ -79,7 +89,7 @@ export function findLimitFault(
   terms: LimitFields,
 ): { field: keyof LimitFields; message: string } | undefined {
   const { credit_limit: limit, alert_threshold: threshold, type = 'cost' } = terms;
-  for (const field of ['credit_limit', 'alert_threshold'] as const) {
+  for (const field of ['credit_limit', 'alert_threshold', 'on_outage_allowance'] as const) {
     if (type === 'cost' || Number.isInteger(terms[field] ?? 0)) continue;
     return { field, message: `must be a whole number of ${type}` };
   }

@@ -1,7 +1,7 @@
 /** Defines the bodies that create and update usage-limit policies. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
-import { Amount, checkLimitRules, scheduleFields } from './limits.ts';
+import { Amount, allowanceField, checkLimitRules, scheduleFields } from './limits.ts';
 import { policyFields, requestKeys } from './policy.ts';
 
 /** The budget, whose fields are on the top level here. */
@@ -18,6 +18,7 @@ const limitFields = {
     'Amount at which an alert is sent; at most credit_limit.',
     { examples: [80] },
   ),
+  ...allowanceField,
   ...scheduleFields,
 };
 

@@ -1,7 +1,7 @@
 /** Defines the budget and the rate limits of a workspace. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
-import { amountMax, checkLimitRules, RateLimit, scheduleFields } from './limits.ts';
+import { allowanceField, amountMax, checkLimitRules, RateLimit, scheduleFields } from './limits.ts';
 
 const terms = z.strictObject({
   type: described(
@@ -19,6 +19,7 @@ const terms = z.strictObject({
     'Whole amount at which an alert is sent; at most credit_limit.',
     { examples: [800] },
   ),
+  ...allowanceField,
   ...scheduleFields,
 });
 

@@ -1,16 +1,18 @@
 /** Table functions for usage_limit_policies. */
-import type { Selectable } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import type { PolicyColumns } from '../rows/policy-table.ts';
 import { resourceTable } from '../rows/resource-table.ts';
 import { archivedContentsOf } from '../rows/workspace-contents.ts';
 import type { WindowColumns } from '../usage/usage-budgets.ts';
 import { ends } from '../usage/usage-windows.ts';
 
-export interface UsageLimitPolicyRow extends PolicyColumns, WindowColumns {
+interface UsageLimitPolicyRow extends PolicyColumns, WindowColumns {
   type: 'cost' | 'tokens' | 'requests';
   /** Whole units, like the threshold: micro-dollars for a cost, else tokens or requests. */
   credit_limit_units: number;
   alert_threshold_units: number | null;
+  /** As in usage_budgets. */
+  outage_units: Generated<number | null>;
   /** First reset as its author set it; `next_reset_at` advances from there. */
   first_reset_at: number | null;
 }

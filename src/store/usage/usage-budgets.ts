@@ -1,5 +1,5 @@
 /** Table functions for usage_budgets: the limits of API keys, workspaces and providers, and their current windows. */
-import { type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Generated, type RawBuilder, type Selectable, sql, type Updateable } from 'kysely';
 import { isExhausted, type UsageTerms } from '../../model/limits/counter-state.ts';
 import type { UsageType } from '../../model/limits/limits.ts';
 import { currentWindow, type UsageWindow } from '../../model/limits/periods.ts';
@@ -32,6 +32,8 @@ export interface UsageBudgetRow extends WindowColumns {
   type: UsageType;
   credit_limit_units: number;
   alert_threshold_units: number | null;
+  /** Units that each gateway may use beyond its slices while the database is unavailable; null for none. */
+  outage_units: Generated<number | null>;
   created_at: number;
 }
 
@@ -172,7 +174,11 @@ export async function update(
   tx: Db,
   subject: BudgetSubject,
   fields: Partial<
-    Pick<UsageBudgetRow, 'type' | 'credit_limit_units' | 'alert_threshold_units'> & WindowColumns
+    Pick<
+      Updateable<UsageBudgetRow>,
+      'type' | 'credit_limit_units' | 'alert_threshold_units' | 'outage_units'
+    > &
+      WindowColumns
   >,
 ): Promise<void> {
   await table.update(tx, whereOf(subject), fields);

@@ -80,6 +80,23 @@ export async function keepAnswer(
   await table.update(tx, { organisation_id: organisationId, holder }, { answer });
 }
 
+/** Locks a holder; null when it does not exist. */
+export async function findForUpdate(
+  tx: Db,
+  { organisationId, holder }: Holder,
+): Promise<{ readonly sequence: number; readonly settledAt: number | null } | null> {
+  const row = await table.findForUpdate(tx, { organisation_id: organisationId, holder });
+  return row === undefined ? null : { sequence: Number(row.sequence), settledAt: row.settled_at };
+}
+
+/** Marks a holder as settled, also one that never exchanged anything. */
+export async function markSettled(tx: Db, { organisationId, holder }: Holder): Promise<void> {
+  await sql`
+    INSERT INTO usage_holders (organisation_id, holder, sequence, lease_until, is_journalled, settled_at)
+    VALUES (${organisationId}, ${holder}, 0, ${serverNowMs}, 1, ${serverNowMs})
+    ON DUPLICATE KEY UPDATE settled_at = VALUES(settled_at)`.execute(tx);
+}
+
 /** Number of processes of an organisation that have a lease. */
 export async function count(tx: Db, organisationId: string): Promise<number> {
   const { rows } = await sql<{ holders: number | string }>`
@@ -97,8 +114,12 @@ export async function findSequence(
   return row === undefined ? null : Number(row.sequence);
 }
 
+/** How long the row of a dead process with a journal is kept, so that its journal is settled once. */
+const journalDaysMs = 31 * 86_400_000;
+
 /** A holder whose lease has ended. */
 export interface OverdueHolder extends Holder {
+  /** Whether its row stays, because its journal may be settled later. */
   readonly isJournalled: boolean;
 }
 
@@ -111,9 +132,10 @@ export async function listOverdue(db: Db, limit: number): Promise<Holder[]> {
     AND s.holder = h.holder AND s.charged_at IS NULL`;
   const { rows } = await sql<Holder>`
     SELECT h.organisation_id AS organisationId, h.holder FROM usage_holders h
-    WHERE h.lease_until < ${serverNowMs} AND h.settled_at IS NULL
+    WHERE h.lease_until < ${serverNowMs}
       AND (EXISTS (SELECT 1 ${sliceOf} AND COALESCE(s.lease_until, 0) < ${serverNowMs})
-        OR (h.is_journalled = 0 AND NOT EXISTS (SELECT 1 ${sliceOf})))
+        OR ((h.is_journalled = 0 OR h.lease_until < ${serverNowMs} - ${journalDaysMs})
+          AND NOT EXISTS (SELECT 1 ${sliceOf})))
     ORDER BY h.lease_until LIMIT ${limit}`.execute(db);
   return rows;
 }
@@ -125,7 +147,10 @@ export async function lockOverdue(
 ): Promise<OverdueHolder | null> {
   const row = await tx
     .selectFrom('usage_holders')
-    .select('is_journalled')
+    .select([
+      'is_journalled',
+      sql<number>`lease_until < ${serverNowMs} - ${journalDaysMs}`.as('isOld'),
+    ])
     .where('organisation_id', '=', organisationId)
     .where('holder', '=', holder)
     .where('lease_until', '<', serverNowMs)
@@ -133,7 +158,7 @@ export async function lockOverdue(
     .executeTakeFirst();
   return row === undefined
     ? null
-    : { organisationId, holder, isJournalled: row.is_journalled === 1 };
+    : { organisationId, holder, isJournalled: row.is_journalled === 1 && Number(row.isOld) === 0 };
 }
 
 export async function deleteOne(tx: Db, { organisationId, holder }: Holder): Promise<void> {

@@ -270,7 +270,7 @@ function counterKeyOf(row: StoredSlice): CounterKey {
 export async function chargeAll(tx: Db, { organisationId, holder }: Holder): Promise<number> {
   const slices = await listUncharged(tx, { organisationId, holder });
   for (const slice of slices) await chargeOne(tx, slice);
-  await table.delete(tx, { organisation_id: organisationId, holder });
+  await deleteAll(tx, { organisationId, holder });
   return slices.length;
 }
 
@@ -293,8 +293,12 @@ export async function chargeOverdue(tx: Db, holder: Holder, keepsRows: boolean):
   return due.length;
 }
 
-export function hasAny(tx: Db, { organisationId, holder }: Holder): Promise<boolean> {
-  return table.exists(tx, { organisation_id: organisationId, holder });
+export function hasUncharged(tx: Db, { organisationId, holder }: Holder): Promise<boolean> {
+  return table.exists(tx, { organisation_id: organisationId, holder, charged_at: null });
+}
+
+export async function deleteAll(tx: Db, { organisationId, holder }: Holder): Promise<void> {
+  await table.delete(tx, { organisation_id: organisationId, holder });
 }
 
 function listUncharged(tx: Db, { organisationId, holder }: Holder): Promise<StoredSlice[]> {

@@ -111,7 +111,7 @@ export function updateChange(
   for (const field of fieldsToSend(kind, desired, change.fields)) {
     body[field] = kind.merged.includes(field)
       ? mergedField(wire[field], live.base?.[field])
-      : (wire[field] ?? clearedValue(schema.shape[field]));
+      : (clearedAllowances(wire[field], live.spec[field]) ?? clearedValue(schema.shape[field]));
   }
   return {
     kind: desired.identity.kind,
@@ -221,6 +221,25 @@ function mergedField(wanted: SpecJson | undefined, base: SpecJson | undefined): 
   if (wanted === null) return null;
   return { ...Object.fromEntries(cleared), ...(isPlainObject(wanted) ? wanted : {}) };
 }
+
+/**
+ * Clears allowances for outages in budgets that no longer declare one: the server keeps them otherwise, for tools that do
+ * not know them. Nothing is added for a server without allowances.
+ */
+function clearedAllowances(wanted: SpecJson | undefined, live: unknown): SpecJson | undefined {
+  if (wanted === undefined || !JSON.stringify(live ?? null).includes(allowanceKey)) return wanted;
+  if (Array.isArray(wanted)) return wanted.map((item) => clearedAllowances(item, live)!);
+  if (!isPlainObject(wanted)) return wanted;
+  const fields = Object.entries(wanted).map(([key, value]) => [
+    key,
+    clearedAllowances(value as SpecJson, live),
+  ]);
+  const cleared: Record<string, SpecJson> =
+    'credit_limit' in wanted ? { [allowanceKey]: null } : {};
+  return { ...cleared, ...(Object.fromEntries(fields) as Record<string, SpecJson>) };
+}
+
+const allowanceKey = 'on_outage_allowance';
 
 /** Null clears a field; where the schema does not allow null, the emptiest allowed value does. */
 function clearedValue(

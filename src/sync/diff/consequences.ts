@@ -5,7 +5,12 @@ import type { KindName } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { SpecJson } from '../resources/resource-set.ts';
 
-const budget = { alert_threshold: 'no alert', periodic_reset: 'no reset', type: 'cost' };
+const budget = {
+  alert_threshold: 'no alert',
+  on_outage_allowance: 'requests are refused',
+  periodic_reset: 'no reset',
+  type: 'cost',
+};
 
 function below(prefix: string, fields: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(

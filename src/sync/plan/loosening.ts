@@ -40,12 +40,15 @@ import type { DraftChange } from './plan-model.ts';
 
 /** In order of increasing rights. */
 const roles = ['member', 'manager', 'admin'];
+/** Absent refuses. */
+const allowance: Judge = (from, to) => !isUnset(to) && !(Number(to) <= Number(from ?? 0));
 const renewals: readonly JudgedValue[] = [null, 'monthly', 'weekly'];
 
 /** Rules by path in the spec, first match; `prefix` is the path of the budget. */
 function budgetRules(prefix: string): Rules {
   return {
     [`${prefix}credit_limit`]: ceiling,
+    [`${prefix}on_outage_allowance`]: allowance,
     [`${prefix}type`]: unknown,
     // The sooner a budget restarts, the more it allows.
     [`${prefix}periodic_reset`]: (from, to) =>

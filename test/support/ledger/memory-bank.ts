@@ -42,6 +42,10 @@ export class MemoryBank implements LimitBank {
     return Promise.resolve(wanted.map(([, { counter }]) => counter));
   }
 
+  settle(): Promise<void> {
+    return Promise.resolve();
+  }
+
   close(holder: Holder): Promise<void> {
     this.#held.delete(holder.holder.toString('hex'));
     return Promise.resolve();

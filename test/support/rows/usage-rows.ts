@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { idFromBytes, idToBytes } from '../../../src/model/wire/ids.ts';
 import type { Db } from '../../../src/store/connection/db.ts';
 import { serverNowMs } from '../../../src/store/connection/server-time.ts';
-import type { UsageLimitPolicyRow } from '../../../src/store/resources/usage-limit-policies.ts';
-import type { UsageBudgetRow } from '../../../src/store/usage/usage-budgets.ts';
+import type { StoredUsageLimitPolicy } from '../../../src/store/resources/usage-limit-policies.ts';
+import type { StoredUsageBudget } from '../../../src/store/usage/usage-budgets.ts';
 import {
   type CountedKind,
   counterId,
@@ -20,7 +20,7 @@ import { insertWorkspace } from './workspace-row.ts';
 export async function insertBudget(
   db: Db,
   organisationId: string,
-  fields: Partial<UsageBudgetRow> = {},
+  fields: Partial<StoredUsageBudget> = {},
 ): Promise<UsageSubject> {
   const row = {
     organisation_id: organisationId,
@@ -45,7 +45,7 @@ export async function insertBudget(
 
 async function insertSubject(
   db: Db,
-  row: Pick<UsageBudgetRow, 'organisation_id' | 'subject_kind' | 'subject_id' | 'workspace_id'>,
+  row: Pick<StoredUsageBudget, 'organisation_id' | 'subject_kind' | 'subject_id' | 'workspace_id'>,
 ): Promise<void> {
   const { organisation_id, subject_kind: kind, subject_id: id, workspace_id } = row;
   if (workspace_id !== null) await insertWorkspace(db, organisation_id, workspace_id);
@@ -60,7 +60,7 @@ async function insertSubject(
 export async function insertPolicy(
   db: Db,
   organisationId: string,
-  fields: Partial<Omit<UsageLimitPolicyRow, 'version'>> = {},
+  fields: Partial<Omit<StoredUsageLimitPolicy, 'version'>> = {},
 ): Promise<UsageSubject> {
   const row = {
     id: randomUUID(),

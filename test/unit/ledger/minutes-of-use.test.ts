@@ -57,7 +57,7 @@ class Simulation {
 
   newProcess(): OrganisationSlices {
     const clock = { now: () => this.nowMs, monotonicMs: () => this.nowMs };
-    return new OrganisationSlices(this.bank, organisationId, clock);
+    return new OrganisationSlices({ bank: this.bank, journal: null, clock }, organisationId);
   }
 
   /** Sends one request; false when the units that the process can get do not suffice. */

@@ -69,6 +69,7 @@ const policy = {
   type: 'cost' as const,
   credit_limit_units: 2_500_000,
   alert_threshold_units: null,
+  outage_units: null,
   periodic_reset: null,
   periodic_reset_days: null,
   first_reset_at: null,

@@ -72,6 +72,8 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   rate_limits: 'Limit of requests or tokens in each second, minute, hour, day or week.',
   credit_limit: 'Amount that may be used in one period.',
   alert_threshold: 'Amount at which people are notified.',
+  on_outage_allowance:
+    'Amount that each gateway may use beyond what it holds while the database is unavailable; absent or null: requests are refused.',
   periodic_reset:
     'Period of the budget: `weekly` from Monday, `monthly` from the first, 00:00 UTC.',
   periodic_reset_days: 'Length of the period in days, in place of `periodic_reset`.',

@@ -38,6 +38,12 @@ function budgets(at: string, inSpec: (budget: Spec) => Spec): readonly Case[] {
     // In a list it is another budget.
     ['a budget of something else', cost, tokens, [at.endsWith('/0') ? at : `${at}/type`]],
     both('raised', limit, { credit_limit: 6 }, 'credit_limit'),
+    both(
+      'with an allowance for outages',
+      limit,
+      { ...limit, on_outage_allowance: 1 },
+      'on_outage_allowance',
+    ),
     both('that starts anew', limit, { ...limit, periodic_reset: 'monthly' }, 'periodic_reset'),
     both(
       'that starts anew after fewer days',

@@ -1,0 +1,72 @@
+/** Admits requests of one organisation while the bank is away, by what the process may grant itself. */
+import { monotonicMs } from '../monotonic.ts';
+import type { Charge, Grant, Reservations } from './account.ts';
+import { LimitsUnknown, type UsageBound } from './limit.ts';
+import type { OrganisationSlices } from './organisation-slices.ts';
+import type { UsageJournal } from './usage-journal.ts';
+
+/** A shorter absence is waited for. */
+export const outageAfterMs = 500;
+/** Absence from which on requests that lack units are refused at once. */
+const refuseAfterMs = 1_750;
+
+export class Outage {
+  readonly #slices: OrganisationSlices;
+  readonly #journal: UsageJournal | null;
+  /** Null while the bank responds; monotonic clock. */
+  #sinceMs: number | null = null;
+
+  constructor(slices: OrganisationSlices, journal: UsageJournal | null) {
+    this.#slices = slices;
+    this.#journal = journal;
+  }
+
+  begin(nowMs: number): void {
+    this.#sinceMs = Math.min(this.#sinceMs ?? nowMs, nowMs);
+  }
+
+  end(): void {
+    this.#sinceMs = null;
+  }
+
+  /** Whether waiting for the bank is pointless. */
+  get isLong(): boolean {
+    return this.#sinceMs !== null && monotonicMs() - this.#sinceMs >= refuseAfterMs;
+  }
+
+  /** The error of a request that cannot be admitted. */
+  refusal(cause: unknown, charges: readonly Charge[]): LimitsUnknown {
+    const allowing = charges.find(({ limit }) => limit.isHard && (limit.outageUnits ?? 0) > 0);
+    if (allowing === undefined || this.#journal !== null) return new LimitsUnknown(cause);
+    const { label } = allowing.limit;
+    const hint = `${label} has an on_outage_allowance, which needs GATEWRIGHT_SPOOL_DIRECTORY`;
+    return new LimitsUnknown(cause, hint);
+  }
+
+  /**
+   * Null when the bank is not away, or the process may not grant itself enough. Grants of budgets are on disk before the
+   * request is sent.
+   */
+  admit(
+    reservations: Reservations,
+    charges: readonly Charge[],
+    bound: UsageBound,
+  ): Grant | Promise<Grant> | null {
+    const nowMs = monotonicMs();
+    if (this.#sinceMs === null || nowMs - this.#sinceMs < outageAfterMs) return null;
+    const holders = Math.max(1, this.#slices.holders ?? 1);
+    const terms = { holders, journal: this.#journal };
+    const drawn = reservations.draw(charges, bound, nowMs, terms);
+    if (drawn === null) return null;
+    const grant = { outputTokens: bound.outputTokens };
+    if (drawn.length === 0) return grant;
+    return this.#slices.secure(drawn).then(
+      () => grant,
+      (error) => {
+        reservations.release();
+        reservations.uncount();
+        throw new LimitsUnknown(error);
+      },
+    );
+  }
+}

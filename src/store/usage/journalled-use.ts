@@ -1,0 +1,85 @@
+/** Charges usage that a process had on disk when it died, once. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import type { UsageCorrection } from './usage-corrections.ts';
+import type { Holder } from './usage-holders.ts';
+import * as usageHolders from './usage-holders.ts';
+import * as usageSlices from './usage-slices.ts';
+
+/** Usage of one counter that was not covered by units of the process. */
+export interface JournalledUse extends Omit<UsageCorrection, 'units'> {
+  /** The last exchange of the process that was known to be carried out. */
+  readonly sequence: number;
+  /** Units that the next exchange reports. */
+  readonly before: number;
+  /** Units that it does not report. */
+  readonly after: number;
+  /** The part of `after` that was reserved by running requests and may not be used. */
+  readonly running: number;
+  /** Units that the process granted itself in this window. */
+  readonly drawn: number;
+}
+
+/** Holds no slice and gets none. */
+const noHolder = Buffer.alloc(16);
+
+/**
+ * Charges what no exchange has reported, as the sequence number of the holder shows, and marks the holder as settled, so
+ * that a repetition charges nothing.
+ */
+export async function settle(
+  tx: Db,
+  holder: Holder,
+  uses: readonly JournalledUse[],
+  now: number,
+): Promise<void> {
+  const row = await usageHolders.findForUpdate(tx, holder);
+  if (row !== null && row.settledAt !== null) return;
+  const { organisationId } = holder;
+  const due = uses.flatMap((use) => {
+    const units = unreportedUnits(use, row?.sequence ?? null);
+    return units > 0 ? [{ use, units }] : [];
+  });
+  if (due.length > 0) {
+    const moves = due.map(({ use, units }) => ({
+      counter: use.counter,
+      limitUnits: use.limitUnits,
+      alertThresholdUnits: use.alertThresholdUnits,
+      type: use.type,
+      label: use.label,
+      isNew: true,
+      units: 0,
+      spent: units,
+      offered: -units,
+      needs: [],
+      want: 0,
+      isAnswer: false,
+      leaseMs: null,
+      refusedUnits: null,
+    }));
+    await usageSlices.exchange(tx, { organisationId, holder: noHolder }, moves, now);
+  }
+  for (const { use, units } of due) await markAssumed(tx, organisationId, use, units);
+  await usageHolders.markSettled(tx, holder);
+}
+
+/** A missing holder has never exchanged anything, or has ended in order. */
+function unreportedUnits({ sequence, before, after }: JournalledUse, reached: number | null) {
+  if ((reached ?? 0) === sequence) return before + after;
+  return reached === sequence + 1 ? after : 0;
+}
+
+/** Marks the part that may not have been used. */
+async function markAssumed(
+  tx: Db,
+  organisationId: string,
+  { counter, running }: JournalledUse,
+  units: number,
+): Promise<void> {
+  const { isRate, subjectKind, subjectId, windowStart, id } = counter;
+  if (isRate || running === 0) return;
+  await sql`
+    UPDATE usage_counters SET assumed_units = assumed_units + ${Math.min(running, units)}
+    WHERE organisation_id = ${organisationId} AND subject_kind = ${subjectKind}
+      AND subject_id = ${subjectId} AND window_start = ${windowStart} AND id = ${id}`.execute(tx);
+}
