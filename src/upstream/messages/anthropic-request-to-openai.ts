@@ -124,13 +124,15 @@ function output(request: DocumentNode): Json {
     const ofKind = rules.thinkingShape.kinds[String(thinking.at('type').value)];
     if (ofKind !== undefined) thinking.follow(rulesOf(ofKind));
   }
+  const older = request.at('output_format');
   if (config.isAbsent) {
-    return chatEffort(thinking, new DocumentNode(undefined), request.at('model').value);
+    const effort = chatEffort(thinking, new DocumentNode(undefined), request.at('model').value);
+    return { ...effort, ...responseFormatOf(older) };
   }
   config.follow(rulesOf(rules.outputShape.kinds['']));
   return {
     ...chatEffort(thinking, config.at('effort'), request.at('model').value),
-    ...responseFormatOf(config.at('format')),
+    ...responseFormatOf(config.at('format').isAbsent ? older : config.at('format')),
   };
 }
 

@@ -38,11 +38,16 @@ export const requestShape: ObjectShape = {
       tool_choice: mapped('`tool_choice`, `parallel_tool_calls`'),
       thinking: mapped('`reasoning_effort`, by [budget](#reasoning)'),
       output_config: mapped('`reasoning_effort`, `response_format`'),
+      output_format: mapped('`response_format`; an older form of `output_config.format`'),
       metadata: mapped('`user`'),
       service_tier: mapped('`standard_only` is `default`'),
       thread: implied('a new thread; others are 404'),
       cache_control: hint(),
       context_management: hint('the complete history is sent'),
+      compaction: hint('the complete history is sent'),
+      fallbacks: hint('the config has its own'),
+      fallback_credit_token: hint(),
+      billing_policy: hint(),
       diagnostics: hint(),
       betas: hint(),
       speed: hint('', ['standard']),
@@ -61,7 +66,12 @@ export const turnShape: ObjectShape = {
   kinds: {
     user: memberRules({ role: carried(), content: mapped('content, or messages of `tool`') }),
     assistant: memberRules({ role: carried(), content: mapped('text, `tool_calls`, reasoning') }),
-    system: memberRules({ role: carried(), content: mapped('text') }),
+    system: memberRules({
+      role: carried(),
+      content: mapped('text'),
+      clear_at: hint('the complete history is sent'),
+      output_config: refusal('set it beside `messages`'),
+    }),
   },
 };
 
@@ -140,6 +150,14 @@ export const blockShape: ObjectShape = {
     text_editor_code_execution_tool_result: providerResult,
     container_upload: refusal(),
     browser_state: refusal(),
+    advisor_tool_result: providerResult,
+    mcp_tool_use: providerResult,
+    mcp_tool_result: providerResult,
+    mcp_tool_listing: providerResult,
+    compaction: refusal('stands for messages that are not sent'),
+    fallback: hint('an earlier change of the model'),
+    tool_addition: refusal('send all tools beside `messages`'),
+    tool_removal: refusal('send all tools beside `messages`'),
   },
 };
 
@@ -185,7 +203,14 @@ export const toolShape: ObjectShape = {
     tool_search_tool_bm25_20251119: hint('all tools are in the request'),
     tool_search_tool_regex: hint('all tools are in the request'),
     tool_search_tool_regex_20251119: hint('all tools are in the request'),
+    bash_20241022: refusal('defined by Anthropic'),
     bash_20250124: refusal('defined by Anthropic'),
+    computer_20241022: refusal('defined by Anthropic'),
+    computer_20250124: refusal('defined by Anthropic'),
+    computer_20251124: refusal('defined by Anthropic'),
+    text_editor_20241022: refusal('defined by Anthropic'),
+    advisor_20260301: providerTool,
+    mcp_toolset: providerTool,
     text_editor_20250124: refusal('defined by Anthropic'),
     text_editor_20250429: refusal('defined by Anthropic'),
     text_editor_20250728: refusal('defined by Anthropic'),
@@ -230,10 +255,12 @@ export const thinkingShape: ObjectShape = {
       type: mapped('`reasoning_effort`'),
       budget_tokens: mapped('`reasoning_effort`'),
       display: implied('reasoning is returned where the provider sends it'),
+      block_binding: hint(),
     }),
     adaptive: memberRules({
       type: mapped('`medium`, unless an effort is set'),
       display: implied(),
+      block_binding: hint(),
     }),
     between_tools: memberRules({ type: mapped('`medium`, unless an effort is set') }),
     disabled: memberRules({ type: mapped('`none` for models that know it') }),
@@ -247,13 +274,14 @@ export const outputShape: ObjectShape = {
     '': memberRules({
       effort: mapped('`reasoning_effort`; a hint for models that do not reason'),
       format: mapped('`response_format`'),
+      task_budget: hint(),
     }),
   },
 };
 
 export const outputFormatShape: ObjectShape = {
   name: 'output format',
-  places: /^output_config\.format$/,
+  places: /^output_(?:config\.)?format$/,
   kinds: { json_schema: memberRules({ type: carried(), schema: mapped('`json_schema.schema`') }) },
 };
 

@@ -188,3 +188,18 @@ describe.each(['opencode-chat', 'opencode-messages'])('a request of %s', (name) 
     expect(request.messages).toBeInstanceOf(Array);
   });
 });
+
+describe('an older form of the output format', () => {
+  it('reaches a chat as a response format', () => {
+    const schema = { type: 'object', properties: {} };
+    const body = {
+      model: 'm',
+      max_tokens: 9,
+      messages: [{ role: 'user', content: 'Hello' }],
+      output_format: { type: 'json_schema', schema },
+    };
+    const { request, dropped } = translated('/messages', 'openai', body);
+    expect(request).toMatchObject({ response_format: { json_schema: { schema } } });
+    expect(dropped).toEqual([]);
+  });
+});

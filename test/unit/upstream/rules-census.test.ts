@@ -5,7 +5,10 @@ import type {
   MemberRules,
   ObjectShape,
 } from '../../../src/upstream/documents/member-rules.ts';
+import { geminiAnswerRules } from '../../../src/upstream/gemini/gemini-answer-rules.ts';
+import { chatAnswerRules } from '../../../src/upstream/messages/chat-answer-rules.ts';
 import { chatRules } from '../../../src/upstream/messages/chat-rules.ts';
+import { messageAnswerRules } from '../../../src/upstream/messages/message-answer-rules.ts';
 import { messageRules } from '../../../src/upstream/messages/message-rules.ts';
 import { responseRules } from '../../../src/upstream/responses/response-rules.ts';
 import { type SdkObject, SdkTypes } from '../../support/sdk/sdk-types.ts';
@@ -22,7 +25,7 @@ function shapeAt(rules: FormatRules, path: string): ObjectShape | undefined {
 
 /** A union of literals is several kinds. */
 function kindsOf({ kind }: SdkObject, shape: ObjectShape): readonly string[] {
-  if (Object.hasOwn(shape.kinds, '')) return [''];
+  if (Object.keys(shape.kinds).length === 1 && Object.hasOwn(shape.kinds, '')) return [''];
   return (kind ?? '').split('|');
 }
 
@@ -58,13 +61,19 @@ function uncovered(rules: FormatRules, file: string, typeName: string): string[]
 
 /** Objects that are built member by member in code which refuses others, or whose members callers choose. */
 const freePlaces =
-  /(?:cache_control|input_schema|schema|parameters|\.input|\.function|\.custom|\.format|citations\[\]|^include\[\])(?:\.grammar)?$/;
+  /(?:cache_control|logprobs|logprobsResult|\.args|input_schema|schema|parameters|\.input|\.function|\.custom|\.format|citations\[\]|^include\[\])(?:\.grammar)?$/;
 
 describe.each([
   [
     'messages',
     messageRules,
     '@anthropic-ai/sdk/resources/messages/messages.d.mts',
+    'MessageCreateParamsBase',
+  ],
+  [
+    'messages with betas',
+    messageRules,
+    '@anthropic-ai/sdk/resources/beta/messages/messages.d.mts',
     'MessageCreateParamsBase',
   ],
   [
@@ -79,11 +88,39 @@ describe.each([
     'openai/resources/responses/responses.d.mts',
     'ResponseCreateParamsBase',
   ],
-] as const)('the rules of %s', (_, rules, file, typeName) => {
-  it('covers every kind and member of the request type of the SDK', () => {
-    expect(uncovered(rules, file, typeName)).toEqual([]);
-  });
-});
+  ...[
+    ['messages/messages.d.mts', ''],
+    ['beta/messages/messages.d.mts', 'Beta'],
+  ].flatMap(([path, prefix]) =>
+    ['Message', 'RawMessageStreamEvent'].map((name) => [
+      `answers in messages (${prefix}${name})`,
+      messageAnswerRules,
+      `@anthropic-ai/sdk/resources/${path}`,
+      `${prefix}${name}`,
+    ]),
+  ),
+  ...['ChatCompletion', 'ChatCompletionChunk'].map((name) => [
+    `answers in chats (${name})`,
+    chatAnswerRules,
+    'openai/resources/chat/completions/completions.d.mts',
+    name,
+  ]),
+  [
+    "answers in Gemini's form",
+    geminiAnswerRules,
+    '@google/genai/dist/node/node.d.ts',
+    'GenerateContentResponse',
+  ],
+] as unknown as readonly (readonly [string, FormatRules, string, string])[])(
+  'the rules of %s',
+  (...given) => {
+    const [, rules, file, typeName] = given;
+
+    it('covers every kind and member of the type of the SDK', () => {
+      expect(uncovered(rules, file, typeName)).toEqual([]);
+    });
+  },
+);
 
 it('reports a member that a later SDK adds', () => {
   const [request, ...others] = messageRules.shapes;

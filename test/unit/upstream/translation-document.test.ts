@@ -2,7 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
+import { geminiAnswerRules } from '../../../src/upstream/gemini/gemini-answer-rules.ts';
+import { chatAnswerRules } from '../../../src/upstream/messages/chat-answer-rules.ts';
 import { chatRules } from '../../../src/upstream/messages/chat-rules.ts';
+import { messageAnswerRules } from '../../../src/upstream/messages/message-answer-rules.ts';
 import { messageRules } from '../../../src/upstream/messages/message-rules.ts';
 import { responseRules } from '../../../src/upstream/responses/response-rules.ts';
 import { budgetsOfEfforts } from '../../../src/upstream/translation/reasoning-effort.ts';
@@ -13,7 +16,14 @@ const mark = '\n<!-- The tables below are generated: npm test -- test/unit/upstr
 
 it('lists every rule of the code in docs/reference/translation.md', async () => {
   const [introduction] = readFileSync(path, 'utf8').split(mark);
-  const sections = [messageRules, chatRules, responseRules].map(rulesSection);
+  const sections = [
+    messageRules,
+    chatRules,
+    responseRules,
+    messageAnswerRules,
+    chatAnswerRules,
+    geminiAnswerRules,
+  ].map(rulesSection);
   const document = `${introduction}${mark}\n${sections.join('\n')}`;
   await expect(document).toMatchFileSnapshot(path);
 });
