@@ -54,6 +54,7 @@ import { createLog, type Log } from './log.ts';
 import type { McpPlane } from './mcp/plane/mcp-plane.ts';
 import { packageVersion } from './package-root.ts';
 import type { Feature, Settings } from './settings.ts';
+import { openSnapshot, type RunningSnapshot } from './snapshot/open-snapshot.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
 import { DatabaseUnavailable } from './store/connection/unavailable.ts';
@@ -125,6 +126,8 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const keyring = createKeyring(database, masterKeys);
   const { readSharedTime = () => readServerTime(database.db) } = overrides;
   const sharedClock = createSharedClock(clock, readSharedTime);
+  const components = overrides.components ?? allComponents;
+  const builds = components.includes('jobs');
   return assemble({
     settings,
     clock: sharedClock,
@@ -135,7 +138,8 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     blobs: openBlobs({ settings, database, clock: sharedClock }),
     spanExport: createSpanExport(settings, log),
     signIn: createSignIn(settings, log),
-    components: overrides.components ?? allComponents,
+    components,
+    snapshot: openSnapshot({ settings, database, masterKeys, clock: sharedClock, log, builds }),
     prove: async () => {
       assertUsableSchema(await readSchemaStatus(database.db), name);
       await keyring.open();
@@ -159,6 +163,8 @@ interface Parts {
   /** Null when sign-in is off. */
   readonly signIn: ReturnType<typeof createSignIn>;
   readonly components: readonly Component[];
+  /** Null when no snapshot is kept. */
+  readonly snapshot: RunningSnapshot | null;
   /** Rejects unless the database matches the settings. */
   readonly prove: () => Promise<void>;
 }
@@ -201,6 +207,7 @@ function assemble(parts: Parts): App {
   const startWork = (): void => {
     if (!isConnected || isDraining) return;
     measuring ??= keepMeasuring(clock, measureIntervalMs);
+    if (isListening) parts.snapshot?.start();
     if (runsComponent(parts, 'jobs') && isListening) jobs.start();
   };
   return {
@@ -214,6 +221,7 @@ function assemble(parts: Parts): App {
       startWork();
     },
     listen: async () => {
+      await parts.snapshot?.load();
       const { running } = listeners;
       const addresses = await listenAll(settings, { ...running, metrics: metricsServer });
       isListening = true;
@@ -227,7 +235,7 @@ function assemble(parts: Parts): App {
       measuring?.[Symbol.dispose]();
       const waitsForCallers = isListening && isConnected;
       const closing = closeServers(parts, servers, waitsForCallers);
-      await Promise.all([closing, jobs.stop()]);
+      await Promise.all([closing, jobs.stop(), parts.snapshot?.[Symbol.asyncDispose]()]);
       await Promise.all(
         [gateway, mcp, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()),
       );

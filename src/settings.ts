@@ -3,7 +3,6 @@ import { Failure } from './failure.ts';
 import type { Secret } from './secret.ts';
 import { type BlobSettings, blobFaults, blobSettings } from './settings/groups/blobs.ts';
 import { readDatabases } from './settings/groups/database.ts';
-import { type GitSettings, gitSettings } from './settings/groups/git.ts';
 import {
   type InferenceSettings,
   inferenceSettings,
@@ -16,15 +15,17 @@ import {
   masterKeySettings,
 } from './settings/groups/master-keys.ts';
 import { type McpSettings, mcpFaults, mcpSettings } from './settings/groups/mcp.ts';
-import {
-  commitStatusSettings,
-  notificationSettings,
-  notifyFaults,
-} from './settings/groups/notify.ts';
+import { notifyFaults } from './settings/groups/notify.ts';
 import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts';
 import { type SignInSettings, signInFaults, signInSettings } from './settings/groups/sign-in.ts';
 import { signatureFaults } from './settings/groups/signatures.ts';
-import { type VaultSettings, vaultFaults, vaultSettings } from './settings/groups/vault.ts';
+import {
+  type SnapshotSettings,
+  snapshotFaults,
+  snapshotSettings,
+} from './settings/groups/snapshot.ts';
+import { type SyncSettings, syncSettings } from './settings/groups/sync.ts';
+import { vaultFaults } from './settings/groups/vault.ts';
 import { describeSettingFault, faultList } from './settings/reading/fault.ts';
 import { secretIn } from './settings/reading/secrets.ts';
 import {
@@ -35,7 +36,7 @@ import {
   type SettingText,
 } from './settings/reading/sources.ts';
 import { classifyUnknownNames } from './settings/reading/unknown.ts';
-import type { databaseTlsModes, driftModes, logLevels } from './settings/variables/forms.ts';
+import type { databaseTlsModes, logLevels } from './settings/variables/forms.ts';
 import {
   describeSetting,
   type SettingName,
@@ -47,16 +48,7 @@ import type { TrustedHosts } from './trusted-hosts.ts';
 
 export type DatabaseTlsMode = (typeof databaseTlsModes)[number];
 
-/** Reaction of a watched source to changes that others make on the server. */
-export type DriftMode = (typeof driftModes)[number];
-
 export type LogLevel = (typeof logLevels)[number];
-
-/** Identifies an object in a cluster. */
-interface KubernetesName {
-  readonly namespace: string;
-  readonly name: string;
-}
 
 /** One database endpoint. Either `host` and `port`, or `socketPath`, is used. */
 export interface DatabaseSettings {
@@ -124,6 +116,8 @@ export interface Settings {
   readonly mcp: McpSettings;
   /** Storage of uploaded files. */
   readonly blobs: BlobSettings;
+  /** The sealed snapshot. */
+  readonly snapshot: SnapshotSettings;
   /** Null when sign-in is off. */
   readonly signIn: SignInSettings | null;
   /** Mail and recipients of budget alerts. */
@@ -146,49 +140,7 @@ export interface Settings {
   readonly trustedHosts: TrustedHosts;
   /** Null when no proxy is set. */
   readonly proxies: ProxySettings | null;
-  readonly sync: {
-    /** Path of credentials.json, or null when unset. */
-    readonly credentialsFile: string | null;
-    readonly owner: string;
-    /** Folder of files that `secretOutput` may write, or null when unset. */
-    readonly secretsDirectory: string | null;
-    /** Access to Kubernetes Secrets and ConfigMaps. */
-    readonly kubernetes: {
-      /** Empty when unset. */
-      readonly namespaces: readonly string[];
-      /** Path of a kubeconfig; null for the service account of the pod. */
-      readonly configFile: string | null;
-      /** ConfigMap that publishes the sync status; null for none. */
-      readonly status: KubernetesName | null;
-      /** Lease required for leadership; null for none. */
-      readonly lease: KubernetesName | null;
-    };
-    /** How long a watched source must stay unchanged before removed resources are deleted. */
-    readonly pruneSettleSeconds: number;
-    /** Interval between checks of a watched source; null for a default by the kind of source. */
-    readonly intervalSeconds: number | null;
-    readonly driftMode: DriftMode;
-    /** Interval between comparisons of an unchanged source with the server. */
-    readonly driftSeconds: number;
-    /** Port of the daemon's listener; 0 selects a free port, null opens none. */
-    readonly port: number | null;
-    /** How long source or server may be unreachable before the daemon is not ready. */
-    readonly readySeconds: number;
-    readonly webhookSecret: Secret | undefined;
-    /** Undefined when no commit status is written. */
-    readonly commitStatus: ReturnType<typeof commitStatusSettings>;
-    /** Undefined when notifications are off. */
-    readonly notification: ReturnType<typeof notificationSettings>;
-    /** Environment of the source: `environments/NAME/`. */
-    readonly environment: string | null;
-    /** Names and prefixes (`CRM_*`) of variables that manifests may read in addition to `GW_VAR_*`. */
-    readonly variables: readonly string[];
-    /** Vault or OpenBao and the paths that manifests may use; null when unset. */
-    readonly vault: VaultSettings | null;
-    /** Private age keys for sources encrypted with sops. */
-    readonly ageKey: Secret<readonly string[]> | undefined;
-    readonly git: GitSettings;
-  };
+  readonly sync: SyncSettings;
   /** Folder of the embedded database and credentials, as given (`.gatewright`). */
   readonly home: string;
   /** One line each, logged at startup. */
@@ -263,7 +215,15 @@ export function inspectSettings(
     warnings,
   });
   const isGiven = (name: SettingName): boolean => given.has(name) || unread.has(name);
-  const wholes = [notifyFaults, tokenFaults, mcpFaults, blobFaults, mailFaults, signInFaults];
+  const wholes = [
+    notifyFaults,
+    tokenFaults,
+    mcpFaults,
+    blobFaults,
+    snapshotFaults,
+    mailFaults,
+    signInFaults,
+  ];
   faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
   faults.push(...masterKeyFaults(values, wrong), ...wholes.flatMap((of) => of(values, isGiven)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
@@ -357,6 +317,7 @@ function assemble(
     inference: inferenceSettings(values, secretOf),
     mcp: mcpSettings(values),
     blobs: blobSettings(values, secretOf),
+    snapshot: snapshotSettings(values),
     alerts: alertSettings(values, secretOf),
     auditDays: values.GATEWRIGHT_AUDIT_RETENTION_DAYS ?? null,
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
@@ -368,31 +329,7 @@ function assemble(
     },
     trustedHosts: values.TRUSTED_CUSTOM_HOSTS ?? [],
     proxies: proxySettings(values, secretOf),
-    sync: {
-      credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
-      owner: values.GATEWRIGHT_OWNER,
-      secretsDirectory: values.GATEWRIGHT_SECRETS_DIR ?? null,
-      kubernetes: {
-        namespaces: values.GATEWRIGHT_KUBERNETES_NAMESPACES ?? [],
-        configFile: values.GATEWRIGHT_KUBERNETES_CONFIG ?? null,
-        status: values.GATEWRIGHT_KUBERNETES_STATUS ?? null,
-        lease: values.GATEWRIGHT_KUBERNETES_LEASE ?? null,
-      },
-      pruneSettleSeconds: values.GATEWRIGHT_PRUNE_SETTLE_SECONDS,
-      intervalSeconds: values.GATEWRIGHT_SYNC_INTERVAL_SECONDS ?? null,
-      driftMode: values.GATEWRIGHT_SYNC_DRIFT,
-      driftSeconds: values.GATEWRIGHT_SYNC_DRIFT_SECONDS,
-      port: values.GATEWRIGHT_SYNC_PORT ?? null,
-      readySeconds: values.GATEWRIGHT_SYNC_READY_SECONDS,
-      webhookSecret: secretOf('GATEWRIGHT_SYNC_WEBHOOK_SECRET'),
-      commitStatus: commitStatusSettings(values, secretOf),
-      notification: notificationSettings(values, secretOf),
-      environment: values.GATEWRIGHT_ENVIRONMENT ?? null,
-      variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
-      vault: vaultSettings(values),
-      ageKey: secretOf('GATEWRIGHT_AGE_KEY'),
-      git: gitSettings(values, secretOf),
-    },
+    sync: syncSettings(values, secretOf),
     home: values.GATEWRIGHT_HOME,
   };
 }

@@ -14,9 +14,11 @@ import type { DropReason } from '../mcp/messages/expected-messages.ts';
 import type { McpObservation } from '../mcp/plane/plane-services.ts';
 import { cancelledStatus } from '../model/logs/request-log.ts';
 import { providerAddresses } from '../model/services/provider-addresses.ts';
+import type { RunningSnapshot } from '../snapshot/open-snapshot.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 import { McpMetrics } from './mcp-metrics.ts';
+import { showSnapshot } from './outages/snapshot-metrics.ts';
 import { TallyHistogram } from './tally-histogram.ts';
 
 /** `inference`: model requests. `mcp`: discovery and calls of MCP servers. `jobs`: jobs that call providers. */
@@ -67,6 +69,8 @@ export function createMetrics(sources: {
   readonly requestLog: { figures(): RequestLogFigures };
   /** Null when tracing is off. */
   readonly spanExport: { figures(): SpanFigures } | null;
+  /** Null when no snapshot is kept. */
+  readonly snapshot: Pick<RunningSnapshot, 'figures'> | null;
 }): Metrics {
   const register = new Registry();
   const requests = new Histogram({
@@ -93,6 +97,7 @@ export function createMetrics(sources: {
   showClock(register, sources.clock);
   showRequestLog(register, sources.requestLog);
   if (sources.spanExport !== null) showSpanExport(register, sources.spanExport);
+  if (sources.snapshot !== null) showSnapshot(register, sources.snapshot);
   return {
     observeProcess: () => collectDefaultMetrics({ register }),
     observeRequest: ({ method, route: pattern, status, durationMs }) => {

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Failure } from '../failure.ts';
-import { isNotLockFile, lockFile } from './file-lock.ts';
+import { isNotLockFile, lockFile } from '../file-lock.ts';
 import { writeStateFile } from './state-file.ts';
 
 interface Holder {

@@ -89,6 +89,13 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
+{{- /* Folders of what a pod keeps for outages: in the volume that is set, or in the one that lasts as long as the pod. */}}
+{{- define "gatewright.outageEnvironment" -}}
+{{- if .Values.outages.snapshot }}
+- {name: GATEWRIGHT_SNAPSHOT_DIRECTORY, value: /var/lib/gatewright/outages/snapshot}
+{{- end }}
+{{- end }}
+
 {{- /* Takes {root, secret}: the Secret of the user of the database. */}}
 {{- define "gatewright.databaseEnvironment" -}}
 {{- $v := .root.Values -}}

@@ -73,6 +73,7 @@ spec:
             - {name: GATEWRIGHT_LAME_DUCK_SECONDS, value: {{ .lameDuckSeconds | quote }}}
             - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
             {{- include "gatewright.blobEnvironment" $root | nindent 12 }}
+            {{- include "gatewright.outageEnvironment" $root | nindent 12 }}
             {{- with $block.pod.env }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -96,6 +97,9 @@ spec:
             {{- if $v.blobs.volume }}
             - {name: blobs, mountPath: /var/lib/gatewright/blobs}
             {{- end }}
+            {{- if $v.outages.volume }}
+            - {name: outages, mountPath: /var/lib/gatewright/outages}
+            {{- end }}
             {{- with $block.pod.volumeMounts }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -113,6 +117,9 @@ spec:
         {{- end }}
         {{- with $v.blobs.volume }}
         - {{ merge (dict "name" "blobs") . | toJson }}
+        {{- end }}
+        {{- with $v.outages.volume }}
+        - {{ merge (dict "name" "outages") . | toJson }}
         {{- end }}
         {{- with $block.pod.volumes }}
         {{- toYaml . | nindent 8 }}

@@ -1,7 +1,8 @@
 /** Defines the `sync` command, which keeps a running server in sync with manifests. */
 import { type Ending, Failure } from '../../failure.ts';
+import type { DriftMode } from '../../settings/groups/sync.ts';
 import { driftModes } from '../../settings/variables/forms.ts';
-import { type DriftMode, readSettings } from '../../settings.ts';
+import { readSettings } from '../../settings.ts';
 import { openLoop } from '../../sync/loop/open-loop.ts';
 import { textParts } from '../../sync/report/text.ts';
 import { sourceText } from '../../sync/resources/applied-source.ts';

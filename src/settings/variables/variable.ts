@@ -13,6 +13,7 @@ type Group =
   | 'Inference'
   | 'MCP'
   | 'Files'
+  | 'Outages'
   | 'Mail'
   | 'Sign-in'
   | 'Sync';

@@ -8,6 +8,7 @@ import { kubernetesVariables } from './kubernetes-variables.ts';
 import { mailVariables } from './mail-variables.ts';
 import { mcpVariables } from './mcp-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
+import { outageVariables } from './outage-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
 import { signInVariables } from './sign-in-variables.ts';
 import { traceVariables } from './trace-variables.ts';
@@ -217,6 +218,7 @@ export const settingsSchema = z.object({
   ...inferenceVariables,
   ...mcpVariables,
   ...blobVariables,
+  ...outageVariables,
   ...traceVariables,
   ...mailVariables,
   ...signInVariables,

@@ -2,19 +2,6 @@
 import type { Selectable } from 'kysely';
 import type { Tables } from '../connection/db.ts';
 // Each of these files declares the row types of its tables.
-import type {} from '../mcp/mcp-capabilities.ts';
-import type {} from '../mcp/mcp-definitions.ts';
-import type {} from '../mcp/mcp-integration-workspaces.ts';
-import type {} from '../mcp/mcp-integrations.ts';
-import type {} from '../mcp/mcp-server-capabilities.ts';
-import type {} from '../mcp/mcp-server-users.ts';
-import type {} from '../mcp/mcp-servers.ts';
-import type {} from '../people/users.ts';
-import type {} from '../people/workspace-members.ts';
-import type {} from '../prompts/prompt-labels.ts';
-import type {} from '../prompts/prompt-partials.ts';
-import type {} from '../prompts/prompt-versions.ts';
-import type {} from '../prompts/prompts.ts';
 import type {} from '../resources/api-keys.ts';
 import type {} from '../resources/configs.ts';
 import type {} from '../resources/data-keys.ts';
@@ -31,18 +18,9 @@ import type {} from '../resources/secret-references.ts';
 import type {} from '../resources/usage-limit-policies.ts';
 import type {} from '../resources/workspaces.ts';
 import type {} from '../usage/usage-budgets.ts';
-
-interface SnapshotTable<T extends keyof Tables> {
-  readonly columns: readonly (keyof Tables[T] & string)[];
-  /** Columns that no request reads, or that change without a mark. */
-  readonly omitted: readonly (keyof Tables[T] & string)[];
-  /** Primary key without the organisation; rows are in its order. */
-  readonly key: readonly (keyof Tables[T] & string)[];
-  /** Rows with equal values are in one part. ASCII or binary. */
-  readonly partBy: keyof Tables[T] & string;
-  /** The column with the id of the organisation. */
-  readonly tenant: keyof Tables[T] & string;
-}
+import { mcpSnapshotTables } from './mcp-snapshot-tables.ts';
+import { promptSnapshotTables } from './prompt-snapshot-tables.ts';
+import { byId, type SnapshotTable, tenant } from './snapshot-table.ts';
 
 const policyColumns = [
   'id',
@@ -64,9 +42,6 @@ const windowColumns = [
   'next_reset_at',
   'last_reset_at',
 ] as const;
-
-const tenant = 'organisation_id';
-const byId = { key: ['id'], partBy: 'id', tenant } as const;
 
 export const snapshotTables = {
   organisations: {
@@ -352,194 +327,8 @@ export const snapshotTables = {
     partBy: 'secret_reference_id',
     tenant,
   },
-  prompts: {
-    columns: [
-      'id',
-      'organisation_id',
-      'workspace_id',
-      'collection_id',
-      'slug',
-      'name',
-      'model',
-      'content',
-      'version_id',
-      'version_number',
-      'version',
-      'created_at',
-      'last_updated_at',
-    ],
-    omitted: [],
-    ...byId,
-  },
-  prompt_versions: {
-    columns: [
-      'organisation_id',
-      'resource_id',
-      'number',
-      'id',
-      'name',
-      'content',
-      'label_id',
-      'created_by',
-      'created_at',
-    ],
-    omitted: [],
-    key: ['resource_id', 'number'],
-    partBy: 'resource_id',
-    tenant,
-  },
-  prompt_labels: {
-    columns: [
-      'id',
-      'organisation_id',
-      'workspace_id',
-      'place',
-      'name',
-      'version',
-      'created_at',
-      'last_updated_at',
-    ],
-    omitted: ['description', 'color_code'],
-    ...byId,
-  },
-  prompt_partials: {
-    columns: [
-      'id',
-      'organisation_id',
-      'workspace_id',
-      'slug',
-      'name',
-      'status',
-      'content',
-      'version_id',
-      'version_number',
-      'version',
-      'created_at',
-      'last_updated_at',
-    ],
-    omitted: [],
-    ...byId,
-  },
-  mcp_servers: {
-    columns: [
-      'id',
-      'organisation_id',
-      'workspace_id',
-      'mcp_integration_id',
-      'slug',
-      'name',
-      'description',
-      'default_user_access',
-      'definition_policy',
-      'status',
-      'version',
-      'created_at',
-      'last_updated_at',
-    ],
-    omitted: [],
-    ...byId,
-  },
-  mcp_integrations: {
-    columns: [
-      'id',
-      'organisation_id',
-      'workspace_id',
-      'slug',
-      'name',
-      'description',
-      'url',
-      'auth_type',
-      'transport',
-      'configurations',
-      'secret_mappings',
-      'global_workspace_access',
-      'definition_policy',
-      'definitions_from',
-      'status',
-      'owner_id',
-      'version',
-      'created_at',
-      'last_updated_at',
-    ],
-    omitted: [],
-    ...byId,
-  },
-  mcp_integration_workspaces: {
-    columns: [
-      'id',
-      'organisation_id',
-      'mcp_integration_id',
-      'workspace_id',
-      'enabled',
-      'created_at',
-      'last_updated_at',
-    ],
-    omitted: [],
-    ...byId,
-  },
-  mcp_capabilities: {
-    columns: ['id', 'organisation_id', 'mcp_integration_id', 'type', 'name', 'enabled', 'facts'],
-    omitted: ['last_seen_at', 'created_at', 'last_updated_at'],
-    key: ['id'],
-    partBy: 'mcp_integration_id',
-    tenant,
-  },
-  mcp_definitions: {
-    columns: [
-      'organisation_id',
-      'mcp_integration_id',
-      'type',
-      'name',
-      'approved_digest',
-      'seen_digest',
-    ],
-    omitted: ['approved', 'approved_at', 'seen', 'seen_at', 'warnings'],
-    key: ['mcp_integration_id', 'type', 'name'],
-    partBy: 'mcp_integration_id',
-    tenant,
-  },
-  mcp_server_capabilities: {
-    columns: ['organisation_id', 'mcp_server_id', 'type', 'name', 'enabled'],
-    omitted: ['created_at', 'last_updated_at'],
-    key: ['mcp_server_id', 'type', 'name'],
-    partBy: 'mcp_server_id',
-    tenant,
-  },
-  mcp_server_users: {
-    columns: [
-      'organisation_id',
-      'mcp_server_id',
-      'user_id',
-      'enabled',
-      'created_at',
-      'last_updated_at',
-    ],
-    omitted: [],
-    key: ['mcp_server_id', 'user_id'],
-    partBy: 'mcp_server_id',
-    tenant,
-  },
-  users: {
-    columns: [
-      'id',
-      'organisation_id',
-      'email',
-      'email_key',
-      'first_name',
-      'last_name',
-      'role',
-      'status',
-    ],
-    omitted: ['source', 'external_id', 'version', 'created_at', 'last_updated_at'],
-    ...byId,
-  },
-  workspace_members: {
-    columns: ['organisation_id', 'workspace_id', 'user_id', 'role'],
-    omitted: ['source', 'version', 'created_at', 'last_updated_at'],
-    key: ['workspace_id', 'user_id'],
-    partBy: 'user_id',
-    tenant,
-  },
+  ...promptSnapshotTables,
+  ...mcpSnapshotTables,
 } as const satisfies { readonly [T in keyof Tables]?: SnapshotTable<T> };
 
 export type SnapshotTableName = keyof typeof snapshotTables;

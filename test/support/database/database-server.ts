@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { initialiseDataDirectory } from '../../../src/embedded/data-directory.ts';
-import { lockFile } from '../../../src/embedded/file-lock.ts';
+import { lockFile } from '../../../src/file-lock.ts';
 import type { DatabaseServerBinary } from '../../../src/embedded/server-binary.ts';
 import { chooseServer } from '../../../src/embedded/server-choice.ts';
 import { type ServerProcess, startServerProcess } from '../../../src/embedded/server-process.ts';

@@ -1,0 +1,271 @@
+/** Builds the sealed snapshot of all organisations, in one process of the deployment at a time. */
+import type { MasterKeys } from '../../auth/master-keys.ts';
+import { monotonicMs } from '../../monotonic.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { deploymentId } from '../../store/resources/data-keys.ts';
+import * as organisations from '../../store/resources/organisations.ts';
+import * as snapshotHeads from '../../store/snapshot/snapshot-heads.ts';
+import * as snapshotParts from '../../store/snapshot/snapshot-parts.ts';
+import * as snapshotRows from '../../store/snapshot/snapshot-rows.ts';
+import { listUnbuilt, updateBuilt } from '../../store/snapshot/unbuilt-marks.ts';
+import { etagOf } from '../format/sealed-object.ts';
+import { type Head, type PageEntry, sealHead, sealPage } from '../format/snapshot-documents.ts';
+import { openSnapshotKeys } from '../format/snapshot-keys.ts';
+import type { SnapshotRefused } from '../format/snapshot-refused.ts';
+import { BuilderState } from './builder-state.ts';
+import { collectGarbage } from './collect-garbage.ts';
+import {
+  type BuiltOrganisations,
+  type EarlierOrganisation,
+  readOrganisations,
+} from './read-organisations.ts';
+
+export interface SnapshotBuilderOptions {
+  readonly db: Db;
+  readonly masterKeys: MasterKeys;
+  /** Unique to this process. */
+  readonly holder: string;
+  readonly leaseMs: number;
+  /** Replaced objects stay this long for readers of the previous head. */
+  readonly graceMs: number;
+  /** A head without changes is replaced after this time, so that its age is known without the database. */
+  readonly touchMs: number;
+  /** Reports a published snapshot that cannot be read and is built again. */
+  readonly onRefused: (refused: SnapshotRefused) => void;
+}
+
+/** Result of one step. */
+export interface BuildStep {
+  /** `waiting`: another process builds. `lost`: another process took over during the step. */
+  readonly state: 'waiting' | 'idle' | 'built' | 'lost';
+  /** Organisations whose contents changed. */
+  readonly changed: number;
+  /** Whether more changes are known to wait. */
+  readonly hasMore: boolean;
+}
+
+/** Organisations of one consistent read. */
+const organisationsMax = 128;
+const listedMax = 2_000;
+
+/**
+ * Every object is stored under its digest before the head names it, and the head is replaced by one
+ * conditional statement. A builder that ends at any point, or that was replaced, leaves the published
+ * snapshot as it is, and objects that nothing names.
+ */
+export class SnapshotBuilder {
+  readonly #options: SnapshotBuilderOptions;
+  #state: BuilderState | null = null;
+
+  constructor(options: SnapshotBuilderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether this process holds the lease, as far as it knows. */
+  get isHolder(): boolean {
+    return this.#state !== null;
+  }
+
+  /** Publishes the changes that wait, up to some organisations. Forgets everything when it throws. */
+  async step(): Promise<BuildStep> {
+    try {
+      const state = this.#state ?? (await this.#acquire());
+      this.#state = state;
+      if (state === null) return { state: 'waiting', changed: 0, hasMore: false };
+      return await this.#build(state);
+    } catch (error) {
+      this.#state = null;
+      throw error;
+    }
+  }
+
+  /** Extends the lease, follows a rotation of the master key, and deletes objects that nothing names. */
+  async maintain(): Promise<void> {
+    const state = this.#state;
+    if (state === null) return;
+    try {
+      if (!(await snapshotHeads.renew(this.#options.db, state.lease, this.#options.leaseMs))) {
+        this.#state = null;
+        return;
+      }
+      await this.#followRotation(state);
+      if (state.head !== null) await collectGarbage(this.#options.db, state);
+    } catch (error) {
+      this.#state = null;
+      throw error;
+    }
+  }
+
+  /** Lets another process build at once. */
+  async release(): Promise<void> {
+    const state = this.#state;
+    this.#state = null;
+    if (state !== null) await snapshotHeads.release(this.#options.db, state.lease);
+  }
+
+  async #acquire(): Promise<BuilderState | null> {
+    const { db, masterKeys, holder, leaseMs, onRefused } = this.#options;
+    const lease = await snapshotHeads.acquire(db, holder, leaseMs);
+    if (lease === null) return null;
+    const wrapped = (await snapshotRows.listDataKeys(db, [deploymentId])).get(deploymentId)!;
+    const keys = openSnapshotKeys(masterKeys, wrapped);
+    return BuilderState.load(db, keys, lease, wrapped, onRefused);
+  }
+
+  async #build(state: BuilderState): Promise<BuildStep> {
+    const { db, touchMs } = this.#options;
+    const { organisationIds, now } = await listUnbuilt(db, listedMax);
+    const waiting = await this.#withUnknown(state, organisationIds);
+    if (waiting.length === 0) {
+      const { head } = state;
+      if (head?.isSettled && now - head.builtAtMs < touchMs) {
+        return { state: 'idle', changed: 0, hasMore: false };
+      }
+      const isPublished = await this.#publish(state, [], [], [], { now, isSettled: true });
+      return { state: isPublished ? 'idle' : 'lost', changed: 0, hasMore: false };
+    }
+    // Organisations of one page together, so that fewer pages are written.
+    const batch = waiting
+      .toSorted((a, b) => state.pageNumber(a) - state.pageNumber(b))
+      .slice(0, organisationsMax);
+    const hasMore = batch.length < waiting.length || organisationIds.length >= listedMax;
+    const earlier = await state.earlier(db, batch);
+    const { built, gone, marks } = await readOrganisations(
+      { ...this.#options, keys: state.keys },
+      batch,
+      earlier,
+    );
+    const changed = built.filter(({ sealed }) => sealed.length > 0);
+    const isPublished = await this.#publish(
+      state,
+      changed.map(({ entry }) => entry),
+      gone,
+      changed.flatMap(({ sealed }) => sealed),
+      { now, isSettled: !hasMore },
+    );
+    if (!isPublished) return { state: 'lost', changed: 0, hasMore: false };
+    await this.#settle(earlier, { built: changed, gone, marks });
+    for (const id of batch) state.unknownIds?.delete(id);
+    const done = new Set([...built.map(({ entry }) => entry.organisationId), ...gone]);
+    await updateBuilt(db, new Map([...marks].filter(([id]) => done.has(id))));
+    return { state: 'built', changed: changed.length + gone.length, hasMore };
+  }
+
+  /** Adds organisations that are in no page: those of before the first build, and those without marks. */
+  async #withUnknown(state: BuilderState, unbuilt: readonly string[]): Promise<readonly string[]> {
+    if (state.unknownIds === null) {
+      const all = new Set(await organisations.listIds(this.#options.db));
+      state.unknownIds = all.difference(new Set(state.organisationIds));
+    }
+    return [...new Set([...unbuilt, ...state.unknownIds])];
+  }
+
+  /** False, and nothing is published, when another process took over. */
+  async #publish(
+    state: BuilderState,
+    entries: readonly PageEntry[],
+    gone: readonly string[],
+    objects: readonly snapshotParts.StoredPart[],
+    { now, isSettled }: { readonly now: number; readonly isSettled: boolean },
+  ): Promise<boolean> {
+    const { db, graceMs } = this.#options;
+    const { keys, lease, deploymentKey } = state;
+    const builtAtMs = Math.max(now, (state.head?.builtAtMs ?? 0) + 1);
+    const { pages, count } = state.change(entries, gone);
+    const sealedPages = pages.map((page) => {
+      const body = page.entries.length === 0 ? null : sealPage(keys, page, builtAtMs);
+      return { number: page.number, body, etag: body && etagOf(body) };
+    });
+    const isSameCount = state.head?.pages.length === count;
+    const addresses: (Head['pages'][number] | null)[] = Array.from({ length: count }, (_, at) =>
+      isSameCount ? state.head!.pages[at]! : null,
+    );
+    for (const { number, etag } of sealedPages) {
+      const text = etag?.toString('base64url');
+      addresses[number] = text === undefined ? null : { etag: text, sealedAtMs: builtAtMs };
+    }
+    const pageObjects = sealedPages.flatMap(({ body, etag }) =>
+      body === null || etag === null ? [] : [{ organisationId: '', etag, body }],
+    );
+    const beganAtMs = monotonicMs();
+    await snapshotParts.insertUnconfirmed(db, [...objects, ...pageObjects], graceMs);
+    // They could be deleted as garbage before the head names them.
+    if (monotonicMs() - beganAtMs > graceMs / 2) throw new Error('publishing took too long');
+    const sequence = state.sequence + 1;
+    const head = { deploymentKey, sequence, builtAtMs, isSettled, pages: addresses };
+    const body = sealHead(keys, head);
+    const at = { ...lease, sequence: state.sequence };
+    if (!(await snapshotHeads.publish(db, at, { etag: etagOf(body), body }))) {
+      this.#state = null;
+      return false;
+    }
+    const replaced = pageEtagsOf(state.head).difference(pageEtagsOf({ pages: addresses }));
+    state.head = { ...head, deploymentId: keys.deploymentId };
+    state.sequence = sequence;
+    const etags = pageObjects.map(({ etag }) => etag);
+    await snapshotParts.confirm(db, '', etags);
+    await snapshotParts.discard(db, '', [...replaced].map(fromText), graceMs);
+    return true;
+  }
+
+  /** Keeps the published objects and lets go of those that they replace. */
+  async #settle(
+    earlier: ReadonlyMap<string, EarlierOrganisation>,
+    { built, gone }: BuiltOrganisations,
+  ): Promise<void> {
+    const { db, graceMs } = this.#options;
+    for (const { entry, manifest, sealed } of built) {
+      const id = entry.organisationId;
+      await snapshotParts.confirm(
+        db,
+        id,
+        sealed.map(({ etag }) => etag),
+      );
+      const named = new Set(manifest.parts.map(({ etag }) => etag)).add(entry.etag);
+      const replaced = etagsOf(earlier.get(id)).filter((etag) => !named.has(etag));
+      await snapshotParts.discard(db, id, replaced.map(fromText), graceMs);
+    }
+    for (const id of gone) {
+      await snapshotParts.discard(db, id, etagsOf(earlier.get(id)).map(fromText), graceMs);
+    }
+  }
+
+  /** Wrapped keys are in the head and the pages; a rotation changes no other object. */
+  async #followRotation(state: BuilderState): Promise<void> {
+    const { db } = this.#options;
+    const wrapped = (await snapshotRows.listDataKeys(db, [deploymentId])).get(deploymentId)!;
+    const isRewrapped = wrapped.wrapped_key !== state.deploymentKey.wrapped_key;
+    state.deploymentKey = wrapped;
+    const outdated = [...state.entries]
+      .filter(({ masterKeyId }) => masterKeyId !== wrapped.master_key_id)
+      .slice(0, listedMax);
+    const keys =
+      outdated.length === 0
+        ? new Map()
+        : await snapshotRows.listDataKeys(
+            db,
+            outdated.map((one) => one.organisationId),
+          );
+    const entries = outdated.flatMap((entry): PageEntry[] => {
+      const key = keys.get(entry.organisationId);
+      if (key === undefined || key.wrapped_key === entry.wrappedKey) return [];
+      return [{ ...entry, wrappedKey: key.wrapped_key, masterKeyId: key.master_key_id }];
+    });
+    if ((!isRewrapped && entries.length === 0) || state.head === null) return;
+    const { builtAtMs, isSettled } = state.head;
+    await this.#publish(state, entries, [], [], { now: builtAtMs, isSettled });
+  }
+}
+
+function pageEtagsOf(head: Pick<Head, 'pages'> | null): Set<string> {
+  return new Set(head?.pages.flatMap((page) => page?.etag ?? []));
+}
+
+function etagsOf(earlier: EarlierOrganisation | undefined): string[] {
+  if (earlier === undefined) return [];
+  return [earlier.entry.etag, ...earlier.manifest.parts.map(({ etag }) => etag)];
+}
+
+function fromText(etag: string): Buffer {
+  return Buffer.from(etag, 'base64url');
+}

@@ -1,0 +1,171 @@
+/** Runs the sealed snapshot in a process: builds it where that is wanted, and keeps the newest one for gateways. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { MasterKeys } from '../auth/master-keys.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { SnapshotSettings } from '../settings/groups/snapshot.ts';
+import type { Db } from '../store/connection/db.ts';
+import { isUnavailable } from '../store/connection/unavailable.ts';
+import type { SnapshotSource } from '../store/reads/snapshot-view.ts';
+import { SnapshotBuilder } from './building/snapshot-builder.ts';
+import type { SnapshotRefused } from './format/snapshot-refused.ts';
+import { FolderCopy } from './reading/snapshot-copy.ts';
+import { databaseOrigin } from './reading/snapshot-origin.ts';
+import { SnapshotReader } from './reading/snapshot-reader.ts';
+import { RepeatedWork } from './repeated-work.ts';
+
+/** What went wrong, for metrics. */
+export type SnapshotFault = 'refused' | 'unsaved' | 'pull' | 'build';
+
+export interface SnapshotFigures {
+  readonly organisations: number;
+  readonly keys: number;
+  /** Seconds since the snapshot was known to be the newest one; null without a snapshot. */
+  readonly ageSeconds: number | null;
+  readonly isBuilder: boolean;
+  readonly faults: Readonly<Record<SnapshotFault, number>>;
+}
+
+export interface RunningSnapshot extends AsyncDisposable {
+  readonly source: SnapshotSource;
+  figures(): SnapshotFigures;
+  /** Loads the copy in the folder, before the database is reached. Never rejects. */
+  load(): Promise<void>;
+  /** Begins to build and to pull. */
+  start(): void;
+}
+
+export interface SnapshotParts {
+  readonly settings: { readonly snapshot: SnapshotSettings };
+  readonly database: { readonly db: Db; readonly readable: Db };
+  readonly masterKeys: MasterKeys;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether this process may build. */
+  readonly builds: boolean;
+}
+
+const leaseMs = 15_000;
+const graceMs = 600_000;
+const touchMs = 30_000;
+const maintainMs = 5_000;
+/** Intervals while nothing changes, and after a change, which others often follow. */
+const idleMs = { pull: 1_000, build: 1_150, waiting: 3_000 };
+const activeMs = 200;
+const activeForMs = 5_000;
+
+/** Null when no snapshot is kept. */
+export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
+  const { directory, maxAgeSeconds } = parts.settings.snapshot;
+  if (directory === null) return null;
+  const { database, masterKeys, clock, log } = parts;
+  const faults = { refused: 0, unsaved: 0, pull: 0, build: 0 };
+  const report = (fault: SnapshotFault, error: unknown, message: string): void => {
+    faults[fault] += 1;
+    // An outage is reported by the connection.
+    log[isUnavailable(error) ? 'debug' : 'error']({ err: error }, message);
+  };
+  const onRefused = (refused: SnapshotRefused): void =>
+    report('refused', refused, 'a snapshot is refused');
+  const copy = new FolderCopy(directory);
+  const reader = new SnapshotReader({
+    masterKeys,
+    origin: databaseOrigin(database.readable),
+    copy,
+    maxAgeMs: maxAgeSeconds === null ? null : maxAgeSeconds * 1000,
+    clock,
+    onRefused,
+    onUnsaved: (error) => report('unsaved', error, 'the snapshot could not be saved'),
+  });
+  const pulling = pullLoop(reader, (error) =>
+    report('pull', error, 'the snapshot could not be pulled'),
+  );
+  const builder = parts.builds
+    ? new SnapshotBuilder({
+        db: database.db,
+        masterKeys,
+        holder: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
+        leaseMs,
+        graceMs,
+        touchMs,
+        onRefused,
+      })
+    : null;
+  const building =
+    builder &&
+    buildLoop(builder, (error) => report('build', error, 'the snapshot could not be built'));
+  return {
+    source: reader,
+    figures: () => {
+      const confirmedAtMs = reader.confirmedAtMs();
+      return {
+        ...(reader.figures() ?? { organisations: 0, keys: 0 }),
+        ageSeconds: confirmedAtMs && Math.max(0, clock.now() - confirmedAtMs) / 1000,
+        isBuilder: builder?.isHolder ?? false,
+        faults,
+      };
+    },
+    load: async () => {
+      try {
+        await reader.load();
+      } catch (error) {
+        report('refused', error, 'the saved snapshot could not be read');
+      }
+    },
+    start: () => {
+      pulling.start();
+      building?.start();
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([pulling.stop(), building?.stop()]);
+      await builder?.release().catch(() => undefined);
+      copy[Symbol.dispose]();
+    },
+  };
+}
+
+function pullLoop(reader: SnapshotReader, onFailure: (error: unknown) => void): RepeatedWork {
+  const recent = recently();
+  return new RepeatedWork(async () => {
+    try {
+      if (await reader.pull()) recent.note();
+      return recent.isActive() || !reader.isCurrent() ? activeMs : idleMs.pull;
+    } catch (error) {
+      onFailure(error);
+      return idleMs.pull;
+    }
+  });
+}
+
+function buildLoop(builder: SnapshotBuilder, onFailure: (error: unknown) => void): RepeatedWork {
+  const recent = recently();
+  let maintainedAtMs = performance.now();
+  return new RepeatedWork(async () => {
+    try {
+      if (performance.now() - maintainedAtMs > maintainMs) {
+        await builder.maintain();
+        maintainedAtMs = performance.now();
+      }
+      const { state, hasMore } = await builder.step();
+      if (state === 'waiting') return idleMs.waiting;
+      if (state === 'built') recent.note();
+      if (hasMore) return 0;
+      return recent.isActive() ? activeMs : idleMs.build;
+    } catch (error) {
+      onFailure(error);
+      return idleMs.build;
+    }
+  });
+}
+
+/** Whether something happened within the last seconds. */
+function recently() {
+  let notedAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    note: () => {
+      notedAtMs = performance.now();
+    },
+    isActive: () => performance.now() - notedAtMs < activeForMs,
+  };
+}

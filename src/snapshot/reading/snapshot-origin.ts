@@ -1,0 +1,87 @@
+/** Defines where a gateway gets its snapshot from, and reads it from the database. */
+import type { Db } from '../../store/connection/db.ts';
+import * as snapshotHeads from '../../store/snapshot/snapshot-heads.ts';
+import * as snapshotParts from '../../store/snapshot/snapshot-parts.ts';
+import { etagOf } from '../format/sealed-object.ts';
+import type { PackIndex } from './pack-file.ts';
+import type { ObjectAddress } from './read-update.ts';
+import { type FileStore, readIndex, readPacks } from './snapshot-files.ts';
+
+/** The state of the newest snapshot. */
+export interface OriginState {
+  /** The sealed head; null when the known one is the newest, or when there is none yet. */
+  readonly sealedHead: Buffer | null;
+  /** Whether there is a snapshot. */
+  readonly exists: boolean;
+  /** Whether changes were committed that the snapshot does not contain yet. */
+  readonly hasPending: boolean;
+  /** When the origin vouched that the snapshot is the newest one; null for the time of the head. */
+  readonly confirmedAtMs: number | null;
+}
+
+/** Everything that it returns is sealed, so that it may pass through any channel. */
+export interface SnapshotOrigin {
+  /** An older snapshot, or one of another deployment, replaces the held one. */
+  readonly isAuthoritative: boolean;
+  /** `known` is the etag of the held head. */
+  readState(known: Buffer | null): Promise<OriginState>;
+  /** The objects that exist, by etag in base64url. */
+  readObjects(addresses: readonly ObjectAddress[]): Promise<ReadonlyMap<string, Buffer>>;
+}
+
+/** The snapshot in the database. */
+export function databaseOrigin(db: Db): SnapshotOrigin {
+  return {
+    isAuthoritative: true,
+    readState: async (known) => {
+      const { etag, body, hasPending, now } = await snapshotHeads.readHead(db, known);
+      const sealedHead = body && Buffer.from(body);
+      return { exists: etag !== null, sealedHead, hasPending, confirmedAtMs: now };
+    },
+    readObjects: async (addresses) => {
+      const found = await snapshotParts.list(
+        db,
+        addresses.map(({ organisationId, etag }) => ({
+          organisationId,
+          etag: Buffer.from(etag, 'base64url'),
+        })),
+      );
+      // Copied: the driver's buffers keep whole packets in memory.
+      return new Map(
+        found.map(({ etag, body }) => [etag.toString('base64url'), Buffer.from(body)]),
+      );
+    },
+  };
+}
+
+/** A copy in files that another process writes, such as those of a bucket. */
+export function filesOrigin(store: FileStore): SnapshotOrigin {
+  let index: PackIndex | null = null;
+  const read = new Set<string>();
+  const readSome = async (isWanted: (name: string) => boolean) => {
+    const packs = index?.packs.filter(({ name }) => isWanted(name)) ?? [];
+    const found = await readPacks(store, packs);
+    for (const { name } of packs) read.add(name);
+    return new Map(found?.flat().map(({ etag, sealed }) => [etag, sealed]));
+  };
+  return {
+    isAuthoritative: false,
+    readState: async (known) => {
+      index = await readIndex(store);
+      const sealedHead = index?.sealedHead ?? null;
+      const isKnown = sealedHead !== null && known !== null && etagOf(sealedHead).equals(known);
+      return {
+        exists: sealedHead !== null,
+        sealedHead: isKnown ? null : sealedHead,
+        hasPending: false,
+        confirmedAtMs: null,
+      };
+    },
+    readObjects: async (addresses) => {
+      // Objects of packs that were read before are held, unless that reading failed.
+      const fresh = await readSome((name) => !read.has(name));
+      if (addresses.every(({ etag }) => fresh.has(etag))) return fresh;
+      return readSome(() => true);
+    },
+  };
+}
