@@ -13,7 +13,8 @@ const activeLocks = new Set<DatabaseSync>();
 export function lockFile(path: string): Disposable | null {
   const lock = new DatabaseSync(path);
   try {
-    lock.exec('BEGIN EXCLUSIVE');
+    // Without a journal, a full disk does not matter.
+    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
     if ((error as { errcode?: number }).errcode === sqliteBusy) return null;

@@ -15,10 +15,10 @@ import { databaseOrigin } from './reading/snapshot-origin.ts';
 import { SnapshotReader } from './reading/snapshot-reader.ts';
 import { RepeatedWork } from './repeated-work.ts';
 
-/** What went wrong, for metrics. */
+/** Stage of a failure, for metrics. */
 export type SnapshotFault = 'refused' | 'unsaved' | 'pull' | 'build';
 
-export interface SnapshotFigures {
+interface SnapshotFigures {
   readonly organisations: number;
   readonly keys: number;
   /** Seconds since the snapshot was known to be the newest one; null without a snapshot. */

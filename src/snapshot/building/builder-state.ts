@@ -5,12 +5,12 @@ import type { HeadLease } from '../../store/snapshot/snapshot-heads.ts';
 import * as snapshotParts from '../../store/snapshot/snapshot-parts.ts';
 import { partNumberOf } from '../format/part-numbers.ts';
 import {
-  type Head,
-  type Manifest,
   openHead,
   openManifest,
   openPage,
   type PageEntry,
+  type SnapshotHead,
+  type SnapshotManifest,
 } from '../format/snapshot-documents.ts';
 import type { SnapshotKeys } from '../format/snapshot-keys.ts';
 import { SnapshotRefused } from '../format/snapshot-refused.ts';
@@ -26,9 +26,9 @@ export class BuilderState {
   readonly keys: SnapshotKeys;
   readonly lease: HeadLease;
   /** Null before the first head, and when the published one cannot be read. */
-  head: Head | null;
+  head: SnapshotHead | null;
   deploymentKey: DataKeyRow;
-  /** Of the published head. */
+  /** The sequence of the published head. */
   sequence: number;
   /** Organisations in no page; null before they were listed. */
   unknownIds: Set<string> | null = null;
@@ -40,7 +40,7 @@ export class BuilderState {
   private constructor(
     keys: SnapshotKeys,
     lease: HeadLease,
-    head: Head | null,
+    head: SnapshotHead | null,
     deploymentKey: DataKeyRow,
   ) {
     this.keys = keys;
@@ -178,7 +178,7 @@ function openedOrNull(
   keys: SnapshotKeys,
   entry: PageEntry,
   sealed: Buffer | undefined,
-): Manifest | null {
+): SnapshotManifest | null {
   if (sealed === undefined) return null;
   try {
     return openManifest(keys, entry, sealed);

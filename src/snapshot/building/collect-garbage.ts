@@ -19,13 +19,13 @@ export async function collectGarbage(
   const pages = state.head?.pages.flatMap((page) => page?.etag ?? []);
   let deleted = 0;
   for (const [organisationId, addresses] of byOrganisation) {
-    const current = earlier.get(organisationId);
-    const named = new Set(organisationId === '' ? pages : namedBy(current));
-    const [kept, unnamed] = [[], []] as [Buffer[], Buffer[]];
+    const latest = earlier.get(organisationId);
+    const named = new Set(organisationId === '' ? pages : namedBy(latest));
+    const [live, unnamed] = [[], []] as [Buffer[], Buffer[]];
     for (const { etag } of addresses) {
-      (named.has(etag.toString('base64url')) ? kept : unnamed).push(etag);
+      (named.has(etag.toString('base64url')) ? live : unnamed).push(etag);
     }
-    await snapshotParts.confirm(db, organisationId, kept);
+    await snapshotParts.retain(db, organisationId, live);
     if (unnamed.length === 0) continue;
     deleted += await snapshotParts.deleteDiscarded(db, organisationId, unnamed);
   }

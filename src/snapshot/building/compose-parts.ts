@@ -8,10 +8,10 @@ import { deploymentTable, partNumberOf } from '../format/part-numbers.ts';
 import { encodeSections, type RowSection } from '../format/row-sections.ts';
 import { etagOf, sealObject } from '../format/sealed-object.ts';
 import {
-  type Manifest,
   type ManifestPart,
   type ManifestTable,
   placeOfPart,
+  type SnapshotManifest,
 } from '../format/snapshot-documents.ts';
 import type { SnapshotKeys } from '../format/snapshot-keys.ts';
 import { partCount } from './part-plan.ts';
@@ -29,8 +29,8 @@ const partsAtOnce = 16;
 export class PartComposer {
   readonly #keys: SnapshotKeys;
   readonly #organisationKey: KeyObject;
-  readonly #before: Manifest | null;
-  readonly #at: Pick<Manifest, 'organisationId' | 'generation' | 'readAtMs'>;
+  readonly #before: SnapshotManifest | null;
+  readonly #at: Pick<SnapshotManifest, 'organisationId' | 'generation' | 'readAtMs'>;
   readonly #known = new Map<string, ManifestPart>();
   readonly #parts: ManifestPart[] = [];
   readonly #tables: Record<string, ManifestTable> = {};
@@ -40,8 +40,8 @@ export class PartComposer {
   constructor(
     keys: SnapshotKeys,
     organisationKey: KeyObject,
-    before: Manifest | null,
-    at: Pick<Manifest, 'organisationId' | 'generation' | 'readAtMs'>,
+    before: SnapshotManifest | null,
+    at: Pick<SnapshotManifest, 'organisationId' | 'generation' | 'readAtMs'>,
   ) {
     this.#keys = keys;
     this.#organisationKey = organisationKey;
@@ -115,7 +115,7 @@ export class PartComposer {
   }
 
   /** Ends the collection. */
-  finish(peopleGeneration: string): Manifest {
+  finish(peopleGeneration: string): SnapshotManifest {
     if (this.#small.length > 0) {
       const encoded = encodeSections(this.#small);
       const digest = createHash('sha256').update(encoded).digest('base64url');

@@ -9,15 +9,19 @@ import type { StoredPart } from '../../store/snapshot/snapshot-parts.ts';
 import * as snapshotRows from '../../store/snapshot/snapshot-rows.ts';
 import { listMarks, type OrganisationMarks } from '../../store/snapshot/unbuilt-marks.ts';
 import { etagOf } from '../format/sealed-object.ts';
-import { type Manifest, type PageEntry, sealManifest } from '../format/snapshot-documents.ts';
+import {
+  type PageEntry,
+  type SnapshotManifest,
+  sealManifest,
+} from '../format/snapshot-documents.ts';
 import type { SnapshotKeys } from '../format/snapshot-keys.ts';
 import { PartComposer, tableNames } from './compose-parts.ts';
 import { partCount, undividedMax } from './part-plan.ts';
 
 /** An organisation as it is after a build. */
-export interface BuiltOrganisation {
+interface BuiltOrganisation {
   readonly entry: PageEntry;
-  readonly manifest: Manifest;
+  readonly manifest: SnapshotManifest;
   /** New objects, the manifest included; empty when nothing changed. */
   readonly sealed: readonly StoredPart[];
 }
@@ -32,7 +36,7 @@ export interface BuiltOrganisations {
 /** The last state of an organisation. */
 export interface EarlierOrganisation {
   readonly entry: PageEntry;
-  readonly manifest: Manifest;
+  readonly manifest: SnapshotManifest;
 }
 
 export interface OrganisationReads {
@@ -98,7 +102,8 @@ async function readTable(
   earlier: ReadonlyMap<string, EarlierOrganisation>,
 ): Promise<void> {
   const fresh = [...composers.keys()].filter((id) => !earlier.has(id));
-  const counts = fresh.length === 0 ? new Map() : await snapshotRows.countRows(tx, table, fresh);
+  const counts =
+    fresh.length === 0 ? new Map() : await snapshotRows.countByOrganisation(tx, table, fresh);
   const rowsOf = (id: string): number =>
     earlier.get(id)?.manifest.tables[table]?.rows ?? counts.get(id) ?? 0;
   const [large, small] = [[], []] as [string[], string[]];
@@ -125,7 +130,11 @@ async function readTable(
   }
 }
 
-function isUnchanged({ entry, manifest }: EarlierOrganisation, now: Manifest, key: DataKeyRow) {
+function isUnchanged(
+  { entry, manifest }: EarlierOrganisation,
+  now: SnapshotManifest,
+  key: DataKeyRow,
+) {
   return (
     manifest.generation === now.generation &&
     manifest.peopleGeneration === now.peopleGeneration &&
@@ -137,7 +146,7 @@ function isUnchanged({ entry, manifest }: EarlierOrganisation, now: Manifest, ke
 
 function sealed(
   keys: SnapshotKeys,
-  manifest: Manifest,
+  manifest: SnapshotManifest,
   parts: readonly StoredPart[],
   row: snapshotRows.PlainRow,
   { wrapped_key: wrappedKey, master_key_id: masterKeyId }: DataKeyRow,

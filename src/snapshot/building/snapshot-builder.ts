@@ -1,24 +1,18 @@
 /** Builds the sealed snapshot of all organisations, in one process of the deployment at a time. */
 import type { MasterKeys } from '../../auth/master-keys.ts';
-import { monotonicMs } from '../../monotonic.ts';
 import type { Db } from '../../store/connection/db.ts';
 import { deploymentId } from '../../store/resources/data-keys.ts';
 import * as organisations from '../../store/resources/organisations.ts';
 import * as snapshotHeads from '../../store/snapshot/snapshot-heads.ts';
-import * as snapshotParts from '../../store/snapshot/snapshot-parts.ts';
 import * as snapshotRows from '../../store/snapshot/snapshot-rows.ts';
 import { listUnbuilt, updateBuilt } from '../../store/snapshot/unbuilt-marks.ts';
-import { etagOf } from '../format/sealed-object.ts';
-import { type Head, type PageEntry, sealHead, sealPage } from '../format/snapshot-documents.ts';
 import { openSnapshotKeys } from '../format/snapshot-keys.ts';
 import type { SnapshotRefused } from '../format/snapshot-refused.ts';
 import { BuilderState } from './builder-state.ts';
 import { collectGarbage } from './collect-garbage.ts';
-import {
-  type BuiltOrganisations,
-  type EarlierOrganisation,
-  readOrganisations,
-} from './read-organisations.ts';
+import { type HeadChange, publishHead, settleObjects } from './publish-head.ts';
+import { readOrganisations } from './read-organisations.ts';
+import { readRewrapped } from './read-rewrapped.ts';
 
 export interface SnapshotBuilderOptions {
   readonly db: Db;
@@ -88,7 +82,8 @@ export class SnapshotBuilder {
         this.#state = null;
         return;
       }
-      await this.#followRotation(state);
+      const rotated = await readRewrapped(this.#options.db, state);
+      if (rotated !== null) await this.#publish(state, rotated);
       if (state.head !== null) await collectGarbage(this.#options.db, state);
     } catch (error) {
       this.#state = null;
@@ -113,7 +108,7 @@ export class SnapshotBuilder {
   }
 
   async #build(state: BuilderState): Promise<BuildStep> {
-    const { db, touchMs } = this.#options;
+    const { db, touchMs, graceMs } = this.#options;
     const { organisationIds, now } = await listUnbuilt(db, listedMax);
     const waiting = await this.#withUnknown(state, organisationIds);
     if (waiting.length === 0) {
@@ -121,7 +116,7 @@ export class SnapshotBuilder {
       if (head?.isSettled && now - head.builtAtMs < touchMs) {
         return { state: 'idle', changed: 0, hasMore: false };
       }
-      const isPublished = await this.#publish(state, [], [], [], { now, isSettled: true });
+      const isPublished = await this.#publish(state, { now, isSettled: true });
       return { state: isPublished ? 'idle' : 'lost', changed: 0, hasMore: false };
     }
     // Organisations of one page together, so that fewer pages are written.
@@ -136,15 +131,15 @@ export class SnapshotBuilder {
       earlier,
     );
     const changed = built.filter(({ sealed }) => sealed.length > 0);
-    const isPublished = await this.#publish(
-      state,
-      changed.map(({ entry }) => entry),
+    const isPublished = await this.#publish(state, {
+      entries: changed.map(({ entry }) => entry),
       gone,
-      changed.flatMap(({ sealed }) => sealed),
-      { now, isSettled: !hasMore },
-    );
+      objects: changed.flatMap(({ sealed }) => sealed),
+      now,
+      isSettled: !hasMore,
+    });
     if (!isPublished) return { state: 'lost', changed: 0, hasMore: false };
-    await this.#settle(earlier, { built: changed, gone, marks });
+    await settleObjects(db, graceMs, earlier, { built: changed, gone });
     for (const id of batch) state.unknownIds?.delete(id);
     const done = new Set([...built.map(({ entry }) => entry.organisationId), ...gone]);
     await updateBuilt(db, new Map([...marks].filter(([id]) => done.has(id))));
@@ -161,111 +156,10 @@ export class SnapshotBuilder {
   }
 
   /** False, and nothing is published, when another process took over. */
-  async #publish(
-    state: BuilderState,
-    entries: readonly PageEntry[],
-    gone: readonly string[],
-    objects: readonly snapshotParts.StoredPart[],
-    { now, isSettled }: { readonly now: number; readonly isSettled: boolean },
-  ): Promise<boolean> {
+  async #publish(state: BuilderState, change: HeadChange): Promise<boolean> {
     const { db, graceMs } = this.#options;
-    const { keys, lease, deploymentKey } = state;
-    const builtAtMs = Math.max(now, (state.head?.builtAtMs ?? 0) + 1);
-    const { pages, count } = state.change(entries, gone);
-    const sealedPages = pages.map((page) => {
-      const body = page.entries.length === 0 ? null : sealPage(keys, page, builtAtMs);
-      return { number: page.number, body, etag: body && etagOf(body) };
-    });
-    const isSameCount = state.head?.pages.length === count;
-    const addresses: (Head['pages'][number] | null)[] = Array.from({ length: count }, (_, at) =>
-      isSameCount ? state.head!.pages[at]! : null,
-    );
-    for (const { number, etag } of sealedPages) {
-      const text = etag?.toString('base64url');
-      addresses[number] = text === undefined ? null : { etag: text, sealedAtMs: builtAtMs };
-    }
-    const pageObjects = sealedPages.flatMap(({ body, etag }) =>
-      body === null || etag === null ? [] : [{ organisationId: '', etag, body }],
-    );
-    const beganAtMs = monotonicMs();
-    await snapshotParts.insertUnconfirmed(db, [...objects, ...pageObjects], graceMs);
-    // They could be deleted as garbage before the head names them.
-    if (monotonicMs() - beganAtMs > graceMs / 2) throw new Error('publishing took too long');
-    const sequence = state.sequence + 1;
-    const head = { deploymentKey, sequence, builtAtMs, isSettled, pages: addresses };
-    const body = sealHead(keys, head);
-    const at = { ...lease, sequence: state.sequence };
-    if (!(await snapshotHeads.publish(db, at, { etag: etagOf(body), body }))) {
-      this.#state = null;
-      return false;
-    }
-    const replaced = pageEtagsOf(state.head).difference(pageEtagsOf({ pages: addresses }));
-    state.head = { ...head, deploymentId: keys.deploymentId };
-    state.sequence = sequence;
-    const etags = pageObjects.map(({ etag }) => etag);
-    await snapshotParts.confirm(db, '', etags);
-    await snapshotParts.discard(db, '', [...replaced].map(fromText), graceMs);
-    return true;
+    const isPublished = await publishHead(db, graceMs, state, change);
+    if (!isPublished) this.#state = null;
+    return isPublished;
   }
-
-  /** Keeps the published objects and lets go of those that they replace. */
-  async #settle(
-    earlier: ReadonlyMap<string, EarlierOrganisation>,
-    { built, gone }: BuiltOrganisations,
-  ): Promise<void> {
-    const { db, graceMs } = this.#options;
-    for (const { entry, manifest, sealed } of built) {
-      const id = entry.organisationId;
-      await snapshotParts.confirm(
-        db,
-        id,
-        sealed.map(({ etag }) => etag),
-      );
-      const named = new Set(manifest.parts.map(({ etag }) => etag)).add(entry.etag);
-      const replaced = etagsOf(earlier.get(id)).filter((etag) => !named.has(etag));
-      await snapshotParts.discard(db, id, replaced.map(fromText), graceMs);
-    }
-    for (const id of gone) {
-      await snapshotParts.discard(db, id, etagsOf(earlier.get(id)).map(fromText), graceMs);
-    }
-  }
-
-  /** Wrapped keys are in the head and the pages; a rotation changes no other object. */
-  async #followRotation(state: BuilderState): Promise<void> {
-    const { db } = this.#options;
-    const wrapped = (await snapshotRows.listDataKeys(db, [deploymentId])).get(deploymentId)!;
-    const isRewrapped = wrapped.wrapped_key !== state.deploymentKey.wrapped_key;
-    state.deploymentKey = wrapped;
-    const outdated = [...state.entries]
-      .filter(({ masterKeyId }) => masterKeyId !== wrapped.master_key_id)
-      .slice(0, listedMax);
-    const keys =
-      outdated.length === 0
-        ? new Map()
-        : await snapshotRows.listDataKeys(
-            db,
-            outdated.map((one) => one.organisationId),
-          );
-    const entries = outdated.flatMap((entry): PageEntry[] => {
-      const key = keys.get(entry.organisationId);
-      if (key === undefined || key.wrapped_key === entry.wrappedKey) return [];
-      return [{ ...entry, wrappedKey: key.wrapped_key, masterKeyId: key.master_key_id }];
-    });
-    if ((!isRewrapped && entries.length === 0) || state.head === null) return;
-    const { builtAtMs, isSettled } = state.head;
-    await this.#publish(state, entries, [], [], { now: builtAtMs, isSettled });
-  }
-}
-
-function pageEtagsOf(head: Pick<Head, 'pages'> | null): Set<string> {
-  return new Set(head?.pages.flatMap((page) => page?.etag ?? []));
-}
-
-function etagsOf(earlier: EarlierOrganisation | undefined): string[] {
-  if (earlier === undefined) return [];
-  return [earlier.entry.etag, ...earlier.manifest.parts.map(({ etag }) => etag)];
-}
-
-function fromText(etag: string): Buffer {
-  return Buffer.from(etag, 'base64url');
 }

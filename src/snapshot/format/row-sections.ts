@@ -47,7 +47,7 @@ function plain(value: unknown): unknown {
 /** A value by which rows are found. */
 type IndexKey = string | number | null | undefined;
 
-export function indexKeyOf(value: unknown): IndexKey {
+function indexKeyOf(value: unknown): IndexKey {
   return Buffer.isBuffer(value) ? value.toString('latin1') : (value as IndexKey);
 }
 

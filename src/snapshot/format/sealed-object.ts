@@ -12,7 +12,7 @@ import { SnapshotRefused } from './snapshot-refused.ts';
 
 /** Kinds of objects by their number in the header. */
 const kinds = { rows: 1, manifest: 2, page: 3, head: 4 } as const;
-export type ObjectKind = keyof typeof kinds;
+export type SealedKind = keyof typeof kinds;
 
 /** Readers refuse objects of a higher version. */
 export const formatVersion = 1;
@@ -58,7 +58,7 @@ export function sealObject(
 }
 
 export interface ObjectPlace {
-  readonly kind: ObjectKind;
+  readonly kind: SealedKind;
   /** Organisation, table, number, generation and time: no other place opens the object. */
   readonly place: string;
 }
@@ -92,11 +92,11 @@ export function openObject(
 }
 
 /** The part that is readable without the key; unauthenticated. @throws SnapshotRefused */
-export function readOpenPart(sealed: Buffer, kind: ObjectKind, name: string): Buffer {
+export function readOpenPart(sealed: Buffer, kind: SealedKind, name: string): Buffer {
   return splitHeader(sealed, kind, name).open;
 }
 
-function splitHeader(sealed: Buffer, kind: ObjectKind, name: string) {
+function splitHeader(sealed: Buffer, kind: SealedKind, name: string) {
   if (sealed.length < headerBytes + 4) throw torn(name);
   const isOurs = sealed.subarray(0, magic.length).equals(magic);
   if (!isOurs) throw new SnapshotRefused('altered', `${name} is no part of a snapshot`);

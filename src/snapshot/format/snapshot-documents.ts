@@ -15,12 +15,12 @@ export interface ManifestPart {
   /** Generation and time of the read in which it was sealed. */
   readonly generation: string;
   readonly sealedAtMs: number;
-  /** By which an unchanged part is recognised. */
+  /** Recognises an unchanged part. */
   readonly digest: string;
 }
 
 /** The parts of an organisation; sealed under the key of the deployment. */
-export interface Manifest {
+export interface SnapshotManifest {
   readonly organisationId: string;
   readonly generation: string;
   readonly peopleGeneration: string;
@@ -50,7 +50,7 @@ export interface PageEntry {
 }
 
 /** One page of the list of organisations. */
-export interface Page {
+export interface SnapshotPage {
   readonly number: number;
   readonly entries: readonly PageEntry[];
 }
@@ -62,7 +62,7 @@ interface PageAddress {
 }
 
 /** The root of a snapshot. */
-export interface Head {
+export interface SnapshotHead {
   readonly deploymentId: string;
   readonly deploymentKey: DataKeyRow;
   readonly sequence: number;
@@ -96,12 +96,16 @@ const manifestPlace = (keys: SnapshotKeys, at: ManifestAddress) => ({
   place: placeOf(keys, at.organisationId, 'manifest', at.generation, at.readAtMs),
 });
 
-export function sealManifest(keys: SnapshotKeys, manifest: Manifest): Buffer {
+export function sealManifest(keys: SnapshotKeys, manifest: SnapshotManifest): Buffer {
   return sealObject(keys.deploymentKey, manifestPlace(keys, manifest), text(manifest));
 }
 
 /** @throws SnapshotRefused */
-export function openManifest(keys: SnapshotKeys, at: ManifestAddress, sealed: Buffer): Manifest {
+export function openManifest(
+  keys: SnapshotKeys,
+  at: ManifestAddress,
+  sealed: Buffer,
+): SnapshotManifest {
   const name = `the manifest of organisation ${at.organisationId}`;
   return parse(openObject(keys.deploymentKey, manifestPlace(keys, at), sealed, name));
 }
@@ -111,7 +115,7 @@ const pagePlace = (keys: SnapshotKeys, number: number, { sealedAtMs }: { sealedA
   place: placeOf(keys, '', 'page', number, sealedAtMs),
 });
 
-export function sealPage(keys: SnapshotKeys, page: Page, sealedAtMs: number): Buffer {
+export function sealPage(keys: SnapshotKeys, page: SnapshotPage, sealedAtMs: number): Buffer {
   return sealObject(keys.deploymentKey, pagePlace(keys, page.number, { sealedAtMs }), text(page));
 }
 
@@ -121,14 +125,14 @@ export function openPage(
   number: number,
   address: PageAddress,
   sealed: Buffer,
-): Page {
+): SnapshotPage {
   const name = `page ${number}`;
   return parse(openObject(keys.deploymentKey, pagePlace(keys, number, address), sealed, name));
 }
 
 const headName = 'its head';
 
-export function sealHead(keys: SnapshotKeys, head: Omit<Head, 'deploymentId'>): Buffer {
+export function sealHead(keys: SnapshotKeys, head: Omit<SnapshotHead, 'deploymentId'>): Buffer {
   const { deploymentKey, ...body } = head;
   const open = text({ deploymentId: keys.deploymentId, deploymentKey });
   const place = { kind: 'head' as const, place: placeOf(keys, '', 'head'), open };
@@ -136,10 +140,12 @@ export function sealHead(keys: SnapshotKeys, head: Omit<Head, 'deploymentId'>): 
 }
 
 /** Which deployment a head says that it belongs to, with its wrapped key; proves nothing yet. @throws SnapshotRefused */
-export function readDeployment(sealed: Buffer): Pick<Head, 'deploymentId' | 'deploymentKey'> {
+export function readDeployment(
+  sealed: Buffer,
+): Pick<SnapshotHead, 'deploymentId' | 'deploymentKey'> {
   const open = readOpenPart(sealed, 'head', headName);
   try {
-    const { deploymentId, deploymentKey } = parse<Head>(open);
+    const { deploymentId, deploymentKey } = parse<SnapshotHead>(open);
     const { organisation_id, master_key_id, wrapped_key } = deploymentKey;
     return { deploymentId, deploymentKey: { organisation_id, master_key_id, wrapped_key } };
   } catch (cause) {
@@ -148,7 +154,7 @@ export function readDeployment(sealed: Buffer): Pick<Head, 'deploymentId' | 'dep
 }
 
 /** @throws SnapshotRefused, also for a head of another deployment */
-export function openHead(keys: SnapshotKeys, sealed: Buffer): Head {
+export function openHead(keys: SnapshotKeys, sealed: Buffer): SnapshotHead {
   const { deploymentId, deploymentKey } = readDeployment(sealed);
   if (deploymentId !== keys.deploymentId) {
     throw new SnapshotRefused(
@@ -157,7 +163,7 @@ export function openHead(keys: SnapshotKeys, sealed: Buffer): Head {
     );
   }
   const place = { kind: 'head' as const, place: placeOf(keys, '', 'head') };
-  const body = parse<Omit<Head, 'deploymentId' | 'deploymentKey'>>(
+  const body = parse<Omit<SnapshotHead, 'deploymentId' | 'deploymentKey'>>(
     openObject(keys.deploymentKey, place, sealed, headName),
   );
   return { ...body, deploymentId, deploymentKey };

@@ -1,6 +1,11 @@
 /** Finds the values of API keys by digest over all organisations. */
 import type { SnapshotRow } from '../../store/reads/snapshot-tables.ts';
+import { deploymentTable } from '../format/part-numbers.ts';
 import type { DecodedSection } from '../format/row-sections.ts';
+import type { ManifestPart } from '../format/snapshot-documents.ts';
+import type { SnapshotKeys } from '../format/snapshot-keys.ts';
+import { decodePart } from './decoded-parts.ts';
+import type { OrganisationContents } from './organisation-contents.ts';
 
 interface KeyValue {
   readonly organisationId: string;
@@ -48,4 +53,41 @@ export class KeyIndex {
       }
     }
   }
+}
+
+/** Sections of key values that differ between two states of an organisation; undefined for none. */
+export function keyChanges(
+  keys: SnapshotKeys,
+  before: OrganisationContents | undefined,
+  after: OrganisationContents | undefined,
+): { readonly removed: DecodedSection[]; readonly added: DecodedSection[] } {
+  return {
+    removed: sectionsMissingIn(keys, before, after),
+    added: sectionsMissingIn(keys, after, before),
+  };
+}
+
+function sectionsMissingIn(
+  keys: SnapshotKeys,
+  contents: OrganisationContents | undefined,
+  other: OrganisationContents | undefined,
+): DecodedSection[] {
+  if (contents === undefined) return [];
+  const shared = new Set(keyParts(other).map(({ etag }) => etag));
+  const { id: organisationId, manifest, sealed, dataKey } = contents;
+  return keyParts(contents)
+    .filter(({ etag }) => !shared.has(etag))
+    .flatMap((part) => {
+      const source = {
+        organisationId,
+        dataKey,
+        part,
+        sealed: sealed[manifest.parts.indexOf(part)]!,
+      };
+      return decodePart(keys, source).sections;
+    });
+}
+
+function keyParts(contents: OrganisationContents | undefined): ManifestPart[] {
+  return contents?.manifest.parts.filter(({ table }) => table === deploymentTable) ?? [];
 }

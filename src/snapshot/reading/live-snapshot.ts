@@ -2,20 +2,18 @@
 import type { SnapshotRow } from '../../store/reads/snapshot-tables.ts';
 import type { OrganisationView, SnapshotView } from '../../store/reads/snapshot-view.ts';
 import type { DataKeyRow } from '../../store/resources/data-keys.ts';
-import { deploymentTable } from '../format/part-numbers.ts';
-import type { Head, ManifestPart, Page } from '../format/snapshot-documents.ts';
+import type { SnapshotHead, SnapshotPage } from '../format/snapshot-documents.ts';
 import type { SnapshotKeys } from '../format/snapshot-keys.ts';
-import { decodePart } from './decoded-parts.ts';
-import { KeyIndex } from './key-index.ts';
+import { KeyIndex, keyChanges } from './key-index.ts';
 import type { OrganisationContents } from './organisation-contents.ts';
 
 /** Everything that differs between two heads; opened and verified. */
 export interface SnapshotUpdate {
-  readonly head: Head;
+  readonly head: SnapshotHead;
   /** The sealed head. */
   readonly sealedHead: Buffer;
   /** Changed pages by number. */
-  readonly pages: ReadonlyMap<number, Page>;
+  readonly pages: ReadonlyMap<number, SnapshotPage>;
   /** Sealed bytes of changed pages and manifests by etag, in base64url. */
   readonly documents: ReadonlyMap<string, Buffer>;
   readonly changed: readonly OrganisationContents[];
@@ -38,10 +36,10 @@ export class LiveSnapshot implements SnapshotView {
   readonly #keyIndex = new KeyIndex();
   readonly #organisations = new Map<string, OrganisationContents>();
   readonly #idsByTsg = new Map<string, string>();
-  readonly #pages = new Map<number, Page>();
+  readonly #pages = new Map<number, SnapshotPage>();
   readonly #documents = new Map<string, Buffer>();
   readonly #damaged = new Set<string>();
-  #head: Head;
+  #head: SnapshotHead;
   #sealedHead: Buffer;
 
   /** The first update names everything. */
@@ -52,7 +50,7 @@ export class LiveSnapshot implements SnapshotView {
     this.apply(update);
   }
 
-  get head(): Head {
+  get head(): SnapshotHead {
     return this.#head;
   }
 
@@ -93,7 +91,7 @@ export class LiveSnapshot implements SnapshotView {
     return this.#organisations.get(organisationId);
   }
 
-  page(number: number): Page | undefined {
+  page(number: number): SnapshotPage | undefined {
     return this.#pages.get(number);
   }
 
@@ -109,31 +107,22 @@ export class LiveSnapshot implements SnapshotView {
     return this.#documents.get(etag);
   }
 
-  /** All objects except the head. */
-  *objects(): Generator<HeldObject> {
-    for (const address of this.#head.pages) {
-      const sealed = address && this.#documents.get(address.etag);
-      if (address && sealed) yield { organisationId: '', etag: address.etag, sealed };
-    }
-    for (const { entry, manifest, sealed } of this.#organisations.values()) {
-      const { organisationId } = entry;
-      yield { organisationId, etag: entry.etag, sealed: this.#documents.get(entry.etag)! };
-      for (const [at, { etag }] of manifest.parts.entries()) {
-        yield { organisationId, etag, sealed: sealed[at]! };
-      }
-    }
+  contentsOfAll(): Iterable<OrganisationContents> {
+    return this.#organisations.values();
   }
 
   /** Synchronous, so that no reader sees a part of it. @throws SnapshotRefused before anything is changed */
   apply(update: SnapshotUpdate): void {
     const { head, sealedHead, pages, documents, changed, removed, damaged } = update;
-    const keyChanges = changed.map((after) => this.#keyChangesOf(after));
+    const keyUpdates = changed.map((after) =>
+      keyChanges(this.keys, this.#organisations.get(after.id), after),
+    );
     for (const [etag, sealed] of documents) this.#documents.set(etag, sealed);
     for (const id of removed) this.#remove(id);
     for (const id of damaged) this.#remove(id);
     for (const after of changed) this.#replace(after);
-    for (const { removed: gone } of keyChanges) for (const one of gone) this.#keyIndex.remove(one);
-    for (const { added } of keyChanges) for (const one of added) this.#keyIndex.add(one);
+    for (const { removed: gone } of keyUpdates) for (const one of gone) this.#keyIndex.remove(one);
+    for (const { added } of keyUpdates) for (const one of added) this.#keyIndex.add(one);
     this.#replacePages(head, pages);
     for (const { id } of changed) this.#damaged.delete(id);
     for (const id of removed) this.#damaged.delete(id);
@@ -155,15 +144,15 @@ export class LiveSnapshot implements SnapshotView {
   #remove(organisationId: string): void {
     const before = this.#organisations.get(organisationId);
     if (before === undefined) return;
-    for (const part of keyParts(before)) {
-      for (const section of this.#open(before, part)) this.#keyIndex.remove(section);
+    for (const section of keyChanges(this.keys, before, undefined).removed) {
+      this.#keyIndex.remove(section);
     }
     this.#organisations.delete(organisationId);
     this.#idsByTsg.delete(before.entry.tsgId);
     this.#documents.delete(before.entry.etag);
   }
 
-  #replacePages(head: Head, pages: ReadonlyMap<number, Page>): void {
+  #replacePages(head: SnapshotHead, pages: ReadonlyMap<number, SnapshotPage>): void {
     const named = new Set(head.pages.map((address) => address?.etag));
     for (const address of this.#head.pages) {
       if (address !== null && !named.has(address.etag)) this.#documents.delete(address.etag);
@@ -173,35 +162,19 @@ export class LiveSnapshot implements SnapshotView {
       if ((head.pages[number] ?? null) === null) this.#pages.delete(number);
     }
   }
-
-  /** Parts that both have stay in the index. */
-  #keyChangesOf(after: OrganisationContents) {
-    const before = this.#organisations.get(after.id);
-    const partsBefore = before === undefined ? [] : keyParts(before);
-    const partsAfter = keyParts(after);
-    const etagsBefore = new Set(partsBefore.map(({ etag }) => etag));
-    const etagsAfter = new Set(partsAfter.map(({ etag }) => etag));
-    return {
-      removed: partsBefore
-        .filter(({ etag }) => !etagsAfter.has(etag))
-        .flatMap((part) => this.#open(before!, part)),
-      added: partsAfter
-        .filter(({ etag }) => !etagsBefore.has(etag))
-        .flatMap((part) => this.#open(after, part)),
-    };
-  }
-
-  #open({ id, manifest, sealed, dataKey }: OrganisationContents, part: ManifestPart) {
-    const source = {
-      organisationId: id,
-      dataKey,
-      part,
-      sealed: sealed[manifest.parts.indexOf(part)]!,
-    };
-    return decodePart(this.keys, source).sections;
-  }
 }
 
-function keyParts({ manifest }: OrganisationContents): ManifestPart[] {
-  return manifest.parts.filter(({ table }) => table === deploymentTable);
+/** All objects except the head. */
+export function* objectsOf(live: LiveSnapshot): Generator<HeldObject> {
+  for (const address of live.head.pages) {
+    const sealed = address && live.document(address.etag);
+    if (address && sealed) yield { organisationId: '', etag: address.etag, sealed };
+  }
+  for (const { entry, manifest, sealed } of live.contentsOfAll()) {
+    const { organisationId } = entry;
+    yield { organisationId, etag: entry.etag, sealed: live.document(entry.etag)! };
+    for (const [at, { etag }] of manifest.parts.entries()) {
+      yield { organisationId, etag, sealed: sealed[at]! };
+    }
+  }
 }

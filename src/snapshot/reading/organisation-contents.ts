@@ -10,14 +10,14 @@ import type { DataKeyRow } from '../../store/resources/data-keys.ts';
 import type { PlainRow } from '../../store/snapshot/snapshot-rows.ts';
 import { partNumberOf } from '../format/part-numbers.ts';
 import type { DecodedSection } from '../format/row-sections.ts';
-import type { Manifest, PageEntry } from '../format/snapshot-documents.ts';
+import type { PageEntry, SnapshotManifest } from '../format/snapshot-documents.ts';
 import type { SnapshotKeys } from '../format/snapshot-keys.ts';
 import type { DecodedParts } from './decoded-parts.ts';
 
 export interface OrganisationParts {
   readonly keys: SnapshotKeys;
   readonly entry: PageEntry;
-  readonly manifest: Manifest;
+  readonly manifest: SnapshotManifest;
   /** Sealed bytes in the order of the manifest. */
   readonly sealed: readonly Buffer[];
   readonly decoded: DecodedParts;
@@ -25,7 +25,7 @@ export interface OrganisationParts {
 
 export class OrganisationContents implements OrganisationView {
   readonly entry: PageEntry;
-  readonly manifest: Manifest;
+  readonly manifest: SnapshotManifest;
   readonly sealed: readonly Buffer[];
   readonly #keys: SnapshotKeys;
   readonly #decoded: DecodedParts;

@@ -1,13 +1,13 @@
 /** Fetches what differs between the held snapshot and a new head, and verifies all of it. */
 import { etagOf } from '../format/sealed-object.ts';
 import {
-  type Head,
   type ManifestPart,
   openHead,
   openManifest,
   openPage,
-  type Page,
   type PageEntry,
+  type SnapshotHead,
+  type SnapshotPage,
 } from '../format/snapshot-documents.ts';
 import type { SnapshotKeys } from '../format/snapshot-keys.ts';
 import { SnapshotRefused } from '../format/snapshot-refused.ts';
@@ -63,10 +63,10 @@ export async function readUpdate(
 }
 
 async function readPages(
-  head: Head,
+  head: SnapshotHead,
   { keys, held, fetch }: UpdateOptions,
   documents: Map<string, Buffer>,
-): Promise<Map<number, Page>> {
+): Promise<Map<number, SnapshotPage>> {
   const isSameNumber = held?.head.pages.length === head.pages.length;
   const wanted = head.pages.flatMap((address, number) => {
     const before = isSameNumber ? held.head.pages[number] : undefined;
@@ -78,7 +78,7 @@ async function readPages(
     (at) => `page ${wanted[at]!.number}`,
     null,
   );
-  const pages = new Map<number, Page>();
+  const pages = new Map<number, SnapshotPage>();
   for (const { address, number } of wanted) {
     const bytes = sealed.get(address.etag)!;
     documents.set(address.etag, bytes);
@@ -176,8 +176,8 @@ function faultOf(sealed: Buffer | undefined, etag: string, name: string): Snapsh
 
 /** Organisations that the changed pages named before and do not name now. */
 function removedBy(
-  head: Head,
-  pages: ReadonlyMap<number, Page>,
+  head: SnapshotHead,
+  pages: ReadonlyMap<number, SnapshotPage>,
   held: LiveSnapshot | null,
 ): string[] {
   if (held === null) return [];
@@ -192,7 +192,10 @@ function removedBy(
 }
 
 /** Unchanged pages with organisations that were left out before. */
-function damagedPages(held: LiveSnapshot | null, pages: ReadonlyMap<number, Page>): Page[] {
+function damagedPages(
+  held: LiveSnapshot | null,
+  pages: ReadonlyMap<number, SnapshotPage>,
+): SnapshotPage[] {
   if (held === null || held.isWhole) return [];
   const unchanged = held.pageNumbers().filter((number) => !pages.has(number));
   return unchanged.map((number) => held.page(number)!);

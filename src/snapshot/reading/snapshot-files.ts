@@ -1,7 +1,7 @@
 /** Keeps a copy of the snapshot in files: packs that never change, and an index that is replaced as a whole. */
 import { randomBytes } from 'node:crypto';
 import { SnapshotRefused } from '../format/snapshot-refused.ts';
-import type { HeldObject, LiveSnapshot } from './live-snapshot.ts';
+import { type HeldObject, type LiveSnapshot, objectsOf } from './live-snapshot.ts';
 import {
   decodeIndex,
   decodePack,
@@ -71,7 +71,7 @@ export class SnapshotFiles {
 
   /** Writes what is new, then the index. Files of the previous copy are deleted afterwards. */
   async save(live: LiveSnapshot, changed: Iterable<HeldObject> | null): Promise<void> {
-    const candidates = this.#isComplete && changed !== null ? changed : live.objects();
+    const candidates = this.#isComplete && changed !== null ? changed : objectsOf(live);
     const fresh = new Map<string, HeldObject>();
     for (const one of candidates) if (!this.#stored.has(one.etag)) fresh.set(one.etag, one);
     this.#isComplete = false;
@@ -119,7 +119,7 @@ export class SnapshotFiles {
 
   #objectsOf(live: LiveSnapshot, packs: readonly string[]): HeldObject[] {
     const etags = packs.map((name) => this.#packs.get(name)!.etags);
-    return [...live.objects()].filter(({ etag }) => etags.some((set) => set.has(etag)));
+    return [...objectsOf(live)].filter(({ etag }) => etags.some((set) => set.has(etag)));
   }
 
   async #writePack(sequence: number, objects: readonly HeldObject[]): Promise<PackName | null> {
@@ -132,14 +132,14 @@ export class SnapshotFiles {
 }
 
 /** Null when there is none. @throws SnapshotRefused */
-export async function readIndex(store: FileStore): Promise<PackIndex | null> {
+async function readIndex(store: FileStore): Promise<PackIndex | null> {
   const bytes = await store.read(indexName);
   const name = `the file ${indexName} in ${store.description}`;
   return bytes === null ? null : decodeIndex(bytes, name);
 }
 
 /** The objects of each pack; null when a pack is missing. @throws SnapshotRefused */
-export async function readPacks(
+async function readPacks(
   store: FileStore,
   packs: readonly PackName[],
 ): Promise<HeldObject[][] | null> {

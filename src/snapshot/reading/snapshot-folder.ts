@@ -25,7 +25,8 @@ export class SnapshotFolder implements FileStore {
   /** Creates the folder if missing, and removes what an interrupted write has left. */
   async open(): Promise<void> {
     await this.#explained(mkdir(this.#path, { recursive: true, mode: 0o700 }));
-    if (!this.#takeLock()) return;
+    // A folder that can only be read is still loaded.
+    if (!this.#triesLock()) return;
     const names = await this.#explained(readdir(this.#path));
     for (const name of names) {
       if (name.endsWith(partSuffix)) await rm(join(this.#path, name), { force: true });
@@ -34,7 +35,7 @@ export class SnapshotFolder implements FileStore {
 
   /** Deletes packs that are not among the names: an interrupted save has left them. */
   async deleteOthers(names: ReadonlySet<string>): Promise<void> {
-    if (!this.#takeLock()) return;
+    if (!this.#triesLock()) return;
     for (const name of await this.#explained(readdir(this.#path))) {
       if (name.startsWith('pack-') && !names.has(name)) {
         await rm(join(this.#path, name), { force: true });
@@ -83,6 +84,14 @@ export class SnapshotFolder implements FileStore {
     this.#lock = null;
   }
 
+  #triesLock(): boolean {
+    try {
+      return this.#takeLock();
+    } catch {
+      return false;
+    }
+  }
+
   #takeLock(): boolean {
     if (this.#lock !== null) return true;
     const path = join(this.#path, lockName);
@@ -123,6 +132,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user may not use it',
   EPERM: 'this user may not use it',
   ENOTDIR: 'it is no folder',
+  EEXIST: 'it is no folder',
   EIO: 'its disk fails',
 };
 

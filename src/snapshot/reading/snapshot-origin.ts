@@ -2,13 +2,10 @@
 import type { Db } from '../../store/connection/db.ts';
 import * as snapshotHeads from '../../store/snapshot/snapshot-heads.ts';
 import * as snapshotParts from '../../store/snapshot/snapshot-parts.ts';
-import { etagOf } from '../format/sealed-object.ts';
-import type { PackIndex } from './pack-file.ts';
 import type { ObjectAddress } from './read-update.ts';
-import { type FileStore, readIndex, readPacks } from './snapshot-files.ts';
 
 /** The state of the newest snapshot. */
-export interface OriginState {
+interface OriginState {
   /** The sealed head; null when the known one is the newest, or when there is none yet. */
   readonly sealedHead: Buffer | null;
   /** Whether there is a snapshot. */
@@ -50,38 +47,6 @@ export function databaseOrigin(db: Db): SnapshotOrigin {
       return new Map(
         found.map(({ etag, body }) => [etag.toString('base64url'), Buffer.from(body)]),
       );
-    },
-  };
-}
-
-/** A copy in files that another process writes, such as those of a bucket. */
-export function filesOrigin(store: FileStore): SnapshotOrigin {
-  let index: PackIndex | null = null;
-  const read = new Set<string>();
-  const readSome = async (isWanted: (name: string) => boolean) => {
-    const packs = index?.packs.filter(({ name }) => isWanted(name)) ?? [];
-    const found = await readPacks(store, packs);
-    for (const { name } of packs) read.add(name);
-    return new Map(found?.flat().map(({ etag, sealed }) => [etag, sealed]));
-  };
-  return {
-    isAuthoritative: false,
-    readState: async (known) => {
-      index = await readIndex(store);
-      const sealedHead = index?.sealedHead ?? null;
-      const isKnown = sealedHead !== null && known !== null && etagOf(sealedHead).equals(known);
-      return {
-        exists: sealedHead !== null,
-        sealedHead: isKnown ? null : sealedHead,
-        hasPending: false,
-        confirmedAtMs: null,
-      };
-    },
-    readObjects: async (addresses) => {
-      // Objects of packs that were read before are held, unless that reading failed.
-      const fresh = await readSome((name) => !read.has(name));
-      if (addresses.every(({ etag }) => fresh.has(etag))) return fresh;
-      return readSome(() => true);
     },
   };
 }

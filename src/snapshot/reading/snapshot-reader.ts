@@ -2,12 +2,15 @@
 import type { MasterKeys } from '../../auth/master-keys.ts';
 import type { Clock } from '../../clock.ts';
 import type { SnapshotSource, SnapshotView } from '../../store/reads/snapshot-view.ts';
+import { foreignSnapshot, keysOfHead } from '../format/head-keys.ts';
 import { etagOf } from '../format/sealed-object.ts';
 import { openHead, readDeployment } from '../format/snapshot-documents.ts';
 import { openSnapshotKeys, type SnapshotKeys } from '../format/snapshot-keys.ts';
 import { SnapshotRefused } from '../format/snapshot-refused.ts';
+import { AgeLimit } from './age-limit.ts';
+import { CopyWriter } from './copy-writer.ts';
 import { DecodedParts } from './decoded-parts.ts';
-import { type HeldObject, LiveSnapshot, type SnapshotUpdate } from './live-snapshot.ts';
+import { LiveSnapshot, type SnapshotUpdate } from './live-snapshot.ts';
 import { type FetchObjects, readUpdate } from './read-update.ts';
 import type { SnapshotCopy } from './snapshot-copy.ts';
 import type { SnapshotOrigin } from './snapshot-origin.ts';
@@ -32,19 +35,21 @@ const decodedBytesMax = 64 * 1024 * 1024;
 export class SnapshotReader implements SnapshotSource {
   readonly #options: SnapshotReaderOptions;
   readonly #listeners: ((organisationIds: readonly string[]) => void)[] = [];
+  readonly #copy: CopyWriter;
+  readonly #age: AgeLimit;
   #decoded = new DecodedParts(decodedBytesMax);
   #live: LiveSnapshot | null = null;
   #isCurrent = false;
   #confirmedAtMs: number | null = null;
-  #isStaleReported = false;
-  #isSaved = false;
 
   constructor(options: SnapshotReaderOptions) {
     this.#options = options;
+    this.#copy = new CopyWriter(options.copy, options.onUnsaved);
+    this.#age = new AgeLimit(options);
   }
 
   view(): SnapshotView | null {
-    return this.#live === null || this.#isTooOld() ? null : this.#live;
+    return this.#live === null || this.#age.isExceeded(this.#confirmedAtMs) ? null : this.#live;
   }
 
   isCurrent(): boolean {
@@ -75,23 +80,21 @@ export class SnapshotReader implements SnapshotSource {
 
   /** Uses the copy of this process until a newer snapshot is pulled. False, and reported, when there is none to use. */
   async load(): Promise<boolean> {
-    const { copy, masterKeys, clock, maxAgeMs, onRefused } = this.#options;
+    const { copy, masterKeys, onRefused } = this.#options;
     if (copy === null || this.#live !== null) return this.#live !== null;
     try {
       const found = await copy.load();
       if (found === null) return false;
       const keys = openSnapshotKeys(masterKeys, readDeployment(found.sealedHead).deploymentKey);
       const { builtAtMs } = openHead(keys, found.sealedHead);
-      if (maxAgeMs !== null && clock.now() - builtAtMs > maxAgeMs) {
-        throw tooOld(clock.now() - builtAtMs, maxAgeMs);
-      }
+      this.#age.require(builtAtMs);
       const update = await this.#read(keys, found.sealedHead, found.fetch, (refused) => {
         onRefused(refused);
       });
       this.#live = new LiveSnapshot(keys, update);
       this.#isCurrent = found.wasCurrent && update.head.isSettled;
       this.#confirmedAtMs = builtAtMs;
-      this.#isSaved = true;
+      this.#copy.noteSaved();
       this.#notify(update);
       return true;
     } catch (error) {
@@ -116,7 +119,10 @@ export class SnapshotReader implements SnapshotSource {
       return false;
     }
     // A change is known that the held snapshot lacks, until all of it is taken over.
-    if (state.sealedHead !== null || state.hasPending) await this.#setBehind();
+    if (state.sealedHead !== null || state.hasPending) {
+      this.#isCurrent = false;
+      await this.#copy.setBehind();
+    }
     const update =
       state.sealedHead === null
         ? null
@@ -124,15 +130,10 @@ export class SnapshotReader implements SnapshotSource {
     const { head } = this.#live!;
     this.#isCurrent = head.isSettled && !state.hasPending && this.#live!.isWhole;
     this.#confirmedAtMs = state.confirmedAtMs ?? head.builtAtMs;
-    this.#isStaleReported = false;
+    this.#age.noteConfirmed();
     if (update !== null) this.#notify(update);
-    await this.#save(update);
+    await this.#copy.save(this.#live!, update, this.#isCurrent);
     return update !== null;
-  }
-
-  async #setBehind(): Promise<void> {
-    this.#isCurrent = false;
-    await this.#options.copy?.setCurrent(false).catch(this.#options.onUnsaved);
   }
 
   /** @throws SnapshotRefused */
@@ -144,7 +145,7 @@ export class SnapshotReader implements SnapshotSource {
     if (isOlder && !this.#options.origin!.isAuthoritative) {
       throw new SnapshotRefused(
         'stale',
-        `it is ${seconds(live.builtAtMs - builtAtMs)} older than the one in use`,
+        `it is ${live.builtAtMs - builtAtMs} ms older than the one in use`,
       );
     }
     const update = await this.#read(keys, sealedHead, fetch, null);
@@ -153,23 +154,15 @@ export class SnapshotReader implements SnapshotSource {
     return update;
   }
 
-  /**
-   * The held keys, for which no master key is needed, unless the held snapshot belongs to another deployment
-   * than an origin that decides.
-   */
+  /** @throws SnapshotRefused */
   #keysFor(sealedHead: Buffer): SnapshotKeys {
-    const { masterKeys, origin } = this.#options;
-    const { deploymentId, deploymentKey } = readDeployment(sealedHead);
-    const held = this.#live?.keys;
-    if (held?.deploymentId === deploymentId) return held;
-    const keys = openSnapshotKeys(masterKeys, deploymentKey);
-    if (held === undefined) return keys;
-    const isForeign = !origin!.isAuthoritative;
-    const refused = isForeign ? foreign(keys, held) : foreign(held, keys);
-    if (isForeign) throw refused;
-    this.#options.onRefused(refused);
+    const { masterKeys, origin, onRefused } = this.#options;
+    const { keys, replaced } = keysOfHead(sealedHead, this.#live?.keys ?? null, masterKeys);
+    if (replaced === null) return keys;
+    if (!origin!.isAuthoritative) throw foreignSnapshot(keys, replaced);
+    onRefused(foreignSnapshot(replaced, keys));
     this.#live = null;
-    this.#isSaved = false;
+    this.#copy.noteUnsaved();
     this.#decoded = new DecodedParts(decodedBytesMax);
     return keys;
   }
@@ -184,67 +177,8 @@ export class SnapshotReader implements SnapshotSource {
     return readUpdate(sealedHead, { keys, held, decoded: this.#decoded, fetch, onDamage });
   }
 
-  async #save(update: SnapshotUpdate | null): Promise<void> {
-    const { copy, onUnsaved } = this.#options;
-    const live = this.#live!;
-    if (copy === null) return;
-    try {
-      if (update !== null || !this.#isSaved) {
-        const isSaved = await copy.save(live, this.#isSaved ? objectsOf(update!) : null);
-        this.#isSaved = isSaved;
-        if (!isSaved) return;
-      }
-      if (this.#isCurrent) await copy.setCurrent(true);
-    } catch (error) {
-      this.#isSaved = false;
-      onUnsaved(error);
-    }
-  }
-
   #notify({ changed, removed, damaged }: SnapshotUpdate): void {
     const ids = [...changed.map(({ id }) => id), ...removed, ...damaged];
     for (const listener of this.#listeners) listener(ids);
   }
-
-  #isTooOld(): boolean {
-    const { maxAgeMs, clock, onRefused } = this.#options;
-    if (maxAgeMs === null || this.#confirmedAtMs === null) return false;
-    const ageMs = clock.now() - this.#confirmedAtMs;
-    if (ageMs <= maxAgeMs) return false;
-    if (!this.#isStaleReported) onRefused(tooOld(ageMs, maxAgeMs));
-    this.#isStaleReported = true;
-    return true;
-  }
-}
-
-function* objectsOf({ head, documents, changed }: SnapshotUpdate): Generator<HeldObject> {
-  for (const page of head.pages) {
-    const sealed = page && documents.get(page.etag);
-    if (page && sealed) yield { organisationId: '', etag: page.etag, sealed };
-  }
-  for (const { id, entry, manifest, sealed } of changed) {
-    const bytes = documents.get(entry.etag);
-    if (bytes !== undefined) yield { organisationId: id, etag: entry.etag, sealed: bytes };
-    for (const [at, { etag }] of manifest.parts.entries()) {
-      yield { organisationId: id, etag, sealed: sealed[at]! };
-    }
-  }
-}
-
-function foreign(snapshot: SnapshotKeys, gateway: SnapshotKeys): SnapshotRefused {
-  return new SnapshotRefused(
-    'foreign',
-    `it belongs to deployment ${snapshot.deploymentId}, and this gateway to ${gateway.deploymentId}`,
-  );
-}
-
-function tooOld(ageMs: number, maxAgeMs: number): SnapshotRefused {
-  return new SnapshotRefused(
-    'stale',
-    `it is ${seconds(ageMs)} old, and GATEWRIGHT_SNAPSHOT_MAX_AGE_SECONDS allows ${seconds(maxAgeMs)}`,
-  );
-}
-
-function seconds(ms: number): string {
-  return `${Math.round(ms / 1000)} s`;
 }

@@ -67,10 +67,14 @@ function headOf({ etag, body }: Pick<SnapshotHeadRow, 'etag' | 'body'>): Publish
   return etag === null || body === null ? null : { etag, body };
 }
 
-type Held = Pick<HeadLease, 'holder' | 'fence'>;
+type OwnLease = Pick<HeadLease, 'holder' | 'fence'>;
 
 /** False when another process has taken the lease over. */
-export async function renew(db: Db, { holder, fence }: Held, leaseMs: number): Promise<boolean> {
+export async function renew(
+  db: Db,
+  { holder, fence }: OwnLease,
+  leaseMs: number,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('snapshot_heads')
     .set({ lease_until: sql<number>`${serverNowMs} + ${leaseMs}` })
@@ -82,7 +86,7 @@ export async function renew(db: Db, { holder, fence }: Held, leaseMs: number): P
 }
 
 /** Lets another process acquire the lease at once. */
-export async function release(db: Db, { holder, fence }: Held): Promise<void> {
+export async function release(db: Db, { holder, fence }: OwnLease): Promise<void> {
   await db
     .updateTable('snapshot_heads')
     .set({ lease_until: 0 })

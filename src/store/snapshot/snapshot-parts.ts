@@ -32,7 +32,7 @@ export interface StoredPart extends PartAddress {
 const statementBytesMax = 1_000_000;
 const listedMax = 500;
 
-/** Garbage until {@link confirm} names them: a process may end before it publishes them. */
+/** Garbage until {@link retain} names them: a process may end before it publishes them. */
 export async function insertUnconfirmed(
   db: Db,
   parts: readonly StoredPart[],
@@ -69,7 +69,7 @@ function* slicesOf(parts: readonly StoredPart[]): Generator<StoredPart[]> {
 }
 
 /** Keeps published parts. */
-export async function confirm(db: Db, organisationId: string, etags: readonly Buffer[]) {
+export async function retain(db: Db, organisationId: string, etags: readonly Buffer[]) {
   for (let at = 0; at < etags.length; at += listedMax) {
     await db
       .updateTable('snapshot_parts')

@@ -41,7 +41,7 @@ function partOf(table: SnapshotTableName, count: number): RawBuilder<number> {
 }
 
 /** Number of rows by organisation. */
-export async function countRows(
+export async function countByOrganisation(
   tx: Db,
   table: SnapshotTableName,
   organisationIds: readonly string[],

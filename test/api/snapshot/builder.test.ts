@@ -66,7 +66,7 @@ const headRow = () =>
   db.selectFrom('snapshot_heads').select(['sequence', 'etag']).executeTakeFirstOrThrow();
 const endLease = () => db.updateTable('snapshot_heads').set({ lease_until: 0 }).execute();
 
-/** What a reader without any earlier state sees equals the database. */
+/** A reader without any earlier state sees the rows of the database. */
 async function expectPublished(ids: readonly string[], isCurrent = true): Promise<void> {
   using held = readerOn(db);
   await held.reader.pull();
@@ -207,8 +207,8 @@ describe('a builder that ends at any statement', () => {
   });
 });
 
-describe('many builders', () => {
-  it('publish each change once, by one of them', async () => {
+describe('a builder among many', () => {
+  it('publishes each change once', async () => {
     const ids = [await addOrganisation(), await addOrganisation(), await addOrganisation()];
     const builders = Array.from({ length: 100 }, (_, at) =>
       builderOn(db, { holder: `builder-${at}` }),
@@ -224,7 +224,7 @@ describe('many builders', () => {
     await expectPublished(ids);
   });
 
-  it('change nothing after they were replaced, wherever they stopped', async () => {
+  it('changes nothing after it was replaced', async () => {
     const ids = [await addOrganisation(), await addOrganisation()];
     const first = builderOn(db, { holder: 'first' });
     await buildAll(first);
