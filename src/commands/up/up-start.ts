@@ -94,6 +94,10 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     masterKeys,
     server,
     mcp,
+    snapshot: {
+      ...settings.snapshot,
+      directory: settings.snapshot.directory ?? join(home, 'snapshot'),
+    },
     ...trustMock(settings, inference, mock),
   };
   const app = parts.use(await createApp(running, { log }));
