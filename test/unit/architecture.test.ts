@@ -196,9 +196,18 @@ const mayImport: Record<string, readonly string[]> = {
   'mcp/transfer': ['mcp/messages', 'gateway/transfer', 'http', 'upstream', 'model'],
   'mcp/sessions': ['mcp/messages', 'auth'],
   'mcp/judging': ['mcp/messages', 'guardrails', 'model'],
-  'mcp/legacy-sessions': ['mcp/messages', 'mcp/transfer', 'gateway/transfer', 'upstream', 'model'],
+  'mcp/event-transport': ['mcp/messages', 'mcp/transfer', 'gateway/transfer', 'upstream', 'model'],
+  'mcp/legacy-sessions': [
+    'mcp/event-transport',
+    'mcp/messages',
+    'mcp/transfer',
+    'gateway/transfer',
+    'upstream',
+    'model',
+  ],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.
   'mcp/bridge': [
+    'mcp/event-transport',
     'mcp/legacy-sessions',
     'mcp/rounds',
     'mcp/messages',
@@ -218,6 +227,7 @@ const mayImport: Record<string, readonly string[]> = {
   // The MCP gateway shares keys, limits and transfer with the gateway of models.
   'mcp/plane': [
     'mcp/bridge',
+    'mcp/event-transport',
     'mcp/judging',
     'mcp/legacy-sessions',
     'mcp/messages',

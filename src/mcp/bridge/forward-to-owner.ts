@@ -1,4 +1,4 @@
-/** Forwards a request to the replica that keeps its call open, and its response to the client. */
+/** Forwards a request to the replica that keeps its call or its session open, and its response to the client. */
 import { Agent, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { pipeline } from 'node:stream';
@@ -35,13 +35,21 @@ export async function forwardToOwner(
   received: IncomingMessage,
   response: ServerResponse,
   body: Buffer,
+  unreachable: () => Error = callStateFault,
 ): Promise<void> {
   const { origin, host, hostname, port } = new URL(owner);
   const headers: Record<string, string | string[] | undefined> = { ...received.headers };
   for (const name of ownNames) delete headers[name];
   Object.assign(headers, { host, [forwardedHeader]: '1', 'content-length': String(body.length) });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const sent = send({ agent, hostname, port, path: received.url, method: 'POST', headers });
+  const sent = send({
+    agent,
+    hostname,
+    port,
+    path: received.url,
+    method: received.method,
+    headers,
+  });
   const timer = setTimeout(() => sent.destroy(new Error(`${origin} does not respond`)), connectMs);
   sent.on('socket', (socket) => {
     if (socket.connecting) socket.once('connect', () => clearTimeout(timer));
@@ -55,7 +63,7 @@ export async function forwardToOwner(
   });
   sent.on('error', () => {
     clearTimeout(timer);
-    reject(callStateFault());
+    reject(unreachable());
   });
   sent.end(body);
   await promise;

@@ -1,6 +1,6 @@
 /** Leases sessions with legacy servers for the requests of modern clients, with credentials that are renewed once. */
 import { isObject } from '../../model/json/read-object.ts';
-import type { Origins } from '../../upstream/origins.ts';
+import type { ServerConnections } from '../event-transport/call-mcp-server.ts';
 import type { ServerSession } from '../legacy-sessions/legacy-session.ts';
 import { CredentialsRefused, type LegacyServer } from '../legacy-sessions/legacy-transport.ts';
 import { type LeasedSession, SessionPool } from '../legacy-sessions/session-pool.ts';
@@ -25,8 +25,8 @@ const [pagesMax, itemsMax] = [200, 10_000];
 export class LegacyLeases implements AsyncDisposable {
   readonly #pool: SessionPool;
 
-  constructor(origins: Pick<Origins, 'at'>) {
-    this.#pool = new SessionPool({ ...bounds, origins });
+  constructor(connections: ServerConnections) {
+    this.#pool = new SessionPool({ ...bounds, connections });
   }
 
   /** @throws PlaneFault @throws GatewayError */

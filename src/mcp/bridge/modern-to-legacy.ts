@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { Caller } from '../../gateway/transfer/caller.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import type { Origins } from '../../upstream/origins.ts';
+import type { ServerConnections } from '../event-transport/call-mcp-server.ts';
 import { SessionLost } from '../legacy-sessions/legacy-transport.ts';
 import { type ModernRequest, readModernRequest } from '../messages/legacy-request.ts';
 import {
@@ -39,7 +39,7 @@ export interface BridgedRequest extends LegacyAccess {
 }
 
 export interface ModernToLegacyOptions extends WaitingCallsOptions {
-  readonly origins: Pick<Origins, 'at'>;
+  readonly connections: ServerConnections;
 }
 
 export class ModernToLegacy implements AsyncDisposable {
@@ -47,7 +47,7 @@ export class ModernToLegacy implements AsyncDisposable {
   readonly #waiting: WaitingCalls;
 
   constructor(options: ModernToLegacyOptions) {
-    this.#sessions = new LegacyLeases(options.origins);
+    this.#sessions = new LegacyLeases(options.connections);
     this.#waiting = new WaitingCalls(options);
   }
 

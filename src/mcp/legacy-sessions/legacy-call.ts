@@ -1,9 +1,10 @@
 /** Runs one request in a session of the legacy era: its response, and messages on the stream of the session. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
-import { type Call, CallCut } from '../../upstream/call.ts';
+import { CallCut } from '../../upstream/call.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
+import type { ServerCall } from '../transfer/response-chunks.ts';
 import type { ServerSession } from './legacy-session.ts';
 import { readResponse, requireResponse, startOfStream } from './legacy-transport.ts';
 import { MessageQueue } from './message-queue.ts';
@@ -19,8 +20,8 @@ export class SessionCall {
   readonly queue = new MessageQueue();
   readonly id: string;
   readonly #session: ServerSession;
-  readonly #first: Call;
-  #current: Call;
+  readonly #first: ServerCall;
+  #current: ServerCall;
   #isAnswered = false;
   #isDone = false;
 

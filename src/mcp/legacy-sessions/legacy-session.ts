@@ -2,9 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import { type Call, CallCut } from '../../upstream/call.ts';
+import { CallCut } from '../../upstream/call.ts';
 import { serverBrokeOff, serverFailed } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
+import type { ServerCall } from '../transfer/response-chunks.ts';
 import {
   dropResponse,
   type LegacyTransport,
@@ -30,7 +31,7 @@ export class ServerSession {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #sending = new Set<Promise<void>>();
   #requests = 0;
-  #stream: Call | null = null;
+  #stream: ServerCall | null = null;
   #hasNoStream = false;
   #hasEnded = false;
   /** Receives the messages of the current call. */
@@ -62,7 +63,7 @@ export class ServerSession {
   }
 
   /** Sends a request whose response the caller reads. */
-  post(message: RpcObject, silenceTimeoutMs: number): Call {
+  post(message: RpcObject, silenceTimeoutMs: number): ServerCall {
     return this.#transport.send('POST', this.#headers, message, silenceTimeoutMs);
   }
 
@@ -116,7 +117,7 @@ export class ServerSession {
   }
 
   /** Continues a stream that the server has ended before its response. */
-  resume(lastEventId: string): Call {
+  resume(lastEventId: string): ServerCall {
     const headers = { ...this.#headers, 'last-event-id': lastEventId };
     return this.#transport.send('GET', headers, null, noTimeout);
   }
@@ -174,7 +175,7 @@ export class ServerSession {
 }
 
 /** Reads the one response to a request. @throws PlaneFault @throws SessionLost */
-export async function oneResponse(call: Call, id: string): Promise<RpcObject> {
+export async function oneResponse(call: ServerCall, id: string): Promise<RpcObject> {
   await requireResponse(call);
   let found: RpcObject | null = null;
   const sink: MessageSink = async (message) => {

@@ -2,9 +2,9 @@
 
 import { isObject, readJson } from '../../model/json/read-object.ts';
 import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';
-import { Call, CallCut } from '../../upstream/call.ts';
+import { CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
-import type { Origins } from '../../upstream/origins.ts';
+import { callMcpServer, type ServerConnections } from '../event-transport/call-mcp-server.ts';
 import { StreamEventReader } from '../messages/event-stream.ts';
 import {
   PlaneFault,
@@ -14,12 +14,14 @@ import {
 } from '../messages/plane-fault.ts';
 import { postHeaders } from '../messages/post-headers.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
-import { chunksOf } from '../transfer/response-chunks.ts';
+import { chunksOf, type ServerCall } from '../transfer/response-chunks.ts';
 
 /** A server, and the headers that the gateway sends to it: names in lower case, values with credentials. */
 export interface LegacyServer {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether the server speaks HTTP+SSE. */
+  readonly isEventTransport: boolean;
 }
 
 /** Receives one message; resolves when it can take another one. */
@@ -41,9 +43,9 @@ export class SessionLost extends Error {
 /** The server does not accept the credentials of the gateway. */
 export class CredentialsRefused extends PlaneFault {
   /** The response, which may demand another token. */
-  readonly call: Pick<Call, 'status' | 'headers'>;
+  readonly call: Pick<ServerCall, 'status' | 'headers'>;
 
-  constructor(call: Pick<Call, 'status' | 'headers'>) {
+  constructor(call: Pick<ServerCall, 'status' | 'headers'>) {
     const why = `it rejects the credentials of the gateway (${call.status})`;
     super('server_unusable', `The MCP server cannot be used: ${why}`);
     this.call = call;
@@ -57,11 +59,14 @@ const retryMsMax = 30_000;
 
 export class LegacyTransport {
   readonly server: LegacyServer;
-  readonly #origins: Pick<Origins, 'at'>;
+  readonly #connections: ServerConnections;
+  readonly #principal: string;
 
-  constructor(origins: Pick<Origins, 'at'>, server: LegacyServer) {
-    this.#origins = origins;
+  /** @param principal the caller and the server that it calls */
+  constructor(connections: ServerConnections, server: LegacyServer, principal: string) {
+    this.#connections = connections;
     this.server = server;
+    this.#principal = principal;
   }
 
   /** @param headers of the protocol; they take precedence */
@@ -70,14 +75,15 @@ export class LegacyTransport {
     headers: Readonly<Record<string, string>>,
     body: RpcObject | null,
     silenceTimeoutMs: number,
-  ): Call {
-    const { origin, pathname, search } = this.server.url;
+  ): ServerCall {
+    const { url, isEventTransport } = this.server;
     const all: Record<string, string> = { ...this.server.headers, 'accept-encoding': 'identity' };
     if (method === 'GET') all.accept = 'text/event-stream';
     if (method === 'POST') Object.assign(all, postHeaders);
-    return new Call(this.#origins.at(origin), {
-      origin,
-      path: pathname + search,
+    return callMcpServer(this.#connections, {
+      principal: this.#principal,
+      isEventTransport,
+      url,
       method,
       headers: { ...all, ...headers },
       body: body === null ? null : Buffer.from(JSON.stringify(body)),
@@ -87,10 +93,11 @@ export class LegacyTransport {
 }
 
 /** Waits for the head of a response. @throws SessionLost @throws PlaneFault */
-export async function requireResponse(call: Call): Promise<void> {
+export async function requireResponse(call: ServerCall): Promise<void> {
   try {
     await call.responseStarted;
   } catch (cause) {
+    if (cause instanceof PlaneFault) throw cause;
     const { code = 'no response' } = cause as NodeJS.ErrnoException;
     const why = cause instanceof AddressRefused ? cause.message : `no response (${code})`;
     throw serverUnreachable(why, cause);
@@ -114,7 +121,7 @@ export async function requireResponse(call: Call): Promise<void> {
 
 /** Passes all messages of a response to the sink. @throws PlaneFault for a body that cannot be read */
 export async function readResponse(
-  call: Call,
+  call: ServerCall,
   sink: MessageSink,
   position: StreamPosition,
 ): Promise<void> {
@@ -128,12 +135,12 @@ export function startOfStream(): StreamPosition {
 }
 
 /** The body is not needed. */
-export function dropResponse(call: Call): void {
+export function dropResponse(call: ServerCall): void {
   call.pipe({ data: () => true, end: () => {}, fail: () => {} });
   call.cut(new CallCut('the response is not needed'));
 }
 
-async function readJsonBody(call: Call, sink: MessageSink): Promise<void> {
+async function readJsonBody(call: ServerCall, sink: MessageSink): Promise<void> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunksOf(call)) {
@@ -149,7 +156,11 @@ async function readJsonBody(call: Call, sink: MessageSink): Promise<void> {
   for (const one of [message].flat()) if (isObject(one)) await sink(one, bytes);
 }
 
-async function readEvents(call: Call, sink: MessageSink, position: StreamPosition): Promise<void> {
+async function readEvents(
+  call: ServerCall,
+  sink: MessageSink,
+  position: StreamPosition,
+): Promise<void> {
   const reader = new StreamEventReader(messageBytesMax);
   for await (const chunk of chunksOf(call)) {
     for (const { bytes, data } of reader.push(chunk)) {

@@ -1,10 +1,10 @@
 /** Opens sessions of the legacy era with servers. */
 import { isObject } from '../../model/json/read-object.ts';
 import { packageVersion } from '../../package-root.ts';
-import type { Call } from '../../upstream/call.ts';
 import type { LegacyClient } from '../messages/legacy-request.ts';
 import { PlaneFault, serverFailed } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
+import type { ServerCall } from '../transfer/response-chunks.ts';
 import { oneResponse, ServerSession, shortMs } from './legacy-session.ts';
 import { type LegacyTransport, SessionLost } from './legacy-transport.ts';
 
@@ -51,7 +51,7 @@ async function open(transport: LegacyTransport, client: LegacyClient): Promise<S
   }
 }
 
-function sessionHeaders(call: Call, { protocolVersion }: RpcObject): Record<string, string> {
+function sessionHeaders(call: ServerCall, { protocolVersion }: RpcObject): Record<string, string> {
   const id = call.headers['mcp-session-id'];
   const version = typeof protocolVersion === 'string' ? protocolVersion : newestVersion;
   const headers: Record<string, string> = {};

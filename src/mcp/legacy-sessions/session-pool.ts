@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { detach } from '../../detached.ts';
 import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
-import type { Origins } from '../../upstream/origins.ts';
+import type { ServerConnections } from '../event-transport/call-mcp-server.ts';
 import type { LegacyClient } from '../messages/legacy-request.ts';
 import type { ServerSession } from './legacy-session.ts';
 import { type LegacyServer, LegacyTransport } from './legacy-transport.ts';
@@ -27,7 +27,7 @@ export interface LeasedSession {
 }
 
 export interface SessionPoolOptions {
-  readonly origins: Pick<Origins, 'at'>;
+  readonly connections: ServerConnections;
   readonly sessionsMax: number;
   readonly sessionsOfCallerMax: number;
   readonly idleMs: number;
@@ -73,7 +73,7 @@ export class SessionPool implements AsyncDisposable {
     this.#makeRoom(principal);
     this.#opening.set(principal, (this.#opening.get(principal) ?? 0) + 1);
     try {
-      const transport = new LegacyTransport(this.#options.origins, server);
+      const transport = new LegacyTransport(this.#options.connections, server, principal);
       const session = await openLegacySession(transport, client);
       const opened: OpenSession = { session, principal, key, timer: null };
       this.#open.add(opened);

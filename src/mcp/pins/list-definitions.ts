@@ -11,11 +11,13 @@ import { gatewayClient, modernHeaders, modernParams } from '../messages/modern-r
 import { hasDuplicateKeys, type RpcObject } from '../messages/read-messages.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 
+type ListCall = Pick<Call, 'status' | 'headers' | 'pipe' | 'resume' | 'cut'>;
+
 /** The parts of the caller's request that a list needs. */
 export interface ListingAccess {
   readonly era: McpEra;
   /** Sends a request with the headers of the integration; `headers` are those of the protocol. */
-  send(body: Buffer, headers: Readonly<Record<string, string>>): Promise<Call>;
+  send(body: Buffer, headers: Readonly<Record<string, string>>): Promise<ListCall>;
 }
 
 export type ListedType = 'tool' | 'prompt';
@@ -93,7 +95,7 @@ async function requestPage(
 
 /** Reads until the response with the id, so that an open stream does not delay it. */
 async function resultIn(
-  call: Call,
+  call: ListCall,
   id: string,
   bytesLeft: number,
 ): Promise<{ readonly result: RpcObject; readonly bytes: number }> {

@@ -1,13 +1,17 @@
 /** Serves requests of modern clients through the bridge where the server speaks the legacy era only, under the rules of the exchange. */
+
+import { readBody } from '../../gateway/transfer/read-body.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import type { Secret } from '../../secret.ts';
 import { forwardedHeader, forwardToOwner } from '../bridge/forward-to-owner.ts';
+import { isBridgedSession } from '../bridge/legacy-session.ts';
 import { ModernOutput } from '../bridge/modern-output.ts';
 import type { BridgedRequest } from '../bridge/modern-to-legacy.ts';
 import { CredentialsRefused } from '../legacy-sessions/legacy-transport.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { type ListedType, ListingFailed } from '../pins/list-definitions.ts';
 import { type CallSubject, callStateFault } from '../rounds/call-states.ts';
+import { sessionNotFound } from '../sessions/session-ids.ts';
 import { exchangeMessages, listAside } from './exchange-messages.ts';
 import { followChanges } from './follow-changes.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
@@ -58,6 +62,37 @@ export async function forwardBridged(
   } catch (error) {
     reply.setCalls(calls, false);
     throw error;
+  }
+}
+
+/**
+ * Forwards a request of a session that another replica keeps open; false for any other request.
+ *
+ * @throws PlaneFault when that replica cannot be reached
+ */
+export async function forwardEventSession({
+  services,
+  arrival,
+  key,
+  server,
+}: McpExchange): Promise<boolean> {
+  const { request, response } = arrival;
+  const sealed = request.headers['mcp-session-id'];
+  if (!server.isEventTransport || sealed === undefined || isBridgedSession(String(sealed))) {
+    return false;
+  }
+  const owner = services.eventSessions.ownerOf(
+    services.sessions.open(String(sealed), { key, server }),
+  );
+  if (owner === null) return false;
+  if (request.headers[forwardedHeader] !== undefined) throw sessionNotFound();
+  const hold = services.bodyMemory.hold(key.id);
+  try {
+    const body = (await readBody(request, services.bodyBytesMax, hold)) ?? Buffer.alloc(0);
+    await forwardToOwner(owner, request, response, body, sessionNotFound);
+    return true;
+  } finally {
+    hold.release();
   }
 }
 
@@ -147,7 +182,8 @@ function serverFinder(exchange: McpExchange): BridgedRequest['findServer'] {
     if (source !== null) token = await source.token(isRefused ? token : null);
     const identity = identityHeader(exchange);
     const wanted = { server, callerHeaders, credentials, token, identity, protocol: {} };
-    return { url: server.url, headers: await upstreamHeaders(wanted, services.secrets) };
+    const headers = await upstreamHeaders(wanted, services.secrets);
+    return { url: server.url, headers, isEventTransport: server.isEventTransport };
   };
 }
 

@@ -2,7 +2,6 @@
 
 import { Caller } from '../../gateway/transfer/caller.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
-import type { Call } from '../../upstream/call.ts';
 import type { BridgePort } from '../bridge/bridge-port.ts';
 import { type LegacySession, unopenedSession } from '../bridge/legacy-session.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
@@ -10,6 +9,7 @@ import { readPostHeaders } from '../messages/post-headers.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { EventOutput } from '../streams/event-output.ts';
 import type { OpenStream } from '../streams/open-streams.ts';
+import type { ServerCall } from '../transfer/response-chunks.ts';
 import { requireDeliverable } from './deliver.ts';
 import { exchangeMessages } from './exchange-messages.ts';
 import { followChanges } from './follow-changes.ts';
@@ -111,7 +111,7 @@ function untilStopped({ organisationId }: McpExchange['key'], end: () => void): 
 }
 
 /** A call that is repeated with answers counts as one: the first sending decides whether it was sent. */
-function noteCall({ reply }: McpExchange, call: Call): void {
+function noteCall({ reply }: McpExchange, call: ServerCall): void {
   if (reply.call?.isSent !== true) reply.call = call;
 }
 

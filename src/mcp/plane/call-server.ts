@@ -3,12 +3,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
-import { type Call, CallCut } from '../../upstream/call.ts';
+import { CallCut } from '../../upstream/call.ts';
 import { postHeaders } from '../messages/post-headers.ts';
 import { isFromLegacyClient } from '../messages/verify-headers.ts';
 import { requireOpenedState, sealRound } from '../rounds/call-rounds.ts';
 import { EventOutput } from '../streams/event-output.ts';
-import type { LiveResponse } from '../transfer/response-chunks.ts';
+import type { LiveResponse, ServerCall } from '../transfer/response-chunks.ts';
 import { endBridgedSession, openBridgedStream, serveBridged } from './bridged-requests.ts';
 import { deliverResponse, type ResponseDelivery } from './deliver.ts';
 import {
@@ -114,7 +114,7 @@ function protocolHeaders(
 }
 
 /** Sends the message of the caller. @throws PlaneFault */
-async function send(exchange: McpExchange, request: ServerRequest): Promise<Call> {
+async function send(exchange: McpExchange, request: ServerRequest): Promise<ServerCall> {
   return await openCall(exchange, request, (call) => {
     exchange.reply.call = call;
   });

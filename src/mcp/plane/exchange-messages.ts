@@ -1,7 +1,6 @@
 /** Builds the rules for what the server of an exchange sends, and lists definitions for them. */
 
 import { Caller } from '../../gateway/transfer/caller.ts';
-import type { Call } from '../../upstream/call.ts';
 import { isBridgedSession } from '../bridge/legacy-session.ts';
 import { readPostHeaders } from '../messages/post-headers.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
@@ -9,6 +8,7 @@ import { ServerErrors } from '../messages/server-errors.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 import { type ListedType, listDefinitions } from '../pins/list-definitions.ts';
 import { ListExaminer } from '../pins/list-examiner.ts';
+import type { ServerCall } from '../transfer/response-chunks.ts';
 import type { McpExchange } from './mcp-exchange.ts';
 import { openCall } from './open-call.ts';
 import type { PlaneCall } from './plane-call.ts';
@@ -91,7 +91,10 @@ export async function listAside(
     ...(session !== null && { 'mcp-session-id': session.upstreamId }),
   };
   const caller = new Caller(exchange.arrival.response);
-  const sendPage = (body: Buffer, headers: Readonly<Record<string, string>>): Promise<Call> => {
+  const sendPage = (
+    body: Buffer,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<ServerCall> => {
     const protocol = { ...shared, ...headers };
     const request = { method: 'POST', protocol, body, silenceTimeoutMs: asideMs } as const;
     return openCall(exchange, { ...request, caller }, () => {});

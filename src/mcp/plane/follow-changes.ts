@@ -49,10 +49,10 @@ export function followChanges(
 }
 
 /** Where the stream leads and with which credentials; another address or credential needs a new stream. */
-function addressOf({ id, url, access, login }: PlaneServer): string {
+function addressOf({ id, url, isEventTransport, access, login }: PlaneServer): string {
   const { headers, passthrough, mapped } = access.reveal();
   const all = [...mapped, ...(login?.mapped ?? [])];
   const places = all.map(({ target, secretKey, place }) => [target, secretKey, place.mark]);
   const client = login?.client.reveal();
-  return JSON.stringify([id, url.href, headers, passthrough, places, client]);
+  return JSON.stringify([id, url.href, isEventTransport, headers, passthrough, places, client]);
 }

@@ -23,6 +23,7 @@ import { LegacySessions } from '../bridge/legacy-session.ts';
 import { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
 import type { NoteStore } from '../bridge/session-notes.ts';
+import { EventSessions } from '../event-transport/event-sessions.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import { KnownNames } from '../names/known-names.ts';
 import { ClientSecrets } from '../oauth/client-secrets.ts';
@@ -100,7 +101,9 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const { keys, tokens, ledger, origins } = callers;
   const readKey = (): Buffer => options.keyring.mcpSessionKey;
   let ownAddress = '';
-  const modernToLegacy = new ModernToLegacy({ origins, readKey, ownAddress: () => ownAddress });
+  const eventSessions = new EventSessions({ origins, ownAddress: () => ownAddress });
+  const connections = { origins, events: eventSessions };
+  const modernToLegacy = new ModernToLegacy({ connections, readKey, ownAddress: () => ownAddress });
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
   const outbound = new Outbound(origins, options.trustedHosts);
@@ -116,7 +119,8 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     knownNames: new KnownNames(),
     definitionChecks: new DefinitionChecks({ note: (...seen) => definitions.note(...seen) }),
     ledger,
-    origins,
+    serverConnections: connections,
+    eventSessions,
     secrets: values,
     identities: new ForwardedIdentities({
       readSeed: () => options.keyring.mcpIdentitySeed,
@@ -159,6 +163,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     listener: createMcpListener({ ...options, services, onListening }),
     [Symbol.asyncDispose]: async () => {
       await modernToLegacy[Symbol.asyncDispose]();
+      eventSessions[Symbol.dispose]();
       searches[Symbol.dispose]();
       await definitions[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();

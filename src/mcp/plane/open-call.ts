@@ -1,12 +1,15 @@
 /** Sends one request to the MCP server of an exchange, and ends it when the caller leaves. */
 import type { TokenSource } from '../../gateway/logins/client-tokens.ts';
 import { Caller } from '../../gateway/transfer/caller.ts';
+import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
 import { waitForTurn } from '../../gateway/transfer/turn-batches.ts';
 import type { Secret } from '../../secret.ts';
-import { Call, CallCut } from '../../upstream/call.ts';
+import { CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
-import { type PlaneFault, serverUnreachable } from '../messages/plane-fault.ts';
+import { callMcpServer } from '../event-transport/call-mcp-server.ts';
+import { PlaneFault, serverUnreachable } from '../messages/plane-fault.ts';
 import type { UserAuthorization } from '../oauth/user-authorization.ts';
+import type { ServerCall } from '../transfer/response-chunks.ts';
 import type { McpExchange } from './mcp-exchange.ts';
 import { upstreamHeaders } from './upstream-headers.ts';
 
@@ -29,8 +32,8 @@ export interface ServerRequest {
 export async function openCall(
   exchange: McpExchange,
   request: ServerRequest,
-  onCall: (call: Call) => void,
-): Promise<Call> {
+  onCall: (call: ServerCall) => void,
+): Promise<ServerCall> {
   const { authorization } = exchange;
   const source = tokenSourceOf(exchange);
   if (source === null) return await openCallWith(exchange, request, onCall, null);
@@ -43,7 +46,7 @@ export async function openCall(
 }
 
 /** @throws PlaneFault when the server demands another authorization of the user */
-function requireAuthorized(authorization: UserAuthorization | null, call: Call): Call {
+function requireAuthorized(authorization: UserAuthorization | null, call: ServerCall): ServerCall {
   const fault = authorization?.faultOf(call) ?? null;
   if (fault === null) return call;
   discard(call, 'the token of the user has been refused');
@@ -72,19 +75,19 @@ async function openCallWith(
     silenceTimeoutMs,
     caller = new Caller(exchange.arrival.response),
   }: ServerRequest,
-  onCall: (call: Call) => void,
+  onCall: (call: ServerCall) => void,
   token: Secret | null,
-): Promise<Call> {
+): Promise<ServerCall> {
   const { services, arrival, server, credentials, reply } = exchange;
   const callerHeaders = arrival.request.headers;
   const identity = identityHeader(exchange);
   const wanted = { server, callerHeaders, credentials, token, identity, protocol };
   const headers = await upstreamHeaders(wanted, services.secrets);
-  const { origin, pathname, search } = server.url;
   if (caller.isGone) throw new CallCut('the caller has gone');
-  const path = pathname + search;
-  const request = { origin, path, method, headers, body, silenceTimeoutMs };
-  const call = new Call(services.origins.at(origin), request);
+  const { url, isEventTransport } = server;
+  const principal = `${exchange.key.id} ${server.id}`;
+  const request = { principal, isEventTransport, url, method, headers, body, silenceTimeoutMs };
+  const call = callMcpServer(services.serverConnections, request);
   caller.onLeave(() => call.cut(new CallCut('the caller has gone')));
   onCall(call);
   try {
@@ -109,12 +112,13 @@ export function identityHeader({
   return services.identities.headerOf({ forwarding, key, callerToken, server, now: arrival.now });
 }
 
-function discard(call: Call, why: string): void {
+function discard(call: ServerCall, why: string): void {
   call.pipe({ data: () => true, end: () => {}, fail: () => {} });
   call.cut(new CallCut(why));
 }
 
-function unreachable(error: unknown): PlaneFault {
+function unreachable(error: unknown): Error {
+  if (error instanceof PlaneFault || error instanceof GatewayError) return error;
   const { code = 'no response' } = error as NodeJS.ErrnoException;
   const why = error instanceof AddressRefused ? error.message : `no response (${code})`;
   return serverUnreachable(why, error);

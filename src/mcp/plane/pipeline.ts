@@ -14,6 +14,7 @@ import { beginMcpTrace } from '../telemetry/mcp-trace.ts';
 import {
   bridgedRetryOf,
   forwardBridged,
+  forwardEventSession,
   needsLegacySession,
   serveByLegacySession,
 } from './bridge-modern.ts';
@@ -64,7 +65,9 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     const authorization = services.connections.authorizationOf(server, key);
     const found = { key, server, metadata, callerToken, credentials, authorization };
     const exchange = { services, arrival, reply, ...found };
-    if (request.method === 'POST') await serveMessages(exchange);
+    if (await forwardEventSession(exchange)) {
+      // The owner of the session serves and logs the request.
+    } else if (request.method === 'POST') await serveMessages(exchange);
     else if (request.method === 'GET') await openStream(exchange);
     else await endSession(exchange);
   } catch (thrown) {

@@ -46,6 +46,8 @@ export interface PlaneServer {
   readonly workspaceId: string;
   readonly integrationId: string;
   readonly url: URL;
+  /** Whether the server speaks HTTP+SSE (2024-11-05). */
+  readonly isEventTransport: boolean;
   readonly access: Secret<UpstreamAccess>;
   /** How the server learns who calls; null when it does not. */
   readonly identity: ForwardedIdentity | null;
@@ -105,6 +107,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     organisationId,
     workspaceId,
     url: new URL(urlOf(parts)),
+    isEventTransport: integration.transport === 'sse',
     integrationId: integration.id,
     login,
     identity: forwarding !== undefined && isForwarded(forwarding) ? forwarding : null,
@@ -204,7 +207,6 @@ function faultOf(
   const { integration } = parts.reading;
   const address = outboundUrlFault(urlOf(parts), parts.trusted);
   if (address !== null) return `its address ${address}`;
-  if (integration.transport === 'sse') return 'its transport sse is not relayed; use http';
   const barred = findBarredField(mapped, integration.url);
   if (barred !== undefined) return `the secret ${barred.slug} may not be sent to its host`;
   const closed = mapped.find(({ isAllowed }) => !isAllowed);

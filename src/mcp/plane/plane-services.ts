@@ -10,10 +10,11 @@ import type { SecretValueCache } from '../../gateway/targets/secret-value-cache.
 import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
-import type { Origins } from '../../upstream/origins.ts';
 import type { LegacyBridge } from '../bridge/legacy-bridge.ts';
 import type { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
 import type { ServerEras } from '../bridge/server-eras.ts';
+import type { ServerConnections } from '../event-transport/call-mcp-server.ts';
+import type { EventSessions } from '../event-transport/event-sessions.ts';
 import type { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import type { DropReason } from '../messages/expected-messages.ts';
 import type { KnownNames } from '../names/known-names.ts';
@@ -50,7 +51,8 @@ export interface PlaneServices extends CallerSources {
   readonly knownNames: KnownNames;
   readonly policies: Policies;
   readonly ledger: Ledger;
-  readonly origins: Origins;
+  readonly serverConnections: ServerConnections;
+  readonly eventSessions: Pick<EventSessions, 'ownerOf'>;
   readonly secrets: SecretValueCache;
   readonly serverTokens: ServerTokens;
   readonly identities: ForwardedIdentities;

@@ -12,12 +12,15 @@ import type { LiveResponse } from '../transfer/response-chunks.ts';
 import type { McpExchange } from './mcp-exchange.ts';
 import { openCall } from './open-call.ts';
 
+const eventVersion = '2024-11-05';
 /** For the whole response. */
 const answerMs = 15_000;
 
 /** @throws PlaneFault when the server cannot be reached, or refuses the gateway */
 export async function findServerEra(exchange: McpExchange): Promise<ServerEra> {
   const { services, server, arrival } = exchange;
+  // HTTP+SSE is older than the modern era.
+  if (server.isEventTransport) return { era: 'legacy', version: eventVersion };
   return await services.eras.find(server, arrival.now, () => probeEra(askingServer(exchange)));
 }
 

@@ -26,8 +26,12 @@ export class SessionIds {
   open(sealed: string, owner: Owner): string {
     const upstreamId = this.#sealer.open(sealed, placeOf(owner));
     if (upstreamId !== null) return upstreamId;
-    throw new PlaneFault('session_not_found', 'The session does not exist; initialize a new one');
+    throw sessionNotFound();
   }
+}
+
+export function sessionNotFound(): PlaneFault {
+  return new PlaneFault('session_not_found', 'The session does not exist; initialize a new one');
 }
 
 function placeOf({ key, server }: Owner): string {

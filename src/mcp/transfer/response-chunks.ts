@@ -7,6 +7,9 @@ import { PlaneFault } from '../messages/plane-fault.ts';
 /** A response whose body can be read once. */
 export type LiveResponse = Pick<Call, 'status' | 'headers' | 'pipe' | 'resume' | 'cut'>;
 
+/** A request to a server; its response can be read when it has begun. */
+export type ServerCall = LiveResponse & Pick<Call, 'isSent' | 'responseStarted'>;
+
 /** A caller that reads nothing for this time is disconnected. */
 const stalledMs = 120_000;
 

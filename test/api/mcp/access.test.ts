@@ -174,7 +174,6 @@ describe('a server', () => {
   });
 
   it.each([
-    ['transport sse', { transport: 'sse' }],
     ['client credentials', { auth_type: 'oauth_client_credentials' }],
     [
       'a foreign authorization',

@@ -1,0 +1,30 @@
+/** Sends a request to an MCP server over the transport that the server has: streamable HTTP, or HTTP+SSE. */
+import { Call } from '../../upstream/call.ts';
+import type { Origins } from '../../upstream/origins.ts';
+import type { ServerCall } from '../transfer/response-chunks.ts';
+import type { EventRequest, EventSessions } from './event-sessions.ts';
+
+/** How servers are reached. */
+export interface ServerConnections {
+  readonly origins: Pick<Origins, 'at'>;
+  readonly events: Pick<EventSessions, 'call'>;
+}
+
+export interface ServerRequestParts extends Omit<EventRequest, 'headers'> {
+  /** Names in lower case. */
+  readonly headers: Record<string, string>;
+  /** Whether the server speaks HTTP+SSE. */
+  readonly isEventTransport: boolean;
+}
+
+/** The response begins later. */
+export function callMcpServer(
+  { origins, events }: ServerConnections,
+  request: ServerRequestParts,
+): ServerCall {
+  if (request.isEventTransport) return events.call(request);
+  const { url, method, headers, body, silenceTimeoutMs } = request;
+  const { origin, pathname, search } = url;
+  const path = pathname + search;
+  return new Call(origins.at(origin), { origin, path, method, headers, body, silenceTimeoutMs });
+}
