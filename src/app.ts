@@ -320,7 +320,7 @@ function createAdminServer(
   { settings, database, keyring, clock, log, signIn, blobs }: Parts,
   { metrics, requireConnection, refusals }: SharedParts,
   probes: readonly Route<null>[],
-  { mcp, outbound }: OutboundClients,
+  { mcp, mcpTokens, outbound }: OutboundClients,
   { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
@@ -338,6 +338,7 @@ function createAdminServer(
     trustedHosts,
     configTargets,
     mcp,
+    mcpTokens,
     mcpUrl: mcpAddress(settings),
     outbound,
     signIn,

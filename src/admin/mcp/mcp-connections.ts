@@ -147,6 +147,7 @@ async function forget(
   await deps.database.transaction(async (tx) => {
     const row = await findServer(tx, request, request.query.workspace_id);
     const key = keyOf(request.caller, row, userId?.toLowerCase());
+    await deps.mcpTokens.noteDeletion(tx, key);
     if (!(await mcpConnections.deleteOne(tx, key))) return;
     await auditTokens(tx, deps, request, 'delete', row, key.user_id);
   });

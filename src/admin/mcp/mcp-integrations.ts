@@ -268,6 +268,8 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       rejectFaults(retainedClientSecretFaults(body.configurations, stored, isOther));
       if (isOther) {
         rejectFaults(retainedHeaderFaults(body.configurations, stored));
+        const { organisation_id, id: mcp_integration_id } = row;
+        await deps.mcpTokens.noteDeletion(tx, { organisation_id, mcp_integration_id });
         await mcpConnections.deleteByIntegration(tx, row.organisation_id, row.id);
         await mcpAuthorizations.deleteByIntegration(tx, row.organisation_id, row.id);
         await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);

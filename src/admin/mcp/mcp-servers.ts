@@ -289,6 +289,8 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
     await guardrailMappings.deleteWithClaims(tx, organisationId, mappings);
     await serverCapabilities.deleteByServer(tx, organisationId, row.id);
     await serverUsers.deleteByServer(tx, organisationId, row.id);
+    const connected = { organisation_id: organisationId, mcp_server_id: row.id };
+    await deps.mcpTokens.noteDeletion(tx, connected);
     await mcpConnections.deleteByServer(tx, organisationId, row.id);
     await mcpAuthorizations.deleteByServer(tx, organisationId, row.id);
     await mcpServers.deleteById(tx, organisationId, row.id);

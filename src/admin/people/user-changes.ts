@@ -53,6 +53,7 @@ export async function deleteUser(
   }
   await scimGroups.deleteMembershipsOf(tx, organisation_id, id);
   await mcpServerUsers.deleteByUser(tx, organisation_id, id);
+  await deps.mcpTokens.noteDeletion(tx, { organisation_id, user_id: id });
   await mcpConnections.deleteByUser(tx, organisation_id, id);
   await mcpAuthorizations.deleteByUser(tx, organisation_id, id);
   await userSessions.deleteMany(tx, organisation_id, { userId: id });

@@ -9,8 +9,9 @@ import type { TargetLimits } from '../../model/configs/config-document.ts';
 import type { McpDiscovery } from '../../model/mcp/mcp-discovery.ts';
 import type { SignInSettings } from '../../settings/groups/sign-in.ts';
 import type { Feature } from '../../settings.ts';
-import type { Database } from '../../store/connection/db.ts';
+import type { Database, Db } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/logs/audit-log.ts';
+import type { ConnectionFilter } from '../../store/mcp/mcp-connections.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 import type { StoredBlobs } from '../../store/stored-blobs.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -43,6 +44,11 @@ export interface AdminDeps {
   readonly configTargets: TargetLimits;
   readonly disabledFeatures: ReadonlySet<Feature>;
   readonly mcp: McpExplorer;
+  /** Revokes tokens of users at authorization servers. */
+  readonly mcpTokens: {
+    /** Notes the connections that the transaction is about to delete. */
+    noteDeletion(tx: Db, which: ConnectionFilter): Promise<void>;
+  };
   /** Address of the MCP gateway without a slash at its end; null when it is unknown. */
   readonly mcpUrl: string | null;
   /** Sends requests to addresses that administrators have configured. */

@@ -3,13 +3,14 @@ import { detach } from '../../detached.ts';
 import { isObject, readJson } from '../../model/json/read-object.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
-import { Call, CallCut } from '../../upstream/call.ts';
+import { Call, CallCut, type CallRequest } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import { StreamEventReader } from '../messages/event-stream.ts';
 import { PlaneFault, serverBrokeOff, serverUnusable } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { chunksOf } from '../transfer/response-chunks.ts';
 import { EventCall } from './event-call.ts';
+import { endOf, MessageRouter } from './message-router.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -42,11 +43,7 @@ export class EventSession {
   readonly #headers: Headers;
   readonly #stream: Call;
   readonly #endpoint = Promise.withResolvers<URL>();
-  /** Calls that wait for their response, by the id of the request. */
-  readonly #pending = new Map<string, EventCall>();
-  /** Calls by the token of their progress. */
-  readonly #progress = new Map<string, EventCall>();
-  #listener: EventCall | null = null;
+  readonly #router = new MessageRouter();
   #hasEnded = false;
   #onEnd: () => void = () => {};
 
@@ -57,12 +54,12 @@ export class EventSession {
     this.#headers = headers;
     this.#endpoint.promise.catch(() => undefined);
     const own = { ...ownHeaders(headers), accept: 'text/event-stream' };
-    this.#stream = this.#call(url, { method: 'GET', headers: own, body: null }, noTimeout);
+    this.#stream = openRequest(origins, url, { method: 'GET', headers: own, body: null }, noTimeout);
     detach('the stream of an MCP server', this.#read());
   }
 
   get isIdle(): boolean {
-    return this.#pending.size === 0 && this.#listener === null;
+    return this.#router.isIdle;
   }
 
   onEnd(action: () => void): void {
@@ -85,9 +82,10 @@ export class EventSession {
     call: EventCall,
     responseHeaders: Headers,
   ): Promise<void> {
-    this.usedAtMs = monotonicMs();
+    this.#noteUse();
     const isRequest = typeof message.method === 'string' && message.id !== undefined;
-    if (isRequest) await this.#register(message, call);
+    call.onEnd(() => this.#noteUse());
+    if (isRequest) await this.#router.register(message, call);
     try {
       await this.#deliver(body, headers, call);
     } catch (error) {
@@ -108,12 +106,8 @@ export class EventSession {
 
   /** Sends messages that belong to no call; the last listener replaces the one before. */
   listen(call: EventCall): void {
-    this.#listener?.end(null);
-    this.#listener = call;
-    call.onEnd(() => {
-      if (this.#listener === call) this.#listener = null;
-      this.usedAtMs = monotonicMs();
-    });
+    this.#router.listen(call);
+    call.onEnd(() => this.#noteUse());
     call.begin(200, { 'content-type': 'text/event-stream' });
   }
 
@@ -123,29 +117,12 @@ export class EventSession {
     this.#hasEnded = true;
     this.#endpoint.reject(error);
     this.#stream.cut(new CallCut('the session ends'));
-    for (const call of [...this.#pending.values()]) call.end(error);
-    this.#listener?.end(null);
+    this.#router.end(error);
     this.#onEnd();
   }
 
-  /** A request whose id is in use waits, because its response could not be told from the other one. */
-  async #register(message: RpcObject, call: EventCall): Promise<void> {
-    const key = JSON.stringify(message.id);
-    for (let other = this.#pending.get(key); other; other = this.#pending.get(key)) {
-      await endOf(other);
-    }
-    const { _meta: meta } = isObject(message.params) ? message.params : {};
-    const token = isObject(meta) ? meta.progressToken : undefined;
-    const progressKey = token === undefined ? null : JSON.stringify(token);
-    this.#pending.set(key, call);
-    if (progressKey !== null) this.#progress.set(progressKey, call);
-    call.onEnd(() => {
-      if (this.#pending.get(key) === call) this.#pending.delete(key);
-      if (progressKey !== null && this.#progress.get(progressKey) === call) {
-        this.#progress.delete(progressKey);
-      }
-      this.usedAtMs = monotonicMs();
-    });
+  #noteUse(): void {
+    this.usedAtMs = monotonicMs();
   }
 
   /** @throws EventRefusal @throws PlaneFault */
@@ -153,45 +130,17 @@ export class EventSession {
     const endpoint = await this.#endpoint.promise;
     if (call.hasEnded) return;
     const own = { ...ownHeaders(headers), 'content-type': 'application/json', accept: '*/*' };
-    const sent = this.#call(endpoint, { method: 'POST', headers: own, body }, answerMs);
+    const sent = openRequest(this.#origins, endpoint, { method: 'POST', headers: own, body }, answerMs);
     call.isSent = true;
     await sent.responseStarted;
     sent.pipe({ data: () => true, end: () => {}, fail: () => {} });
     if (sent.status >= 300) throw new EventRefusal(sent);
   }
 
-  #call(
-    { origin, pathname, search }: URL,
-    request: {
-      readonly method: 'GET' | 'POST';
-      readonly headers: Record<string, string>;
-      readonly body: Buffer | null;
-    },
-    silenceTimeoutMs: number,
-  ): Call {
-    return new Call(this.#origins.at(origin), {
-      origin,
-      path: pathname + search,
-      ...request,
-      silenceTimeoutMs,
-    });
-  }
-
   /** Never rejects. */
   async #read(): Promise<void> {
     try {
-      await this.#stream.responseStarted;
-      const { status, headers } = this.#stream;
-      if (status !== 200 || !isEventStream(headers)) {
-        this.#stream.pipe({ data: () => true, end: () => {}, fail: () => {} });
-        return this.end(refusalOf(this.#stream));
-      }
-      const reader = new StreamEventReader(messageBytesMax);
-      for await (const chunk of chunksOf(this.#stream)) {
-        for (const { bytes, data } of reader.push(chunk)) {
-          if (data !== null) this.#take(nameOf(bytes), data);
-        }
-      }
+      await readEvents(this.#stream, (name, data) => this.#take(name, data));
       this.end();
     } catch (error) {
       this.end(error as Error);
@@ -211,28 +160,9 @@ export class EventSession {
     const message = name === 'message' ? readJson(data) : undefined;
     if (!isObject(message)) return;
     const lines = data.split(/\r\n|\n|\r/).map((line) => `data: ${line}\n`);
-    this.#pass(message, Buffer.from(`${lines.join('')}\n`));
-  }
-
-  #pass(message: RpcObject, event: Buffer): void {
-    const { method, id, params } = message;
-    if (typeof method !== 'string') {
-      const call = this.#pending.get(JSON.stringify(id ?? null));
-      call?.push(event);
-      call?.end(null);
-      return;
-    }
-    const token = isObject(params) ? params.progressToken : undefined;
-    const isProgress = method === 'notifications/progress' && token !== undefined;
-    if (isProgress) {
-      this.#progress.get(JSON.stringify(token))?.push(event);
-      return;
-    }
-    const isOfCall = id !== undefined || method === 'notifications/message';
-    const newest = [...this.#pending.values()].at(-1) ?? null;
-    const receiver = isOfCall ? (newest ?? this.#listener) : (this.#listener ?? newest);
-    if (receiver !== null) receiver.push(event);
-    else if (id !== undefined) this.#answer(message);
+    const isReceived = this.#router.pass(message, Buffer.from(`${lines.join('')}\n`));
+    const isRequest = typeof message.method === 'string' && message.id !== undefined;
+    if (!isReceived && isRequest) this.#answer(message);
   }
 
   /** Answers a request of the server while no client listens; a failure shows at the next request. */
@@ -251,8 +181,32 @@ export class EventSession {
   }
 }
 
-function endOf(call: EventCall): Promise<void> {
-  return new Promise((resolve) => call.onEnd(resolve));
+function openRequest(
+  origins: Pick<Origins, 'at'>,
+  { origin, pathname, search }: URL,
+  request: Pick<CallRequest, 'method' | 'headers' | 'body'>,
+  silenceTimeoutMs: number,
+): Call {
+  const path = pathname + search;
+  return new Call(origins.at(origin), { origin, path, ...request, silenceTimeoutMs });
+}
+
+/** Passes on the name and the data of each event. @throws EventRefusal @throws PlaneFault */
+async function readEvents(
+  stream: Call,
+  take: (name: string, data: string) => void,
+): Promise<void> {
+  await stream.responseStarted;
+  if (stream.status !== 200 || !isEventStream(stream.headers)) {
+    stream.pipe({ data: () => true, end: () => {}, fail: () => {} });
+    throw refusalOf(stream);
+  }
+  const reader = new StreamEventReader(messageBytesMax);
+  for await (const chunk of chunksOf(stream)) {
+    for (const { bytes, data } of reader.push(chunk)) {
+      if (data !== null) take(nameOf(bytes), data);
+    }
+  }
 }
 
 function ownHeaders(headers: Headers): Record<string, string> {

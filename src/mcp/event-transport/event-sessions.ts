@@ -60,7 +60,7 @@ export class EventSessions implements Disposable {
     return owner === this.#options.ownAddress() ? null : owner;
   }
 
-  /** The response begins as that of a {@link Call} does. */
+  /** The response begins later, as that of any call. */
   call(request: EventRequest): EventCall {
     const call = new EventCall(request.silenceTimeoutMs);
     const serving = this.#serve(request, call).catch((error: Error) => call.end(error));

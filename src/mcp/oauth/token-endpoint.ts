@@ -45,7 +45,8 @@ export async function requestTokens(
   };
 }
 
-function formOf(client: OAuthClient, parameters: Readonly<Record<string, string>>) {
+/** The headers and the body of a request that the client authenticates. */
+export function formOf(client: OAuthClient, parameters: Readonly<Record<string, string>>) {
   const { id, secret, authMethod } = client;
   const form = new URLSearchParams(parameters);
   const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' };

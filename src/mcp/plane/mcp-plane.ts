@@ -20,10 +20,10 @@ import { Outbound } from '../../upstream/outbound.ts';
 import { reachableAddress } from '../bridge/forward-to-owner.ts';
 import { LegacyBridge } from '../bridge/legacy-bridge.ts';
 import { LegacySessions } from '../bridge/legacy-session.ts';
-import { ModernToLegacy } from '../bridge/modern-to-legacy.ts';
+import { ModernToLegacy, type ModernToLegacyOptions } from '../bridge/modern-to-legacy.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
 import type { NoteStore } from '../bridge/session-notes.ts';
-import { EventSessions } from '../event-transport/event-sessions.ts';
+import { EventSessions, type EventSessionsOptions } from '../event-transport/event-sessions.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import { KnownNames } from '../names/known-names.ts';
 import { ClientSecrets } from '../oauth/client-secrets.ts';
@@ -101,9 +101,8 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const { keys, tokens, ledger, origins } = callers;
   const readKey = (): Buffer => options.keyring.mcpSessionKey;
   let ownAddress = '';
-  const eventSessions = new EventSessions({ origins, ownAddress: () => ownAddress });
-  const connections = { origins, events: eventSessions };
-  const modernToLegacy = new ModernToLegacy({ connections, readKey, ownAddress: () => ownAddress });
+  const address = { origins, readKey, ownAddress: () => ownAddress };
+  const { eventSessions, serverConnections, modernToLegacy } = sessionsOf(address);
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
   const outbound = new Outbound(origins, options.trustedHosts);
@@ -119,7 +118,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     knownNames: new KnownNames(),
     definitionChecks: new DefinitionChecks({ note: (...seen) => definitions.note(...seen) }),
     ledger,
-    serverConnections: connections,
+    serverConnections,
     eventSessions,
     secrets: values,
     identities: new ForwardedIdentities({
@@ -138,9 +137,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
       new LegacySessions(() => options.keyring.mcpSessionKey),
       noteStoreOf(options.database),
     ),
-    bodyMemory: new BodyMemory(options.bodiesBytesMax, options.bodyBytesMax),
-    responseMemory: new BodyMemory(options.bodiesBytesMax, messageBytesMax, 'responses of servers'),
-    bodyBytesMax: options.bodyBytesMax,
+    ...memoryOf(options),
     keepAliveMs: options.keepAliveMs,
     jsonBounds: options.jsonBounds,
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
@@ -169,6 +166,25 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
       await managers[Symbol.asyncDispose]();
     },
   };
+}
+
+function memoryOf({ bodiesBytesMax, bodyBytesMax }: McpPlaneOptions) {
+  return {
+    bodyMemory: new BodyMemory(bodiesBytesMax, bodyBytesMax),
+    responseMemory: new BodyMemory(bodiesBytesMax, messageBytesMax, 'responses of servers'),
+    bodyBytesMax,
+  };
+}
+
+/** Sessions that the gateway keeps open with servers. */
+function sessionsOf(
+  options: Pick<EventSessionsOptions, 'origins' | 'ownAddress'> &
+    Pick<ModernToLegacyOptions, 'readKey'>,
+) {
+  const eventSessions = new EventSessions(options);
+  const serverConnections = { origins: options.origins, events: eventSessions };
+  const modernToLegacy = new ModernToLegacy({ ...options, connections: serverConnections });
+  return { eventSessions, serverConnections, modernToLegacy };
 }
 
 function openStreams({ callers, clock }: McpPlaneOptions): OpenStreams {

@@ -141,6 +141,39 @@ export async function deleteOne(tx: Db, key: ConnectionKey): Promise<boolean> {
 export const deleteByServer = table.deleteBy('organisation_id', 'mcp_server_id');
 export const deleteByUser = table.deleteBy('organisation_id', 'user_id');
 
+/** The connections of one user, to one server, or to all servers of an integration. */
+export interface ConnectionFilter {
+  readonly organisation_id: string;
+  readonly mcp_server_id?: string;
+  readonly user_id?: string;
+  readonly mcp_integration_id?: string;
+}
+
+/** Connections whose tokens an authorization server has granted to the gateway. */
+export function listGranted(
+  tx: Db,
+  { organisation_id, mcp_server_id, user_id, mcp_integration_id }: ConnectionFilter,
+  max: number,
+): Promise<StoredMcpConnection[]> {
+  let query = tx
+    .selectFrom('mcp_connections')
+    .selectAll()
+    .where('organisation_id', '=', organisation_id)
+    .where('oauth_grant', 'is not', null);
+  if (mcp_server_id !== undefined) query = query.where('mcp_server_id', '=', mcp_server_id);
+  if (user_id !== undefined) query = query.where('user_id', '=', user_id);
+  if (mcp_integration_id !== undefined) {
+    query = query.where('mcp_server_id', 'in', (servers) =>
+      servers
+        .selectFrom('mcp_servers')
+        .select('id')
+        .where('organisation_id', '=', organisation_id)
+        .where('mcp_integration_id', '=', mcp_integration_id),
+    );
+  }
+  return query.limit(max).execute();
+}
+
 /** Deletes the connections to all servers of an integration. */
 export async function deleteByIntegration(
   tx: Db,

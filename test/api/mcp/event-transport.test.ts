@@ -98,12 +98,12 @@ describe('a client of the legacy era', () => {
   it('answers questions of the server', async () => {
     const client = await connect(server);
     client.setRequestHandler(ElicitRequestSchema, async () => ({ action: 'decline' as const }));
-    const asked = { name: 'trigger-elicitation-request', arguments: {} };
+    const question = { name: 'trigger-elicitation-request', arguments: {} };
     await eventually(async () => {
       const { tools } = await client.listTools();
-      expect(tools.map(({ name }) => name)).toContain(asked.name);
+      expect(tools.map(({ name }) => name)).toContain(question.name);
     });
-    expect(textOf(await client.callTool(asked))).toContain('declined');
+    expect(textOf(await client.callTool(question))).toContain('declined');
     await client.close();
   });
 
@@ -129,7 +129,7 @@ describe('a client of the legacy era', () => {
 });
 
 describe('the rules of calls', () => {
-  it('hold for tools that are disabled, guardrails and limits', async () => {
+  it('refuses disabled tools, denied arguments and calls beyond a limit', async () => {
     const ruled = await addEventServer();
     const client = await connect(ruled);
     const path = `/v2/mcp-servers/${ruled.id}/capabilities`;
@@ -159,7 +159,7 @@ describe('the rules of calls', () => {
     await client.close();
   });
 
-  it('keep a denied result from the client', async () => {
+  it('keeps a denied result from the client', async () => {
     const ruled = await addEventServer();
     await guard(['output'], ruled);
     const client = await connect(ruled);
@@ -176,13 +176,13 @@ describe('the rules of calls', () => {
 
 it('serves a client of the modern era, which answers questions', async () => {
   const caller = new ModernCaller(plane, key, server.slug);
-  const said = await caller.callTool('echo', { arguments: { message: 'hello' } });
-  expect(textOf(said.message)).toContain('hello');
+  const echoed = await caller.callTool('echo', { arguments: { message: 'hello' } });
+  expect(textOf(echoed.message)).toContain('hello');
   const capabilities = { elicitation: { form: {} } };
   const name = 'trigger-elicitation-request';
-  const asked = await caller.callTool(name, {}, { capabilities });
-  expect(asked.message.result.resultType).toBe('input_required');
-  const answered = await caller.answer(name, asked, () => ({ action: 'decline' }), {
+  const question = await caller.callTool(name, {}, { capabilities });
+  expect(question.message.result.resultType).toBe('input_required');
+  const answered = await caller.answer(name, question, () => ({ action: 'decline' }), {
     capabilities,
   });
   expect(textOf(answered.message)).toContain('declined');

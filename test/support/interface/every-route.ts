@@ -50,6 +50,7 @@ const unused = {
   disabledFeatures: new Set<never>(),
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
   mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
+  mcpTokens: { noteDeletion: () => Promise.reject(new Error('nothing is asked')) },
   mcpUrl: null,
   outbound: { request: () => Promise.reject(new Error('nothing is asked')) },
 };

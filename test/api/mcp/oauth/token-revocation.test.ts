@@ -1,0 +1,84 @@
+/** Verifies that tokens of deleted connections are revoked at the real authorization server. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../../support/server/eventually.ts';
+import { startUserOAuthScene, type UserOAuthScene } from '../../../support/server/user-oauth.ts';
+
+let scene: UserOAuthScene;
+
+beforeAll(async () => {
+  scene = await startUserOAuthScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+
+interface ConnectedUser {
+  readonly userId: string;
+  readonly key: string;
+  readonly token: string;
+}
+
+async function connectUser(): Promise<ConnectedUser> {
+  const user = await scene.addUserKey();
+  expect((await scene.connect(user.key)).status).toBe(200);
+  const sent = await scene.plane.send(user.key, scene.server.slug, list);
+  expect(sent.body.result).toBeDefined();
+  return { ...user, token: scene.issuer.journal.at(-1)!.answer.access_token };
+}
+
+const isValid = async ({ token }: ConnectedUser) => (await scene.issuer.find(token)) !== undefined;
+const remove = async (path: string) => {
+  const { status } = await scene.plane.server.request('DELETE', path);
+  expect(status).toBe(200);
+};
+
+describe('the tokens of a connection', () => {
+  it('are revoked when the connection is deleted, and those of others are not', async () => {
+    const [ada, ben] = [await connectUser(), await connectUser()];
+    await remove(`/v2/mcp-servers/${scene.server.id}/connections?user_id=${ada.userId}`);
+    await eventually(async () => expect(await isValid(ada)).toBe(false));
+    expect(await isValid(ben)).toBe(true);
+    const { logLines } = scene.plane.server;
+    await eventually(() => expect(logLines.join()).toContain('tokens of an MCP connection were revoked'));
+    expect(logLines.join()).not.toContain(ada.token);
+  });
+
+  it('are revoked when their user is deleted', async () => {
+    const user = await connectUser();
+    await remove(`/v1/admin/users/${user.userId}`);
+    await eventually(async () => expect(await isValid(user)).toBe(false));
+  });
+
+  it('stay valid when the deletion fails', async () => {
+    const user = await connectUser();
+    const path = `/v2/mcp-servers/${scene.server.id}`;
+    const headers = { 'if-match': '"999999"' };
+    const { status } = await scene.plane.server.request('DELETE', path, { headers });
+    expect(status).toBe(412);
+    expect(await isValid(user)).toBe(true);
+  });
+
+  it('are reported when the authorization server does not revoke them, and are gone here', async () => {
+    const user = await connectUser();
+    scene.issuer.answer = (request, response) => {
+      if (!request.url!.includes('revocation')) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    await remove(`/v2/mcp-servers/${scene.server.id}/connections?user_id=${user.userId}`);
+    await eventually(() =>
+      expect(scene.plane.server.logLines.join()).toContain('responds with 503'),
+    );
+    scene.issuer.answer = null;
+    await eventually(async () => {
+      const next = await scene.plane.send(user.key, scene.server.slug, list);
+      expect(next.body.error.data.code).toBe('connection_required');
+    });
+  });
+
+  it('are revoked when the server is deleted', async () => {
+    const user = await connectUser();
+    await remove(`/v2/mcp-servers/${scene.server.id}`);
+    await eventually(async () => expect(await isValid(user)).toBe(false));
+  });
+});
