@@ -3,13 +3,9 @@ import type { AdminDeps } from '../admin/request/deps.ts';
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
+import { createTokenRevocations } from '../mcp/create-token-revocations.ts';
 import { McpCaller } from '../mcp/mcp-caller.ts';
-import { ClientSecrets } from '../mcp/oauth/client-secrets.ts';
-import { clientAddresses } from '../mcp/oauth/connect-site.ts';
-import { OAuthClients } from '../mcp/oauth/oauth-clients.ts';
-import { TokenRevocations } from '../mcp/oauth/token-revocations.ts';
 import { packageVersion } from '../package-root.ts';
-import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { Origins } from '../upstream/origins.ts';
@@ -38,19 +34,32 @@ export function createOutboundClients(parts: OutboundParts): OutboundClients {
   const { settings, database, keyring, clock, noteSecretRead } = parts;
   const { trustedHosts: trusted, inference } = settings;
   const origins = new Origins(trusted);
-  const mcp = new McpCaller({
+  const shared = {
     database,
     keyring,
     clock,
     trusted,
+    allowsOwnIdentity: inference.signsInAsItself,
+    onSecretRead: (place: Parameters<CountedRows['noteSecretRead']>[0]) =>
+      noteSecretRead(place, 'mcp'),
+  };
+  const mcp = new McpCaller({
+    ...shared,
     mockUpstreamHost: inference.mockUpstreamHost,
     version: packageVersion(),
-    allowsOwnIdentity: inference.signsInAsItself,
-    onSecretRead: (place) => noteSecretRead(place, 'mcp'),
   });
   const lists = createProviderLists({ ...parts, unsealerOf: keyring.unsealerOf });
   const outbound = new Outbound(origins, trusted);
-  const mcpTokens = tokenRevocations(parts, outbound);
+  const mcpTokens = createTokenRevocations({
+    ...shared,
+    outbound,
+    publicUrl: settings.mcp.publicUrl,
+    // Nobody waits for the result.
+    onResult: ({ fault, ...about }) => {
+      if (fault === null) parts.log.info(about, 'tokens of an MCP connection were revoked');
+      else parts.log.warn({ ...about, fault }, 'tokens of an MCP connection were not revoked');
+    },
+  });
   return {
     lists,
     mcp,
@@ -61,33 +70,4 @@ export function createOutboundClients(parts: OutboundParts): OutboundClients {
       await origins[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Results are logged, because nobody waits for them. */
-function tokenRevocations(
-  { settings, database, keyring, clock, log, noteSecretRead }: OutboundParts,
-  outbound: Outbound,
-): TokenRevocations {
-  const { trustedHosts: trusted, inference, mcp } = settings;
-  const managers = new SecretManagers({
-    trusted,
-    clock,
-    allowsOwnIdentity: inference.signsInAsItself,
-    onRead: (place) => noteSecretRead(place, 'mcp'),
-  });
-  const secrets = new ClientSecrets({
-    peek: () => undefined,
-    get: (place) => managers.read(place),
-  });
-  const addresses = mcp.publicUrl === null ? null : clientAddresses(mcp.publicUrl);
-  const requests = { outbound, trusted };
-  const parts = { database, keyring, requests, secrets, addresses, now: () => clock.now() };
-  return new TokenRevocations({
-    ...parts,
-    clients: new OAuthClients(parts),
-    onResult: ({ fault, ...about }) => {
-      if (fault === null) log.info(about, 'tokens of an MCP connection were revoked');
-      else log.warn({ ...about, fault }, 'tokens of an MCP connection were not revoked');
-    },
-  });
 }

@@ -54,7 +54,12 @@ export class EventSession {
     this.#headers = headers;
     this.#endpoint.promise.catch(() => undefined);
     const own = { ...ownHeaders(headers), accept: 'text/event-stream' };
-    this.#stream = openRequest(origins, url, { method: 'GET', headers: own, body: null }, noTimeout);
+    this.#stream = openRequest(
+      origins,
+      url,
+      { method: 'GET', headers: own, body: null },
+      noTimeout,
+    );
     detach('the stream of an MCP server', this.#read());
   }
 
@@ -83,7 +88,7 @@ export class EventSession {
     responseHeaders: Headers,
   ): Promise<void> {
     this.#noteUse();
-    const isRequest = typeof message.method === 'string' && message.id !== undefined;
+    const isRequest = isRequestMessage(message);
     call.onEnd(() => this.#noteUse());
     if (isRequest) await this.#router.register(message, call);
     try {
@@ -130,7 +135,12 @@ export class EventSession {
     const endpoint = await this.#endpoint.promise;
     if (call.hasEnded) return;
     const own = { ...ownHeaders(headers), 'content-type': 'application/json', accept: '*/*' };
-    const sent = openRequest(this.#origins, endpoint, { method: 'POST', headers: own, body }, answerMs);
+    const sent = openRequest(
+      this.#origins,
+      endpoint,
+      { method: 'POST', headers: own, body },
+      answerMs,
+    );
     call.isSent = true;
     await sent.responseStarted;
     sent.pipe({ data: () => true, end: () => {}, fail: () => {} });
@@ -160,18 +170,13 @@ export class EventSession {
     const message = name === 'message' ? readJson(data) : undefined;
     if (!isObject(message)) return;
     const lines = data.split(/\r\n|\n|\r/).map((line) => `data: ${line}\n`);
-    const isReceived = this.#router.pass(message, Buffer.from(`${lines.join('')}\n`));
-    const isRequest = typeof message.method === 'string' && message.id !== undefined;
-    if (!isReceived && isRequest) this.#answer(message);
+    const event = Buffer.from(`${lines.join('')}\n`);
+    if (!this.#router.pass(message, event) && isRequestMessage(message)) this.#answer(message);
   }
 
   /** Answers a request of the server while no client listens; a failure shows at the next request. */
   #answer({ id, method }: RpcObject): void {
-    const own =
-      method === 'ping'
-        ? { result: {} }
-        : { error: { code: -32601, message: `No client listens for ${String(method)}` } };
-    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...own }));
+    const body = answerTo(id, method);
     const answer = new EventCall(answerMs);
     const sending = this.#deliver(body, this.#headers, answer).catch(() => undefined);
     detach(
@@ -179,6 +184,19 @@ export class EventSession {
       sending.finally(() => answer.end(null)),
     );
   }
+}
+
+function isRequestMessage({ method, id }: RpcObject): boolean {
+  return typeof method === 'string' && id !== undefined;
+}
+
+/** The answer to a request of the server that no client receives. */
+function answerTo(id: unknown, method: unknown): Buffer {
+  const own =
+    method === 'ping'
+      ? { result: {} }
+      : { error: { code: -32601, message: `No client listens for ${String(method)}` } };
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...own }));
 }
 
 function openRequest(
@@ -192,10 +210,7 @@ function openRequest(
 }
 
 /** Passes on the name and the data of each event. @throws EventRefusal @throws PlaneFault */
-async function readEvents(
-  stream: Call,
-  take: (name: string, data: string) => void,
-): Promise<void> {
+async function readEvents(stream: Call, take: (name: string, data: string) => void): Promise<void> {
   await stream.responseStarted;
   if (stream.status !== 200 || !isEventStream(stream.headers)) {
     stream.pipe({ data: () => true, end: () => {}, fail: () => {} });

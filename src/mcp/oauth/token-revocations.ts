@@ -35,6 +35,8 @@ interface RevocationResult {
 export interface TokenRevocationsOptions extends OAuthParts {
   readonly clients: Pick<OAuthClients, 'find'>;
   readonly onResult: (result: RevocationResult) => void;
+  /** Called when no request is in flight any more. */
+  readonly onEnd: () => Promise<void>;
 }
 
 interface PreparedRevocation {
@@ -63,7 +65,7 @@ export class TokenRevocations implements AsyncDisposable {
 
   /** Notes the connections that the transaction is about to delete; their tokens are revoked when they are gone. */
   async noteDeletion(tx: Db, which: mcpConnections.ConnectionFilter): Promise<void> {
-    const rows = await mcpConnections.listGranted(tx, which, connectionsMax + 1);
+    const rows = await mcpConnections.listWithGrant(tx, which, connectionsMax + 1);
     const prepared: PreparedRevocation[] = [];
     for (const [at, row] of rows.entries()) {
       const one =
@@ -81,6 +83,7 @@ export class TokenRevocations implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended.abort();
     await Promise.all(this.#running);
+    await this.#options.onEnd();
   }
 
   /** The reason when the tokens cannot be revoked. */

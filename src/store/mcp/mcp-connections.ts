@@ -150,7 +150,7 @@ export interface ConnectionFilter {
 }
 
 /** Connections whose tokens an authorization server has granted to the gateway. */
-export function listGranted(
+export function listWithGrant(
   tx: Db,
   { organisation_id, mcp_server_id, user_id, mcp_integration_id }: ConnectionFilter,
   max: number,

@@ -32,24 +32,26 @@ const remove = async (path: string) => {
   expect(status).toBe(200);
 };
 
-describe('the tokens of a connection', () => {
-  it('are revoked when the connection is deleted, and those of others are not', async () => {
+describe('the gateway', () => {
+  it('revokes the tokens of a deleted connection, and no others', async () => {
     const [ada, ben] = [await connectUser(), await connectUser()];
     await remove(`/v2/mcp-servers/${scene.server.id}/connections?user_id=${ada.userId}`);
     await eventually(async () => expect(await isValid(ada)).toBe(false));
     expect(await isValid(ben)).toBe(true);
     const { logLines } = scene.plane.server;
-    await eventually(() => expect(logLines.join()).toContain('tokens of an MCP connection were revoked'));
+    await eventually(() =>
+      expect(logLines.join()).toContain('tokens of an MCP connection were revoked'),
+    );
     expect(logLines.join()).not.toContain(ada.token);
   });
 
-  it('are revoked when their user is deleted', async () => {
+  it('revokes the tokens of a deleted user', async () => {
     const user = await connectUser();
     await remove(`/v1/admin/users/${user.userId}`);
     await eventually(async () => expect(await isValid(user)).toBe(false));
   });
 
-  it('stay valid when the deletion fails', async () => {
+  it('revokes nothing when the deletion fails', async () => {
     const user = await connectUser();
     const path = `/v2/mcp-servers/${scene.server.id}`;
     const headers = { 'if-match': '"999999"' };
@@ -58,7 +60,7 @@ describe('the tokens of a connection', () => {
     expect(await isValid(user)).toBe(true);
   });
 
-  it('are reported when the authorization server does not revoke them, and are gone here', async () => {
+  it('reports tokens that the authorization server does not revoke, and forgets them', async () => {
     const user = await connectUser();
     scene.issuer.answer = (request, response) => {
       if (!request.url!.includes('revocation')) return false;
@@ -76,7 +78,7 @@ describe('the tokens of a connection', () => {
     });
   });
 
-  it('are revoked when the server is deleted', async () => {
+  it('revokes the tokens for a deleted server', async () => {
     const user = await connectUser();
     await remove(`/v2/mcp-servers/${scene.server.id}`);
     await eventually(async () => expect(await isValid(user)).toBe(false));
