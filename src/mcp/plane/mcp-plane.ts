@@ -121,10 +121,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     serverConnections,
     eventSessions,
     secrets: values,
-    identities: new ForwardedIdentities({
-      readSeed: () => options.keyring.mcpIdentitySeed,
-      publicUrl: options.resource.publicUrl,
-    }),
+    identities: identitiesOf(options),
     serverTokens: serverTokensOf(options, oauth),
     sessions: new SessionIds(readKey),
     modernToLegacy,
@@ -166,6 +163,10 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
       await managers[Symbol.asyncDispose]();
     },
   };
+}
+
+function identitiesOf({ keyring, resource: { publicUrl } }: McpPlaneOptions): ForwardedIdentities {
+  return new ForwardedIdentities({ readSeed: () => keyring.mcpIdentitySeed, publicUrl });
 }
 
 function memoryOf({ bodiesBytesMax, bodyBytesMax }: McpPlaneOptions) {
