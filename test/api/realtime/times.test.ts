@@ -64,7 +64,7 @@ describe('a peer', () => {
   it.each([
     ['answers pings', true],
     ['answers no pings', false],
-  ])('that %s is known to be alive: %s', async (_, autoPong) => {
+  ])('is told apart when it %s (alive: %s)', async (_, autoPong) => {
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
