@@ -26,12 +26,15 @@ export function anthropicResponse(body: unknown): Json {
     if (!text.isAbsent && text.text() !== '') content.push(textBlock(text.text()));
   }
   const calls = reply.at('tool_calls');
-  if (!calls.isAbsent) content.push(...calls.items().map(toolUse));
+  const id = completion.at('id').text();
+  if (!calls.isAbsent) {
+    content.push(...calls.items().map((call, at) => toolUse(call, `${id}_${at}`)));
+  }
   const hasCalls = content.some(({ type }) => type === 'tool_use');
   const hasRefused = !reply.at('refusal').isAbsent;
   const usage = completion.at('usage');
   return {
-    ...messageHead(completion.at('id').text(), completion.at('model').text()),
+    ...messageHead(id, completion.at('model').text()),
     content,
     ...stopOf(choice.at('finish_reason').value, hasCalls, hasRefused),
     usage: anthropicUsage(usage.isAbsent ? {} : usage.json()),
@@ -73,13 +76,13 @@ export function toolUseBlock(id: string, name: string, input: Json): Json {
   return { type: 'tool_use', id, name, input };
 }
 
-function toolUse(call: DocumentNode): Json {
+/** Some compatible services send no id, or the arguments as an object, or none. */
+function toolUse(call: DocumentNode, ownId: string): Json {
   const called = call.at('function');
-  return toolUseBlock(
-    call.at('id').text(),
-    called.at('name').text(),
-    parseArguments(called.at('arguments')),
-  );
+  const id = call.at('id');
+  const given = called.at('arguments');
+  const input = given.isText ? parseArguments(given) : given.isAbsent ? {} : given.json();
+  return toolUseBlock(id.isAbsent ? ownId : id.text(), called.at('name').text(), input);
 }
 
 /** Determines the stop reason. Some compatible services report tool calls with another finish reason. */

@@ -210,3 +210,22 @@ it('contains each call of a complete response, also under one id', () => {
   expect(turn.calls).toHaveLength(2);
   expect(new Set(turn.calls.map(({ id }) => id)).size).toBe(2);
 });
+
+describe('a call in a whole answer for a client of messages', () => {
+  it.each([
+    ['without an id', { function: { name: 'f', arguments: '{"a":1}' } }, 'c_0', { a: 1 }],
+    [
+      'with an object as arguments',
+      { id: 'x', function: { name: 'f', arguments: { a: 1 } } },
+      'x',
+      { a: 1 },
+    ],
+    ['without arguments', { id: 'x', function: { name: 'f' } }, 'x', {}],
+  ])('becomes a block %s', (_, call, id, input) => {
+    const message = { role: 'assistant', content: null, tool_calls: [call] };
+    const chat = { id: 'c', model: 'm', choices: [{ message, finish_reason: 'tool_calls' }] };
+    const about = { now: 0, wantsUsage: false };
+    const { content } = translationFor('/messages', 'openai')!.response(chat, about);
+    expect(content).toEqual([{ type: 'tool_use', id, name: 'f', input }]);
+  });
+});
