@@ -6,4 +6,3 @@ ALTER TABLE usage_holders ADD COLUMN settled_at BIGINT NULL;
 ALTER TABLE usage_holders ADD COLUMN answer MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL;
 ALTER TABLE usage_budgets ADD COLUMN outage_units BIGINT NULL;
 ALTER TABLE usage_limit_policies ADD COLUMN outage_units BIGINT NULL;
-ALTER TABLE request_logs ADD COLUMN is_overdrawn TINYINT NOT NULL DEFAULT 0;

@@ -6,6 +6,7 @@ import { type CallerServices, createCallerServices } from '../gateway/callers/ca
 import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
+import type { Spool } from '../spool/spool.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
 import { databaseReads } from '../store/reads/database-reads.ts';
@@ -21,6 +22,8 @@ interface CallerParts {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
+  /** Takes usage that is not counted yet; null without a folder for it. */
+  readonly spool?: Pick<Spool, 'stream'> | null;
   /** Throws like an unavailable database until the database is verified. */
   readonly requireConnection: () => void;
 }
@@ -30,7 +33,14 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
   const { inference, trustedHosts, proxies } = settings;
   const { tokens } = inference;
   let quietUntilMs = 0;
-  return createCallerServices({
+  const { spool = null } = parts;
+  const services: CallerServices = createCallerServices({
+    usageJournal:
+      spool?.stream({
+        name: 'usage',
+        dropping: null,
+        onAdopted: () => services.startJournal(),
+      }) ?? null,
     database,
     clock,
     trustedHosts,
@@ -57,6 +67,7 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
       );
     },
   });
+  return services;
 }
 
 interface EventParts {

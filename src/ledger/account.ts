@@ -63,8 +63,6 @@ export class CountedSlices {
 export class Reservations {
   #open: readonly (Charge & Reservation)[] = none;
   readonly #counts: CountedSlices;
-  /** Whether a budget was used beyond what this process held, in an outage. */
-  isOverdrawn = false;
   /** Charges of the last target. */
   #charges: readonly Charge[] = none;
 
@@ -150,7 +148,6 @@ export class Reservations {
   }
 
   #draw({ limit, slice }: Charge, bound: UsageBound): void {
-    this.isOverdrawn ||= !limit.isRate;
     const drawn = slice.draw(boundUnits(limit, bound, bound.outputTokens));
     if (limit.type !== 'requests') this.#open = [...this.#open, { limit, slice, ...drawn }];
     else {

@@ -24,8 +24,6 @@ export interface Account {
   release(): void;
   /** Uncounts the request because nothing was sent to any target. */
   uncount(): void;
-  /** Whether a budget was used beyond what this process held, in an outage. */
-  readonly isOverdrawn: boolean;
   /** Remaining units of the limits of the last target, as far as known. */
   left(): readonly LimitLeft[];
   /** Opens the account of a concurrent call for the same request, which is counted once for both. */

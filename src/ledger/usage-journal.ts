@@ -45,6 +45,8 @@ export class UsageJournal {
   readonly #own = new Map<string, HolderState>();
   /** States of processes that died, and are not settled. */
   readonly #left = new Map<string, HolderState>();
+  /** Holders of which records may still be on disk. */
+  readonly #settled = new Set<string>();
   /** Units that dead processes granted themselves and that are settled, by counter. */
   readonly #drawnBefore = new Map<string, number>();
   /** Whether what dead processes left has been read. */
@@ -97,6 +99,7 @@ export class UsageJournal {
       const holder = { organisationId, holder: Buffer.from(key, 'hex') };
       await this.#bank.settle(holder, [...uses.values()].map(restoredUse));
       this.#left.delete(key);
+      this.#settled.add(key);
       for (const [place, { drawn }] of uses) {
         if (drawn > 0) this.#drawnBefore.set(place, drawn + (this.#drawnBefore.get(place) ?? 0));
       }
@@ -150,7 +153,7 @@ export class UsageJournal {
   }
 
   #adopt({ organisationId, holder, uses }: JournalRecord): void {
-    if (this.#own.has(holder)) return;
+    if (this.#own.has(holder) || this.#settled.has(holder)) return;
     const state = this.#left.get(holder) ?? { organisationId, uses: new Map<string, StoredUse>() };
     this.#left.set(holder, state);
     for (const use of uses) state.uses.set(keyOf(use), use);

@@ -1,5 +1,6 @@
 /** Creates what all gateways of a process share of their callers, so that changes are polled and limits are held once. */
 import type { Clock } from '../../clock.ts';
+import { detach } from '../../detached.ts';
 import { createLedger, type Ledger } from '../../ledger/ledger.ts';
 import type { JournalStream } from '../../ledger/usage-journal.ts';
 import { monotonicMs } from '../../monotonic.ts';
@@ -53,6 +54,8 @@ export interface CallerServices extends AsyncDisposable {
   cache<T>(entriesMax: number): SnapshotCache<T>;
   /** Calls back within a second of any change in an organisation that has callers, until the process stops. */
   onChange(listener: (organisationId: string) => void): void;
+  /** Reads and settles usage that processes which died have left in the spool, which is open now. */
+  startJournal(): void;
   /** Whether requests with cached keys are served although the database does not respond. */
   servesWithoutDatabase(): boolean;
 }
@@ -89,6 +92,12 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
     origins,
     cache,
     onChange: (listener) => void listeners.push(listener),
+    // Tried again from time to time while the database is away.
+    startJournal: () =>
+      detach(
+        'settling usage of processes that ended',
+        ledger.settleLeft().catch(() => undefined),
+      ),
     servesWithoutDatabase: () => generations.isHolding(),
     [Symbol.asyncDispose]: async () => {
       await generations.close();

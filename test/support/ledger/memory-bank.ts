@@ -1,6 +1,7 @@
 /** A bank in memory, for tests with a simulated clock: one holder's exchange at a time, as the database carries them out. */
 import type { BankAnswer, BankRequest, LimitBank } from '../../../src/ledger/limit-bank.ts';
 import { type CounterKey, counterKeyText } from '../../../src/store/usage/counter-place.ts';
+import type { JournalledUse } from '../../../src/store/usage/journalled-use.ts';
 import {
   applyMove,
   type LockedCounter,
@@ -42,7 +43,7 @@ export class MemoryBank implements LimitBank {
     return Promise.resolve(wanted.map(([, { counter }]) => counter));
   }
 
-  settle(): Promise<void> {
+  settle(_holder: Holder, _uses: readonly JournalledUse[]): Promise<void> {
     return Promise.resolve();
   }
 
