@@ -212,7 +212,7 @@ function faultOf(
   const closed = mapped.find(({ isAllowed }) => !isAllowed);
   if (closed !== undefined) return `its workspace may not use the secret ${closed.slug}`;
   if (stored[unsupportedSetting] !== undefined) {
-    return `its setting configurations.${unsupportedSetting} is not supported; remove it`;
+    return `its setting configurations.${unsupportedSetting} is not supported; remove it, and let users sign in at GATEWRIGHT_MCP_AUTHORIZATION_SERVERS, or require their tokens by jwt_validation`;
   }
   const { user_identity_forwarding: forwarding } = stored;
   if (forwarding !== undefined && !isForwarded(forwarding)) {
