@@ -15,6 +15,7 @@ import { member as mcp } from './mcp.ts';
 import { member as stateful } from './objects/stateful.ts';
 import { member as realtime } from './realtime.ts';
 import { member as serve } from './serve.ts';
+import { member as snapshot } from './snapshot.ts';
 import { member as sync } from './sync.ts';
 import { member as syncFirst } from './sync-first.ts';
 import { member as syncIdle } from './sync-idle.ts';
@@ -52,6 +53,7 @@ const all = [
   ...hostile,
   jobs,
   stateful,
+  snapshot,
   syncFirst,
   sync,
   syncIdle,
