@@ -118,6 +118,8 @@ function foldedCapability(name: string): string {
   return name.normalize('NFKC').replace(invisible, '').toLowerCase().trim();
 }
 
+const lookedUpMax = 5_000;
+
 export class CapabilityRules {
   /** Whether anything is disabled. */
   readonly isRestricted: boolean;
@@ -129,6 +131,8 @@ export class CapabilityRules {
   /** Names with their type: `tool x`. */
   readonly #enabled: ReadonlySet<string>;
   readonly #foldedNames: ReadonlySet<string>;
+  /** Whether names that are not known are disabled ones in another spelling, by type and name. */
+  readonly #lookedUp = new Map<string, boolean>();
 
   constructor(capabilities: readonly KnownCapability[]) {
     const disabled = capabilities.filter(({ isEnabled }) => !isEnabled);
@@ -191,8 +195,13 @@ export class CapabilityRules {
   /** A server may read another spelling as the disabled name, unless that is the name of an enabled one. */
   #isDisabledName(type: 'tool' | 'prompt', name: string): boolean {
     if (this.#disabled.get(type)?.has(name) === true) return true;
-    if (this.#enabled.has(`${type} ${name}`)) return false;
-    return this.#foldedNames.has(`${type} ${foldedCapability(name)}`);
+    const key = `${type} ${name}`;
+    if (this.#enabled.has(key)) return false;
+    const known = this.#lookedUp.get(key);
+    if (known !== undefined) return known;
+    const isDisabled = this.#foldedNames.has(`${type} ${foldedCapability(name)}`);
+    if (this.#lookedUp.size < lookedUpMax) this.#lookedUp.set(key, isDisabled);
+    return isDisabled;
   }
 
   /** Whether a text anywhere in the value is the address of a disabled resource. */

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { findDuplicateKeys, parseWithExactKeys } from '../../model/json/json-object.ts';
-import { type JsonBounds, JsonScan } from '../../model/json/json-scan.ts';
+import { type JsonBounds, JsonScan, opensMoreThan } from '../../model/json/json-scan.ts';
 import { foldedName } from '../../model/json/member-name.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { longLengthMin, run } from '../../slices.ts';
@@ -38,8 +38,10 @@ const slicedBytesMin = 256 * 1024;
 /** @throws PlaneFault */
 export async function readMessages(body: Buffer, bounds: JsonBounds): Promise<ReceivedMessages> {
   requirePlainText(body);
-  const scan = new JsonScan(body, bounds);
-  for (;;) {
+  const isShort = body.length <= Math.min(slicedBytesMin, 2 * bounds.valuesMax);
+  const isPlain = isShort && !opensMoreThan(body, bounds.depthMax);
+  const scan = isPlain ? null : new JsonScan(body, bounds);
+  while (scan !== null) {
     const fault = scan.step();
     if (fault !== null) throw new PlaneFault('parse_error', `The JSON body ${fault}`);
     if (scan.isDone) break;

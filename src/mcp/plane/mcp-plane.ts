@@ -221,7 +221,8 @@ function oauthOf(
     requests: { outbound, trusted },
     publicUrl: resource.publicUrl,
     now: () => clock.now(),
-    findServer: (organisationId, slug) => servers.find({ organisationId, workspace: null }, slug),
+    findServer: async (organisationId, slug) =>
+      servers.find({ organisationId, workspace: null }, slug),
     prove: (key, slug, { socket }) => proveCaller(options, servers, { key, slug, socket }),
     isUnavailable: options.isUnavailable,
     onFault: (error) => options.onFault(error, newId()),

@@ -33,17 +33,18 @@ export class McpServers {
    *
    * @throws PlaneFault one error for an unknown, archived or foreign server
    */
-  async find(key: Pick<GatewayKey, 'organisationId' | 'workspace'>, slug: string) {
+  find(
+    key: Pick<GatewayKey, 'organisationId' | 'workspace'>,
+    slug: string,
+  ): PlaneServer | Promise<PlaneServer> {
     const { organisationId, workspace } = key;
     const { cache } = this.#options;
     const workspaceId = workspace === null ? null : workspace.id;
     const cacheKey = `${organisationId} ${workspaceId ?? ''} ${slug}`;
     const load = () => this.#load(organisationId, slug, workspaceId);
-    const server = cache.peek(cacheKey) ?? (await cache.get(cacheKey, load));
-    if (server === undefined || (workspaceId !== null && workspaceId !== server.workspaceId)) {
-      throw new PlaneFault('server_not_found', 'There is no such MCP server');
-    }
-    return server;
+    const cached = cache.peek(cacheKey);
+    if (cached !== undefined) return requireReachable(cached, workspaceId);
+    return cache.get(cacheKey, load).then((read) => requireReachable(read, workspaceId));
   }
 
   async #load(
@@ -61,4 +62,14 @@ export class McpServers {
     const value = buildPlaneServer(parts);
     return value === null ? undefined : { organisationId, generation: reading.generation, value };
   }
+}
+
+function requireReachable(
+  server: PlaneServer | undefined,
+  workspaceId: string | null,
+): PlaneServer {
+  if (server !== undefined && (workspaceId ?? server.workspaceId) === server.workspaceId) {
+    return server;
+  }
+  throw new PlaneFault('server_not_found', 'There is no such MCP server');
 }

@@ -46,7 +46,8 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     // Authenticate.
     const bearer = bearerOf(request.headers.authorization);
     const sent = header('api-key') ?? bearer;
-    const key = await authenticateCaller(services, sent, slug, arrival.now);
+    const authenticated = authenticateCaller(services, sent, slug, arrival.now);
+    const key = authenticated instanceof Promise ? await authenticated : authenticated;
     reply.key = key;
 
     // Find the server in the key's workspace.
@@ -56,7 +57,7 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     // User access.
     requireServerUser(key, server);
     requireUsableServer(server);
-    await requireValidToken(server, request.headers);
+    if (server.verifyToken !== null) await requireValidToken(server.verifyToken, request.headers);
     const metadata = metadataOf(key, header, undefined);
     reply.metadata = metadata;
     services.keys.noteUse(key, arrival.now);

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import { CheckError } from '../../guardrails/check.ts';
+import type { TokenVerifier } from '../../guardrails/token-check.ts';
 import { hasUnreadableName, type NamedCapability } from '../messages/capability-rules.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
@@ -45,10 +46,9 @@ export function requireUsableServer({ fault }: PlaneServer): void {
 
 /** @throws PlaneFault for a request without the token that the server's `jwt_validation` requires */
 export async function requireValidToken(
-  { verifyToken }: PlaneServer,
+  verifyToken: TokenVerifier,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
-  if (verifyToken === null) return;
   const { passes, explanation } = await verifyToken(headers).catch((error: unknown) => {
     if (!(error instanceof CheckError)) throw error;
     const message = `The token for this MCP server cannot be verified now: ${error.message}`;

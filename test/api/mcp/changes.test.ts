@@ -39,7 +39,7 @@ const refusals: Record<string, McpJournal['intercept']> = {
   },
 };
 
-interface Used {
+interface ServerUse {
   readonly key: { readonly key: string; readonly id: string };
   readonly server: CreatedResource;
   readonly integration: CreatedResource;
@@ -47,7 +47,7 @@ interface Used {
   call(): Promise<number>;
 }
 
-async function begin(client: 'legacy' | 'modern', speaks: string): Promise<Used> {
+async function begin(client: 'legacy' | 'modern', speaks: string): Promise<ServerUse> {
   plane.upstream.intercept = refusals[speaks]!;
   const key = await plane.addKey();
   const integration = await plane.addIntegration({
@@ -93,7 +93,7 @@ const lastCall = () =>
   plane.upstream.journal.findLast(({ body }) => body?.method === 'tools/call')!;
 
 /** Changes something, and waits until calls show it. */
-const changes: [string, (used: Used) => Promise<void>][] = [
+const changes: [string, (used: ServerUse) => Promise<void>][] = [
   [
     'the allow-list',
     async ({ server, call }) => {
