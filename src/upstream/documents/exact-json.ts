@@ -8,15 +8,24 @@ declare global {
 }
 
 /** Integers with fewer digits are exact. */
-const longNumber = /\d{16}/;
+const longNumbers = /(?<![\w.])\d{16,}/g;
+const safeDigits = String(Number.MAX_SAFE_INTEGER);
 const wholeNumber = /^-?\d+$/;
 
 /** Preserves 64-bit ids in tool arguments, whose last digits JSON.parse would lose. */
 export function parseExactly(text: string): unknown {
-  if (!longNumber.test(text)) return JSON.parse(text);
+  if (!mayLoseDigits(text)) return JSON.parse(text);
   return JSON.parse(text, (_, value: unknown, context?: { readonly source?: string }) => {
     if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
     const source = context?.source ?? '';
     return wholeNumber.test(source) ? JSON.rawJSON(source) : value;
   });
+}
+
+/** JSON schemas often contain the largest safe integer, which needs no slow reading. */
+function mayLoseDigits(text: string): boolean {
+  for (const [digits] of text.matchAll(longNumbers)) {
+    if (digits.length > safeDigits.length || digits > safeDigits) return true;
+  }
+  return false;
 }

@@ -5,6 +5,7 @@ import {
   NotTranslatable,
   type UnsupportedTerms,
 } from '../../../src/upstream/documents/document-node.ts';
+import { parseExactly } from '../../../src/upstream/documents/exact-json.ts';
 
 const request = { model: 'm', tools: [{ later: 1 }, { later: 2 }], top_k: 5 };
 
@@ -47,5 +48,16 @@ describe('a member without a counterpart', () => {
     expect(terms.dropped.map(({ length }) => length)).toEqual(
       Array.from({ length: 20 }, () => 200),
     );
+  });
+});
+
+describe('JSON that is parsed exactly', () => {
+  it.each([
+    '{"id":12345678901234567890,"n":[9007199254740993,-9007199254740993]}',
+    '[9007199254740991,-9007199254740991,0.5,1234567890123456]',
+    '12345678901234567890',
+    '{"id":"a1234567890123456789","n":1.5}',
+  ])('is written back digit by digit, %s', (text) => {
+    expect(JSON.stringify(parseExactly(text))).toBe(text);
   });
 });
