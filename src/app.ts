@@ -9,6 +9,7 @@ import {
   allComponents,
   type Component,
   runsComponent,
+  runsGateways,
   servesWithoutDatabase,
 } from './app/components.ts';
 import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
@@ -19,16 +20,15 @@ import { createAppMcpPlane, mcpAddress } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
+import { createProbes } from './app/outages/process-probes.ts';
+import { ProcessState } from './app/outages/process-state.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
-import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createRequestLog } from './app/request-log.ts';
 import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
 import { reportUnexpectedErrors } from './app/unexpected-errors.ts';
-import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticateAdmin, authorise, createAuthCaches } from './auth/authenticate.ts';
-import { findMissingMasterKey } from './auth/data-keys.ts';
 import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import { createMasterKeys, type MasterKeys } from './auth/master-keys.ts';
@@ -57,10 +57,13 @@ import type { Feature, Settings } from './settings.ts';
 import { openSnapshot, type RunningSnapshot } from './snapshot/open-snapshot.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
-import { DatabaseUnavailable } from './store/connection/unavailable.ts';
 import { auditTrail } from './store/logs/audit-log.ts';
 import { assertUsableSchema } from './store/migrations/migration-state.ts';
-import { tryWrite } from './store/resources/deployment.ts';
+import {
+  type ConfigurationSource,
+  configurationSource,
+} from './store/reads/configuration-source.ts';
+import { databaseReads } from './store/reads/database-reads.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
 import type { StoredBlobs } from './store/stored-blobs.ts';
 
@@ -71,6 +74,8 @@ export interface AppOverrides {
   readonly log?: Log;
   /** Components that `listen()` starts; all by default. */
   readonly components?: readonly Component[];
+  /** Replaces the snapshot of the settings. */
+  readonly snapshot?: RunningSnapshot;
 }
 
 export interface App extends AsyncDisposable {
@@ -84,6 +89,11 @@ export interface App extends AsyncDisposable {
    * that of this build (`store/migrations/migrate.ts`), or the master key is another one.
    */
   connect(): Promise<void>;
+  /**
+   * Lets gateways serve from the saved snapshot until the database is connected. Returns false without a usable
+   * snapshot, or when the process runs no gateway.
+   */
+  openFromSnapshot(): Promise<boolean>;
   /** Starts the listeners, and the scheduled jobs once connected; port 0 selects a free port. */
   listen(): Promise<Addresses>;
   /**
@@ -123,11 +133,21 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const reader = settings.writerHadr ? settings.databaseReader : null;
   const { name } = settings.database;
   const database = openDatabase(settings.database, { log, reader });
-  const keyring = createKeyring(database, masterKeys);
+  const state = new ProcessState();
   const { readSharedTime = () => readServerTime(database.db) } = overrides;
   const sharedClock = createSharedClock(clock, readSharedTime);
   const components = overrides.components ?? allComponents;
   const builds = components.includes('jobs');
+  const snapshot =
+    overrides.snapshot ??
+    openSnapshot({ settings, database, masterKeys, clock: sharedClock, log, builds });
+  const configuration = configurationSource({
+    database: databaseReads(database.readable, state.requireConnection),
+    isDatabaseAway: () => !state.isConnected || database.isAway(),
+    suspectDatabase: () => database.suspect(),
+    snapshot: snapshot?.source ?? null,
+  });
+  const keyring = createKeyring(database, masterKeys, configuration.reads.findDataKey);
   return assemble({
     settings,
     clock: sharedClock,
@@ -135,11 +155,13 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     masterKeys,
     keyring,
     database,
+    state,
+    snapshot,
+    configuration,
     blobs: openBlobs({ settings, database, clock: sharedClock }),
     spanExport: createSpanExport(settings, log),
     signIn: createSignIn(settings, log),
     components,
-    snapshot: openSnapshot({ settings, database, masterKeys, clock: sharedClock, log, builds }),
     prove: async () => {
       assertUsableSchema(await readSchemaStatus(database.db), name);
       await keyring.open();
@@ -163,8 +185,10 @@ interface Parts {
   /** Null when sign-in is off. */
   readonly signIn: ReturnType<typeof createSignIn>;
   readonly components: readonly Component[];
+  readonly state: ProcessState;
   /** Null when no snapshot is kept. */
   readonly snapshot: RunningSnapshot | null;
+  readonly configuration: ConfigurationSource;
   /** Rejects unless the database matches the settings. */
   readonly prove: () => Promise<void>;
 }
@@ -178,37 +202,32 @@ function createAppJobs(parts: Parts, metrics: Metrics, { lists }: OutboundClient
 const measureIntervalMs = 5_000;
 
 function assemble(parts: Parts): App {
-  const { settings, database, keyring, clock, log } = parts;
+  const { settings, database, keyring, clock, log, state } = parts;
   const requestLog = createRequestLog(database, log);
   const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
-  let isConnected = false;
-  let isListening = false;
-  let isDraining = false;
   const probes = createProbes(parts, {
-    isConnected: () => isConnected,
-    isDraining: () => isDraining,
-    servesWithoutDatabase: () => servesWithoutDatabase(parts, shared.callers),
+    isConnected: () => state.isConnected,
+    isDraining: () => state.isDraining,
+    servesWithoutDatabase: () =>
+      servesWithoutDatabase(parts, shared.callers, parts.configuration.hasSnapshot()),
+    configurationAgeSeconds: () => shared.callers.configurationAgeSeconds(),
   });
-  const requireConnection = (): void => {
-    // Schema and master key are not verified yet.
-    if (!isConnected) throw new DatabaseUnavailable('The database is not connected yet');
-  };
-  const shared = sharedParts(parts, metrics, requireConnection);
+  const shared = sharedParts(parts, metrics);
   const asking = createOutboundClients({ ...parts, ...shared });
   const listeners = createListeners({ ...parts, requestLog }, shared, probes, asking);
   const { servers, gateway, mcp } = listeners;
   const metricsServer = createMetricsServer(parts, metrics, [...metrics.routes, ...probes]);
   const jobs = createAppJobs(parts, metrics, asking);
   const drain = (): void => {
-    isDraining = true;
+    state.isDraining = true;
     for (const server of servers) server.drain();
   };
   let measuring: Disposable | null = null;
   const startWork = (): void => {
-    if (!isConnected || isDraining) return;
+    if (!state.isConnected || state.isDraining) return;
     measuring ??= keepMeasuring(clock, measureIntervalMs);
-    if (isListening) parts.snapshot?.start();
-    if (runsComponent(parts, 'jobs') && isListening) jobs.start();
+    if (state.isListening) parts.snapshot?.start();
+    if (runsComponent(parts, 'jobs') && state.isListening) jobs.start();
   };
   return {
     version: packageVersion(),
@@ -217,14 +236,16 @@ function assemble(parts: Parts): App {
     jobs,
     connect: async () => {
       await parts.prove();
-      isConnected = true;
+      state.isConnected = true;
       startWork();
     },
+    openFromSnapshot: async () =>
+      runsGateways(parts) && state.openFromSnapshot(parts.snapshot, keyring, log),
     listen: async () => {
-      await parts.snapshot?.load();
+      await state.loadSnapshot(parts.snapshot);
       const { running } = listeners;
       const addresses = await listenAll(settings, { ...running, metrics: metricsServer });
-      isListening = true;
+      state.isListening = true;
       setImmediate(metrics.observeProcess);
       startWork();
       return addresses;
@@ -233,7 +254,7 @@ function assemble(parts: Parts): App {
     [Symbol.asyncDispose]: async () => {
       drain();
       measuring?.[Symbol.dispose]();
-      const waitsForCallers = isListening && isConnected;
+      const waitsForCallers = state.isListening && state.isConnected;
       const closing = closeServers(parts, servers, waitsForCallers);
       await Promise.all([closing, jobs.stop(), parts.snapshot?.[Symbol.asyncDispose]()]);
       await Promise.all(
@@ -309,10 +330,11 @@ interface SharedParts extends CountedRows {
   readonly requireConnection: () => void;
 }
 
-function sharedParts(parts: Parts, metrics: Metrics, requireConnection: () => void): SharedParts {
+function sharedParts(parts: Parts, metrics: Metrics): SharedParts {
+  const { requireConnection, requireKeys } = parts.state;
   const counted = createCountedRows(parts, metrics, requireConnection);
   const unexpectedErrors = reportUnexpectedErrors(metrics, parts.log);
-  const callers = createAppCallerServices({ ...parts, requireConnection });
+  const callers = createAppCallerServices({ ...parts, requireKeys });
   return { metrics, requireConnection, unexpectedErrors, callers, ...counted };
 }
 
@@ -366,24 +388,6 @@ function createAdminServer(
     log,
     passOn,
     limits: { ...defaultHttpLimits, connectionsMax: settings.server.connectionsMax },
-  });
-}
-
-function createProbes(
-  { database, masterKeys, clock }: Parts,
-  state: Pick<ProbeSources, 'isConnected' | 'isDraining' | 'servesWithoutDatabase'>,
-): readonly Route<null>[] {
-  return probeRoutes({
-    ...state,
-    ping: () => database.ping(),
-    isReaderInUse: () => database.isReaderInUse(),
-    schemaState: async () => (await readSchemaStatus(database.db)).state,
-    missingMasterKey: () => findMissingMasterKey(database.readable, masterKeys),
-    takesWrites: createWriteCheck({
-      writeRefusedAtMs: () => database.writeRefusedAtMs(),
-      tryWrite: () => tryWrite(database.db, clock.now()),
-    }),
-    readClock: () => clock.measure(),
   });
 }
 

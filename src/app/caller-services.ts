@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
-import { databaseReads } from '../store/reads/database-reads.ts';
+import type { ConfigurationSource } from '../store/reads/configuration-source.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { issuersOf } from './issuers.ts';
 import type { Metrics } from './metrics.ts';
@@ -24,12 +24,13 @@ interface CallerParts {
   readonly log: Log;
   /** Takes usage that is not counted yet; null without a folder for it. */
   readonly spool?: Pick<Spool, 'stream'> | null;
-  /** Throws like an unavailable database until the database is verified. */
-  readonly requireConnection: () => void;
+  readonly configuration: ConfigurationSource;
+  /** Throws like an unavailable database until the keys of the deployment are read. */
+  readonly requireKeys: () => void;
 }
 
 export function createAppCallerServices(parts: CallerParts): CallerServices {
-  const { settings, database, keyring, clock, log, requireConnection } = parts;
+  const { settings, database, keyring, clock, log, configuration, requireKeys } = parts;
   const { inference, trustedHosts, proxies } = settings;
   const { tokens } = inference;
   let quietUntilMs = 0;
@@ -45,11 +46,11 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
     clock,
     trustedHosts,
     proxies,
-    reads: databaseReads(database.readable, requireConnection),
+    configuration,
     isUnavailable,
     graceMs: inference.graceSeconds * 1000,
     hashCredential: (value) => {
-      requireConnection();
+      requireKeys();
       return keyring.hashCredential(value);
     },
     tokens: tokens && {

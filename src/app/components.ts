@@ -19,10 +19,20 @@ export function runsComponent(
   return components.includes(component) && (component !== 'mcp' || settings.features.mcp);
 }
 
-/** The Admin API cannot serve without the database, and all components of a process share one readiness. */
+/** Whether the process serves requests of callers, for which a snapshot suffices. */
+export function runsGateways(parts: ComponentParts): boolean {
+  return runsComponent(parts, 'gateway') || runsComponent(parts, 'mcp');
+}
+
+/**
+ * All components of a process share one readiness. Without a snapshot, the Admin API determines it, which cannot
+ * serve without the database; with one, the gateways do, because every caller continues to be served.
+ */
 export function servesWithoutDatabase(
   parts: ComponentParts,
   callers: Pick<CallerServices, 'servesWithoutDatabase'>,
+  hasSnapshot: boolean,
 ): boolean {
-  return !runsComponent(parts, 'admin') && callers.servesWithoutDatabase();
+  const isDetermined = hasSnapshot ? runsGateways(parts) : !runsComponent(parts, 'admin');
+  return isDetermined && callers.servesWithoutDatabase();
 }

@@ -9,7 +9,7 @@ const keyBytes = 32;
 const batchRows = 100;
 
 /** The key of an organisation; null when it has none yet. @throws MissingMasterKey */
-export async function findDataKey(
+async function findDataKey(
   db: Db,
   masterKeys: MasterKeys,
   organisationId: string,

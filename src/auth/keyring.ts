@@ -2,9 +2,11 @@
  * Derives the keys of a deployment, one for each purpose, and seals values with the keys of organisations.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
+import { Failure } from '../failure.ts';
 import { Secret } from '../secret.ts';
 import type { Database } from '../store/connection/db.ts';
-import { ensureDataKey, findDataKey, openDeploymentKey } from './data-keys.ts';
+import * as dataKeys from '../store/resources/data-keys.ts';
+import { ensureDataKey, openDeploymentKey } from './data-keys.ts';
 import type { MasterKeys } from './master-keys.ts';
 import { deriveKey, type SealingKey, sealingKey, sealText, unsealText } from './sealing.ts';
 
@@ -40,13 +42,19 @@ export interface DeploymentKeys {
   deriveClientSecret(clientId: string): Secret;
 }
 
-/** The deployment's keys. Only {@link Keyring.open} may be called before it has resolved. */
+/** The deployment's keys. Only {@link Keyring.open} or {@link Keyring.openFrom} may be called first. */
 export interface Keyring extends DeploymentKeys {
   /**
    * Opens the deployment key, created when the database is used for the first time, and verifies the
    * master keys. @throws MissingMasterKey when any data key is wrapped by a master key that is missing
    */
   open(): Promise<void>;
+  /**
+   * Opens the deployment key from a snapshot. A later {@link open} fails when the database has another key.
+   *
+   * @throws MissingMasterKey
+   */
+  openFrom(row: dataKeys.DataKeyRow): void;
   /**
    * Returns the sealer of an organisation. The first call reads or creates its key on a separate
    * connection: call it before a transaction begins. @throws MissingMasterKey
@@ -102,6 +110,8 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
 export function createKeyring(
   { db, readable }: Pick<Database, 'db' | 'readable'>,
   masterKeys: MasterKeys,
+  findRow: (organisationId: string) => Promise<dataKeys.DataKeyRow | undefined> = (id) =>
+    dataKeys.find(readable, id),
 ): Keyring {
   let keys: DeploymentKeys | undefined;
   const opened = (): DeploymentKeys => {
@@ -117,7 +127,12 @@ export function createKeyring(
   };
   return {
     open: async () => {
-      keys = deriveKeys(await openDeploymentKey(db, masterKeys));
+      const found = deriveKeys(await openDeploymentKey(db, masterKeys));
+      if (keys !== undefined && keys.pepperId !== found.pepperId) throw otherDeployment();
+      keys = found;
+    },
+    openFrom: ({ wrapped_key, organisation_id }) => {
+      keys ??= deriveKeys(masterKeys.unwrap(wrapped_key, organisation_id));
     },
     hashCredential: (credential) => opened().hashCredential(credential),
     get pepperId() {
@@ -148,10 +163,19 @@ export function createKeyring(
     unsealerOf: async (organisationId) => {
       const cached = sealers.get(organisationId);
       if (cached !== undefined) return cached;
-      const dataKey = await findDataKey(readable, masterKeys, organisationId);
-      return dataKey === null ? nothingSealed : keep(organisationId, dataKey);
+      const row = await findRow(organisationId);
+      if (row === undefined) return nothingSealed;
+      return keep(organisationId, masterKeys.unwrap(row.wrapped_key, organisationId));
     },
   };
+}
+
+function otherDeployment(): Failure {
+  return new Failure(
+    'invalidInput',
+    'The database belongs to another deployment than the snapshot that this process serves: connect it to the ' +
+      'database of the deployment, or empty GATEWRIGHT_SNAPSHOT_DIRECTORY.',
+  );
 }
 
 /** For an organisation without a key, which therefore has no sealed values. */

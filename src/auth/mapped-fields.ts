@@ -7,7 +7,7 @@ import { readDocument } from '../model/wire/json-record.ts';
 import { Secret } from '../secret.ts';
 import { SecretUnreadable } from '../secret-managers/managed-secret.ts';
 import type { SecretLocation } from '../secret-managers/secret-managers.ts';
-import type { SecretReferenceWithWorkspaces } from '../store/resources/secret-references.ts';
+import type { ReadableReference } from '../store/resources/secret-references.ts';
 import { coversAddress, type TrustedHosts } from '../trusted-hosts.ts';
 import type { Unsealer } from './keyring.ts';
 import { authSecretLocations } from './reference-secrets.ts';
@@ -36,7 +36,7 @@ export interface MappedField {
  */
 export function resolveMappedFields(
   mappings: string | null,
-  references: readonly SecretReferenceWithWorkspaces[],
+  references: readonly ReadableReference[],
   unsealer: Unsealer,
   workspaceId: string | null,
 ): MappedField[] {
@@ -64,7 +64,7 @@ export function resolveMappedFields(
   );
 }
 
-function placeOf(row: SecretReferenceWithWorkspaces, unsealer: Unsealer): SecretLocation {
+function placeOf(row: ReadableReference, unsealer: Unsealer): SecretLocation {
   const { id, manager_type: managerType, secret_path: path } = row;
   const mark = createHash('sha256').update(`${row.auth_config} ${path}`).digest('base64url');
   const opened = openSecrets(

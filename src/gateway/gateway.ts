@@ -139,6 +139,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     countsAbortedStreams: options.countsAbortedStreams,
     limitsBy: options.limitsBy,
     isUnavailable: options.isUnavailable,
+    configurationAgeSeconds: callers.configurationAgeSeconds,
     record: options.record,
     spanExport: options.spanExport,
     onFault,

@@ -4,6 +4,7 @@ import { detach } from '../detached.ts';
 import { renderRawResponse } from '../http/connections/refusals.ts';
 import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
 import { refuseAmbiguity } from '../http/input/ambiguity.ts';
+import { addOwnHeader } from '../http/responses/response-head.ts';
 import type { CanonicalTarget } from '../model/endpoints/canonical-target.ts';
 import { bedrockPrefix } from '../model/endpoints/catalogue.ts';
 import type { ActionTarget } from '../model/endpoints/cloud-target.ts';
@@ -211,6 +212,9 @@ function arrivalOf(
   const { path, query } = target;
   const { headerPrefixes } = pipeline;
   const header = ownHeaders(request, headerPrefixes);
+  const headerPrefix = prefixOf(request, headerPrefixes);
+  const ageSeconds = pipeline.configurationAgeSeconds();
+  if (ageSeconds !== null) addOwnHeader(response, `${headerPrefix}config-age`, String(ageSeconds));
   return {
     id: requestIdOf(header),
     request,
@@ -222,7 +226,7 @@ function arrivalOf(
       ? 'aws'
       : errorFormOf(request.method, path, request.headers),
     action: 'action' in target ? target.action : null,
-    headerPrefix: prefixOf(request, headerPrefixes),
+    headerPrefix,
     beganMs: monotonicMs(),
   };
 }

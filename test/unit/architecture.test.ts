@@ -110,7 +110,7 @@ const mayImport: Record<string, readonly string[]> = {
     'spool',
     'upstream',
   ],
-  'app/outages': ['snapshot'],
+  'app/outages': ['auth', 'snapshot', 'store', 'http', 'log', 'clock'],
   embedded: ['log', 'clock'],
   snapshot: ['snapshot/*', 'auth', 'store', 'settings', 'log', 'clock'],
   'snapshot/building': ['snapshot/format', 'auth', 'store'],

@@ -29,7 +29,10 @@ export function promptRenderRoutes(deps: AdminDeps): Route<Principal>[] {
 async function render(deps: AdminDeps, request: BodyRequest<z.infer<typeof PromptRender>>) {
   const { caller, params, body } = request;
   const db = deps.database.readable;
-  const prompt = await promptReads.findRenderable(db, caller.organisationId, params.promptId!);
+  const prompt = await promptReads.findRenderable(
+    promptReads.databasePrompts(db, caller.organisationId),
+    params.promptId!,
+  );
   const row = prompt && { ...prompt, workspace_id: prompt.workspaceId };
   const access = { caller, query: {} };
   const { template, partials } = await findVisible(db, access, Promise.resolve(row));

@@ -58,7 +58,7 @@ export const migrateCommand: Command<Options> = {
     if (seconds !== undefined) {
       const say = (reason: string) => io.stderr.write(`waiting: ${reason}\n`);
       const reason = () => reasonToWait(database, forMigrations);
-      await waitWhile(reason, { seconds, signal: io.signal, say });
+      await waitWhile(reason, { seconds: () => seconds, signal: io.signal, say });
     }
     if (options.check) return check(database, options, io);
     if (options.status) return showStatus(database, options, io);

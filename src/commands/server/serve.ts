@@ -17,7 +17,7 @@ import {
   switchOption,
   textOption,
 } from '../shared/option.ts';
-import { reasonUnavailable, type Wait, waitWhile } from '../shared/wait.ts';
+import { reasonOfFailure, reasonUnavailable, type Wait, waitWhile } from '../shared/wait.ts';
 
 interface Options {
   host: string | undefined;
@@ -79,6 +79,7 @@ export const serveCommand: Command<Options> = {
     const components = componentsOf(options);
     const app = openApp({ ...settings, database }, { log, components });
     try {
+      let hasStarted = false;
       await start(app, log, {
         seconds: settings.databaseStartWaitSeconds,
         signal: io.signal,
@@ -86,9 +87,13 @@ export const serveCommand: Command<Options> = {
           if (options.migrate) await migrate(database, { log, signal: io.signal });
           await app.connect();
         },
+        onServing: async () => {
+          if (hasStarted) return;
+          hasStarted = true;
+          await io.onStarted();
+          keepHeapSmall();
+        },
       });
-      await io.onStarted();
-      keepHeapSmall();
       if (!io.signal.aborted) await once(io.signal, 'abort');
       log.info('stopping');
     } finally {
@@ -104,13 +109,21 @@ function componentsOf(options: Options): readonly Component[] {
   return wanted.filter((component) => component !== 'jobs' || !options['no-jobs']);
 }
 
-interface Start extends Pick<Wait, 'seconds' | 'signal'> {
+interface Start extends Pick<Wait, 'signal'> {
+  /** Longest wait for the database without a snapshot. */
+  readonly seconds: number;
   /** Work that needs the database before requests are served. */
   readonly work: () => Promise<void>;
+  /** Called when requests are served; a second time when the database is reached after a start from a snapshot. */
+  readonly onServing: () => Promise<void>;
 }
 
-/** Both ports respond while waiting for the database, so that liveness probes succeed. */
-async function start(app: App, log: Log, { work, seconds, signal }: Start): Promise<void> {
+/**
+ * All ports respond while waiting for the database, so that liveness probes succeed. Gateways with a snapshot serve
+ * from it meanwhile, without a time limit.
+ */
+async function start(app: App, log: Log, options: Start): Promise<void> {
+  const { work, seconds, signal, onServing } = options;
   let isListening = false;
   const listen = async (): Promise<void> => {
     if (isListening) return;
@@ -122,13 +135,28 @@ async function start(app: App, log: Log, { work, seconds, signal }: Start): Prom
     await work();
     isDone = true;
   };
+  let hasSnapshot = false;
   const say = async (reason: string): Promise<void> => {
-    log.warn({ reason, secondsMax: seconds }, 'waiting for the database');
+    if (!isListening) hasSnapshot = await app.openFromSnapshot();
+    log.warn(
+      { reason, ...(hasSnapshot ? {} : { secondsMax: seconds }) },
+      'waiting for the database',
+    );
     await listen();
+    if (hasSnapshot) await onServing();
   };
-  await waitWhile(() => reasonUnavailable(attempt), { seconds, signal, say });
+  // Another database at the address does not end gateways that serve.
+  const reason = () => (hasSnapshot ? reasonOfFailure(attempt) : reasonUnavailable(attempt));
+  try {
+    const secondsMax = () => (hasSnapshot ? Number.POSITIVE_INFINITY : seconds);
+    await waitWhile(reason, { seconds: secondsMax, signal, say });
+  } catch (error) {
+    if (hasSnapshot && signal.aborted) return;
+    throw error;
+  }
   if (!isDone) await attempt();
   await listen();
+  await onServing();
 }
 
 function withOptions(settings: Settings, options: Options): Settings {

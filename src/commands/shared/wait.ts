@@ -1,12 +1,14 @@
 /** Waits for a dependency that is not available yet and reports the reason. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { Failure } from '../../failure.ts';
 import { isTemporary } from '../../store/connection/unavailable.ts';
 
 /** Short compared to a startup, and negligible load for a server that rejects connections. */
 const pollMs = 250;
 
 export interface Wait {
-  readonly seconds: number;
+  /** May grow while it is waited. */
+  readonly seconds: () => number;
   readonly signal: AbortSignal;
   /** Called when the reason changes. */
   readonly say: (reason: string) => unknown;
@@ -22,8 +24,8 @@ export async function waitWhile(
   reasonToWait: () => Promise<string | null>,
   { seconds, signal, say }: Wait,
 ): Promise<void> {
-  const until = performance.now() + seconds * 1_000;
-  for (let reported = ''; performance.now() < until; ) {
+  const beganAt = performance.now();
+  for (let reported = ''; performance.now() < beganAt + seconds() * 1_000; ) {
     const reason = await reasonToWait();
     if (reason === null) return;
     if (reason !== reported) await say(reason);
@@ -39,6 +41,17 @@ export async function reasonUnavailable(work: () => Promise<unknown>): Promise<s
     return null;
   } catch (error) {
     if (isTemporary(error)) return (error as Error).message;
+    throw error;
+  }
+}
+
+/** As {@link reasonUnavailable}, for a process that serves without it: whatever an operator can mend is waited for. */
+export async function reasonOfFailure(work: () => Promise<unknown>): Promise<string | null> {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    if (error instanceof Failure || isTemporary(error)) return (error as Error).message;
     throw error;
   }
 }

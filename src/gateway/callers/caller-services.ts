@@ -7,6 +7,7 @@ import { monotonicMs } from '../../monotonic.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
+import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
 import * as snapshotMarks from '../../store/rows/snapshot-marks.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { Origins } from '../../upstream/origins.ts';
@@ -23,7 +24,7 @@ export interface CallerServicesOptions {
   readonly trustedHosts: TrustedHosts;
   /** Proxies for fetching the keys of issuers; null for none. */
   readonly proxies: Proxies | null;
-  readonly reads: ConfigurationReads;
+  readonly configuration: ConfigurationSource;
   readonly hashCredential: (value: string) => Buffer;
   /** Whether an error means that the database is unreachable. */
   readonly isUnavailable: (error: unknown) => boolean;
@@ -56,8 +57,10 @@ export interface CallerServices extends AsyncDisposable {
   onChange(listener: (organisationId: string) => void): void;
   /** Reads and settles usage that processes which died have left in the spool, which is open now. */
   startJournal(): void;
-  /** Whether requests with cached keys are served although the database does not respond. */
+  /** Whether requests are served although the database does not respond. */
   servesWithoutDatabase(): boolean;
+  /** Age of the configuration in seconds while the database does not respond; null while it does. */
+  configurationAgeSeconds(): number | null;
 }
 
 /** Interval of polling for changes, which every process therefore applies within a second. */
@@ -67,12 +70,14 @@ const workspacesMax = 10_000;
 
 /** Must be disposed after the gateways. */
 export function createCallerServices(options: CallerServicesOptions): CallerServices {
-  const { database, reads, clock, trustedHosts, hashCredential, isUnavailable } = options;
+  const { database, configuration, clock, trustedHosts, hashCredential, isUnavailable } = options;
+  const { reads } = configuration;
   const listeners: ((organisationId: string) => void)[] = [];
   const generations = new Generations({
     load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
     pollMs,
     graceMs: options.graceMs,
+    configuration,
     onFailure: options.onLookFailure,
     onChange: (organisationId) => {
       for (const listener of listeners) listener(organisationId);
@@ -99,6 +104,12 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
         ledger.settleLeft().catch(() => undefined),
       ),
     servesWithoutDatabase: () => generations.isHolding(),
+    configurationAgeSeconds: () => {
+      if (!generations.isInOutage()) return null;
+      const confirmedAtMs = configuration.snapshotConfirmedAtMs();
+      const ageMs = confirmedAtMs === null ? generations.ageMs : clock.now() - confirmedAtMs;
+      return Math.max(0, Math.floor(ageMs / 1000));
+    },
     [Symbol.asyncDispose]: async () => {
       await generations.close();
       await ledger[Symbol.asyncDispose]();
@@ -109,7 +120,7 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
 }
 
 function tokensOf(
-  { database, reads, tokens }: CallerServicesOptions,
+  { database, configuration, tokens }: CallerServicesOptions,
   origins: IssuerOrigins,
   cache: CallerServices['cache'],
 ): GatewayTokens | null {
@@ -117,5 +128,5 @@ function tokensOf(
   const { issuers, rules, onKeysFailure: onFailure } = tokens;
   const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
   const workspaces = cache<TokenWorkspace>(workspacesMax);
-  return new GatewayTokens({ database, reads, issuerKeys, rules, workspaces });
+  return new GatewayTokens({ database, reads: configuration.reads, issuerKeys, rules, workspaces });
 }

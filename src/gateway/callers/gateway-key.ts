@@ -1,7 +1,7 @@
 /** Looks up API keys and builds what the gateway needs of them: scopes, tenant, limits and defaults. */
 import { hash } from 'node:crypto';
 import type { RateLimit } from '../../model/limits/limits.ts';
-import { isWellFormedApiKey } from '../../model/people/credentials.ts';
+import { isWellFormedApiKey, timeOfApiKey } from '../../model/people/credentials.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -114,7 +114,7 @@ export class GatewayKeys {
 
   async #load(value: string, now: number): Promise<SnapshotEntry<GatewayKey> | undefined> {
     const { reads, hashCredential } = this.#options;
-    const held = await reads.findHolder(hashCredential(value), now);
+    const held = await reads.findHolder(hashCredential(value), now, timeOfApiKey(value));
     if (held === undefined) return undefined;
     const row = await reads.findKey(held.organisation_id, held.api_key_id);
     if (row === undefined) return undefined;

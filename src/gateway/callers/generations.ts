@@ -1,6 +1,7 @@
 /** Polls the current generation of the resources of each organisation, with one query for all. */
 import { detach } from '../../detached.ts';
 import { monotonicMs } from '../../monotonic.ts';
+import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
 
 export interface GenerationsOptions {
   /** Reads the current generation of each organisation. */
@@ -12,17 +13,27 @@ export interface GenerationsOptions {
   readonly onFailure: (error: unknown) => void;
   /** Called when the generation of an organisation has changed. */
   readonly onChange: (organisationId: string) => void;
+  readonly configuration: Pick<
+    ConfigurationSource,
+    'isDatabaseAway' | 'suspectDatabase' | 'hasSnapshot' | 'snapshotGeneration'
+  >;
 }
+
+/** A poll that takes longer lets the database be probed. */
+const patienceMs = 1_000;
 
 /**
  * A value is valid while the generation in which it was read is current, and a poll has confirmed that
  * within the grace period. Every change creates a new generation in the same transaction (store/rows/snapshot-marks.ts).
+ * In an outage, a value is also valid in the generation of the sealed snapshot, and with a snapshot of its organisation
+ * the grace period has no end.
  */
 export class Generations {
   readonly #options: GenerationsOptions;
   readonly #current = new Map<string, string>();
   /** Start of the last successful poll, monotonic clock. */
   #confirmedAtMs = monotonicMs();
+  #hasFailed = false;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
   #poll: Promise<void> | null = null;
@@ -31,14 +42,24 @@ export class Generations {
     this.#options = options;
   }
 
-  /** Whether the generation is current according to the last poll. */
-  isCurrent(organisationId: string, generation: string): boolean {
-    return this.#current.get(organisationId) === generation;
+  /** Whether a value that was read in the generation may be used now. */
+  isValid(organisationId: string, generation: string): boolean {
+    const isCurrent = this.#current.get(organisationId) === generation;
+    if (isCurrent && this.isWithinGrace()) return true;
+    if (!this.isInOutage()) return false;
+    const held = this.#options.configuration.snapshotGeneration(organisationId);
+    return held !== undefined && (isCurrent || held === generation);
   }
 
-  /** Whether cached values exist that may be used even if polls fail. */
+  /** Whether the database did not respond to the last poll, or is known not to respond. */
+  isInOutage(): boolean {
+    return this.#hasFailed || this.#options.configuration.isDatabaseAway();
+  }
+
+  /** Whether values exist that may be used even if polls fail. */
   isHolding(): boolean {
-    return this.#current.size > 0 && this.isWithinGrace();
+    const { configuration } = this.#options;
+    return configuration.hasSnapshot() || (this.#current.size > 0 && this.isWithinGrace());
   }
 
   /** Whether a poll has succeeded within the grace period. */
@@ -46,9 +67,16 @@ export class Generations {
     return monotonicMs() - this.#confirmedAtMs <= this.#options.graceMs;
   }
 
+  /** Time since the last successful poll. */
+  get ageMs(): number {
+    return monotonicMs() - this.#confirmedAtMs;
+  }
+
   /** Notes the generation of a read, and polls the organisation from now on. */
   note(organisationId: string, generation: string): void {
-    this.#set(organisationId, generation);
+    // A snapshot may be older than what the last poll found.
+    const isOlder = this.#current.has(organisationId) && this.isInOutage();
+    if (!isOlder) this.#set(organisationId, generation);
     if (this.#timer === null && !this.#isClosed) {
       this.#confirmedAtMs = monotonicMs();
       this.#wait();
@@ -87,14 +115,19 @@ export class Generations {
 
   async #readAll(): Promise<void> {
     const beganAtMs = monotonicMs();
+    const late = setTimeout(this.#options.configuration.suspectDatabase, patienceMs).unref();
     try {
       const generations = await this.#options.load([...this.#current.keys()]);
       for (const [organisationId, generation] of generations) {
         this.#set(organisationId, generation);
       }
       this.#confirmedAtMs = beganAtMs;
+      this.#hasFailed = false;
     } catch (error) {
+      this.#hasFailed = true;
       this.#options.onFailure(error);
+    } finally {
+      clearTimeout(late);
     }
   }
 }

@@ -4,8 +4,8 @@ import type { RateLimit } from '../../model/limits/limits.ts';
 import { accessValueKey, hasLimits, readAccess } from '../../model/providers/integration-access.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
+import type { UsagePolicyRow } from '../../store/reads/gateway-reads.ts';
 import type { ReachedProvider } from '../../store/resources/providers.ts';
-import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
 import type { StoredUsageBudget } from '../../store/usage/usage-budgets.ts';
 
 /** The budgets and rate limits that apply to a key, token or provider. */
@@ -59,7 +59,7 @@ export async function readTerms(
 }
 
 /** The terms that budget rows and policy rows share. */
-export function termsOfRow(row: StoredUsageBudget | StoredUsageLimitPolicy) {
+export function termsOfRow(row: StoredUsageBudget | UsagePolicyRow) {
   return {
     type: row.type,
     limitUnits: row.credit_limit_units,

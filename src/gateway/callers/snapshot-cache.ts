@@ -69,8 +69,6 @@ export class SnapshotCache<T> {
   }
 
   #isCurrent({ organisationId, generation }: SnapshotEntry<T>): boolean {
-    return (
-      this.#generations.isCurrent(organisationId, generation) && this.#generations.isWithinGrace()
-    );
+    return this.#generations.isValid(organisationId, generation);
   }
 }

@@ -58,6 +58,8 @@ export interface GatewayServices extends CallerSources {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly isUnavailable: (error: unknown) => boolean;
+  /** Age of the configuration while the database does not respond; null while it does. */
+  readonly configurationAgeSeconds: () => number | null;
   readonly record: (entry: RequestRecord) => void;
   /** Reports a rejected credential and the address it came from. */
   readonly onRefused: (refused: RefusedCredential, remoteAddress: string) => void;

@@ -10,9 +10,7 @@ import {
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
 import type { RateTarget } from '../../model/limits/rate-limit-policy.ts';
 import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
-import type { StoredRateLimitPolicy } from '../../store/resources/rate-limit-policies.ts';
-import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
-import type { StoredPolicy } from '../../store/rows/policy-table.ts';
+import type { RatePolicyRow, UsagePolicyRow } from '../../store/reads/gateway-reads.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { noTerms, termsOfRow } from '../callers/limit-terms.ts';
 import type { SnapshotCache } from '../callers/snapshot-cache.ts';
@@ -64,18 +62,18 @@ export class Policies {
 
 const none: readonly PolicyTerms[] = [];
 
-function ratePolicy(row: StoredRateLimitPolicy): PolicyTerms {
+function ratePolicy(row: RatePolicyRow): PolicyTerms {
   const limits = [{ type: row.type, unit: row.unit, value: row.value }];
   return { ...requestsOf(row), terms: { ...subjectOf(row, 'rate-limit policy'), limits } };
 }
 
-function usagePolicy(row: StoredUsageLimitPolicy): PolicyTerms {
+function usagePolicy(row: UsagePolicyRow): PolicyTerms {
   const terms = { ...subjectOf(row, 'usage-limit policy'), ...termsOfRow(row) };
   return { ...requestsOf(row), terms };
 }
 
 /** The requests that a policy applies to. */
-function requestsOf(row: StoredPolicy): Omit<PolicyTerms, 'terms'> {
+function requestsOf(row: RatePolicyRow | UsagePolicyRow): Omit<PolicyTerms, 'terms'> {
   return {
     conditions: JSON.parse(row.conditions) as PolicyTerms['conditions'],
     groupBy: JSON.parse(row.group_by) as PolicyTerms['groupBy'],
@@ -83,7 +81,7 @@ function requestsOf(row: StoredPolicy): Omit<PolicyTerms, 'terms'> {
   };
 }
 
-function subjectOf(row: StoredPolicy, kind: string) {
+function subjectOf(row: RatePolicyRow | UsagePolicyRow, kind: string) {
   return {
     organisationId: row.organisation_id,
     subjectKind: 'policy' as const,

@@ -10,7 +10,7 @@ import {
 import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
 import { errorResponseText } from '../../gateway/transfer/malformed-request.ts';
 import { refuseAmbiguity } from '../../http/input/ambiguity.ts';
-import { writeResponseHead } from '../../http/responses/response-head.ts';
+import { addOwnHeader, writeResponseHead } from '../../http/responses/response-head.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import { serveMcp } from './pipeline.ts';
@@ -120,6 +120,8 @@ function arrivalOf(
 ): McpArrival {
   const header = ownHeaders(request, services.headerPrefixes);
   const sentId = header('trace-id');
+  const ageSeconds = services.configurationAgeSeconds();
+  if (ageSeconds !== null) addOwnHeader(response, 'x-gateway-config-age', String(ageSeconds));
   return {
     id: sentId !== null && traceIdPattern.test(sentId) ? sentId : newId(),
     request,

@@ -281,10 +281,11 @@ function noteStoreOf({ db }: Pick<Database, 'db'>): NoteStore {
 function lookupsOf(
   options: McpPlaneOptions,
   tools: CheckTools,
-): Pick<PlaneServices, 'policies' | 'servers'> {
+): Pick<PlaneServices, 'policies' | 'servers' | 'configurationAgeSeconds'> {
   const { callers, trustedHosts: trusted, keyring, limitsBy } = options;
   const { reads } = callers;
   return {
+    configurationAgeSeconds: callers.configurationAgeSeconds,
     policies: new Policies(reads, callers.cache(organisationsMax), limitsBy, 'mcp_tools'),
     servers: new McpServers({
       reads,

@@ -20,7 +20,7 @@ import { calledMcpUrl } from '../../model/services/provider-addresses.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import { Secret } from '../../secret.ts';
 import type { McpServerReading } from '../../store/reads/mcp-reads.ts';
-import type { SecretReferenceWithWorkspaces } from '../../store/resources/secret-references.ts';
+import type { ReadableReference } from '../../store/resources/secret-references.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { CapabilityRules, type KnownCapability } from '../messages/capability-rules.ts';
 import { type ParamHeaders, paramHeadersIn } from '../messages/verify-headers.ts';
@@ -73,7 +73,7 @@ export interface PlaneServer {
 
 export interface PlaneServerParts {
   readonly reading: McpServerReading;
-  readonly references: readonly SecretReferenceWithWorkspaces[];
+  readonly references: readonly ReadableReference[];
   readonly unsealer: Unsealer;
   readonly trusted: TrustedHosts;
   readonly tools: CheckTools;

@@ -83,6 +83,8 @@ export interface PlaneServices extends CallerSources {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly isUnavailable: (error: unknown) => boolean;
+  /** Age of the configuration while the database does not respond; null while it does. */
+  readonly configurationAgeSeconds: () => number | null;
   readonly record: (entry: RequestRecord) => void;
   readonly observe: (finished: McpObservation) => void;
   /** Null when tracing is off. */

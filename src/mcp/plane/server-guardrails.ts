@@ -3,8 +3,7 @@ import type { Unsealer } from '../../auth/keyring.ts';
 import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
 import { buildGuardrail, type CheckTools, type Guardrail } from '../../guardrails/guardrail.ts';
 import type { GuardrailActions } from '../../model/guardrails/guardrail.ts';
-import type { McpServerReading } from '../../store/reads/mcp-reads.ts';
-import type { StoredGuardrail } from '../../store/resources/guardrails.ts';
+import type { McpGuardrailRow, McpServerReading } from '../../store/reads/mcp-reads.ts';
 import type { NamedCapability } from '../messages/capability-rules.ts';
 
 /** A guardrail with the tools that it judges. */
@@ -85,11 +84,11 @@ export function serverGuardrails(
   return { input, output, unjudged, fault };
 }
 
-function usableOf(row: StoredGuardrail | undefined): StoredGuardrail | null {
+function usableOf(row: McpGuardrailRow | undefined): McpGuardrailRow | null {
   return row?.status === 'active' && row.target === 'mcp_tools' ? row : null;
 }
 
-function guardrailOf(row: StoredGuardrail, { tools, unsealer }: GuardrailParts): Guardrail {
+function guardrailOf(row: McpGuardrailRow, { tools, unsealer }: GuardrailParts): Guardrail {
   const stored = { checks: JSON.parse(row.checks) as [] };
   const definition = {
     id: row.slug,

@@ -1,23 +1,36 @@
-/** Generates, validates and masks gateway API keys: random letters and digits followed by a checksum. */
+/** Generates, validates and masks gateway API keys: random letters and digits, their time, and a checksum. */
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const randomLength = 32;
+const randomLength = 26;
+/** Seconds since the epoch; enough for 1,800 years. */
+const timeLength = 6;
 const checksumLength = 6;
+const plainLength = randomLength + timeLength + checksumLength;
 /** Longest `API_KEY_PREFIX` whose keys pass validation. */
 const prefixLengthMax = 32;
-const wellFormed = new RegExp(
-  `^[0-9A-Za-z]{${randomLength + checksumLength},${prefixLengthMax + randomLength + checksumLength}}$`,
-);
+const wellFormed = new RegExp(`^[0-9A-Za-z]{${plainLength},${prefixLengthMax + plainLength}}$`);
 
 /**
- * Generates a key value: the deployment's prefix, 32 random base62 characters (190 bits) and six
- * characters of checksum. `prefix` is alphanumeric and may be ''.
+ * Generates a key value: the deployment's prefix, 26 random base62 characters (154 bits), six characters of
+ * the time and six of checksum. `prefix` is alphanumeric and may be ''.
  */
-export function makeApiKey(prefix: string): string {
-  const body = prefix + randomText(randomLength);
+export function makeApiKey(prefix: string, nowMs = Date.now()): string {
+  const time = base62(Math.floor(nowMs / 1000), timeLength);
+  const body = prefix + randomText(randomLength) + time;
   return body + checksum(body);
+}
+
+/**
+ * When a well-formed value was made, in milliseconds since the epoch, by the clock that made it. Values of earlier
+ * versions have random characters in its place, so that their time is any, most often a future one.
+ */
+export function timeOfApiKey(key: string): number {
+  const text = key.slice(-(timeLength + checksumLength), -checksumLength);
+  let seconds = 0;
+  for (const character of text) seconds = seconds * alphabet.length + alphabet.indexOf(character);
+  return seconds * 1000;
 }
 
 /**
@@ -49,9 +62,13 @@ function randomText(length: number): string {
 }
 
 function checksum(body: string): string {
-  let rest = crc32(body);
+  return base62(crc32(body), checksumLength);
+}
+
+function base62(value: number, length: number): string {
+  let rest = value;
   let text = '';
-  while (text.length < checksumLength) {
+  while (text.length < length) {
     text = alphabet.charAt(rest % alphabet.length) + text;
     rest = Math.floor(rest / alphabet.length);
   }

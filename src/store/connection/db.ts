@@ -31,6 +31,10 @@ export interface Database extends AsyncDisposable {
   transaction<T>(work: (tx: Db) => Promise<T>, attemptsMax?: number): Promise<T>;
   /** Resolves when the writer responds; rejects within 2 seconds otherwise. */
   ping(): Promise<void>;
+  /** Whether {@link readable} is known not to respond, so that all work fails at once until it does. */
+  isAway(): boolean;
+  /** Finds out whether the servers respond, because work has waited for long. */
+  suspect(): void;
   /** Whether the writer is down and the reader serves {@link readable}. */
   isReaderInUse(): Promise<boolean>;
   /**
@@ -57,7 +61,7 @@ export function openDatabase(settings: DatabaseSettings, options: DatabaseOption
   const { log, reader, queryTimeoutMs = statementMsOf(settings) } = options;
   const { poolWaitSeconds } = settings;
   const open = (connector: Connector, size: number) =>
-    new ConnectionPool(connector, { size, queryTimeoutMs, waitSeconds: poolWaitSeconds });
+    new ConnectionPool(connector, { size, queryTimeoutMs, waitSeconds: poolWaitSeconds, log });
   const connector = createConnector(settings, { log });
   const writer = open(connector, settings.poolSize);
   if (!reader) return databaseOn(connector, writer, writerOnly(writer));
@@ -68,7 +72,7 @@ export function openDatabase(settings: DatabaseSettings, options: DatabaseOption
 }
 
 /** Sources of connections for work that needs the writer and for reads that may be stale. */
-interface Roles extends Pick<Database, 'isReaderInUse'> {
+interface Roles extends Pick<Database, 'isReaderInUse' | 'isAway' | 'suspect'> {
   readonly writable: Acquire;
   readonly readable: Acquire;
   close(): Promise<unknown>;
@@ -89,6 +93,8 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
       return retrying(() => db.transaction().execute(whole), attemptsMax);
     },
     ping: () => writer.ping(),
+    isAway: roles.isAway,
+    suspect: roles.suspect,
     isReaderInUse: roles.isReaderInUse,
     writeRefusedAtMs: () => writer.writeRefusedAtMs,
     pool: () => writer.figures(),
@@ -103,6 +109,8 @@ function writerOnly(writer: ConnectionPool): Roles {
   return {
     writable: () => writer.acquire(),
     readable: () => writer.acquire(),
+    isAway: () => writer.waiting.isAway(),
+    suspect: () => writer.waiting.suspect(),
     isReaderInUse: async () => false,
     close: () => writer.close(),
   };
@@ -129,6 +137,11 @@ function withReader(
         if (await watch.isStillUp()) throw error;
         return reader.acquire();
       }
+    },
+    isAway: () => watch.isDown() && reader.waiting.isAway(),
+    suspect: () => {
+      writer.waiting.suspect();
+      reader.waiting.suspect();
     },
     isReaderInUse: async () => {
       if (await watch.isUp()) return false;

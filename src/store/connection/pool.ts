@@ -2,10 +2,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Connection } from 'mysql2';
 import { Pool } from 'tarn';
+import type { Log } from '../../log.ts';
 import type { Connector } from './connect.ts';
 import { killConnection, type Stuck } from './kill.ts';
 import { PooledConnection } from './pooled-connection.ts';
 import { DatabaseUnavailable, isServerFull } from './unavailable.ts';
+import { WaitingWork } from './waiting-work.ts';
 
 const waitSecondsDefault = 5;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
@@ -31,6 +33,7 @@ interface PoolOptions {
   readonly queryTimeoutMs: number;
   /** Longest wait for a free connection; default 5. */
   readonly waitSeconds: number | undefined;
+  readonly log: Log | undefined;
 }
 
 /**
@@ -43,25 +46,24 @@ export class ConnectionPool {
   readonly #waitSeconds: number;
   readonly #connector: Connector;
   readonly #kills = new Set<Promise<void>>();
+  /** The work that waits for the server. */
+  readonly waiting: WaitingWork;
   /** Free connections that tarn counts as lent, because lending by tarn costs timers and promises. */
   #ready: PooledConnection[] = [];
   #closed: Promise<void> | undefined;
   #writeRefusedAtMs: number | null = null;
 
-  constructor(connector: Connector, { size, queryTimeoutMs, waitSeconds }: PoolOptions) {
+  constructor(connector: Connector, { size, queryTimeoutMs, waitSeconds, log }: PoolOptions) {
+    this.waiting = new WaitingWork(connector, log);
     this.#size = size;
     this.#waitSeconds = waitSeconds ?? waitSecondsDefault;
     this.#connector = connector;
     this.#tarn = new Pool<PooledConnection>({
-      create: async () =>
-        new PooledConnection(await this.#open(), queryTimeoutMs, {
-          release: (connection) => this.#takeBack(connection),
-          kill: (stuck) => this.#kill(stuck),
-          noteWriteRefusal: () => {
-            this.#writeRefusedAtMs = performance.now();
-          },
-        }),
-      destroy: (connection) => connection.close(),
+      create: async () => this.#wrap(await this.#open(), queryTimeoutMs),
+      destroy: (connection) => {
+        this.waiting.delete(connection);
+        return connection.close();
+      },
       validate: (connection) => connection.usable,
       min: 0,
       max: size,
@@ -73,13 +75,25 @@ export class ConnectionPool {
     });
   }
 
+  #wrap(raw: Connection, queryTimeoutMs: number): PooledConnection {
+    const connection = new PooledConnection(raw, queryTimeoutMs, {
+      release: (lent) => this.#takeBack(lent),
+      kill: (stuck) => this.#kill(stuck),
+      noteWriteRefusal: () => {
+        this.#writeRefusedAtMs = performance.now();
+      },
+    });
+    return this.waiting.add(connection);
+  }
+
   async acquire(): Promise<PooledConnection> {
     if (this.#closed !== undefined) throw closedError();
+    this.waiting.requireReach();
     const ready = this.#ready.pop();
     if (ready?.usable) return ready;
     if (ready !== undefined) this.#tarn.release(ready);
     try {
-      return await this.#tarn.acquire().promise;
+      return await this.waiting.acquire(this.#tarn.acquire());
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error;
       if (this.#closed !== undefined) throw closedError(error);
@@ -127,27 +141,11 @@ export class ConnectionPool {
   /** One round trip; rejects within 2 seconds, a frozen server's connection is dropped. */
   async ping(): Promise<void> {
     const deadlineMs = performance.now() + pingTimeoutMs;
-    const connection = await this.#acquireBefore(deadlineMs);
+    const connection = await before(deadlineMs, this.acquire());
     try {
       await connection.ping(Math.max(1, Math.ceil(deadlineMs - performance.now())));
     } finally {
       connection.release();
-    }
-  }
-
-  async #acquireBefore(deadlineMs: number): Promise<PooledConnection> {
-    const acquiring = this.acquire();
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      reject(new DatabaseUnavailable('No database connection became free in time'));
-    }, deadlineMs - performance.now());
-    try {
-      return await Promise.race([acquiring, late]);
-    } catch (error) {
-      acquiring.then((connection) => connection.release()).catch(() => undefined);
-      throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -167,6 +165,7 @@ export class ConnectionPool {
   close(): Promise<void> {
     if (this.#closed !== undefined) return this.#closed;
     this.#giveBack();
+    this.waiting.stop();
     this.#closed = this.#tarn
       .destroy()
       .then(() => Promise.all(this.#kills))
@@ -181,6 +180,25 @@ export class ConnectionPool {
       .catch(() => undefined)
       .finally(() => this.#kills.delete(killing));
     this.#kills.add(killing);
+  }
+}
+
+/** Waits for a connection, which is given back when it comes too late. */
+async function before(
+  deadlineMs: number,
+  acquiring: Promise<PooledConnection>,
+): Promise<PooledConnection> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(new DatabaseUnavailable('No database connection became free in time'));
+  }, deadlineMs - performance.now());
+  try {
+    return await Promise.race([acquiring, late]);
+  } catch (error) {
+    acquiring.then((connection) => connection.release()).catch(() => undefined);
+    throw error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

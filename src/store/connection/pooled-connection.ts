@@ -156,6 +156,11 @@ export class PooledConnection implements DatabaseConnection {
     closeSocket(this.#raw);
   }
 
+  /** Makes the connection unusable, because the server does not respond. */
+  abandon(error: Error): void {
+    this.#destroy(error);
+  }
+
   /** Closes the connection cleanly. */
   async close(): Promise<void> {
     if (!this.#usable) return;

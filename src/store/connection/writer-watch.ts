@@ -14,6 +14,8 @@ export interface WriterWatch {
   isUp(): Promise<boolean>;
   /** As {@link isUp} after a failed connection: an earlier response does not count. */
   isStillUp(): Promise<boolean>;
+  /** Whether the last check found the writer down. */
+  isDown(): boolean;
   /** The error for callers that need the writer while it is down. */
   unavailable(): DatabaseUnavailable;
   /** Stops the pings. */
@@ -65,6 +67,7 @@ export function watchWriter(ping: () => Promise<void>, log: Log | undefined): Wr
   return {
     isUp: async () => (!isDown && performance.now() < validUntilMs) || check(),
     isStillUp: check,
+    isDown: () => isDown,
     unavailable: () =>
       new DatabaseUnavailable('The database does not respond and is retried each second', {
         cause: fault,

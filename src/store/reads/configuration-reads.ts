@@ -1,6 +1,5 @@
 /** Defines the configuration that gateways read, which the database and the sealed snapshot both provide. */
 import type { DataKeyRow } from '../resources/data-keys.ts';
-import type { StoredWorkspace } from '../resources/workspaces.ts';
 import type { StoredUsageBudget } from '../usage/usage-budgets.ts';
 import type {
   ApiKeyHolder,
@@ -8,6 +7,7 @@ import type {
   GatewayGuardrailRow,
   GatewayKeyRow,
   GatewayPolicies,
+  GatewayWorkspaceRow,
   ReadPrompt,
   ReadProviders,
   ReadSlugs,
@@ -17,8 +17,12 @@ import type { McpServerReading } from './mcp-reads.ts';
 
 /** Each result has the generation of its organisation, which is never newer than the rows. */
 export interface ConfigurationReads {
-  /** The key with a value, in any organisation; undefined when no current key has the value. */
-  findHolder(hash: Buffer, now: number): Promise<ApiKeyHolder | undefined>;
+  /**
+   * The key with a value, in any organisation; undefined when no current key has the value.
+   *
+   * @param madeAtMs when the value was made
+   */
+  findHolder(hash: Buffer, now: number, madeAtMs: number): Promise<ApiKeyHolder | undefined>;
   /** A key with its workspace. */
   findKey(organisationId: string, id: string): Promise<GatewayKeyRow | undefined>;
   /** `organisation` is an id or a TSG id, `workspace` an id or slug. */
@@ -27,7 +31,10 @@ export interface ConfigurationReads {
     workspace: string,
   ): Promise<TokenWorkspaceRow | undefined>;
   /** An active workspace by its id or slug. */
-  findWorkspace(organisationId: string, reference: string): Promise<StoredWorkspace | undefined>;
+  findWorkspace(
+    organisationId: string,
+    reference: string,
+  ): Promise<GatewayWorkspaceRow | undefined>;
   /** A config by its id or slug. */
   findConfig(organisationId: string, reference: string): Promise<GatewayConfigRow | undefined>;
   /** A guardrail by its id or slug. */

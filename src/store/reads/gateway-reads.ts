@@ -19,7 +19,7 @@ import * as workspaces from '../resources/workspaces.ts';
 import { readReference } from '../rows/references.ts';
 import { rows } from '../rows/rows.ts';
 import { generationOf, listGenerations } from '../rows/snapshot-marks.ts';
-import { findRenderable, type RenderablePrompt } from './prompt-reads.ts';
+import { databasePrompts, findRenderable, type RenderablePrompt } from './prompt-reads.ts';
 
 /** The API key of a value, and when the value expires. */
 export interface ApiKeyHolder {
@@ -116,11 +116,24 @@ export function findKey(
   return keyById.first(db, { organisationId, id });
 }
 
+/** A workspace as gateways read it. */
+export type GatewayWorkspaceRow = Pick<
+  StoredWorkspace,
+  | 'id'
+  | 'slug'
+  | 'name'
+  | 'defaults'
+  | 'usage_limits'
+  | 'rate_limits'
+  | 'status'
+  | 'security_settings'
+>;
+
 /** The workspace that a token names, with its organisation. */
 export interface TokenWorkspaceRow {
   readonly organisationId: string;
   readonly tsgId: string;
-  readonly workspace: StoredWorkspace;
+  readonly workspace: GatewayWorkspaceRow;
   readonly defaults: organisationDefaults.StoredDefaults;
   /** The workspace's exemption from the defaults. */
   readonly exclusion: guardrailExclusions.StoredGuardrailExclusion | undefined;
@@ -217,11 +230,15 @@ export function findGuardrail(
 /** Budgets of keys, workspaces and providers by their ids. */
 export const listBudgets = rows('usage_budgets').listBy(['organisation_id', 'subject_id']);
 
+/** Policies as gateways read them. */
+export type UsagePolicyRow = Omit<usageLimitPolicies.StoredUsageLimitPolicy, 'description'>;
+export type RatePolicyRow = Omit<rateLimitPolicies.StoredRateLimitPolicy, 'description'>;
+
 /** Policies of an organisation. */
 export interface GatewayPolicies {
   readonly generation: string;
-  readonly usageLimits: readonly usageLimitPolicies.StoredUsageLimitPolicy[];
-  readonly rateLimits: readonly rateLimitPolicies.StoredRateLimitPolicy[];
+  readonly usageLimits: readonly UsagePolicyRow[];
+  readonly rateLimits: readonly RatePolicyRow[];
 }
 
 /** The policies of an organisation. The generation is read first, so that it is never newer than the rows. */
@@ -280,6 +297,6 @@ export async function findPrompt(
   reference: string,
 ): Promise<ReadPrompt | undefined> {
   const generations = await listGenerations(db, [organisationId]);
-  const prompt = await findRenderable(db, organisationId, reference);
+  const prompt = await findRenderable(databasePrompts(db, organisationId), reference);
   return prompt && { generation: generations.get(organisationId)!, prompt };
 }

@@ -20,6 +20,12 @@ import * as secretReferences from '../resources/secret-references.ts';
 import * as workspaces from '../resources/workspaces.ts';
 import { listGenerations } from '../rows/snapshot-marks.ts';
 
+/** A guardrail that a server or its workspace names. */
+export type McpGuardrailRow = Omit<
+  guardrails.StoredGuardrail,
+  'owner_id' | 'updated_by' | 'mappings_version'
+>;
+
 export interface McpServerReading {
   /** The organisation's generation before the read, so that it is never newer than the rows. */
   readonly generation: string;
@@ -41,9 +47,9 @@ export interface McpServerReading {
   /** Guardrails on every call of the workspace. */
   readonly defaults: McpDefaults;
   /** Guardrails of the mappings and the defaults. */
-  readonly guardrails: readonly guardrails.StoredGuardrail[];
+  readonly guardrails: readonly McpGuardrailRow[];
   /** Secret references from which the integration takes values. */
-  readonly references: readonly secretReferences.SecretReferenceWithWorkspaces[];
+  readonly references: readonly secretReferences.ReadableReference[];
 }
 
 async function readGuardrails(
@@ -70,7 +76,7 @@ async function readReferences(
 }
 
 /** Ids or slugs of guardrails. */
-interface McpDefaults {
+export interface McpDefaults {
   readonly input: readonly string[];
   readonly output: readonly string[];
 }
@@ -84,6 +90,14 @@ async function readDefaults(
   const everywhere = await organisationDefaults.find(db, organisationId);
   const excluded = await guardrailExclusions.findByWorkspace(db, organisationId, workspaceId);
   const workspace = await workspaces.findByIdOrSlug(db, organisationId, workspaceId);
+  return mcpDefaults(everywhere, excluded, workspace);
+}
+
+export function mcpDefaults(
+  everywhere: organisationDefaults.StoredDefaults,
+  excluded: guardrailExclusions.StoredGuardrailExclusion | undefined,
+  workspace: Pick<workspaces.StoredWorkspace, 'defaults'> | undefined,
+): McpDefaults {
   const own = readDocument<WorkspaceDefaults>(workspace?.defaults ?? null) ?? {};
   const inherited = (text: string | null, excludes: number | undefined): string[] =>
     excludes === 1 ? [] : (JSON.parse(text ?? '[]') as string[]);
@@ -97,6 +111,21 @@ async function readDefaults(
       ...(own.mcp_output_guardrails ?? []),
     ],
   };
+}
+
+/** Whether a caller may use a server under its slug; `callerWorkspaceId` is null for callers that reach all. */
+export function isServerUsable(
+  { server, integration, grant }: Pick<McpServerReading, 'server' | 'integration' | 'grant'>,
+  slug: string,
+  callerWorkspaceId: string | null,
+): boolean {
+  return (
+    server.slug === slug &&
+    (callerWorkspaceId === null || callerWorkspaceId === server.workspace_id) &&
+    server.status === 'active' &&
+    integration.status === 'active' &&
+    isGranted(integration, grant, server.workspace_id)
+  );
 }
 
 /** Stands for the integration and the workspace of a server that does not exist. */
@@ -125,13 +154,7 @@ export async function findMcpServer(
     [workspaceId],
   );
   if (server === undefined || integration === undefined) return undefined;
-  const isUsable =
-    server.slug === slug &&
-    (callerWorkspaceId === null || callerWorkspaceId === workspaceId) &&
-    server.status === 'active' &&
-    integration.status === 'active' &&
-    isGranted(integration, grant, workspaceId);
-  if (!isUsable) return undefined;
+  if (!isServerUsable({ server, integration, grant }, slug, callerWorkspaceId)) return undefined;
   const { id } = server;
   const mappings = await guardrailMappings.listByServer(db, organisationId, id);
   const defaults = await readDefaults(db, organisationId, workspaceId);

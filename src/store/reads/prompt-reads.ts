@@ -19,29 +19,65 @@ export interface RenderablePrompt {
   readonly partials: ReadonlyMap<string, string>;
 }
 
+/** A prompt or partial with its published content. */
+interface PromptRow {
+  readonly organisation_id: string;
+  readonly id: string;
+  readonly slug: string;
+  readonly content: string;
+  readonly version_number: number;
+}
+
+interface OwnedPromptRow extends PromptRow {
+  readonly workspace_id: string;
+}
+
+interface PartialRow extends PromptRow {
+  readonly workspace_id: string | null;
+  readonly status: 'active' | 'archived';
+}
+
+/** Finds the rows of prompts of one organisation. */
+export interface PromptSource {
+  findPrompt(reference: string): Promise<OwnedPromptRow | undefined>;
+  findPartial(reference: string): Promise<PartialRow | undefined>;
+  /** `version` is a number, `latest`, `default`, an id, or the name of a label. */
+  findVersion(
+    of: PromptRow & { readonly workspace_id: string | null },
+    version: string,
+  ): Promise<{ readonly content: string } | undefined>;
+}
+
+export function databasePrompts(db: Db, organisationId: string): PromptSource {
+  return {
+    findPrompt: (reference) => prompts.findByIdOrSlug(db, organisationId, reference),
+    findPartial: (reference) => promptPartials.findByIdOrSlug(db, organisationId, reference),
+    findVersion: (of, version) => promptVersions.find(db, of, version),
+  };
+}
+
 /** Maximum number of partials of one prompt, including nested ones. */
 const partialsMax = 100;
 
 /** `reference` is an id or slug, optionally followed by `@` and a version; the default is the published one. */
 export async function findRenderable(
-  db: Db,
-  organisationId: string,
+  source: PromptSource,
   reference: string,
 ): Promise<RenderablePrompt | undefined> {
   const [name, version] = splitReference(reference);
-  const row = await prompts.findByIdOrSlug(db, organisationId, name);
+  const row = await source.findPrompt(name);
   if (row === undefined) return undefined;
-  const text = version === undefined ? row : await promptVersions.find(db, row, version);
+  const text = version === undefined ? row : await source.findVersion(row, version);
   if (text === undefined) return undefined;
   const content = JSON.parse(text.content) as PromptContent;
   const template = new PromptTemplate(content);
-  const partials = await readPartials(db, row, template.partials);
+  const partials = await readPartials(source, row, template.partials);
   return { slug: row.slug, workspaceId: row.workspace_id, content, template, partials };
 }
 
 async function readPartials(
-  db: Db,
-  of: prompts.StoredPrompt,
+  source: PromptSource,
+  of: OwnedPromptRow,
   names: readonly string[],
 ): Promise<Map<string, string>> {
   const found = new Map<string, string>();
@@ -49,7 +85,7 @@ async function readPartials(
   const seen = new Set(names);
   while (pending.length > 0 && found.size < partialsMax) {
     const name = pending.shift()!;
-    const text = await readPartial(db, of, name);
+    const text = await readPartial(source, of, name);
     if (text === undefined) continue;
     found.set(name, text);
     for (const inner of parseTemplate(text).partials) {
@@ -62,17 +98,17 @@ async function readPartials(
 
 /** Reads an active partial of the prompt's workspace or of the organisation. */
 async function readPartial(
-  db: Db,
-  of: prompts.StoredPrompt,
+  source: PromptSource,
+  of: OwnedPromptRow,
   reference: string,
 ): Promise<string | undefined> {
   const [name, version] = splitReference(reference);
-  const row = await promptPartials.findByIdOrSlug(db, of.organisation_id, name);
+  const row = await source.findPartial(name);
   const isUsable =
     row !== undefined &&
     row.status === 'active' &&
     [null, of.workspace_id].includes(row.workspace_id);
   if (!isUsable) return undefined;
-  const text = version === undefined ? row : await promptVersions.find(db, row, version);
+  const text = version === undefined ? row : await source.findVersion(row, version);
   return text && (JSON.parse(text.content) as PartialContent).string;
 }

@@ -42,7 +42,7 @@ export type StoredDefaults = Pick<
 >;
 
 /** The defaults of an organisation without a row. */
-const none: StoredDefaults = {
+export const none: StoredDefaults = {
   input_guardrails: '[]',
   output_guardrails: '[]',
   mcp_input_guardrails: null,

@@ -12,7 +12,7 @@ import {
   type IntegrationWithGrant,
   type StoredIntegration,
 } from './integrations.ts';
-import type { SecretReferenceWithWorkspaces } from './secret-references.ts';
+import type { ReadableReference, SecretReferenceWithWorkspaces } from './secret-references.ts';
 import * as secretReferences from './secret-references.ts';
 
 interface ProviderRow extends VersionColumns {
@@ -67,7 +67,7 @@ export function listByReference(
 export type ProviderSlug = Pick<StoredProvider, 'id' | 'slug'>;
 
 /** More providers are not listed for one request. */
-const namesMax = 100;
+export const namesMax = 100;
 
 /** Providers of one workspace or (null) of all, by slug. */
 export function listSlugs(
@@ -126,10 +126,11 @@ export const listByIntegrationForUpdate = table.rows.listBy(['organisation_id', 
 });
 
 /** A provider with everything that a request to it needs. */
-export interface ReachedProvider extends IntegrationWithGrant {
-  readonly provider: StoredProvider;
+export interface ReachedProvider extends Pick<IntegrationWithGrant, 'grant'> {
+  readonly provider: Omit<StoredProvider, 'note'>;
+  readonly integration: Omit<StoredIntegration, 'description' | 'key_mask'>;
   /** Secret references from which the integration takes values. */
-  readonly references: readonly SecretReferenceWithWorkspaces[];
+  readonly references: readonly ReadableReference[];
 }
 
 /**

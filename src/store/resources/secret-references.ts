@@ -50,6 +50,9 @@ export interface SecretReferenceWithWorkspaces extends StoredSecretReference {
   readonly workspaceIds: readonly string[];
 }
 
+/** The parts of a reference that are needed to read its value. */
+export type ReadableReference = Omit<SecretReferenceWithWorkspaces, 'description'>;
+
 const table = resourceTable('secret_references');
 const permissions = rows('secret_reference_workspaces', { marks: snapshotMarks });
 

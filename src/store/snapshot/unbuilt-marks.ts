@@ -70,7 +70,7 @@ export async function listMarks(
   );
 }
 
-/** The same combination as in SQL (rows/marks.ts). */
+/** The same combination as in SQL (store/rows/marks.ts). */
 function generationFrom(marks: readonly MarkRow['mark'][]): string {
   let combined = 0n;
   for (const mark of marks) combined ^= mark.readBigUInt64BE(0);

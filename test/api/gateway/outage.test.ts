@@ -73,7 +73,9 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   };
 }
 
-const degraded = 'the database does not answer; the gateway continues with keys and configs in use';
+const degraded = expect.stringMatching(
+  /^the database does not answer; the gateway continues with its configuration of \d+ s ago$/,
+);
 
 describe('a gateway without the Admin API', () => {
   it('serves recently used keys while the database is unavailable, reports degraded but ready, and never returns 401', async () => {
@@ -96,17 +98,16 @@ describe('a gateway without the Admin API', () => {
     expect(gateway.reportedLosses()).toEqual([]);
   });
 
-  it('holds a limited key to the units it had leased, and returns 503 beyond them without counting', async () => {
+  it('holds a key with a rate limit to its share, and counts what it used afterwards', async () => {
     await using gateway = await startGatewayAlone(300);
     const key = await gateway.newKey({
       rate_limits: [{ type: 'requests', unit: 'rpw', value: 3 }],
     });
     expect(await gateway.ask(key)).toBe(200);
     gateway.link.cut();
-    expect(await Promise.all([gateway.ask(key), gateway.ask(key)])).toEqual([503, 503]);
+    expect(await Promise.all([gateway.ask(key), gateway.ask(key)])).toEqual([200, 200]);
     gateway.link.mend();
-    await eventually(async () => expect(await gateway.ask(key)).toBe(200));
-    expect([await gateway.ask(key), await gateway.ask(key)]).toEqual([200, 429]);
+    await eventually(async () => expect(await gateway.ask(key)).toBe(429));
   });
 
   it('behaves in the same way when the database hangs', async () => {

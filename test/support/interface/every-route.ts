@@ -22,6 +22,7 @@ export function everyRoute(): MountedRoute<Principal>[] {
     ...deriveKeys(Buffer.alloc(32)),
     open: async () => undefined,
     sealerOf,
+    openFrom: () => undefined,
     unsealerOf: sealerOf,
   };
   return mountRoutes(adminRoutes({ ...unused, keyring }, createAccessTokens(keyring)));

@@ -3,7 +3,7 @@
  * flapping.
  */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createWriteCheck } from '../../../src/app/write-check.ts';
+import { createWriteCheck } from '../../../src/app/outages/write-check.ts';
 
 let refusedAtMs: number | null;
 let takes: boolean;

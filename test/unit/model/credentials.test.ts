@@ -5,6 +5,7 @@ import {
   isWellFormedApiKey,
   makeApiKey,
   maskApiKey,
+  timeOfApiKey,
 } from '../../../src/model/people/credentials.ts';
 
 const alphanumeric = fc.stringMatching(/^[0-9A-Za-z]{0,32}$/);
@@ -24,15 +25,24 @@ describe('an API key value', () => {
 
   it('uses every character of the alphabet about equally often', () => {
     const counts = new Map<string, number>();
-    const keys = Array.from({ length: 4000 }, () => makeApiKey('').slice(0, 32));
+    const keys = Array.from({ length: 4000 }, () => makeApiKey('').slice(0, 26));
     for (const character of keys.join('')) {
       counts.set(character, (counts.get(character) ?? 0) + 1);
     }
     expect(counts.size).toBe(62);
-    const expected = (4000 * 32) / 62;
+    const expected = (4000 * 26) / 62;
     // Eight standard deviations: a modulo bias of 25 % would be ten times as far off.
     const bound = 8 * Math.sqrt(expected);
     for (const count of counts.values()) expect(Math.abs(count - expected)).toBeLessThan(bound);
+  });
+
+  it('tells the second in which it was made', () => {
+    const time = fc.integer({ min: 0, max: 2 ** 41 });
+    fc.assert(
+      fc.property(alphanumeric, time, (prefix, ms) => {
+        expect(timeOfApiKey(makeApiKey(prefix, ms))).toBe(ms - (ms % 1000));
+      }),
+    );
   });
 
   it('differs from a value with any single character changed', () => {

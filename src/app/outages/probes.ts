@@ -1,8 +1,8 @@
 /** Health probes: whether this process is alive, has started, and should receive traffic. */
 import { z } from 'zod';
-import { type ClockReading, describeDeviation } from '../clock.ts';
-import { Reply, type Route, route } from '../http/routes/route.ts';
-import type { SchemaState } from '../store/migrations/migration-state.ts';
+import { type ClockReading, describeDeviation } from '../../clock.ts';
+import { Reply, type Route, route } from '../../http/routes/route.ts';
+import type { SchemaState } from '../../store/migrations/migration-state.ts';
 
 /** State that the probes read. */
 export interface ProbeSources {
@@ -14,6 +14,8 @@ export interface ProbeSources {
   readonly isReaderInUse: () => Promise<boolean>;
   /** Whether most requests of this process still succeed without the database. */
   readonly servesWithoutDatabase: () => boolean;
+  /** Age of the configuration while the database does not respond; null while it does. */
+  readonly configurationAgeSeconds: () => number | null;
   readonly schemaState: () => Promise<SchemaState>;
   /** The error when data keys need a master key that is not configured, else null. */
   readonly missingMasterKey: () => Promise<Error | null>;
@@ -43,7 +45,7 @@ export function probeRoutes(sources: ProbeSources): Route<null>[] {
   const ready = async (): Promise<ProbeReport> => {
     const report = sources.isConnected()
       ? await readiness()
-      : unavailable('the database is still waited for');
+      : reportWithoutDatabase(sources, 'the database is still waited for');
     hasBeenReady ||= report.status !== 'unavailable';
     return report;
   };
@@ -85,20 +87,23 @@ function probe(path: string, summary: string, report: () => Promise<ProbeReport>
   });
 }
 
+/** Tells how old the configuration is, so that its reader can judge how long the outage may go on. */
+function reportWithoutDatabase(
+  {
+    servesWithoutDatabase,
+    configurationAgeSeconds,
+  }: Pick<ProbeSources, 'servesWithoutDatabase' | 'configurationAgeSeconds'>,
+  fault: string,
+): ProbeReport {
+  if (!servesWithoutDatabase()) return unavailable(fault);
+  const ageSeconds = configurationAgeSeconds() ?? 0;
+  return degraded(`${fault}; the gateway continues with its configuration of ${ageSeconds} s ago`);
+}
+
 /** Checks at most once a second, however many probes arrive. */
-function createReadiness({
-  ping,
-  isReaderInUse,
-  servesWithoutDatabase,
-  takesWrites,
-  schemaState,
-  missingMasterKey,
-  readClock,
-}: ProbeSources): () => Promise<ProbeReport> {
-  const withoutDatabase = (fault: string): ProbeReport =>
-    servesWithoutDatabase()
-      ? degraded(`${fault}; the gateway continues with keys and configs in use`)
-      : unavailable(fault);
+function createReadiness(sources: ProbeSources): () => Promise<ProbeReport> {
+  const { ping, isReaderInUse, takesWrites, schemaState, missingMasterKey, readClock } = sources;
+  const withoutDatabase = (fault: string) => reportWithoutDatabase(sources, fault);
   const database = cached(cacheMs, async () => {
     const fault = 'the database does not answer';
     // Checked first: it detects a hanging writer at once, while a ping would wait.
