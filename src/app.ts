@@ -1,6 +1,5 @@
 /** Assembles a server: database, keys, authentication, Admin API, inference, probes and metrics. */
 
-import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppCallerServices } from './app/caller-services.ts';
@@ -8,6 +7,7 @@ import { classifyError } from './app/classify-error.ts';
 import {
   allComponents,
   type Component,
+  disabledFeatures,
   runsComponent,
   runsGateways,
   servesWithoutDatabase,
@@ -15,7 +15,7 @@ import {
 import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
 import { createAppGateway } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
-import { type Addresses, listenAll } from './app/listen.ts';
+import { type Addresses, closeServers, listenAll } from './app/listen.ts';
 import { createAppMcpPlane, mcpAddress } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
@@ -26,6 +26,7 @@ import { createOutboundClients, type OutboundClients } from './app/outbound-clie
 import { createRequestLog } from './app/request-log.ts';
 import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
+import { createAppSpool, describeSpoolFault } from './app/spool/create-spool.ts';
 import { reportUnexpectedErrors } from './app/unexpected-errors.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticateAdmin, authorise, createAuthCaches } from './auth/authenticate.ts';
@@ -53,8 +54,9 @@ import type { Scheduler } from './jobs/runner/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import type { McpPlane } from './mcp/plane/mcp-plane.ts';
 import { packageVersion } from './package-root.ts';
-import type { Feature, Settings } from './settings.ts';
+import type { Settings } from './settings.ts';
 import { openSnapshot, type RunningSnapshot } from './snapshot/open-snapshot.ts';
+import type { Spool } from './spool/spool.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
 import { auditTrail } from './store/logs/audit-log.ts';
@@ -160,6 +162,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     configuration,
     blobs: openBlobs({ settings, database, clock: sharedClock }),
     spanExport: createSpanExport(settings, log),
+    spool: createAppSpool({ settings, keyring, log }),
     signIn: createSignIn(settings, log),
     components,
     prove: async () => {
@@ -182,6 +185,8 @@ interface Parts {
   readonly log: Log;
   /** Null when tracing is off. */
   readonly spanExport: SpanExport | null;
+  /** Null when records wait in memory only. */
+  readonly spool: Spool | null;
   /** Null when sign-in is off. */
   readonly signIn: ReturnType<typeof createSignIn>;
   readonly components: readonly Component[];
@@ -203,7 +208,7 @@ const measureIntervalMs = 5_000;
 
 function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log, state } = parts;
-  const requestLog = createRequestLog(database, log);
+  const requestLog = createRequestLog(database, log, parts.spool);
   const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
   const probes = createProbes(parts, {
     isConnected: () => state.isConnected,
@@ -211,6 +216,7 @@ function assemble(parts: Parts): App {
     servesWithoutDatabase: () =>
       servesWithoutDatabase(parts, shared.callers, parts.configuration.hasSnapshot()),
     configurationAgeSeconds: () => shared.callers.configurationAgeSeconds(),
+    spoolFault: () => describeSpoolFault(parts.spool),
   });
   const shared = sharedParts(parts, metrics);
   const asking = createOutboundClients({ ...parts, ...shared });
@@ -236,11 +242,11 @@ function assemble(parts: Parts): App {
     jobs,
     connect: async () => {
       await parts.prove();
+      await parts.spool?.open();
       state.isConnected = true;
       startWork();
     },
-    openFromSnapshot: async () =>
-      runsGateways(parts) && state.openFromSnapshot(parts.snapshot, keyring, log),
+    openFromSnapshot: () => openFromSnapshot(parts),
     listen: async () => {
       await state.loadSnapshot(parts.snapshot);
       const { running } = listeners;
@@ -260,26 +266,31 @@ function assemble(parts: Parts): App {
       await Promise.all(
         [gateway, mcp, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()),
       );
-      await shared.callers[Symbol.asyncDispose]();
-      const blobs = parts.blobs[Symbol.asyncDispose]();
-      await Promise.all([metricsServer.close(0), blobs, shared[Symbol.asyncDispose]()]);
-      await database[Symbol.asyncDispose]();
-      shared.unexpectedErrors[Symbol.dispose]();
+      await closeShared(parts, shared, metricsServer);
     },
   };
 }
 
-/** Waits until load balancers have noticed the drain, if there may be callers, then closes. */
-async function closeServers(
-  { settings, log }: Parts,
-  servers: readonly Pick<HttpServer, 'close'>[],
-  waitsForCallers: boolean,
+/** The spool is opened as soon as the keyring is. */
+async function openFromSnapshot(parts: Parts): Promise<boolean> {
+  const { state, snapshot, spool, keyring, log } = parts;
+  if (!runsGateways(parts) || !(await state.openFromSnapshot(snapshot, keyring, log))) return false;
+  await spool?.open();
+  return true;
+}
+
+/** Closes what the listeners have used, the database last. */
+async function closeShared(
+  { blobs, database, spool }: Parts,
+  shared: SharedParts,
+  metricsServer: Pick<HttpServer, 'close'>,
 ): Promise<void> {
-  const { drainSeconds, lameDuckSeconds } = settings.server;
-  const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
-  if (waitsForCallers) await delay(lameDuckMs);
-  log.debug('accepting no new connections');
-  await Promise.all(servers.map((server) => server.close(drainSeconds * 1000)));
+  await shared.callers[Symbol.asyncDispose]();
+  await spool?.[Symbol.asyncDispose]();
+  const closing = [metricsServer.close(0), blobs[Symbol.asyncDispose]()];
+  await Promise.all([...closing, shared[Symbol.asyncDispose]()]);
+  await database[Symbol.asyncDispose]();
+  shared.unexpectedErrors[Symbol.dispose]();
 }
 
 interface Listeners {
@@ -316,9 +327,6 @@ function createListeners(
     },
   };
 }
-
-/** Load balancers poll `/readyz`, or learn of a shutdown, within a few seconds. */
-const lameDuckSecondsDefault = 5;
 
 /** Shared by the listeners. */
 interface SharedParts extends CountedRows {
@@ -389,9 +397,4 @@ function createAdminServer(
     passOn,
     limits: { ...defaultHttpLimits, connectionsMax: settings.server.connectionsMax },
   });
-}
-
-function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {
-  const names = Object.keys(features) as (keyof typeof features)[];
-  return new Set(names.filter((name) => !features[name]));
 }

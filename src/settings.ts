@@ -17,6 +17,7 @@ import {
 import { type McpSettings, mcpFaults, mcpSettings } from './settings/groups/mcp.ts';
 import { notifyFaults } from './settings/groups/notify.ts';
 import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts';
+import { type ServerSettings, serverSettings } from './settings/groups/server.ts';
 import { type SignInSettings, signInFaults, signInSettings } from './settings/groups/sign-in.ts';
 import { signatureFaults } from './settings/groups/signatures.ts';
 import {
@@ -24,6 +25,7 @@ import {
   snapshotFaults,
   snapshotSettings,
 } from './settings/groups/snapshot.ts';
+import { type SpoolSettings, spoolSettings } from './settings/groups/spool.ts';
 import { type SyncSettings, syncSettings } from './settings/groups/sync.ts';
 import { vaultFaults } from './settings/groups/vault.ts';
 import { describeSettingFault, faultList } from './settings/reading/fault.ts';
@@ -101,16 +103,7 @@ export interface Settings {
     readonly scim: boolean;
     readonly mcp: boolean;
   };
-  readonly server: {
-    readonly host: string;
-    /** 0 selects a free port. */
-    readonly port: number;
-    readonly metricsPort: number;
-    readonly connectionsMax: number;
-    /** Null when unset: 5 for a deployment, 0 for `up`. */
-    readonly lameDuckSeconds: number | null;
-    readonly drainSeconds: number;
-  };
+  readonly server: ServerSettings;
   readonly inference: InferenceSettings;
   /** The MCP gateway. */
   readonly mcp: McpSettings;
@@ -118,6 +111,7 @@ export interface Settings {
   readonly blobs: BlobSettings;
   /** The sealed snapshot. */
   readonly snapshot: SnapshotSettings;
+  readonly spool: SpoolSettings;
   /** Null when sign-in is off. */
   readonly signIn: SignInSettings | null;
   /** Mail and recipients of budget alerts. */
@@ -306,18 +300,12 @@ function assemble(
     features: Object.fromEntries(
       Object.entries(featureSettings).map(([feature, name]) => [feature, values[name]]),
     ) as Settings['features'],
-    server: {
-      host: values.GATEWRIGHT_HOST,
-      port: values.PORT,
-      metricsPort: values.GATEWRIGHT_METRICS_PORT,
-      connectionsMax: values.GATEWRIGHT_CONNECTIONS_MAX,
-      lameDuckSeconds: values.GATEWRIGHT_LAME_DUCK_SECONDS ?? null,
-      drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
-    },
+    server: serverSettings(values),
     inference: inferenceSettings(values, secretOf),
     mcp: mcpSettings(values),
     blobs: blobSettings(values, secretOf),
     snapshot: snapshotSettings(values),
+    spool: spoolSettings(values),
     alerts: alertSettings(values, secretOf),
     auditDays: values.GATEWRIGHT_AUDIT_RETENTION_DAYS ?? null,
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,

@@ -1,6 +1,6 @@
 /** Defines the components that can run in separate processes, and which of them a process runs. */
 import type { CallerServices } from '../gateway/callers/caller-services.ts';
-import type { Settings } from '../settings.ts';
+import type { Feature, Settings } from '../settings.ts';
 
 /** The Admin API, inference, MCP, and scheduled jobs. */
 export const allComponents = ['admin', 'gateway', 'mcp', 'jobs'] as const;
@@ -35,4 +35,9 @@ export function servesWithoutDatabase(
 ): boolean {
   const isDetermined = hasSnapshot ? runsGateways(parts) : !runsComponent(parts, 'admin');
   return isDetermined && callers.servesWithoutDatabase();
+}
+
+export function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {
+  const names = Object.keys(features) as (keyof typeof features)[];
+  return new Set(names.filter((name) => !features[name]));
 }

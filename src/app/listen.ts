@@ -1,7 +1,9 @@
-/** Opens listeners and explains why one cannot be opened. */
+/** Opens listeners, explains why one cannot be opened, and closes them after callers have left. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../failure.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { HttpServer } from '../http/server/server.ts';
+import type { Log } from '../log.ts';
 import type { McpPlane } from '../mcp/plane/mcp-plane.ts';
 import type { Settings } from '../settings.ts';
 import { inferencePort } from './gateway.ts';
@@ -69,4 +71,20 @@ export function listenFailure(host: string, port: number, setting: string, error
       'port 0 (--port 0) selects a free port.',
     { cause: error },
   );
+}
+
+/** Load balancers poll `/readyz`, or learn of a shutdown, within a few seconds. */
+const lameDuckSecondsDefault = 5;
+
+/** Waits until load balancers have noticed the drain, if there may be callers, then closes. */
+export async function closeServers(
+  { settings, log }: { readonly settings: Settings; readonly log: Log },
+  servers: readonly Pick<HttpServer, 'close'>[],
+  waitsForCallers: boolean,
+): Promise<void> {
+  const { drainSeconds, lameDuckSeconds } = settings.server;
+  const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
+  if (waitsForCallers) await delay(lameDuckMs);
+  log.debug('accepting no new connections');
+  await Promise.all(servers.map((server) => server.close(drainSeconds * 1000)));
 }

@@ -15,10 +15,12 @@ import type { McpObservation } from '../mcp/plane/plane-services.ts';
 import { cancelledStatus } from '../model/logs/request-log.ts';
 import { providerAddresses } from '../model/services/provider-addresses.ts';
 import type { RunningSnapshot } from '../snapshot/open-snapshot.ts';
+import type { SpoolFigures } from '../spool/spool.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 import { McpMetrics } from './mcp-metrics.ts';
 import { showSnapshot } from './outages/snapshot-metrics.ts';
+import { showSpool } from './spool/spool-metrics.ts';
 import { TallyHistogram } from './tally-histogram.ts';
 
 /** `inference`: model requests. `mcp`: discovery and calls of MCP servers. `jobs`: jobs that call providers. */
@@ -71,6 +73,8 @@ export function createMetrics(sources: {
   readonly spanExport: { figures(): SpanFigures } | null;
   /** Null when no snapshot is kept. */
   readonly snapshot: Pick<RunningSnapshot, 'figures'> | null;
+  /** Null when no folder is set. */
+  readonly spool: { figures(): SpoolFigures } | null;
 }): Metrics {
   const register = new Registry();
   const requests = new Histogram({
@@ -96,6 +100,7 @@ export function createMetrics(sources: {
   showDatabase(register, sources.database);
   showClock(register, sources.clock);
   showRequestLog(register, sources.requestLog);
+  if (sources.spool !== null) showSpool(register, sources.spool);
   if (sources.spanExport !== null) showSpanExport(register, sources.spanExport);
   if (sources.snapshot !== null) showSnapshot(register, sources.snapshot);
   return {

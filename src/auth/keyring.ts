@@ -34,6 +34,8 @@ export interface DeploymentKeys {
   readonly signInKey: Buffer;
   /** 32 bytes that seal the ids of MCP sessions. */
   readonly mcpSessionKey: Buffer;
+  /** 32 bytes that seal the records of the spool. */
+  readonly spoolKey: Buffer;
   /** 32 bytes for the signer of identities at MCP servers. */
   readonly mcpIdentitySeed: Buffer;
   /** Ten digits: the tenant id of a deployment that is given none. */
@@ -97,6 +99,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
     signInKey: derive('sign-in'),
     mcpSessionKey: derive('mcp-sessions'),
     mcpIdentitySeed: derive('mcp-identities'),
+    spoolKey: derive('spool'),
     derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
     deriveClientSecret: (clientId) =>
       new Secret(
@@ -149,6 +152,9 @@ export function createKeyring(
     },
     get mcpSessionKey() {
       return opened().mcpSessionKey;
+    },
+    get spoolKey() {
+      return opened().spoolKey;
     },
     get mcpIdentitySeed() {
       return opened().mcpIdentitySeed;

@@ -129,7 +129,6 @@ export class SegmentWriter {
     const previous = this.#open;
     if (previous?.segment === segment) return previous;
     if (previous !== null) {
-      await this.#syncing;
       await this.#syncNow();
       await previous.close();
       this.#open = null;

@@ -65,9 +65,7 @@ export class SpoolBudget {
 
   /** @throws SpoolRefusal */
   reserve(bytes: number): void {
-    if (this.used + bytes > this.#bytesHigh && this.#dropping === null) {
-      detach('dropping the oldest records of the spool', this.dropOldest());
-    }
+    this.keepRoom(bytes);
     if (this.used + bytes > this.#bytesMax) {
       this.#refuse(`The spool is full: it contains ${this.used} of ${this.#bytesMax} bytes`);
     }
@@ -75,6 +73,16 @@ export class SpoolBudget {
       this.#refuse('The disk of the spool does not keep up');
     }
     this.used += bytes;
+  }
+
+  /** Drops the oldest records in the background when the bytes do not fit. */
+  keepRoom(bytes = 0): void {
+    if (this.used + bytes <= this.#bytesHigh || this.#dropping !== null) return;
+    detach('dropping the oldest records of the spool', this.#dropMany(bytes));
+  }
+
+  async #dropMany(bytes: number): Promise<void> {
+    while (this.used + bytes > this.#bytesHigh && (await this.dropOldest()));
   }
 
   #refuse(reason: string): never {

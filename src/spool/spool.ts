@@ -97,6 +97,7 @@ export class Spool implements AsyncDisposable {
         this.#budget.fault = error === null ? null : spoolReason(error);
         if (error !== null) giveUpRecords(records, error, dropping);
         this.#budget.recount();
+        this.#budget.keepRoom();
         for (const segment of new Set(records.map((record) => record.segment))) {
           list.deleteIfDone(segment);
         }
@@ -123,6 +124,7 @@ export class Spool implements AsyncDisposable {
    * records are refused until there is room. @throws Failure when the folder cannot be used
    */
   async open(): Promise<void> {
+    if (this.#timer !== null) return;
     await this.#tryOpen();
     const everyMs = this.#terms.adoptEveryMs ?? adoptEveryMsUsual;
     this.#timer = setInterval(() => {

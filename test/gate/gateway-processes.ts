@@ -33,11 +33,20 @@ export interface GatewayProcessOptions {
   readonly port?: number;
   /** Port of MCP, 0 for any free one; by default it does not relay MCP. */
   readonly mcpPort?: number;
+  /** Folder of its log rows; by default they wait in memory. */
+  readonly spoolDirectory?: string;
 }
 
 /** Resolves once it listens. Disposal stops it in order. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
-  const { settings, trusted, clockOffMs = 0, port: listenedPort = 0, mcpPort } = options;
+  const {
+    settings,
+    trusted,
+    clockOffMs = 0,
+    port: listenedPort = 0,
+    mcpPort,
+    spoolDirectory,
+  } = options;
   const components = mcpPort === undefined ? 'gateway' : 'gateway,mcp';
   const words = ['serve', '--components', components, '--metrics-port', '0'];
   const child = spawnTestProcess([inject('builtProgram'), ...words], {
@@ -49,6 +58,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
       GATEWRIGHT_MCP_PORT: String(mcpPort ?? 0),
       GATEWRIGHT_LAME_DUCK_SECONDS: '0',
       TRUSTED_CUSTOM_HOSTS: trusted,
+      ...(spoolDirectory !== undefined && { GATEWRIGHT_SPOOL_DIRECTORY: spoolDirectory }),
       ...(clockOffMs !== 0 && { NODE_OPTIONS: clockOff(clockOffMs) }),
     },
     stdio: ['ignore', 'ignore', 'pipe'],

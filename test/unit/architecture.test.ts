@@ -94,6 +94,7 @@ const mayImport: Record<string, readonly string[]> = {
   'commands/shared': ['store', 'settings', 'clock'],
   app: [
     'app/outages',
+    'app/spool',
     'admin',
     'snapshot',
     'gateway',
@@ -111,6 +112,7 @@ const mayImport: Record<string, readonly string[]> = {
     'upstream',
   ],
   'app/outages': ['auth', 'snapshot', 'store', 'http', 'log', 'clock'],
+  'app/spool': ['spool', 'settings', 'log'],
   embedded: ['log', 'clock'],
   snapshot: ['snapshot/*', 'auth', 'store', 'settings', 'log', 'clock'],
   'snapshot/building': ['snapshot/format', 'auth', 'store'],

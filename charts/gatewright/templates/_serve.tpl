@@ -74,6 +74,9 @@ spec:
             - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
             {{- include "gatewright.blobEnvironment" $root | nindent 12 }}
             {{- include "gatewright.outageEnvironment" $root | nindent 12 }}
+            {{- if $v.spool.enabled }}
+            - {name: GATEWRIGHT_SPOOL_DIRECTORY, value: /var/lib/gatewright/spool}
+            {{- end }}
             {{- with $block.pod.env }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -94,6 +97,9 @@ spec:
           volumeMounts:
             {{- include "gatewright.commonMounts" $root | nindent 12 }}
             {{- include "gatewright.databaseMounts" (dict "root" $root "volume" "database") | nindent 12 }}
+            {{- if $v.spool.enabled }}
+            - {name: spool, mountPath: /var/lib/gatewright/spool}
+            {{- end }}
             {{- if $v.blobs.volume }}
             - {name: blobs, mountPath: /var/lib/gatewright/blobs}
             {{- end }}
@@ -114,6 +120,9 @@ spec:
         {{- with $v.sync.pod.volumes }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+        {{- end }}
+        {{- if $v.spool.enabled }}
+        - {{ merge (dict "name" "spool") ($v.spool.volume | default (dict "emptyDir" (dict "sizeLimit" $v.spool.sizeLimit))) | toJson }}
         {{- end }}
         {{- with $v.blobs.volume }}
         - {{ merge (dict "name" "blobs") . | toJson }}

@@ -20,6 +20,8 @@ export interface ProbeSources {
   /** The error when data keys need a master key that is not configured, else null. */
   readonly missingMasterKey: () => Promise<Error | null>;
   readonly isDraining: () => boolean;
+  /** Why the spool takes no records, or soon takes no more; null while it has room. */
+  readonly spoolFault: () => string | null;
   /** Whether the database accepts writes. */
   readonly takesWrites: () => Promise<boolean>;
   /** Measures the deviation of this process's clock from the database. */
@@ -47,7 +49,9 @@ export function probeRoutes(sources: ProbeSources): Route<null>[] {
       ? await readiness()
       : reportWithoutDatabase(sources, 'the database is still waited for');
     hasBeenReady ||= report.status !== 'unavailable';
-    return report;
+    const fault = sources.spoolFault();
+    if (fault === null || report.status === 'unavailable') return report;
+    return { status: 'degraded', reasons: [...report.reasons, fault] };
   };
   return [
     probe('/livez', 'Whether the process answers at all', async () => sound),

@@ -19,7 +19,11 @@ export function createProbes(
   { database, masterKeys, clock }: ProbeParts,
   state: Pick<
     ProbeSources,
-    'isConnected' | 'isDraining' | 'servesWithoutDatabase' | 'configurationAgeSeconds'
+    | 'isConnected'
+    | 'isDraining'
+    | 'servesWithoutDatabase'
+    | 'configurationAgeSeconds'
+    | 'spoolFault'
   >,
 ): readonly Route<null>[] {
   return probeRoutes({

@@ -1,5 +1,5 @@
 /** Starts the parts of `up` in order and stops them in reverse: lock, log, database, server. */
-import { createWriteStream, existsSync, renameSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Addresses } from '../../app/listen.ts';
 import { proveMasterKeys } from '../../app/master-key-check.ts';
@@ -90,6 +90,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const mock = await startMock(options, inference.mockUpstreamHost, parts);
   const running = {
     ...settings,
+    spool: homeSpool(settings, home),
     database,
     masterKeys,
     server,
@@ -128,6 +129,14 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     embedded,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
+}
+
+/** The spool of the home, unless a setting names another folder. */
+function homeSpool({ spool }: Pick<Settings, 'spool'>, home: string): Settings['spool'] {
+  if (spool.directory !== null) return spool;
+  const directory = join(home, 'spool');
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  return { ...spool, directory };
 }
 
 /**

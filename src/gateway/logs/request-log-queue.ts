@@ -1,8 +1,8 @@
-/** Queues log entries per organisation within memory bounds, and counts those that do not fit. */
-import { startOfTotalsStep } from '../../model/logs/request-log.ts';
+/** Queues log rows per organisation within memory bounds, and counts those that do not fit. */
+import type { SegmentPlace } from '../../spool/spool-stream.ts';
 import { type LogBatch, lossOf } from '../../store/logs/logged-requests.ts';
 import type { WrittenRow } from '../../store/logs/request-logs.ts';
-import { type LoggedRecord, rowOf } from './request-log-row.ts';
+import { LossCounts, type LostRequests } from './lost-requests.ts';
 
 export interface RequestLogQueueBounds {
   /** Bound of queued requests. */
@@ -11,36 +11,50 @@ export interface RequestLogQueueBounds {
   readonly waitingCharsMax: number;
 }
 
-/** Queued rows of one organisation. */
-interface WaitingRows {
-  rows: WrittenRow[];
-  chars: number;
+/** A row and where it is on disk. */
+export interface QueuedRow extends WrittenRow {
+  /** Null for a row that is only in memory. */
+  readonly place: SegmentPlace | null;
+  /** Whether an earlier process may have written it. */
+  readonly isReplayed: boolean;
 }
 
-/** Entries are converted to rows in groups, which is faster than one by one. */
-const freshMax = 32;
+export interface QueuedBatch extends LogBatch {
+  readonly organisationId: string;
+  readonly rows: readonly QueuedRow[];
+  /** The counts of `losses`, for the next process. */
+  readonly lost: readonly LostRequests[];
+  /** Where the counts are on disk; null for counts of this process. */
+  readonly lossPlace: SegmentPlace | null;
+}
+
+/** Queued rows of one organisation. */
+interface WaitingRows {
+  rows: QueuedRow[];
+  chars: number;
+  /** Rows at the front that are written even if they fill no batch. */
+  due: number;
+  /** Whether it is in the list of ready organisations, or a batch of it is being written. */
+  isTaken: boolean;
+}
+
 const batchRowsMax = 500;
 const batchCharsMax = 1024 * 1024;
 
 /** Rows count towards the bounds until they are {@link release}d. */
 export class RequestLogQueue {
-  readonly #bounds: RequestLogQueueBounds;
-  /** Entries that are not rows yet. */
-  readonly #fresh: LoggedRecord[] = [];
   readonly #waiting = new Map<string, WaitingRows>();
-  /** Rows that are queued or being written. */
-  #count = 0;
-  #chars = 0;
+  /** Organisations with a batch to write that no writer has taken. */
+  #ready: string[] = [];
+  #lossBatches: QueuedBatch[] = [];
+  readonly #inFlight = new Set<QueuedBatch>();
   #lost = 0;
-  /** Unwritten loss counts by organisation and hour. */
-  readonly #losses = new Map<string, Map<number, number>>();
+  readonly #losses = new LossCounts();
+  /** Rows that are queued or being written. */
+  readonly memory: RowMemory;
 
   constructor(bounds: RequestLogQueueBounds) {
-    this.#bounds = bounds;
-  }
-
-  get count(): number {
-    return this.#count + this.#fresh.length;
+    this.memory = new RowMemory(bounds);
   }
 
   get lost(): number {
@@ -49,77 +63,159 @@ export class RequestLogQueue {
 
   /** Whether there is nothing to write. */
   get isEmpty(): boolean {
-    return this.#fresh.length === 0 && this.#waiting.size === 0 && this.#losses.size === 0;
+    const { size } = this.#waiting;
+    return size === 0 && this.#losses.isEmpty && this.#lossBatches.length === 0;
   }
 
   /** True when a batch of an organisation is full. */
-  add(entry: LoggedRecord): boolean {
-    this.#fresh.push(entry);
-    return this.#fresh.length === freshMax && this.#makeRows();
-  }
-
-  #makeRows(): boolean {
-    let hasFull = false;
-    for (const entry of this.#fresh) hasFull = this.#addRow(entry) || hasFull;
-    this.#fresh.length = 0;
-    return hasFull;
-  }
-
-  #addRow(entry: LoggedRecord): boolean {
-    const { organisationId } = entry;
-    const { waitingMax, waitingCharsMax } = this.#bounds;
-    const row = this.#count < waitingMax ? rowOf(entry) : null;
-    if (row === null || this.#chars + row.tuple.length > waitingCharsMax) {
-      this.lose(organisationId, Math.round(entry.startedAt + entry.durationMs));
-      return false;
-    }
+  add(row: QueuedRow): boolean {
+    const { organisation_id: organisationId } = row.row;
     let waiting = this.#waiting.get(organisationId);
     if (waiting === undefined) {
-      waiting = { rows: [], chars: 0 };
+      waiting = { rows: [], chars: 0, due: 0, isTaken: false };
       this.#waiting.set(organisationId, waiting);
     }
     waiting.rows.push(row);
     waiting.chars += row.tuple.length;
-    this.#count += 1;
-    this.#chars += row.tuple.length;
-    return isFull(waiting);
+    this.memory.add(row);
+    if (!isFull(waiting)) return false;
+    this.#makeReady(organisationId, waiting);
+    return true;
   }
 
+  /** Counts a request without a row, to be written to the totals. */
   lose(organisationId: string, endedAt: number): void {
     this.#lost += 1;
-    const hour = startOfTotalsStep(endedAt);
-    const hours = this.#losses.get(organisationId) ?? new Map<number, number>();
-    this.#losses.set(organisationId, hours.set(hour, (hours.get(hour) ?? 0) + 1));
+    this.#losses.add(organisationId, endedAt);
   }
 
-  /** Takes the full batches of each organisation; with `isAll`, everything queued and all losses. */
-  take(isAll: boolean): LogBatch[][] {
-    if (isAll) this.#makeRows();
-    const taken: LogBatch[][] = [];
+  /** Counts requests whose losses are written elsewhere. */
+  noteLost(requests: number): void {
+    this.#lost += requests;
+  }
+
+  /** Adds counts of lost requests, of one organisation. */
+  addLosses(lost: readonly LostRequests[], lossPlace: SegmentPlace | null): void {
+    const [first] = lost;
+    if (first === undefined) return;
+    const losses = lost.map(({ organisationId, hour, requests, id }) =>
+      lossOf(organisationId, hour, requests, id),
+    );
+    const { organisationId } = first;
+    this.#lossBatches.push({ organisationId, rows: [], losses, lost, lossPlace });
+  }
+
+  /** Makes everything that is queued ready to be written, also in incomplete batches. */
+  markDue(): void {
     for (const [organisationId, waiting] of this.#waiting) {
-      const batches: LogBatch[] = [];
-      while (isFull(waiting) || (isAll && waiting.rows.length > 0)) {
-        batches.push({ rows: cut(waiting), losses: [] });
-      }
-      if (batches.length > 0) taken.push(batches);
-      if (waiting.rows.length === 0) this.#waiting.delete(organisationId);
+      waiting.due = waiting.rows.length;
+      this.#makeReady(organisationId, waiting);
     }
-    return isAll ? [...taken, ...this.#takeLosses()] : taken;
+    for (const losses of this.#losses.take()) this.addLosses(losses, null);
   }
 
-  /** Frees the memory budget of rows that are written or lost. */
-  release(rows: readonly WrittenRow[]): void {
-    this.#count -= rows.length;
-    for (const { tuple } of rows) this.#chars -= tuple.length;
+  #makeReady(organisationId: string, waiting: WaitingRows): void {
+    if (waiting.isTaken || waiting.rows.length === 0) return;
+    waiting.isTaken = true;
+    this.#ready.push(organisationId);
   }
 
-  #takeLosses(): LogBatch[][] {
-    const taken = [...this.#losses].map(([organisationId, hours]) => {
-      const losses = [...hours].map(([hour, requests]) => lossOf(organisationId, hour, requests));
-      return [{ rows: [], losses }];
-    });
-    this.#losses.clear();
+  /** Takes a batch of an organisation of which no other batch is being written; null for none. */
+  take(): QueuedBatch | null {
+    const batch = this.#takeRows() ?? this.#lossBatches.shift() ?? null;
+    if (batch !== null) this.#inFlight.add(batch);
+    return batch;
+  }
+
+  #takeRows(): QueuedBatch | null {
+    for (;;) {
+      const organisationId = this.#ready.shift();
+      if (organisationId === undefined) return null;
+      const waiting = this.#waiting.get(organisationId)!;
+      const rows = cut(waiting);
+      if (rows.length > 0) return { organisationId, rows, losses: [], lost: [], lossPlace: null };
+      this.#waiting.delete(organisationId);
+    }
+  }
+
+  /** Frees the memory of a batch that was written or given up. */
+  release(batch: QueuedBatch): void {
+    this.#inFlight.delete(batch);
+    this.memory.remove(batch.rows);
+    const waiting = this.#waiting.get(batch.organisationId);
+    if (waiting === undefined || batch.rows.length === 0) return;
+    waiting.isTaken = false;
+    if (isFull(waiting) || waiting.due > 0) this.#makeReady(batch.organisationId, waiting);
+    else if (waiting.rows.length === 0) this.#waiting.delete(batch.organisationId);
+  }
+
+  isBeingWritten(place: SegmentPlace): boolean {
+    const isThere = (row: QueuedRow): boolean => row.place === place;
+    return [...this.#inFlight].some(
+      ({ rows, lossPlace }) => lossPlace === place || rows.some(isThere),
+    );
+  }
+
+  /** Removes the rows of a segment that is dropped, and returns them. */
+  takeRowsOf(place: SegmentPlace): QueuedRow[] {
+    const taken: QueuedRow[] = [];
+    for (const [organisationId, waiting] of this.#waiting) {
+      taken.push(...waiting.rows.filter((row) => row.place === place));
+      waiting.rows = waiting.rows.filter((row) => row.place !== place);
+      waiting.chars = waiting.rows.reduce((sum, { tuple }) => sum + tuple.length, 0);
+      waiting.due = Math.min(waiting.due, waiting.rows.length);
+      if (waiting.rows.length === 0 && !waiting.isTaken) this.#waiting.delete(organisationId);
+    }
+    this.memory.remove(taken);
     return taken;
+  }
+
+  /** Rows and counts that are only in memory, at the end of the process. */
+  takeUnspooled(): {
+    readonly rows: number;
+    readonly losses: readonly (readonly LostRequests[])[];
+  } {
+    const waiting = [...this.#waiting.values()].flatMap(({ rows }) => rows);
+    const batches = [...this.#inFlight, ...this.#lossBatches];
+    const rows = [...waiting, ...batches.flatMap((batch) => batch.rows)];
+    const counts = batches.filter(({ lost, lossPlace }) => lost.length > 0 && lossPlace === null);
+    return {
+      rows: rows.filter(({ place }) => place === null).length,
+      losses: [...counts.map(({ lost }) => lost), ...this.#losses.take()],
+    };
+  }
+}
+
+/** Rows in memory, and their bounds. */
+class RowMemory {
+  readonly #bounds: RequestLogQueueBounds;
+  count = 0;
+  #chars = 0;
+
+  constructor(bounds: RequestLogQueueBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Whether a row of `chars` characters fits; 0 is an unknown length. */
+  hasRoom(chars: number): boolean {
+    const { waitingMax, waitingCharsMax } = this.#bounds;
+    return this.count < waitingMax && this.#chars + chars <= waitingCharsMax;
+  }
+
+  /** Whether the rows of a segment may be loaded. */
+  get isHalfEmpty(): boolean {
+    const { waitingMax, waitingCharsMax } = this.#bounds;
+    return this.count <= waitingMax / 2 && this.#chars <= waitingCharsMax / 2;
+  }
+
+  add({ tuple }: QueuedRow): void {
+    this.count += 1;
+    this.#chars += tuple.length;
+  }
+
+  remove(rows: readonly QueuedRow[]): void {
+    this.count -= rows.length;
+    for (const { tuple } of rows) this.#chars -= tuple.length;
   }
 }
 
@@ -128,7 +224,7 @@ function isFull({ rows, chars }: WaitingRows): boolean {
 }
 
 /** Removes the oldest rows, as many as one statement may contain. */
-function cut(waiting: WaitingRows): WrittenRow[] {
+function cut(waiting: WaitingRows): QueuedRow[] {
   let chars = 0;
   let count = 0;
   for (const { tuple } of waiting.rows) {
@@ -137,5 +233,6 @@ function cut(waiting: WaitingRows): WrittenRow[] {
     chars += tuple.length;
   }
   waiting.chars -= chars;
+  waiting.due = Math.max(0, waiting.due - count);
   return waiting.rows.splice(0, count);
 }

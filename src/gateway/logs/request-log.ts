@@ -1,16 +1,17 @@
-/** Writes request logs in batches in the background, within memory bounds; counts every loss. */
+/** Writes request logs in batches in the background, within bounds of memory and disk; counts every loss. */
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
+import type { SpoolStream, StreamTerms } from '../../spool/spool-stream.ts';
 import type { Database } from '../../store/connection/db.ts';
-import { isUnavailable } from '../../store/connection/unavailable.ts';
-import { type LogBatch, writeBatch } from '../../store/logs/logged-requests.ts';
-import type { WrittenRow } from '../../store/logs/request-logs.ts';
+import { RequestLogIntake } from './request-log-intake.ts';
 import { RequestLogQueue, type RequestLogQueueBounds } from './request-log-queue.ts';
 import type { LoggedRecord } from './request-log-row.ts';
+import { RequestLogWriter } from './request-log-writer.ts';
 import type { RequestRecord } from './request-record.ts';
 
 export interface RequestLogOptions {
   readonly database: Pick<Database, 'transaction'>;
+  /** Registers the stream of rows on disk; by default rows wait in memory only. */
+  readonly openStream?: ((terms: StreamTerms) => SpoolStream) | null;
   /** Reports rows that the database rejected or that were given up. */
   readonly onLoss: (error: unknown, requests: number) => void;
   readonly bounds?: Partial<RequestLogBounds>;
@@ -27,6 +28,7 @@ export interface RequestLogFigures {
   readonly written: number;
   /** Requests without a row. */
   readonly lost: number;
+  /** Rows in memory. */
   readonly waiting: number;
 }
 
@@ -40,43 +42,53 @@ const usualBounds: RequestLogBounds = {
 const writersMax = 4;
 
 export class RequestLog {
-  readonly #database: RequestLogOptions['database'];
   readonly #onLoss: RequestLogOptions['onLoss'];
   readonly #bounds: RequestLogBounds;
   readonly #queue: RequestLogQueue;
+  readonly #intake: RequestLogIntake;
+  readonly #writer: RequestLogWriter;
   #written = 0;
   /** Rows that were given up at the end. */
   #givenUp = 0;
   #timer: NodeJS.Timeout | null = null;
   /** Whether incomplete batches are written too. */
   #isDue = false;
+  #isClosing = false;
   #writing: Promise<void> | null = null;
   readonly #abort = new AbortController();
 
-  constructor({ database, onLoss, bounds = {} }: RequestLogOptions) {
-    this.#database = database;
+  constructor({ database, openStream = null, onLoss, bounds = {} }: RequestLogOptions) {
     this.#onLoss = onLoss;
     this.#bounds = { ...usualBounds, ...bounds };
-    this.#queue = new RequestLogQueue(this.#bounds);
+    const queue = new RequestLogQueue(this.#bounds);
+    this.#queue = queue;
+    const onRows = (isFull: boolean): void => {
+      if (isFull) this.#write();
+      else this.#setTimer();
+    };
+    this.#intake = new RequestLogIntake({ queue, openStream, onRows });
+    const { retryMs } = this.#bounds;
+    const { signal } = this.#abort;
+    this.#writer = new RequestLogWriter({ database, onLoss, retryMs, signal });
   }
 
   /** Ignores unauthenticated requests, which belong to no organisation. */
   record(entry: RequestRecord): void {
-    if (!hasOrganisation(entry)) return;
-    const isFull = this.#queue.add(entry);
-    if (isFull) this.#write();
-    else this.#setTimer();
+    if (hasOrganisation(entry)) this.#intake.add(entry);
   }
 
   figures(): RequestLogFigures {
-    const { lost, count } = this.#queue;
-    return { written: this.#written, lost: lost + this.#givenUp, waiting: count };
+    const { lost, memory } = this.#queue;
+    const waiting = memory.count + this.#intake.count;
+    return { written: this.#written, lost: lost + this.#givenUp, waiting };
   }
 
-  /** Writes what is queued within the given time; the rest is lost, counted and reported. */
+  /** Writes what is queued within the given time. The rest stays on disk or is lost, counted and reported. */
   async close(withinMs: number): Promise<void> {
+    this.#isClosing = true;
     const clock = setTimeout(() => this.#abort.abort(), withinMs);
     const givenUp = once(this.#abort.signal, 'abort');
+    this.#intake.makeRows();
     while (this.#writing !== null || !this.#queue.isEmpty) {
       if (this.#abort.signal.aborted) break;
       this.#isDue = true;
@@ -86,11 +98,12 @@ export class RequestLog {
     clearTimeout(clock);
     this.#abort.abort();
     if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#givenUp = this.#queue.count;
+    this.#givenUp = await this.#intake.close();
     if (this.#givenUp > 0) this.#onLoss(null, this.#givenUp);
   }
 
   #setTimer(): void {
+    if (this.#abort.signal.aborted) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
       this.#isDue = true;
@@ -102,7 +115,7 @@ export class RequestLog {
   #write(): void {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = null;
-      if (!this.#queue.isEmpty && !this.#abort.signal.aborted) this.#setTimer();
+      if (!this.#queue.isEmpty || this.#intake.canLoad) this.#setTimer();
     });
   }
 
@@ -111,55 +124,31 @@ export class RequestLog {
    * because small batches would cost one transaction each.
    */
   async #writeAll(): Promise<void> {
-    while (!this.#abort.signal.aborted) {
-      const taken = this.#queue.take(this.#isDue);
-      this.#isDue = false;
-      if (taken.length === 0) return;
-      const left = taken.values();
-      await Promise.all(
-        Array.from({ length: writersMax }, async () => {
-          for (const batches of left) {
-            for (const batch of batches) await this.#writeOne(batch);
-          }
-        }),
-      );
-    }
-  }
-
-  async #writeOne(batch: LogBatch): Promise<void> {
-    const refused = await this.#commit(batch);
-    if (refused === null) return;
-    this.#queue.release(batch.rows);
-    this.#written += batch.rows.length - refused.length;
-    for (const { row } of refused) this.#queue.lose(row.organisation_id, row.ended_at);
-  }
-
-  /** Returns the rejected rows; null when writing is given up. */
-  async #commit(batch: LogBatch, mayBeThere = false): Promise<readonly WrittenRow[] | null> {
-    const { retryMs } = this.#bounds;
-    const { signal } = this.#abort;
-    for (let isRepeated = mayBeThere; !signal.aborted; isRepeated = true) {
-      try {
-        await this.#database.transaction((tx) => writeBatch(tx, batch, isRepeated));
-        return [];
-      } catch (error) {
-        if (!isUnavailable(error)) return await this.#split(batch, error);
-        await delay(retryMs, undefined, { signal }).catch(() => undefined);
+    do {
+      if (!this.#isClosing) await this.#intake.load();
+      if (this.#isDue) {
+        this.#isDue = false;
+        this.#intake.makeRows();
+        this.#queue.markDue();
       }
-    }
-    return null;
+      await Promise.all(Array.from({ length: writersMax }, () => this.#writeReady()));
+    } while (!this.#abort.signal.aborted && (this.#isDue || this.#mayLoad));
   }
 
-  /** Splits a failing batch, so that an invalid row does not affect others. */
-  async #split({ rows }: LogBatch, error: unknown): Promise<readonly WrittenRow[] | null> {
-    if (rows.length <= 1) {
-      this.#onLoss(error, rows.length);
-      return rows;
+  get #mayLoad(): boolean {
+    return !this.#isClosing && this.#intake.canLoad;
+  }
+
+  async #writeReady(): Promise<void> {
+    while (!this.#abort.signal.aborted) {
+      const batch = this.#queue.take();
+      if (batch === null) return;
+      const refused = await this.#writer.write(batch);
+      if (refused === null) return;
+      this.#intake.release(batch);
+      this.#written += batch.rows.length - refused.length;
+      for (const { row } of refused) this.#queue.lose(row.organisation_id, row.ended_at);
     }
-    const half = rows.length >> 1;
-    const before = await this.#commit({ rows: rows.slice(0, half), losses: [] }, true);
-    const behind = await this.#commit({ rows: rows.slice(half), losses: [] }, true);
-    return before === null || behind === null ? null : [...before, ...behind];
   }
 }
 

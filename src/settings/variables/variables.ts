@@ -11,6 +11,7 @@ import { notifyVariables } from './notify-variables.ts';
 import { outageVariables } from './outage-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
 import { signInVariables } from './sign-in-variables.ts';
+import { spoolVariables } from './spool-variables.ts';
 import { traceVariables } from './trace-variables.ts';
 import {
   defaulted,
@@ -220,6 +221,7 @@ export const settingsSchema = z.object({
   ...blobVariables,
   ...outageVariables,
   ...traceVariables,
+  ...spoolVariables,
   ...mailVariables,
   ...signInVariables,
 

@@ -15,15 +15,15 @@ export interface LogBatch {
   readonly losses: readonly requestTotals.RequestTotalRow[];
 }
 
-/** Writes a batch. With `isRepeated` it first checks whether an attempt with a lost response has written it. */
+/** Writes a batch. With `isRepeated` it omits rows that an attempt with a lost response, or an earlier process, has written. */
 export async function writeBatch(
   tx: Db,
   { rows, losses }: LogBatch,
   isRepeated: boolean,
 ): Promise<void> {
-  const [first] = rows;
-  if (first !== undefined && !(isRepeated && (await requestLogs.exists(tx, first.row)))) {
-    const current = rows.some(isOpen) ? await withSettled(tx, rows) : rows;
+  const missing = isRepeated ? await requestLogs.withoutExisting(tx, rows) : rows;
+  if (missing.length > 0) {
+    const current = missing.some(isOpen) ? await withSettled(tx, missing) : missing;
     await requestLogs.insertMany(tx, current);
     await requestTotals.addMany(tx, totalsOf(current));
   }
@@ -216,9 +216,10 @@ export function lossOf(
   organisationId: string,
   beganAt: number,
   requests: number,
+  id = newIdBytes(),
 ): requestTotals.RequestTotalRow {
   const shared = { workspace_id: null, api_key_id: null, provider: null, model: null, status: 0 };
-  const total = emptyTotal(organisationId, beganAt, newIdBytes(), shared);
+  const total = emptyTotal(organisationId, beganAt, id, shared);
   total.unlogged_requests = requests;
   return total;
 }

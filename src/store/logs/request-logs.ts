@@ -126,6 +126,12 @@ const columns = [
   'target_selection',
 ] as const satisfies readonly (keyof RequestLogRow)[];
 
+/** A whole row; columns that are missing are null. */
+export function emptyRow(known: Partial<RequestLogRow>): RequestLogRow {
+  const row = Object.fromEntries(columns.map((column) => [column, known[column] ?? null]));
+  return row as unknown as RequestLogRow;
+}
+
 const table = rows('request_logs');
 
 const target: InsertTarget<RequestLogRow> = { table: 'request_logs', columns };
@@ -163,8 +169,25 @@ export async function insertMany(tx: Db, written: readonly WrittenRow[]): Promis
   await insertTuples(tx, target, tuples);
 }
 
-export function exists(db: Db, key: RowKey): Promise<boolean> {
-  return table.exists(db, keyOf(key));
+/** Rows of one organisation that are not in the table. */
+export async function withoutExisting<Row extends Pick<WrittenRow, 'row'>>(
+  tx: Db,
+  written: readonly Row[],
+): Promise<readonly Row[]> {
+  const [first] = written;
+  if (first === undefined) return written;
+  const times = written.map(({ row }) => row.ended_at);
+  const found = await table
+    .matching(tx, {
+      organisation_id: first.row.organisation_id,
+      id: written.map(({ row }) => row.id),
+    })
+    .select('id')
+    .where('ended_at', '>=', Math.min(...times))
+    .where('ended_at', '<=', Math.max(...times))
+    .execute();
+  const existing = new Set(found.map(({ id }) => id.toString('hex')));
+  return written.filter(({ row }) => !existing.has(row.id.toString('hex')));
 }
 
 /** Finds a row by its id, whose time determines the partition. */
