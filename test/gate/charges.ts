@@ -45,6 +45,23 @@ async function readCharges(db: Db): Promise<Map<string, Charge>> {
   );
 }
 
+/** Requests to live gateways that have more or fewer than one row in the log. */
+export async function rowFaults(
+  db: Db,
+  requested: readonly CallerObservation[],
+  deadGate: number | null,
+): Promise<string[]> {
+  const rows = await db.selectFrom('request_logs').select('trace_id').execute();
+  const counts = new Map<string, number>();
+  for (const { trace_id } of rows) counts.set(trace_id, (counts.get(trace_id) ?? 0) + 1);
+  return requested.flatMap(({ plan, gate, status }) => {
+    const count = counts.get(plan.id) ?? 0;
+    // A caller may disconnect before the gateway has read its request.
+    const isRight = count === 1 || (count === 0 && status === 0) || gate === deadGate;
+    return isRight ? [] : [`${plan.id} (${plan.form}, ${plan.kind}, ${status}) has ${count} rows`];
+  });
+}
+
 export async function knownRequests(
   db: Db,
   entries: readonly Entry[],

@@ -60,5 +60,5 @@ export function trueUnits(type: UsageType, entry: Entry): number {
 
 /** Maximum usage of a request, charged when its usage is unknown. */
 export function boundUnits(type: UsageType, plan: Plan, outputTokens: number): number {
-  return units(type, plan.body.length, outputTokens);
+  return units(type, plan.inputTokensMax, outputTokens);
 }

@@ -1,6 +1,7 @@
 /** Sends requests of a crowd of callers to gateways, with disconnects and refusals, and records what each caller saw. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
+import type { FormName } from './forms.ts';
 import { drawPlan, type Plan } from './plan.ts';
 
 /** Something that responds like a gateway. */
@@ -25,6 +26,10 @@ export interface Crowd {
   /** Gateways that are still running. */
   readonly alive: () => readonly number[];
   readonly headers: Readonly<Record<string, string>>;
+  /** Forms of the requests. */
+  readonly forms: readonly FormName[];
+  /** Config of the forms that are not sent to the mock upstream. */
+  readonly configs?: ReadonlyMap<FormName, object>;
   readonly random: () => number;
   /** Maximum output that a request asks for. */
   readonly outputTokensMost: number;
@@ -41,9 +46,16 @@ export function isRefused({ status }: CallerObservation): boolean {
   return refusals.has(status);
 }
 
+/** The error code; null in forms that have none. */
+function codeIn(text: string): string | null {
+  return JSON.parse(text).error?.code ?? null;
+}
+
 export class Driver implements AsyncDisposable {
   readonly #crowd: Crowd;
   readonly #pools: readonly Pool[];
+  /** A rejection that no limit explains. */
+  #unexpected: string | null = null;
   readonly requested: CallerObservation[] = [];
   /** Bytes of each sent request by its id. */
   readonly sent = new Map<string, Plan>();
@@ -59,6 +71,7 @@ export class Driver implements AsyncDisposable {
     const all = Array.from({ length: callers }, async () => {
       for (;;) {
         const requested = await this.ask(this.#draw());
+        if (this.#unexpected !== null) throw new Error(this.#unexpected);
         // A killed gateway, or one without a database.
         if (requested.status === 0 || requested.status === 503) await wait(againMs);
         if (!isRefused(requested)) continue;
@@ -70,8 +83,8 @@ export class Driver implements AsyncDisposable {
   }
 
   #draw(): Plan {
-    const { outputTokensMost, random } = this.#crowd;
-    return drawPlan(`${this.sent.size}`, outputTokensMost, random);
+    const { forms, outputTokensMost, random } = this.#crowd;
+    return drawPlan(`${this.sent.size}`, forms, outputTokensMost, random);
   }
 
   /** Sends one request to any running gateway. */
@@ -90,10 +103,15 @@ export class Driver implements AsyncDisposable {
   async #send(plan: Plan, gate: number): Promise<Pick<CallerObservation, 'status' | 'code'>> {
     const pool = this.#pools[gate]!;
     const going = plan.kind === 'gone' ? AbortSignal.timeout(this.#crowd.random() * 30) : null;
+    const config = this.#crowd.configs?.get(plan.form);
     const { statusCode: status, body } = await pool.request({
-      path: '/v1/chat/completions',
+      path: plan.path,
       method: 'POST' as Dispatcher.HttpMethod,
-      headers: { ...this.#crowd.headers, 'x-gateway-trace-id': plan.id },
+      headers: {
+        ...this.#crowd.headers,
+        'x-gateway-trace-id': plan.id,
+        ...(config && { 'x-gateway-config': JSON.stringify(config) }),
+      },
       body: plan.body,
       signal: going,
     });
@@ -102,10 +120,9 @@ export class Driver implements AsyncDisposable {
       return { status, code: null };
     }
     const text = await body.text().catch(() => '');
-    return {
-      status,
-      code: status >= 400 && text !== '' ? (JSON.parse(text).error.code ?? null) : null,
-    };
+    const requested = { status, code: status >= 400 && text !== '' ? codeIn(text) : null };
+    if (status >= 400 && status < 500 && !refusals.has(status)) this.#unexpected ??= text;
+    return requested;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,11 +2,13 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { type FormName, outputTokensMaxIn, requestForms, textIn } from './forms.ts';
 import type { PlanKind, ProviderInstructions } from './plan.ts';
 
 /** Usage of a received request, by the provider's record. */
 export interface Entry {
   readonly id: string;
+  readonly form: FormName;
   readonly kind: PlanKind;
   readonly atMs: number;
   readonly inputTokens: number;
@@ -40,18 +42,20 @@ export async function startJournal(): Promise<Journal> {
     }
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const { max_tokens, messages } = JSON.parse(Buffer.concat(chunks).toString());
-    const reported = JSON.parse(messages[0].content) as ProviderInstructions;
-    const { id, kind } = reported;
+    const body = JSON.parse(Buffer.concat(chunks).toString());
+    const reported = JSON.parse(textIn(body)!) as ProviderInstructions;
+    const { id, kind, form } = reported;
+    const outputTokensMax = outputTokensMaxIn(body);
     const hasWorked = kind !== 'refused';
     const entry: Entry = {
       id,
+      form,
       kind,
       atMs: Date.now(),
       endedMs: null,
-      outputTokensMax: max_tokens,
+      outputTokensMax,
       inputTokens: hasWorked ? reported.inputTokens : 0,
-      outputTokens: hasWorked ? Math.min(max_tokens, reported.outputTokens) : 0,
+      outputTokens: hasWorked ? Math.min(outputTokensMax, reported.outputTokens) : 0,
     };
     entries.push(entry);
     response.once('finish', () => {
@@ -76,14 +80,14 @@ export async function startJournal(): Promise<Journal> {
 }
 
 async function answer(response: ServerResponse, entry: Entry, pauseMs: number): Promise<void> {
-  const { kind, inputTokens, outputTokens } = entry;
-  const usage = { prompt_tokens: inputTokens, completion_tokens: outputTokens };
-  if (kind === 'stream' || kind === 'left') {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    response.write(event({ choices: [{ delta: { content: 'a' } }] }));
+  const { form, kind, inputTokens: input, outputTokens: output } = entry;
+  const { answer: answerOf, stream } = requestForms[form];
+  if (stream !== null && (kind === 'stream' || kind === 'left')) {
+    const { contentType, first, rest } = stream({ input, output });
+    response.writeHead(200, { 'content-type': contentType });
+    response.write(first);
     await wait(pauseMs);
-    response.write(event({ choices: [{ delta: { content: 'b' } }] }));
-    response.end(`${event({ choices: [], usage })}data: [DONE]\n\n`);
+    response.end(rest);
     return;
   }
   await wait(pauseMs);
@@ -91,16 +95,10 @@ async function answer(response: ServerResponse, entry: Entry, pauseMs: number): 
     response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{}}');
     return;
   }
-  const body = { choices: [{ message: { role: 'assistant', content: 'ab' } }] };
-  const stated = kind === 'silent' ? body : { ...body, usage };
-  const bytes = Buffer.from(JSON.stringify(stated));
+  const bytes = Buffer.from(JSON.stringify(answerOf(kind === 'silent' ? null : { input, output })));
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
   if (kind !== 'cut') return void response.end(bytes);
   response.write(bytes.subarray(0, bytes.length / 2));
   await wait(1);
   response.destroy();
-}
-
-function event(data: unknown): string {
-  return `data: ${JSON.stringify(data)}\n\n`;
 }

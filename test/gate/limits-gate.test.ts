@@ -43,6 +43,7 @@ it('fails for a gateway that checks before and counts after the request: its pro
   const driver = stack.use(
     new Driver({
       gates,
+      forms: ['chat'],
       random: numbersOf(seed),
       untilMs: 0,
       outputTokensMost: 1_000,

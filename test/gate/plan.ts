@@ -1,4 +1,5 @@
 /** Draws one request of the gate and its outcome from a seed. */
+import { type FormName, requestForms } from './forms.ts';
 
 /** Behaviour of the provider and of the caller. */
 const kinds = {
@@ -21,14 +22,19 @@ export type PlanKind = keyof typeof kinds;
 
 export interface Plan {
   readonly id: string;
+  readonly form: FormName;
   readonly kind: PlanKind;
+  readonly path: string;
   readonly body: Buffer;
+  /** Upper bound of its input. */
+  readonly inputTokensMax: number;
   readonly outputTokensMax: number;
 }
 
 /** Instructions for the provider in the text of the request. */
 export interface ProviderInstructions {
   readonly id: string;
+  readonly form: FormName;
   readonly kind: PlanKind;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -58,12 +64,19 @@ function kindOf(chance: number): PlanKind {
 }
 
 /** A request of any kind for up to this much output, which uses any part of it. */
-export function drawPlan(id: string, outputTokensMost: number, random: () => number): Plan {
+export function drawPlan(
+  id: string,
+  forms: readonly FormName[],
+  outputTokensMost: number,
+  random: () => number,
+): Plan {
+  const form = forms[Math.floor(random() * forms.length)]!;
   const kind = kindOf(random());
   const outputTokensMax = 16 + Math.floor(random() * (outputTokensMost - 16));
   const pauseMs = kind === 'slow' ? Math.floor(random() * 300) : Math.floor(random() * 10);
   const reported = {
     id,
+    form,
     kind,
     pauseMs,
     inputTokens: 1 + Math.floor(random() * 100),
@@ -72,10 +85,20 @@ export function drawPlan(id: string, outputTokensMost: number, random: () => num
   return planOf(reported, outputTokensMax);
 }
 
-export function planOf(reported: ProviderInstructions, outputTokensMax: number): Plan {
-  const { id, kind } = reported;
-  const content = JSON.stringify(reported);
-  const stream = kind === 'stream' || kind === 'left';
-  const body = { model: 'm', max_tokens: outputTokensMax, messages: [{ role: 'user', content }] };
-  return { id, kind, outputTokensMax, body: Buffer.from(JSON.stringify({ ...body, stream })) };
+export function planOf(reported: ProviderInstructions, outputTokensMost: number): Plan {
+  const { id, kind, form } = reported;
+  const { path, body, stream, addedBytes } = requestForms[form];
+  const isStream = stream !== null && (kind === 'stream' || kind === 'left');
+  const bytes = Buffer.from(
+    JSON.stringify(body(JSON.stringify(reported), outputTokensMost, isStream)),
+  );
+  return {
+    id,
+    form,
+    kind,
+    path: path(isStream),
+    body: bytes,
+    inputTokensMax: bytes.length + addedBytes,
+    outputTokensMax: stream === null ? 0 : outputTokensMost,
+  };
 }

@@ -11,7 +11,13 @@ import { eventually } from '../support/server/eventually.ts';
 import { jobContext } from '../support/server/job-context.ts';
 import { logIsWritten } from '../support/server/request-log.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { chargedUnits, chargeFault, knownRequests, type RequestCharge } from './charges.ts';
+import {
+  chargedUnits,
+  chargeFault,
+  knownRequests,
+  type RequestCharge,
+  rowFaults,
+} from './charges.ts';
 import {
   boundUnits,
   type Counter,
@@ -21,23 +27,19 @@ import {
   trueUnits,
 } from './counters.ts';
 import { type CallerObservation, Driver, isRefused } from './driver.ts';
+import type { FormName } from './forms.ts';
+import { addFormConfigs, addLimits, type GateTerms } from './gate-resources.ts';
 import { type GatewayProcess, newMasterKeys, startGatewayProcess } from './gateway-processes.ts';
 import { type Entry, type Journal, startJournal } from './journal.ts';
 import { numbersOf, type Plan, planOf } from './plan.ts';
 import { falseRefusals, outputTokensLeast } from './refusals.ts';
 
-/** Limit type and its units. */
-interface GateTerms {
-  readonly key?: { readonly type: 'cost' | 'tokens'; readonly units: number };
-  readonly workspace?: { readonly type: 'cost' | 'tokens'; readonly units: number };
-  /** For each team, of which there is one. */
-  readonly policy?: { readonly type: 'requests'; readonly units: number };
-}
-
 export interface GateOptions {
   readonly seed: number;
   readonly callers: number;
   readonly terms: GateTerms;
+  /** Forms of the requests; chats by default. */
+  readonly forms?: readonly FormName[];
   /** Maximum output that a request asks for. */
   readonly outputTokensMost: number;
   /** Whether the key's window turns over during the run. */
@@ -82,7 +84,7 @@ const turnsAfterMs = 1_000;
 
 /** Sends requests until the limits are reached, and compares the database with the journal. */
 export async function runGate(options: GateOptions): Promise<GateReport> {
-  const { seed, callers, turns = false, killAfter } = options;
+  const { seed, callers, turns = false, killAfter, forms = ['chat'] } = options;
   await using stack = new AsyncDisposableStack();
   const random = numbersOf(seed);
   const journal = stack.use(await startJournal());
@@ -93,7 +95,8 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
     await startTestServer({ between, settings: { trustedHosts, masterKeys: newMasterKeys() } }),
   );
   server.clock.set(Date.now());
-  const { key, limits } = await addLimits(server, options.terms);
+  const { key, workspaceId, limits } = await addLimits(server, options.terms);
+  const configs = await addFormConfigs(server, workspaceId, forms, journal.url);
   const beganMs = Date.now();
   const processes = await startProcesses(server, journal, options);
   for (const one of processes) stack.use(one);
@@ -106,6 +109,8 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
     new Driver({
       gates: processes,
       random,
+      forms,
+      configs,
       untilMs: turnsMs ?? 0,
       outputTokensMost: options.outputTokensMost,
       alive: () => processes.map((_, at) => at).filter((at) => at !== death.gate),
@@ -162,6 +167,11 @@ export function tell(report: GateReport): void {
   );
   const most = Object.entries(kinds).map(([kind, some]) => `${some!.length} × ${kind}`);
   console.log(`estimated: ${most.join(', ')}`);
+  for (const { plan, gate, sentMs, doneMs } of falselyRefused.slice(0, 10)) {
+    console.log(
+      `falsely refused: ${plan.id} ${plan.form} ${plan.kind} at ${gate}, ${sentMs} to ${doneMs}`,
+    );
+  }
 }
 
 interface Death {
@@ -176,45 +186,6 @@ interface Round extends RunningGate {
   /** When the key's window turns over. */
   readonly turnsMs: number | null;
   readonly death: Death;
-}
-
-async function addLimits(
-  server: TestServer,
-  { key, workspace, policy }: GateTerms,
-): Promise<{ readonly key: string; readonly limits: GateLimit[] }> {
-  const make = async (path: string, body: object): Promise<ReturnType<typeof JSON.parse>> => {
-    const made = await server.request('POST', path, { body });
-    if (made.status !== 200) throw new Error(`${path}: ${JSON.stringify(made.body)}`);
-    return made.body;
-  };
-  const terms = ({ type, units }: NonNullable<GateTerms['key' | 'workspace' | 'policy']>) => ({
-    type,
-    credit_limit: type === 'cost' ? units / 1_000_000 : units,
-  });
-  const limits: GateLimit[] = [];
-  const { id: workspaceId } = await make('/admin/v2/workspaces', {
-    name: 'gate',
-    ...(workspace && { usage_limits: [terms(workspace)] }),
-  });
-  if (workspace) limits.push({ name: 'workspace', subjectId: workspaceId, ...workspace });
-  const made = await make('/v1/api-keys/workspace/service', {
-    name: 'caller',
-    scopes: ['completions.write'],
-    workspace_id: workspaceId,
-    ...(key && { usage_limits: { ...terms(key), periodic_reset_days: 365 } }),
-  });
-  if (key) limits.push({ name: 'key', subjectId: made.id, ...key });
-  if (policy) {
-    const { id } = await make('/v1/policies/usage-limits', {
-      name: 'teams',
-      workspace_id: workspaceId,
-      ...terms(policy),
-      conditions: [{ key: 'metadata.team', value: '*' }],
-      group_by: [{ key: 'metadata.team' }],
-    });
-    limits.push({ name: 'policy', subjectId: id, ...policy });
-  }
-  return { key: made.key, limits };
 }
 
 async function startProcesses(
@@ -317,6 +288,7 @@ async function checkCharges(round: Round): Promise<RequestCharge[]> {
     death.gate,
   );
   const ofLiving = known.filter(({ requested }) => requested.gate !== death.gate);
+  expect(await rowFaults(server.database.db, driver.requested, death.gate)).toEqual([]);
   expect(ofLiving.map(chargeFault).filter((fault) => fault !== null)).toEqual([]);
   return known;
 }
@@ -381,21 +353,22 @@ async function outputLeft({ database }: TestServer, limits: readonly GateLimit[]
 
 /** Uses its complete maximum. */
 function planOfAll(id: string, outputTokens: number): Plan {
-  const reported = { id, kind: 'whole' as const, outputTokens, pauseMs: 0 };
-  const { length } = planOf({ ...reported, inputTokens: 100 }, outputTokens).body;
-  return planOf({ ...reported, inputTokens: length }, outputTokens);
+  const reported = { id, form: 'chat' as const, kind: 'whole' as const, outputTokens, pauseMs: 0 };
+  const { inputTokensMax } = planOf({ ...reported, inputTokens: 100 }, outputTokens);
+  return planOf({ ...reported, inputTokens: inputTokensMax }, outputTokens);
 }
 
 async function reportOf(round: Round, known: readonly RequestCharge[]): Promise<GateReport> {
   const { journal, driver, limits, server, turnsMs, death } = round;
-  const shares = await Promise.all(
-    limits.map(async (limit) => {
-      const { used } = (await countersOf(server.database.db, limit)).at(-1)!;
-      return used / limit.units;
-    }),
-  );
+  const shares: number[] = [];
+  const held = new Map<GateLimit, readonly [number, number]>();
+  for (const limit of limits) {
+    const counters = await countersOf(server.database.db, limit);
+    shares.push(counters.at(-1)!.used / limit.units);
+    held.set(limit, [counters[0]!.assumed, counters.at(-1)!.assumed]);
+  }
   const { requested } = driver;
-  const options = { turnsMs, deadGate: death.gate };
+  const options = { turnsMs, dead: { ...death, held } };
   return {
     entries: journal.entries,
     requested,
