@@ -7,6 +7,7 @@ import {
   readDefinitions,
   refreshDefinitions,
   type ServerDefinition,
+  type ServerDefinitions,
   sendApproval,
 } from '../../sync/server/definitions.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
@@ -74,7 +75,7 @@ export const approve: Command<ApproveOptions> = {
     }
     if (by === 'declared') throw declaredElsewhere(identityKey(identity));
     if (chosen.length === 0) {
-      io.stdout.write(`${identityKey(identity)}: every definition is approved\n`);
+      io.stdout.write(`${nothingChosen(identityKey(identity), options, { data, by })}\n`);
       return 'success';
     }
     if (!options.yes && !(await isConfirmed(chosen, io))) return 'changesPresent';
@@ -83,6 +84,27 @@ export const approve: Command<ApproveOptions> = {
     return 'success';
   },
 };
+
+interface KnownDefinitions {
+  readonly data: readonly ServerDefinition[];
+  readonly by: ServerDefinitions['approved_by'];
+}
+
+/** @throws Failure when nothing is known of the server, or nothing of the given name */
+function nothingChosen(
+  key: string,
+  { integration, name }: ApproveOptions,
+  { data, by }: KnownDefinitions,
+): string {
+  if (by === null) {
+    const command = `gatewright approve ${integration} --refresh`;
+    const message = `the server of ${key} has not listed its definitions yet; ${command} has it list them, and approves the first list`;
+    throw new Failure('invalidInput', message);
+  }
+  if (name === undefined) return `${key}: every definition is approved (${data.length})`;
+  if (data.some((one) => one.name === name)) return `${key}: ${name} is approved`;
+  throw new Failure('invalidInput', `${key} has no definition with the name ${name}`);
+}
 
 function declaredElsewhere(name: string): Failure {
   const message = `${name} states approved_definitions in its manifest; change them there: gatewright approve -o yaml prints the digests`;

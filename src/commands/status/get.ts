@@ -60,19 +60,23 @@ const none = '-';
 
 function tableOf(found: readonly LiveResource[], { kind, output }: GetOptions): string {
   const isWide = output === 'wide';
+  // The slug of an MCP server is its address at the gateway.
+  const showsSlug = isWide || kind === 'McpServer';
   const headings = [
     ...(kind === undefined ? ['KIND'] : []),
     'NAME',
     'WORKSPACE',
     'OWNER',
-    ...(isWide ? ['SLUG', 'ID', 'VERSION', 'TITLE'] : []),
+    ...(showsSlug ? ['SLUG'] : []),
+    ...(isWide ? ['ID', 'VERSION', 'TITLE'] : []),
   ];
   const rows = found.map(({ identity, owner, slug, id, version, title }) => [
     ...(kind === undefined ? [identity.kind] : []),
     identity.name,
     identity.workspace ?? none,
     owner ?? none,
-    ...(isWide ? [slug ?? none, id, String(version), title] : []),
+    ...(showsSlug ? [slug ?? none] : []),
+    ...(isWide ? [id, String(version), title] : []),
   ]);
   return formatTable([headings, ...rows]);
 }

@@ -71,5 +71,8 @@ function requireReachable(
   if (server !== undefined && (workspaceId ?? server.workspaceId) === server.workspaceId) {
     return server;
   }
-  throw new PlaneFault('server_not_found', 'There is no such MCP server');
+  throw new PlaneFault(
+    'server_not_found',
+    'No MCP server that this credential may use has the slug of this address, /{slug}/mcp',
+  );
 }

@@ -159,7 +159,7 @@ function pinsOf({ server, integration, definitions }: McpServerReading): ServerP
 
 function pinsFault({ isEnforced, isTaken, policy }: ServerPins): string | null {
   if (!isEnforced || isTaken) return null;
-  return `its definition_policy ${policy} needs approved definitions; synchronise the integration or set approved_definitions`;
+  return `its definition_policy ${policy} needs approved definitions; run gatewright approve INTEGRATION --refresh, or set approved_definitions`;
 }
 
 function accessOf(opened: McpConfigurations, fields: readonly MappedField[]): UpstreamAccess {

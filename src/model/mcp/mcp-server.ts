@@ -43,6 +43,8 @@ const accessFields = {
   ),
 };
 
+export const McpServerSlug = Slug.min(3).max(50);
+
 /** Body of POST /mcp-servers. `mcp_integration_id` is a UUID or a slug. */
 export const McpServerCreate = z.object({
   name: ResourceName,
@@ -53,8 +55,8 @@ export const McpServerCreate = z.object({
   workspace_id: WorkspaceReference.optional(),
   description: described(freeText(500).nullable().optional(), 'Purpose of the server.'),
   slug: described(
-    Slug.min(3).max(50).optional(),
-    'Short name for URLs; generated from the name if omitted.',
+    McpServerSlug.optional(),
+    'Name in the address, /{slug}/mcp; generated from the name, with six random digits, if omitted.',
   ),
   ...accessFields,
 });

@@ -92,7 +92,7 @@ function hostFault(url: URL, trusted: TrustedHosts): string | null {
   if (trusted.some((entry) => entry.covers(host) && coversPort(entry, port))) return null;
   if (port === 0 || servicePorts.has(port)) return `must not use port ${port}`;
   if (isIP(host) === 0 ? isPrivateName(host) : isPrivate(host)) {
-    return 'must not name a private, local or cluster-internal host unless TRUSTED_CUSTOM_HOSTS lists it';
+    return 'must not name a private, local or cluster-internal host unless TRUSTED_CUSTOM_HOSTS lists it, as in TRUSTED_CUSTOM_HOSTS=127.0.0.1 in the environment of the server';
   }
   return null;
 }

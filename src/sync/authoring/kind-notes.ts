@@ -20,6 +20,8 @@ export interface KindNote {
    */
   readonly spec: Readonly<Record<string, unknown>>;
   readonly references: readonly NeededReference[];
+  /** Whether the minimal manifest states its name as slug, because the slug is part of an address. */
+  readonly hasAddress?: boolean;
 }
 
 const none = { isUsuallyPlaced: false, references: [] } as const;
@@ -69,6 +71,7 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
   McpServer: {
     meaning: 'An MCP integration as a workspace uses it.',
     isUsuallyPlaced: true,
+    hasAddress: true,
     spec: {},
     references: [{ field: 'mcpIntegrationRef', kind: 'McpIntegration' }],
   },

@@ -1,6 +1,7 @@
 /** Generates the first manifest of a kind: the minimum that validates, with what it refers to. */
 import { dump } from 'js-yaml';
 import { type KindName, kinds, singletonName } from '../../model/kinds/kinds.ts';
+import { McpServerSlug } from '../../model/mcp/mcp-server.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { kindNotes } from './kind-notes.ts';
 
@@ -63,7 +64,8 @@ function documentOf(
   place: string | undefined,
   more: Readonly<Record<string, unknown>> = {},
 ): Document {
-  const { spec, references } = kindNotes[kind];
+  const { spec, references, hasAddress = false } = kindNotes[kind];
+  const slug = hasAddress && McpServerSlug.safeParse(name).success ? { slug: name } : {};
   const pointers = references.map(({ field, kind: other, itemField }) => {
     const away = placeOf(other, place);
     const isNear = away === place;
@@ -71,7 +73,7 @@ function documentOf(
     return [field, itemField === undefined ? pointer : [{ [itemField]: pointer }]] as const;
   });
   const metadata = { name, ...(place === undefined ? {} : { workspace: place }) };
-  const whole = { ...Object.fromEntries(pointers), ...more, ...spec };
+  const whole = { ...slug, ...Object.fromEntries(pointers), ...more, ...spec };
   return Object.assign({ apiVersion, kind }, { metadata, spec: whole });
 }
 

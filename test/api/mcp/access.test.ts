@@ -129,7 +129,8 @@ describe('a server', () => {
           id: 'seven',
           error: {
             code: -32000,
-            message: 'There is no such MCP server',
+            message:
+              'No MCP server that this credential may use has the slug of this address, /{slug}/mcp',
             data: { code: 'server_not_found' },
           },
         },

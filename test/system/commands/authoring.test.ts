@@ -55,6 +55,8 @@ describe('new', () => {
     const named = ['McpServer', 'crm', '--workspace', 'support'];
     const server = await runCli(['new', ...named], null);
     expect(server.stdout).toContain('name: crm\n  workspace: support');
+    // The address of a server without a stated slug has random digits, and cannot be changed later.
+    expect(server.stdout).toContain('  slug: crm\n');
     const both = `${workspace.stdout}${server.stdout}`;
     const checked = await runCli(['validate', '-o', 'json', '-'], null, { input: both });
     expect(JSON.parse(checked.stdout)).toMatchObject({

@@ -59,7 +59,12 @@ describe('a server that a caller may not use', () => {
         const refused = await plane.send(key, slug, list);
         expect(refused).toMatchObject({
           status: 404,
-          body: { error: { message: 'There is no such MCP server' } },
+          body: {
+            error: {
+              message:
+                'No MCP server that this credential may use has the slug of this address, /{slug}/mcp',
+            },
+          },
         });
         costs.push([...statements]);
       }
