@@ -10,6 +10,7 @@ import {
   type ServerDefinitions,
   sendApproval,
 } from '../../sync/server/definitions.ts';
+import { unofferedLines } from '../../sync/server/unoffered.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { outputForm, requiredWord, switchOption, textOption } from '../shared/option.ts';
 import { askYes, requireTerminal } from '../sources/confirm.ts';
@@ -27,6 +28,7 @@ interface ApproveOptions extends Pick<ServerOptions, 'home' | 'credentials'> {
 
 const linesMax = 100;
 const nameCharsMax = 255;
+const lineCharsMax = 1_000;
 
 export const approve: Command<ApproveOptions> = {
   examples: [
@@ -53,7 +55,8 @@ export const approve: Command<ApproveOptions> = {
     if (options.output === 'text') requireTerminal('approve', options.yes, io);
     const unowned = { ...options, owner: undefined };
     const filter = { kind: 'McpIntegration', name: options.integration, workspace: [] } as const;
-    const [resource, ...others] = selectResources(await readLive(unowned, io), filter);
+    const live = await readLive(unowned, io);
+    const [resource, ...others] = selectResources(live, filter);
     if (others.length > 0) {
       const message = `several integrations fit ${options.integration}; name one by its id`;
       throw new Failure('invalidInput', message);
@@ -66,6 +69,8 @@ export const approve: Command<ApproveOptions> = {
       if (fault !== null) throw new Failure('unreachable', `the MCP server: ${fault}`);
     }
     const { data, approved_by: by } = await refusalAsFailure(readDefinitions(client, id, signal));
+    const unoffered = by === null ? [] : unofferedLines(live, identityKey(identity), data);
+    for (const line of unoffered) io.stderr.write(`warning: ${visibleText(line, lineCharsMax)}\n`);
     const chosen = data.filter(
       (one) => one.state !== 'trusted' && (options.name === undefined || one.name === options.name),
     );

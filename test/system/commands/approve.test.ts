@@ -123,6 +123,17 @@ it('approves what was shown by command, and asks before', async () => {
   expect((await run('plan', 'gateway')).stdout).not.toContain('has changed since');
 });
 
+it('warns of disabled tools that the server does not offer, with the name that was meant', async () => {
+  writeManifest(
+    'disabled_capabilities: [{type: tool, name: serach}, {type: tool, name: search}]\n',
+  );
+  expect(await run('apply', 'gateway', '--yes')).toMatchObject({ exitCode: 0 });
+  const { stderr } = await run('approve', 'crm', '--yes');
+  expect(stderr).toBe(
+    'warning: McpIntegration/crm disables the tool serach, which the server does not offer; did you mean "search"?\n',
+  );
+});
+
 it('approves by digests in the manifest, and leaves the command to it', async () => {
   description = 'Searches the archive';
   const { stdout: yaml } = await run('approve', 'crm', '--refresh', '-o', 'yaml');
