@@ -191,6 +191,8 @@ function openContext(given: {
     next: [
       shellLine(io.cwd, 'plan', [location], { ...atServer, env: options.env }),
       shellLine(io.cwd, 'export', ['./exported'], atServer),
+      // Its slugs are part of the addresses; the quickstart has a whole command instead.
+      ...(isQuickstart ? [] : [shellLine(io.cwd, 'get', ['McpServer'], atServer)]),
     ],
     source,
     loop: {

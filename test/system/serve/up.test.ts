@@ -192,7 +192,9 @@ describe('the first start', () => {
     expect(run.stdout()).toMatch(/database +M\w+ \d+\.\d+\.\d+, embedded/);
     expect(run.stdout()).toMatch(/migrations +[1-9]\d* run/);
     expect(run.stdout()).toContain(join(home.path, 'credentials.json'));
-    expect(run.stdout().split('try next')[1]!.trim().split('\n')).toHaveLength(3);
+    const next = run.stdout().split('try next')[1]!.trim().split('\n');
+    expect(next).toHaveLength(4);
+    expect(next[2]).toContain(' get McpServer');
   });
 });
 

@@ -112,6 +112,11 @@ describe('an address', () => {
     expect(outboundUrlFault(url, [])).toBeNull();
   });
 
+  it('is rejected with an example of the setting that permits it', () => {
+    const fault = outboundUrlFault('http://127.0.0.1:3001/mcp', []);
+    expect(fault).toContain('TRUSTED_CUSTOM_HOSTS=127.0.0.1 in the environment of the server');
+  });
+
   it('accepts a private address that is trusted by host, suffix, address or network, with or without a port', () => {
     const trusted = trustedHosts(
       '10.1.2.3:8000',
