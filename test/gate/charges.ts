@@ -2,6 +2,7 @@
 import type { Db } from '../../src/store/connection/db.ts';
 import { boundUnits, trueUnits, units } from './counters.ts';
 import { type CallerObservation, isRefused } from './driver.ts';
+import { requestForms } from './forms.ts';
 import type { Entry } from './journal.ts';
 import type { Plan } from './plan.ts';
 
@@ -14,7 +15,7 @@ interface Charge {
   readonly isEstimated: boolean;
 }
 
-/** A request that reached its provider or was charged. */
+/** A call of a request that reached its provider or was charged. */
 export interface RequestCharge {
   readonly plan: Plan;
   readonly requested: CallerObservation;
@@ -24,25 +25,47 @@ export interface RequestCharge {
   readonly charge: Charge | null;
 }
 
-/** Charged requests by the id of their plan. */
-async function readCharges(db: Db): Promise<Map<string, Charge>> {
+/** Charges of a request by its id, each with the place of its target. */
+type Charges = ReadonlyMap<string, ReadonlyMap<string, Charge>>;
+
+/** A call of a request in the log. */
+interface LoggedCall {
+  readonly status: number;
+  readonly target_path: string | null;
+  readonly input_tokens: unknown;
+  readonly output_tokens: unknown;
+  readonly cost_units: unknown;
+  readonly is_estimated: unknown;
+}
+
+async function readCharges(db: Db): Promise<Charges> {
   const rows = await db
     .selectFrom('request_logs')
-    .select(['trace_id', 'status', 'input_tokens', 'output_tokens', 'cost_units', 'is_estimated'])
-    .where('input_tokens', 'is not', null)
+    .select(['trace_id', 'status', 'target_path', 'input_tokens', 'output_tokens', 'cost_units'])
+    .select(['is_estimated', 'earlier_attempts'])
     .execute();
   return new Map(
-    rows.map((row) => [
-      row.trace_id,
-      {
-        status: row.status,
-        inputTokens: Number(row.input_tokens),
-        outputTokens: Number(row.output_tokens),
-        costUnits: Number(row.cost_units),
-        isEstimated: row.is_estimated === 1,
-      },
-    ]),
+    rows.map(({ trace_id, earlier_attempts, ...last }) => {
+      const earlier: LoggedCall[] = JSON.parse(earlier_attempts ?? '[]');
+      const charged = [...earlier, last].filter((call) => call.input_tokens !== null);
+      return [trace_id, new Map(charged.map((call) => [placeOf(call), chargeOf(call)]))];
+    }),
   );
+}
+
+/** Place of the target in a config with several; empty in others. */
+function placeOf({ target_path }: LoggedCall): string {
+  return /targets\[(\d)\]/.exec(target_path ?? '')?.[1] ?? '';
+}
+
+function chargeOf(call: LoggedCall): Charge {
+  return {
+    status: call.status,
+    inputTokens: Number(call.input_tokens),
+    outputTokens: Number(call.output_tokens),
+    costUnits: Number(call.cost_units),
+    isEstimated: Boolean(call.is_estimated),
+  };
 }
 
 /** Requests to live gateways that have more or fewer than one row in the log. */
@@ -62,6 +85,7 @@ export async function rowFaults(
   });
 }
 
+/** Calls of all requests; a hedged request may have two. */
 export async function knownRequests(
   db: Db,
   entries: readonly Entry[],
@@ -69,15 +93,22 @@ export async function knownRequests(
   deadGate: number | null,
 ): Promise<RequestCharge[]> {
   const charges = await readCharges(db);
-  const booked = new Map(entries.map((entry) => [entry.id, entry]));
+  const booked = Map.groupBy(entries, ({ id }) => id);
   return requested.flatMap((one) => {
     const { plan } = one;
-    const entry = booked.get(plan.id) ?? null;
-    const charge = charges.get(plan.id) ?? null;
+    const received = new Map(booked.get(plan.id)?.map((entry) => [entry.target, entry]));
+    const charged = charges.get(plan.id);
+    const places = new Set([...received.keys(), ...(charged?.keys() ?? [])]);
     // A charge of a dead gateway may appear in its own slices only.
-    const mayBeLost = one.gate === deadGate && !isRefused(one);
-    const isKnown = entry !== null || charge !== null || mayBeLost;
-    return isKnown ? [{ plan, requested: one, entry, charge }] : [];
+    if (one.gate === deadGate && !isRefused(one)) {
+      for (const place of requestForms[plan.form].isHedged ? ['0', '1'] : ['']) places.add(place);
+    }
+    return [...places].map((place) => ({
+      plan,
+      requested: one,
+      entry: received.get(place) ?? null,
+      charge: charged?.get(place) ?? null,
+    }));
   });
 }
 
@@ -100,6 +131,9 @@ export function chargedUnits(type: Parameters<typeof units>[0], known: RequestCh
 export function chargeFault(known: RequestCharge): string | null {
   const { requested, entry, charge, plan } = known;
   const reported = JSON.stringify({ kind: plan.kind, status: requested.status, entry, charge });
+  // A failure beside the answer to a hedged request costs nothing, and is not logged.
+  const isFree = requestForms[plan.form].isHedged && plan.kind === 'refused';
+  if (charge === null && isFree) return null;
   if (charge === null) return `came to the provider, and was not charged: ${reported}`;
   if (charge.costUnits !== chargedUnits('cost', known)) return `has another price: ${reported}`;
   if (!charge.isEstimated) {
@@ -113,12 +147,16 @@ export function chargeFault(known: RequestCharge): string | null {
   return isWithin ? null : `is estimated beyond what it can be: ${reported}`;
 }
 
+/** Status of a call that was cancelled because a concurrent one answered. */
+const cancelledStatus = 499;
+
 /** Whether the usage is unknown: the provider does not report it, broke off or was unreachable, or the caller disconnected first. */
 function isUntold({ plan, requested, charge }: RequestCharge): boolean {
   const hasFailed = charge!.status === 502;
   return (
     plan.kind === 'silent' ||
     plan.kind === 'cut' ||
+    charge!.status === cancelledStatus ||
     hasFailed ||
     requested.status === 0 ||
     plan.kind === 'left'

@@ -11,6 +11,8 @@ it('holds cost and token limits for requests of every form, through disconnects 
     callers: 100,
     outputTokensMost: 1_000,
     forms,
+    // A cancelled call may have used more than what arrived of its stream.
+    variables: { GATEWRIGHT_ABORTED_STREAM_CHARGE: 'reserved' },
     terms: {
       key: { type: 'cost', units: 1_000_000 },
       workspace: { type: 'tokens', units: 700_000 },

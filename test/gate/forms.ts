@@ -18,6 +18,8 @@ interface RequestForm {
   /** Service of the integration with the model; null for the mock upstream. */
   readonly service: string | null;
   readonly model: string;
+  /** Whether its config sends a second request to another target, each with its place in `user`. */
+  readonly isHedged: boolean;
   /** Bytes that the gateway may add to the body, each of which may be one token. */
   readonly addedBytes: number;
   readonly path: (isStream: boolean) => string;
@@ -45,6 +47,7 @@ const chatUsage = ({ input, output }: ReportedTokens) => ({
 const chat: RequestForm = {
   service: null,
   model: 'm',
+  isHedged: false,
   addedBytes: 0,
   path: () => '/v1/chat/completions',
   body: (content, max_tokens, stream) => {
@@ -73,6 +76,7 @@ const converseUsage = ({ input, output }: ReportedTokens) => ({
 const converse: RequestForm = {
   service: 'bedrock',
   model: nova,
+  isHedged: false,
   addedBytes: 0,
   path: (isStream) => `/model/${encodeURIComponent(nova)}/converse${isStream ? '-stream' : ''}`,
   body: (text, maxTokens) => ({
@@ -112,6 +116,7 @@ const message = {
 const invoke: RequestForm = {
   service: 'bedrock',
   model: claude,
+  isHedged: false,
   addedBytes: 0,
   path: (isStream) =>
     `/model/${encodeURIComponent(claude)}/invoke${isStream ? '-with-response-stream' : ''}`,
@@ -162,6 +167,7 @@ function geminiAt(service: string, place: string): RequestForm {
   return {
     service,
     model: gemini,
+    isHedged: false,
     addedBytes: 0,
     path: (isStream) =>
       `${place}/models/${gemini}:${isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
@@ -187,6 +193,7 @@ function geminiAt(service: string, place: string): RequestForm {
 const embeddings: RequestForm = {
   service: null,
   model: 'm',
+  isHedged: false,
   addedBytes: 0,
   path: () => '/v1/embeddings',
   body: (input) => ({ model: 'm', input }),
@@ -222,8 +229,9 @@ const rerank: RequestForm = {
   }),
 };
 
-export const requestForms = {
+const forms = {
   chat,
+  hedged: { ...chat, isHedged: true, addedBytes: 64 },
   converse,
   invoke,
   gemini: geminiAt('google', '/v1beta'),
@@ -233,7 +241,9 @@ export const requestForms = {
   rerank,
 } as const satisfies Readonly<Record<string, RequestForm>>;
 
-export type FormName = keyof typeof requestForms;
+export type FormName = keyof typeof forms;
+
+export const requestForms: Readonly<Record<FormName, RequestForm>> = forms;
 
 /** Finds the text of the request in a body of any form. */
 export function textIn(value: unknown): string | null {

@@ -69,7 +69,8 @@ export async function addFormConfigs(
 ): Promise<ReadonlyMap<FormName, object>> {
   const configs = new Map<FormName, object>();
   for (const form of forms) {
-    const { service, model } = requestForms[form];
+    const { service, model, isHedged } = requestForms[form];
+    if (isHedged) configs.set(form, hedgedConfig(url));
     if (service === null) continue;
     const { id } = await send(server, 'POST', '/v1/integrations', {
       name: form,
@@ -88,6 +89,17 @@ export async function addFormConfigs(
     configs.set(form, { provider: `@${slug}` });
   }
   return configs;
+}
+
+/** Sends many second requests, each to the other target. */
+function hedgedConfig(url: string): object {
+  const targets = ['0', '1'].map((user) => ({
+    provider: 'mock-upstream',
+    custom_host: url,
+    override_params: { user },
+  }));
+  const hedge = { percentile: 50, max_percent: 50, min_ms: 1 };
+  return { strategy: { mode: 'loadbalance', hedge }, targets };
 }
 
 async function send(

@@ -29,6 +29,8 @@ export interface GatewayProcessOptions {
   readonly trusted: string;
   /** Offset of its clock. */
   readonly clockOffMs?: number;
+  /** Further settings of the gateway. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Port of inference; any free one by default. */
   readonly port?: number;
   /** Port of MCP, 0 for any free one; by default it does not relay MCP. */
@@ -58,6 +60,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
       GATEWRIGHT_MCP_PORT: String(mcpPort ?? 0),
       GATEWRIGHT_LAME_DUCK_SECONDS: '0',
       TRUSTED_CUSTOM_HOSTS: trusted,
+      ...options.variables,
       ...(spoolDirectory !== undefined && { GATEWRIGHT_SPOOL_DIRECTORY: spoolDirectory }),
       ...(clockOffMs !== 0 && { NODE_OPTIONS: clockOff(clockOffMs) }),
     },

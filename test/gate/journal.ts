@@ -10,6 +10,8 @@ export interface Entry {
   readonly id: string;
   readonly form: FormName;
   readonly kind: PlanKind;
+  /** Place of the target of a hedged request; empty for others. */
+  readonly target: string;
   readonly atMs: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -51,6 +53,7 @@ export async function startJournal(): Promise<Journal> {
       id,
       form,
       kind,
+      target: body.user ?? '',
       atMs: Date.now(),
       endedMs: null,
       outputTokensMax,

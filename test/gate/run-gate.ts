@@ -48,6 +48,8 @@ export interface GateOptions {
   readonly killAfter?: number;
   /** Clock offset of one gateway. */
   readonly clockOffMs?: number;
+  /** Further settings of the gateways. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Connection of each gateway to the database. */
   readonly databaseOf?: (gateway: number, real: DatabaseSettings) => Promise<DatabaseSettings>;
   /** Shared database; that of the tests by default. */
@@ -191,13 +193,14 @@ interface Round extends RunningGate {
 async function startProcesses(
   { settings }: TestServer,
   { host: trusted }: Journal,
-  { clockOffMs, databaseOf = async (_, real) => real }: GateOptions,
+  { clockOffMs, variables = {}, databaseOf = async (_, real) => real }: GateOptions,
 ): Promise<GatewayProcess[]> {
   const starting = Array.from({ length: gatewayCount }, async (_, at) => {
     const database = await databaseOf(at, settings.database!);
     return startGatewayProcess({
       settings: { ...settings, database },
       trusted,
+      variables,
       ...(at === 1 && clockOffMs !== undefined && { clockOffMs }),
     });
   });

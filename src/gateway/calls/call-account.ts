@@ -4,6 +4,7 @@ import type { Account } from '../../ledger/ledger.ts';
 import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
 import { cancelledStatus } from '../../model/logs/request-log.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
+import { CallCut } from '../../upstream/call.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { type Admission, admit, lostUsage } from '../metering/admit.ts';
 import type { AdmittedBatch } from '../metering/batch-bound.ts';
@@ -19,6 +20,8 @@ export class CallAccount {
   /** The admission of the call that has not been settled yet. */
   #open: Admission | null = null;
   #outcome: TargetOutcome | null = null;
+  /** Nothing settles a call that is admitted later. */
+  #isClosed = false;
   /** Whether a provider may have received anything. */
   isSent = false;
 
@@ -78,8 +81,16 @@ export class CallAccount {
     return outcome;
   }
 
-  /** The admitted call starts. */
+  /**
+   * The admitted call starts.
+   *
+   * @throws CallCut when the account was closed while the call waited for its admission
+   */
   open(admission: Admission): void {
+    if (this.#isClosed) {
+      this.#account.release();
+      throw new CallCut('another call has answered');
+    }
     this.#open = admission;
     this.#outcome = null;
   }
@@ -132,8 +143,15 @@ export class CallAccount {
     this.charged.endCall();
   }
 
+  /** Closes the account because that of a concurrent call takes its place. */
+  closeForOther(): void {
+    this.#isClosed = true;
+    this.endCall();
+  }
+
   /** Settles or releases what is still reserved; called once at the end of every request. */
   close(): void {
+    this.#isClosed = true;
     this.#settleOpen();
     if (!this.isSent && !this.#isFork) this.#account.uncount();
   }

@@ -84,7 +84,7 @@ export class ProviderCalls {
 
   /** Continues with the calls of a fork, which answered first. */
   takeOver(fork: ProviderCalls): void {
-    this.#account.endCall();
+    this.#account.closeForOther();
     fork.#account.charged.addEarlier(this.charged.except(null));
     this.#account = fork.#account;
     this.storing = fork.storing;
