@@ -69,18 +69,6 @@ export class CallAccount {
     return admission.target;
   }
 
-  /** An answer of the gateway uses no tokens and costs nothing, but counts as a request. */
-  async answer<T extends TargetOutcome>(
-    limits: readonly Limit[],
-    exchange: Exchange,
-    outcome: T,
-  ): Promise<T> {
-    const requestLimits = limits.filter(({ type }) => type === 'requests');
-    await this.admit(outcome.target, requestLimits, exchange);
-    this.isSent = true;
-    return outcome;
-  }
-
   /**
    * The admitted call starts.
    *
@@ -170,6 +158,19 @@ export class CallAccount {
     const charge = isCutStream ? chargeAborted : chargeLost;
     this.charged.addLost(outcome, charge(open, this.#account, this.#countsText));
   }
+}
+
+/** An answer of the gateway uses no tokens and costs nothing, but counts as a request. */
+export async function countAnswer<T extends TargetOutcome>(
+  account: CallAccount,
+  limits: readonly Limit[],
+  exchange: Exchange,
+  outcome: T,
+): Promise<T> {
+  const requestLimits = limits.filter(({ type }) => type === 'requests');
+  await account.admit(outcome.target, requestLimits, exchange);
+  account.isSent = true;
+  return outcome;
 }
 
 /** Charges a stream that was cut before its first byte like one that its caller aborts. */

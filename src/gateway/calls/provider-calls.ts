@@ -16,7 +16,7 @@ import type { Caller } from '../transfer/caller.ts';
 import { isLong } from '../transfer/changed-body.ts';
 import { attempt } from './attempt.ts';
 import { admittedBatch } from './batch-requests.ts';
-import { CallAccount } from './call-account.ts';
+import { CallAccount, countAnswer } from './call-account.ts';
 import type { ChargedCalls } from './charged-calls.ts';
 import { estimatedCount } from './estimated-count.ts';
 import { cachedOutcome, type TargetOutcome } from './outcome.ts';
@@ -123,7 +123,7 @@ export class ProviderCalls {
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
     requireServed(exchange, leaf, target, limits);
     if (target.isEstimated) {
-      return account.answer(limits, exchange, estimatedCount(target, exchange));
+      return countAnswer(account, limits, exchange, estimatedCount(target, exchange));
     }
     const hasLongBody = isLong(exchange.body);
     if (hasLongBody) await nextTurn();
@@ -134,7 +134,7 @@ export class ProviderCalls {
     const stored = cached ?? (semantic === null ? null : await semantic.find(target));
     if (stored !== null) {
       const status = cached === null ? 'SEMANTIC HIT' : 'HIT';
-      return account.answer(limits, exchange, cachedOutcome(target, stored, status));
+      return countAnswer(account, limits, exchange, cachedOutcome(target, stored, status));
     }
     const batch =
       target.metering === 'batches'
