@@ -28,6 +28,8 @@ const responseTexts: HeaderTexts = {
     'Why a strategy selected the target: `latency`, `cost`, `probe`, `fallback`, `context_window` or `hedge`.',
   'x-gateway-cache-status':
     '`HIT`, `SEMANTIC HIT`, `MISS`, `SEMANTIC MISS`, `REFRESH` or `DISABLED`.',
+  'x-gateway-config-age':
+    'Age of the configuration in seconds, while the database does not respond.',
   'x-gateway-token-count': '`estimated` where the gateway counted tokens itself.',
   'x-gateway-failed-providers': 'Providers that a list of models lacks, each with the reason.',
   'x-gateway-usage-remaining': 'Remaining budgets, the lowest of each kind.',

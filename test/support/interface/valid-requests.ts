@@ -70,7 +70,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     role: 'Member',
     scim_group_name: randomUUID(),
   }),
-  '/workspaces/{id}/guardrails': ({ ids }) => ({ input_guardrails: [ids.guardrails] }),
+  '/workspaces/{id}/guardrails': ({ ids }) => ({ mcp_input_guardrails: [ids.guardrails] }),
   '/guardrail-exclusions/{guardrailExclusionId}': () => ({ input_guardrails: true }),
   '/guardrail-exclusions': ({ ids }) => ({ workspace_id: ids.excluded, output_guardrails: true }),
   '/feedback': () => ({ trace_id: 'trace', value: 1 }),

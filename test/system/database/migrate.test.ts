@@ -353,9 +353,13 @@ async function undoFrom(settings: DatabaseSettings, first: string): Promise<void
   const statements = readMigrations()
     .filter(({ name }) => name >= first)
     .flatMap((migration) => migration.statements);
-  for (const { text } of statements) {
-    const [, table, column] = /ALTER TABLE (\w+) ADD COLUMN (\w+)/.exec(text) ?? [];
-    if (column !== undefined) await select(settings, `ALTER TABLE ${table} DROP COLUMN ${column}`);
+  // Generated columns and keys go before the columns that they use.
+  for (const { text } of statements.toReversed()) {
+    const table = /^ALTER TABLE (\w+)\s/.exec(text)?.[1];
+    const additions = [...text.matchAll(/\bADD (COLUMN|KEY) (\w+)/g)].toReversed();
+    for (const [, kind, name] of table === undefined ? [] : additions) {
+      await select(settings, `ALTER TABLE ${table} DROP ${kind} ${name}`);
+    }
   }
 }
 

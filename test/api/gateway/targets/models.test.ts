@@ -66,7 +66,7 @@ async function newWorkspace(defaults: object = {}) {
 /** A provider of the workspace at one of the two upstreams. */
 async function addProvider(
   workspaceId: string,
-  service: 'openai' | 'anthropic' | 'bedrock',
+  service: 'openai' | 'anthropic' | 'cohere',
   { slug, ...integration }: { slug?: string; [field: string]: unknown } = {},
 ): Promise<string> {
   count += 1;
@@ -289,16 +289,11 @@ describe('a Gemini client', () => {
 
 it('lists the models of an integration whose service has no list, and names it where there are none', async () => {
   const { id, key } = await newWorkspace();
-  const configurations = { aws_region: 'eu-central-1' };
-  const models = [{ slug: 'anthropic.claude-a', enabled: true }];
-  const slug = await addProvider(id, 'bedrock', {
-    configurations,
-    allow_all_models: false,
-    models,
-  });
-  expect(await idsBy(openai(key))).toEqual([`@${slug}/anthropic.claude-a`]);
+  const models = [{ slug: 'command-a', enabled: true }];
+  const slug = await addProvider(id, 'cohere', { allow_all_models: false, models });
+  expect(await idsBy(openai(key))).toEqual([`@${slug}/command-a`]);
   const open = await newWorkspace();
-  await addProvider(open.id, 'bedrock', { configurations });
+  await addProvider(open.id, 'cohere');
   const answer = await request(open.key);
   expect([answer.status, answer.body.error.message]).toEqual([
     502,

@@ -63,9 +63,14 @@ async function fill(): Promise<typeof made> {
     workspace_id: workspace.slug,
     managed_by: managedBy,
   });
+  const judging = await create('/v2/guardrails', {
+    name: 'No words',
+    checks: [{ id: 'default.regexMatch', parameters: { rule: 'x' } }],
+    workspace_id: workspace.id,
+  });
   const config = await create('/v2/configs', {
     name: 'Routing',
-    config: { input_guardrails: [guardrail.slug], targets: [{ virtual_key: 'v' }] },
+    config: { input_guardrails: [judging.slug], targets: [{ virtual_key: 'v' }] },
     workspace_id: workspace.id,
   });
   const key = await create('/v1/api-keys/workspace/service', {
