@@ -187,8 +187,15 @@ export const pricedRequests: readonly (readonly [name: string, request: PricedRe
     {
       provider: 'cohere',
       path: '/v1/rerank',
-      params: { model: 'rerank-v3.5', query: 'a', documents: ['a', 'b'] },
-      answer: { results: [], meta: { billed_units: { search_units: 1 } } },
+      // Rankings have no messages, which the tests send by default.
+      params: { model: 'rerank-v3.5', query: 'a', documents: ['a', 'b'], messages: undefined },
+      answer: {
+        results: [
+          { index: 1, relevance_score: 0.9 },
+          { index: 0, relevance_score: 0.1 },
+        ],
+        meta: { billed_units: { search_units: 1 } },
+      },
       journal: 2_000,
     },
   ],

@@ -37,6 +37,11 @@ interface Resource {
   spec: Record<string, unknown>;
   managed_by: unknown;
 }
+const judgingWords = {
+  checks: [{ id: 'default.regexMatch', parameters: { rule: 'x' } }],
+  actions: { deny: true },
+};
+let judgingSlug: string;
 let server: TestServer;
 let made: Record<KindName, { id: string; slug?: string }>;
 
@@ -65,9 +70,10 @@ async function fill(): Promise<typeof made> {
   });
   const judging = await create('/v2/guardrails', {
     name: 'No words',
-    checks: [{ id: 'default.regexMatch', parameters: { rule: 'x' } }],
+    ...judgingWords,
     workspace_id: workspace.id,
   });
+  judgingSlug = judging.slug;
   const config = await create('/v2/configs', {
     name: 'Routing',
     config: { input_guardrails: [judging.slug], targets: [{ virtual_key: 'v' }] },
@@ -151,7 +157,7 @@ async function fill(): Promise<typeof made> {
     parameters: { temperature: 0 },
     model: 'm',
   });
-  const everywhere = await create('/v2/guardrails', { name: 'Everywhere', target: 'mcp_tools' });
+  const everywhere = await create('/v2/guardrails', { name: 'Everywhere', ...judgingWords });
   const sides = { input_guardrails: [everywhere.slug], output_guardrails: [everywhere.id] };
   const defaults = await create('/v2/admin/organisation/defaults', sides, 'PUT');
   const exclusion = await create('/v2/guardrail-exclusions', { ...place, output_guardrails: true });
@@ -245,7 +251,7 @@ describe('the snapshot', () => {
     expect(await find('Config')).toMatchObject({
       name: 'Routing',
       workspace_id,
-      spec: { workspace_id, isDefault: 0, config: { input_guardrails: [made.Guardrail.slug] } },
+      spec: { workspace_id, isDefault: 0, config: { input_guardrails: [judgingSlug] } },
     });
     expect((await find('ApiKey')).spec).toMatchObject({
       type: 'workspace',
