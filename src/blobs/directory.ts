@@ -1,6 +1,7 @@
 /** Stores blobs in a folder: one subfolder for each organisation, one file for each blob, complete or absent. */
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { diskFaults, syncFolder } from '../durable-files.ts';
 import { type BlobKey, type BlobStore, BlobUnavailable, namesOf } from './blob-store.ts';
 
 const readBytes = 256 * 1024;
@@ -70,11 +71,7 @@ export class Directory implements BlobStore {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: 'its disk is full',
-  EDQUOT: 'its quota is used up',
-  EROFS: 'it is read-only',
-  EACCES: 'this user may not use it',
-  EPERM: 'this user may not use it',
+  ...diskFaults,
   ENOENT: 'the file does not exist',
 };
 
@@ -90,10 +87,4 @@ async function makeFolder(path: string): Promise<void> {
     if (error.code !== 'EEXIST') throw error;
   });
   await syncFolder(dirname(path));
-}
-
-/** Makes the names in the folder durable. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
 }

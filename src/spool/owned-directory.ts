@@ -1,8 +1,9 @@
 /** Owns a folder of one process by a lock that ends with the process, and takes over folders of dead ones. */
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { syncFolder } from '../durable-files.ts';
+import { lockFile } from '../file-lock.ts';
 
 const lockName = 'owner';
 const ownedName = /^[0-9a-f]{16}$/;
@@ -11,23 +12,22 @@ const unfinishedPrefix = 'new-';
 const unfinishedMsMin = 60_000;
 
 /**
- * A folder that only this process writes. The lock is one of the operating system on the file `owner`,
- * taken by SQLite because Node has no function for it: it ends when the process dies, however it dies,
- * and it holds among containers that share a volume.
+ * A folder that only this process writes. The lock on the file `owner` ends when the process dies, however it
+ * dies, and it holds among containers that share a volume.
  */
 export class OwnedDirectory {
   readonly path: string;
-  #lock: DatabaseSync | null;
+  #lock: Disposable | null;
   #removing: Promise<boolean> | null = null;
 
-  constructor(path: string, lock: DatabaseSync) {
+  constructor(path: string, lock: Disposable) {
     this.path = path;
     this.#lock = lock;
   }
 
   /** Gives the folder up; with its files, another process may take it over. */
   release(): void {
-    this.#lock?.close();
+    this.#lock?.[Symbol.dispose]();
     this.#lock = null;
   }
 
@@ -87,25 +87,13 @@ async function removeUnfinished(path: string): Promise<void> {
 }
 
 /** Null when another process holds the lock, or the folder has just gone. @throws any other error of SQLite */
-function tryLock(folder: string): DatabaseSync | null {
-  let lock: DatabaseSync | null = null;
+function tryLock(folder: string): Disposable | null {
   try {
-    lock = new DatabaseSync(join(folder, lockName));
-    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-    return lock;
+    return lockFile(join(folder, lockName));
   } catch (error) {
-    lock?.close();
-    const { errcode } = error as { readonly errcode?: number };
-    if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return null;
+    if ((error as { readonly errcode?: number }).errcode === sqliteCannotOpen) return null;
     throw error;
   }
 }
 
-const sqliteBusy = 5;
 const sqliteCannotOpen = 14;
-
-/** Makes the names in a folder durable. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
-}

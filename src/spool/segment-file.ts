@@ -1,6 +1,6 @@
 /** Writes the file of a segment: whole blocks only, also when a write fails. */
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { syncFolder } from './owned-directory.ts';
+import { syncFolder } from '../durable-files.ts';
 import type { Segment } from './segment.ts';
 import { newSegmentSeal, type SegmentSeal, type SpoolKey, sealBlock } from './segment-format.ts';
 

@@ -1,4 +1,5 @@
 /** Errors of the spool, and their reasons in words. */
+import { diskFaults } from '../durable-files.ts';
 
 /** A record was not taken, because there is no room for it or its disk does not take it. */
 export class SpoolRefusal extends Error {
@@ -6,11 +7,7 @@ export class SpoolRefusal extends Error {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: 'its disk is full',
-  EDQUOT: 'its quota is used up',
-  EROFS: 'it is read-only',
-  EACCES: 'this user may not use it',
-  EPERM: 'this user may not use it',
+  ...diskFaults,
   ENOENT: 'it does not exist',
   ENOTDIR: 'it is not a folder',
 };

@@ -25,6 +25,7 @@ const ground = [
   'detached',
   'slices',
   'file-lock',
+  'durable-files',
 ];
 
 /**

@@ -1,6 +1,7 @@
 /** Keeps the files of a snapshot in a folder that one process writes. */
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { diskFaults, syncFolder } from '../../durable-files.ts';
 import { isNotLockFile, lockFile } from '../../file-lock.ts';
 import type { FileStore } from './snapshot-files.ts';
 
@@ -126,18 +127,8 @@ export class SnapshotFolder implements FileStore {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: 'its disk is full',
-  EDQUOT: 'its quota is used up',
-  EROFS: 'it is read-only',
-  EACCES: 'this user may not use it',
-  EPERM: 'this user may not use it',
+  ...diskFaults,
   ENOTDIR: 'it is no folder',
   EEXIST: 'it is no folder',
   EIO: 'its disk fails',
 };
-
-/** Makes the names in the folder durable. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
-}

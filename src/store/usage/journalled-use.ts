@@ -1,10 +1,10 @@
 /** Charges usage that a process had on disk when it died, once. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import * as uncoveredUsage from './uncovered-usage.ts';
 import type { UsageCorrection } from './usage-corrections.ts';
 import type { Holder } from './usage-holders.ts';
 import * as usageHolders from './usage-holders.ts';
-import * as usageSlices from './usage-slices.ts';
 
 /** Usage of one counter that was not covered by units of the process. */
 export interface JournalledUse extends Omit<UsageCorrection, 'units'> {
@@ -19,9 +19,6 @@ export interface JournalledUse extends Omit<UsageCorrection, 'units'> {
   /** Units that the process granted itself in this window. */
   readonly drawn: number;
 }
-
-/** Holds no slice and gets none. */
-const noHolder = Buffer.alloc(16);
 
 /**
  * Charges what no exchange has reported, as the sequence number of the holder shows, and marks the holder as settled, so
@@ -40,25 +37,11 @@ export async function settle(
     const units = unreportedUnits(use, row?.sequence ?? null);
     return units > 0 ? [{ use, units }] : [];
   });
-  if (due.length > 0) {
-    const moves = due.map(({ use, units }) => ({
-      counter: use.counter,
-      limitUnits: use.limitUnits,
-      alertThresholdUnits: use.alertThresholdUnits,
-      type: use.type,
-      label: use.label,
-      isNew: true,
-      units: 0,
-      spent: units,
-      offered: -units,
-      needs: [],
-      want: 0,
-      isAnswer: false,
-      leaseMs: null,
-      refusedUnits: null,
-    }));
-    await usageSlices.exchange(tx, { organisationId, holder: noHolder }, moves, now);
-  }
+  const usages = due.map(({ use, units }) => {
+    const { counter, limitUnits, alertThresholdUnits, type, label } = use;
+    return { counter, limitUnits, alertThresholdUnits, type, label, isNew: true, units };
+  });
+  await uncoveredUsage.charge(tx, organisationId, usages, now);
   for (const { use, units } of due) await markAssumed(tx, organisationId, use, units);
   await usageHolders.markSettled(tx, holder);
 }

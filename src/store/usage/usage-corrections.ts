@@ -1,21 +1,12 @@
 /** Corrects counters when the settled usage differs from the charge. */
 import { sql } from 'kysely';
-import type { UsageType } from '../../model/limits/limits.ts';
 import type { Db } from '../connection/db.ts';
 import type { CounterRef } from './counter-place.ts';
-import * as usageSlices from './usage-slices.ts';
+import type { UncoveredUsage } from './uncovered-usage.ts';
+import * as uncoveredUsage from './uncovered-usage.ts';
 
-export interface UsageCorrection {
-  readonly counter: CounterRef;
-  /** Whole units beyond the charge; negative for less. */
-  readonly units: number;
-  readonly limitUnits: number;
-  /** Null without an alert threshold. */
-  readonly alertThresholdUnits: number | null;
-  readonly type: UsageType;
-  /** Display name of the limit. */
-  readonly label: string;
-}
+/** Units beyond the charge of a counter that exists; negative for less. */
+export type UsageCorrection = Omit<UncoveredUsage, 'isNew'>;
 
 interface CorrectOptions {
   /** When it was charged; a counter that was reset since no longer contains the charge. */
@@ -43,27 +34,10 @@ export async function correct(
     if (!takesWhatIsThere && counter.usedUnits + one.units < 0) return false;
     due.push(one);
   }
-  // A move that spends as much as it offers back, so that it raises alerts like any other move.
-  const moves = due.map(({ units, ...terms }) => ({
-    ...terms,
-    isNew: false,
-    units: 0,
-    spent: units,
-    offered: -units,
-    needs: [],
-    want: 0,
-    isAnswer: false,
-    leaseMs: null,
-    refusedUnits: null,
-  }));
-  if (moves.length > 0) {
-    await usageSlices.exchange(tx, { organisationId, holder: noHolder }, moves, now);
-  }
+  const usages = due.map((one) => ({ ...one, isNew: false }));
+  await uncoveredUsage.charge(tx, organisationId, usages, now);
   return true;
 }
-
-/** Holds no slice and gets none. */
-const noHolder = Buffer.alloc(16);
 
 interface LockedCounter {
   readonly usedUnits: number;

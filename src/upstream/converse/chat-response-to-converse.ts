@@ -1,7 +1,7 @@
 /** Translates the response of a chat to that of Converse of Amazon Bedrock. */
 import { awsErrorType } from '../../model/services/aws-errors.ts';
+import { answeredArguments } from '../documents/call-arguments.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
-import { parseExactly } from '../documents/exact-json.ts';
 import {
   detailsIn,
   packDetails,
@@ -77,22 +77,9 @@ function toolUse(call: DocumentNode): Json {
     toolUse: {
       toolUseId: call.at('id').text(),
       name,
-      input: argumentsOf(called.at('arguments')),
+      input: answeredArguments(called.at('arguments')),
     },
   };
-}
-
-function argumentsOf(node: DocumentNode): Json {
-  const text = node.isAbsent ? '' : node.text();
-  if (text.trim() === '') return {};
-  let value: unknown;
-  try {
-    value = parseExactly(text);
-  } catch {
-    node.refuse('must be JSON');
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
-  return node.refuse('must be a JSON object');
 }
 
 const stopReasons = new Map<unknown, string>([

@@ -1,7 +1,7 @@
 /** Translates the messages of a chat from OpenAI's format to Converse of Amazon Bedrock. */
 
+import { requestedArguments } from '../documents/call-arguments.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
-import { parseExactly } from '../documents/exact-json.ts';
 import { addToTurns, type RoleTurn } from '../documents/role-turns.ts';
 import { cachePointOf } from './cache-point.ts';
 import { documentFormats } from './media-formats.ts';
@@ -137,23 +137,9 @@ function toolUse(call: DocumentNode): Json {
     toolUse: {
       toolUseId: call.at('id').text(),
       name: called.at('name').text(),
-      input: argumentsOf(called.at('arguments')),
+      input: requestedArguments(called.at('arguments')),
     },
   };
-}
-
-/** Parses the arguments of a call, which are text at OpenAI and an object at Bedrock. */
-function argumentsOf(node: DocumentNode): Json {
-  const text = node.text();
-  if (text.trim() === '') return {};
-  let value: unknown;
-  try {
-    value = parseExactly(text);
-  } catch {
-    node.refuse('must be JSON for a provider of this format');
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
-  return node.refuse('must be a JSON object for a provider of this format');
 }
 
 function toolResult(message: DocumentNode): Json {

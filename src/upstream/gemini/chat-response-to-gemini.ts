@@ -1,7 +1,7 @@
 /** Translates the response of a chat to that of Gemini. */
 
+import { answeredArguments } from '../documents/call-arguments.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
-import { parseExactly } from '../documents/exact-json.ts';
 import { detailsIn, packDetails, textOfDetail } from '../translation/reasoning.ts';
 import { geminiReasoning, signatureOfCall } from '../translation/thought-signatures.ts';
 import { geminiFinishReason } from './finish-reasons.ts';
@@ -120,24 +120,9 @@ export function functionCallPart(
   signature: string | undefined,
 ): Json {
   return {
-    functionCall: { ...(id === null ? {} : { id }), name, args: argumentsIn(text) },
+    functionCall: { ...(id === null ? {} : { id }), name, args: answeredArguments(text) },
     ...(signature === undefined ? {} : { thoughtSignature: signature }),
   };
-}
-
-function argumentsIn(node: DocumentNode): Json {
-  const text = node.isAbsent ? '' : node.text();
-  if (text.trim() === '') return {};
-  let value: unknown;
-  try {
-    value = parseExactly(text);
-  } catch {
-    node.refuse('must be JSON');
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    node.refuse('must be a JSON object');
-  }
-  return value as Json;
 }
 
 function logprobsResult(content: DocumentNode): Json {

@@ -1,5 +1,6 @@
 /** Translates a response from OpenAI's format to Anthropic's. */
 
+import { requestedArguments } from '../documents/call-arguments.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import {
   anthropicReasoning,
@@ -12,7 +13,6 @@ import {
 import { detailsOfReply } from '../translation/thought-signatures.ts';
 import type { ProviderFault } from '../translation/translation.ts';
 import { countOf } from './anthropic-response-to-openai.ts';
-import { parseArguments } from './openai-turns-to-anthropic.ts';
 
 /** @throws NotTranslatable */
 export function anthropicResponse(body: unknown): Json {
@@ -81,7 +81,7 @@ function toolUse(call: DocumentNode, ownId: string): Json {
   const called = call.at('function');
   const id = call.at('id');
   const given = called.at('arguments');
-  const input = given.isText ? parseArguments(given) : given.isAbsent ? {} : given.json();
+  const input = given.isText ? requestedArguments(given) : given.isAbsent ? {} : given.json();
   return toolUseBlock(id.isAbsent ? ownId : id.text(), called.at('name').text(), input);
 }
 

@@ -1,7 +1,7 @@
 /** Translates the messages of a chat from OpenAI's format to Anthropic's. */
 
+import { requestedArguments } from '../documents/call-arguments.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
-import { parseExactly } from '../documents/exact-json.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import { addToTurns, type RoleTurn } from '../documents/role-turns.ts';
 import { anthropicReasoning, detailsIn } from '../translation/reasoning.ts';
@@ -199,24 +199,8 @@ function toolUse(call: DocumentNode): Json[] {
   const input =
     type === 'custom'
       ? { input: called.at('input').text() }
-      : parseArguments(called.at('arguments'));
+      : requestedArguments(called.at('arguments'));
   return [{ type: 'tool_use', id: call.at('id').text(), name: called.at('name').text(), input }];
-}
-
-/** Parses the arguments, which are text at OpenAI and an object at Anthropic. */
-export function parseArguments(node: DocumentNode): Json {
-  const text = node.text();
-  if (text.trim() === '') return {};
-  let value: unknown;
-  try {
-    value = parseExactly(text);
-  } catch {
-    node.refuse('must be JSON for a provider of this format');
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    node.refuse('must be a JSON object for a provider of this format');
-  }
-  return value as Json;
 }
 
 function toolResult(message: DocumentNode): Json {
