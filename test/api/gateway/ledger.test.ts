@@ -17,7 +17,7 @@ import {
 import { idToBytes } from '../../../src/model/wire/ids.ts';
 import { openDatabase } from '../../../src/store/connection/db.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
-import { insertBudget } from '../../support/rows/usage-rows.ts';
+import { insertLimit } from '../../support/rows/usage-rows.ts';
 import { hangMs } from '../../support/run/time-limits.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { jobContext } from '../../support/server/job-context.ts';
@@ -48,23 +48,8 @@ async function stopReplicas(): Promise<void> {
   replicas = [];
 }
 
-async function limit(fields: Partial<Limit> = {}): Promise<Limit> {
-  const { id } = await insertBudget(test.database.db, organisationId);
-  return {
-    organisationId,
-    subjectKind: 'api_key',
-    subjectId: id,
-    windowStart: 0,
-    endsAt: null,
-    valueKey: '',
-    type: 'tokens',
-    limitUnits: 1_000,
-    alertThresholdUnits: null,
-    isRate: false,
-    isHard: true,
-    label: 'API key test',
-    ...fields,
-  } as Limit;
+function limit(fields: Partial<Limit> = {}): Promise<Limit> {
+  return insertLimit(test.database.db, organisationId, { label: 'API key test', ...fields });
 }
 
 function bound(tokens: number, fields: Partial<UsageBound> = {}): UsageBound {

@@ -7,7 +7,7 @@ import { idToBytes } from '../../../src/model/wire/ids.ts';
 import { DatabaseUnavailable, OutcomeUnknown } from '../../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
 import { MemoryDisk } from '../../support/ledger/memory-stream.ts';
-import { insertBudget } from '../../support/rows/usage-rows.ts';
+import { insertLimit } from '../../support/rows/usage-rows.ts';
 import { eventually } from '../../support/server/eventually.ts';
 
 let test: TestDatabase;
@@ -109,23 +109,8 @@ const usageOf = (inputTokens: number) => ({
   costUnits: 0,
 });
 
-async function budget(fields: Partial<Limit> = {}): Promise<Limit> {
-  const { id } = await insertBudget(test.database.db, organisationId);
-  return {
-    organisationId,
-    subjectKind: 'api_key',
-    subjectId: id,
-    windowStart: 0,
-    endsAt: null,
-    valueKey: '',
-    type: 'tokens',
-    limitUnits: 1_000,
-    alertThresholdUnits: null,
-    isRate: false,
-    isHard: true,
-    label: 'API key ci',
-    ...fields,
-  };
+function budget(fields: Partial<Limit> = {}): Promise<Limit> {
+  return insertLimit(test.database.db, organisationId, fields);
 }
 
 const counter = async ({ subjectId, isRate }: Limit) => {

@@ -41,16 +41,11 @@ const count = (from: number, method: string) =>
   methods(from).filter((one) => one === method).length;
 
 async function addGuardrail(server: { id: string }, run_on: string[]): Promise<void> {
-  const guardrail = await plane.create('/v2/guardrails', {
-    name: `words ${run_on} ${server.id}`,
-    target: 'mcp_tools',
-    workspace_id: plane.workspace.id,
-    checks: [{ id: 'default.contains', parameters: { words: [forbidden], operator: 'none' } }],
-    actions: { deny: true },
-  });
-  const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${server.id}`;
-  const put = await plane.server.request('PUT', path, { body: { run_on } });
-  expect(put.status).toBe(200);
+  await plane.guard(
+    server,
+    [{ id: 'default.contains', parameters: { words: [forbidden], operator: 'none' } }],
+    { run_on },
+  );
 }
 
 describe('a modern client of a legacy server', () => {

@@ -78,16 +78,11 @@ const sentCalls = () =>
 
 async function addGuarded(runOn: string): Promise<CreatedResource> {
   const server = await plane.addServer();
-  const guardrail = await plane.create('/v2/guardrails', {
-    name: `words of ${server.slug}`,
-    target: 'mcp_tools',
-    workspace_id: plane.workspace.id,
-    checks: [{ id: 'default.contains', parameters: { words: [forbidden], operator: 'none' } }],
-    actions: { deny: true },
-  });
-  const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${server.id}`;
-  const put = await plane.server.request('PUT', path, { body: { run_on: [runOn] } });
-  expect(put).toMatchObject({ status: 200 });
+  await plane.guard(
+    server,
+    [{ id: 'default.contains', parameters: { words: [forbidden], operator: 'none' } }],
+    { run_on: [runOn] },
+  );
   return server;
 }
 

@@ -120,14 +120,11 @@ const changes: [string, (used: ServerUse) => Promise<void>][] = [
   [
     'a guardrail',
     async ({ server, call }) => {
-      const guardrail = await plane.create('/v2/guardrails', {
-        name: `guardrail of ${server.slug}`,
-        target: 'mcp_tools',
-        workspace_id: plane.workspace.id,
-        checks: [{ id: 'default.contains', parameters: { words: ['done'], operator: 'none' } }],
-        actions: { deny: true },
-      });
-      await put(`/v2/guardrails/${guardrail.id}/mcp-servers/${server.id}`, { run_on: ['output'] });
+      await plane.guard(
+        server,
+        [{ id: 'default.contains', parameters: { words: ['done'], operator: 'none' } }],
+        { run_on: ['output'] },
+      );
       await eventually(async () => expect(await call()).toBe(-32446));
     },
   ],

@@ -63,16 +63,11 @@ const initialize = {
 };
 
 async function guard(runOn: readonly string[], to = server): Promise<void> {
-  const guardrail = await plane.create('/v2/guardrails', {
-    name: `words ${runOn.join(' ')}`,
-    target: 'mcp_tools',
-    workspace_id: plane.workspace.id,
-    checks: [{ id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } }],
-    actions: { deny: true },
-  });
-  const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${to.id}`;
-  const put = await plane.server.request('PUT', path, { body: { run_on: runOn } });
-  expect(put.status).toBe(200);
+  await plane.guard(
+    to,
+    [{ id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } }],
+    { run_on: runOn },
+  );
 }
 
 describe('a client of the legacy era', () => {

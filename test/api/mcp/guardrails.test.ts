@@ -40,16 +40,7 @@ async function addGuarded(
   integration?: CreatedResource,
 ): Promise<CreatedResource> {
   const server = await plane.addServer({}, integration);
-  const guardrail = await plane.create('/v2/guardrails', {
-    name: `words of ${server.slug}`,
-    target: 'mcp_tools',
-    workspace_id: plane.workspace.id,
-    checks,
-    actions,
-  });
-  const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${server.id}`;
-  const put = await plane.server.request('PUT', path, { body: mapping });
-  expect(put).toMatchObject({ status: 200 });
+  await plane.guard(server, checks, mapping, actions);
   return server;
 }
 

@@ -129,15 +129,9 @@ describe('a message that belongs to no request of the caller', () => {
 describe('a server that sends too much', () => {
   it('is cut off when its response or an event exceeds what is read', async () => {
     const server = await plane.addServer();
-    const guardrail = await plane.create('/v2/guardrails', {
-      name: 'any',
-      target: 'mcp_tools',
-      workspace_id: plane.workspace.id,
-      checks: [{ id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } }],
-      actions: { deny: true },
-    });
-    const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${server.id}`;
-    await plane.server.request('PUT', path, { body: {} });
+    await plane.guard(server, [
+      { id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } },
+    ]);
     const piece = 'x'.repeat(1024 * 1024);
     for (const type of ['application/json', 'text/event-stream']) {
       let sent = 0;

@@ -127,14 +127,9 @@ describe('an edit of the allow-list', () => {
   it('is seen by a guardrail that begins to judge an open stream', async () => {
     const server = await plane.addServer();
     const stream = await openLegacy(server.slug);
-    const guardrail = await plane.create('/v2/guardrails', {
-      name: 'late',
-      target: 'mcp_tools',
-      workspace_id: plane.workspace.id,
-      checks: [{ id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } }],
-      actions: { deny: true },
-    });
-    await put(`/admin/v2/guardrails/${guardrail.id}/mcp-servers/${server.id}`, {});
+    await plane.guard(server, [
+      { id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } },
+    ]);
     await eventually(async () => {
       const { body } = await plane.call(key, server.slug, 'tools/call', {
         name: 'echo',

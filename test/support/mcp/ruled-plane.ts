@@ -54,17 +54,9 @@ async function addRuledServer(plane: McpTestPlane, url: string): Promise<string>
   const sync = `/v2/mcp-integrations/${integration.id}/sync`;
   const synced = await plane.server.request('POST', sync, { body: {} });
   expect(synced.body).toMatchObject({ success: true });
-  const guardrail = await plane.create('/v2/guardrails', {
-    name: 'passing',
-    target: 'mcp_tools',
-    workspace_id: plane.workspace.id,
-    checks: [
-      { id: 'default.contains', parameters: { words: ['never in a text'], operator: 'none' } },
-    ],
-    actions: { deny: true },
-  });
-  const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${id}`;
-  expect((await plane.server.request('PUT', path, { body: {} })).status).toBe(200);
+  await plane.guard({ id }, [
+    { id: 'default.contains', parameters: { words: ['never in a text'], operator: 'none' } },
+  ]);
   await plane.create('/v2/policies/rate-limits', {
     name: 'calls',
     target: 'mcp_tools',

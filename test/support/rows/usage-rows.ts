@@ -1,5 +1,6 @@
 /** Builds budgets, policies and counters for tests that write their rows directly. */
 import { randomUUID } from 'node:crypto';
+import type { Limit } from '../../../src/ledger/limit.ts';
 import { idFromBytes, idToBytes } from '../../../src/model/wire/ids.ts';
 import type { Db } from '../../../src/store/connection/db.ts';
 import { serverNowMs } from '../../../src/store/connection/server-time.ts';
@@ -41,6 +42,30 @@ export async function insertBudget(
   if (fields.subject_id === undefined) await insertSubject(db, row);
   await db.insertInto('usage_budgets').values(row).execute();
   return { organisationId, kind: row.subject_kind, id: row.subject_id };
+}
+
+/** Inserts a budget, and returns it as a hard limit of 1,000 tokens, overridden by `fields`. */
+export async function insertLimit(
+  db: Db,
+  organisationId: string,
+  fields: Partial<Limit> = {},
+): Promise<Limit> {
+  const { id } = await insertBudget(db, organisationId);
+  return {
+    organisationId,
+    subjectKind: 'api_key',
+    subjectId: id,
+    windowStart: 0,
+    endsAt: null,
+    valueKey: '',
+    type: 'tokens',
+    limitUnits: 1_000,
+    alertThresholdUnits: null,
+    isRate: false,
+    isHard: true,
+    label: 'API key ci',
+    ...fields,
+  };
 }
 
 async function insertSubject(

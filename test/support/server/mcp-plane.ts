@@ -21,6 +21,13 @@ export interface McpTestPlane extends AsyncDisposable {
   /** Creates a server of the workspace, with an integration of its own unless one is given. */
   addServer(more?: object, integration?: CreatedResource): Promise<CreatedResource>;
   create(path: string, body: object): Promise<TestResponse['body']>;
+  /** Creates a guardrail, which denies by default, and maps it to a server. */
+  guard(
+    server: Pick<CreatedResource, 'id'>,
+    checks: readonly object[],
+    mapping?: object,
+    actions?: object,
+  ): Promise<void>;
   /** Sends a body, by default as POST. */
   send(key: string | null, slug: string, body?: unknown, more?: SendOptions): Promise<TestResponse>;
   /** Calls a method in the legacy era. */
@@ -100,6 +107,19 @@ export async function startMcpTestPlane(
         workspace_id: workspace.id,
         ...fields,
       });
+    },
+    guard: async ({ id }, checks, mapping = {}, actions = { deny: true }) => {
+      names += 1;
+      const guardrail = await create('/v2/guardrails', {
+        name: `guardrail ${names}`,
+        target: 'mcp_tools',
+        workspace_id: workspace.id,
+        checks,
+        actions,
+      });
+      const path = `/v2/guardrails/${guardrail.id}/mcp-servers/${id}`;
+      const put = await server.request('PUT', path, { body: mapping });
+      if (put.status !== 200) throw new Error(`${path}: ${JSON.stringify(put.body)}`);
     },
     send,
     call: (key, slug, method, params = {}, sent = {}) => {

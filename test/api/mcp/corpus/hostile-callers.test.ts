@@ -24,16 +24,7 @@ const card = '4111111111111111';
 
 async function addGuarded(check: object): Promise<CreatedResource> {
   const server = await plane.addServer();
-  const guardrail = await plane.create('/v2/guardrails', {
-    name: `guardrail of ${server.slug}`,
-    target: 'mcp_tools',
-    workspace_id: plane.workspace.id,
-    checks: [check],
-    actions: { deny: true },
-  });
-  const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${server.id}`;
-  const put = await plane.server.request('PUT', path, { body: { run_on: ['input'] } });
-  expect(put.status).toBe(200);
+  await plane.guard(server, [check], { run_on: ['input'] });
   return server;
 }
 

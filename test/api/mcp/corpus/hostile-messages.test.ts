@@ -23,15 +23,11 @@ beforeAll(async () => {
   ({ key } = await plane.addKey());
   ({ slug } = await plane.addServer());
   guarded = await plane.addServer();
-  const guardrail = await plane.create('/v2/guardrails', {
-    name: 'words',
-    target: 'mcp_tools',
-    workspace_id: plane.workspace.id,
-    checks: [{ id: 'default.regexMatch', parameters: { rule: `${forbidden}|41{15}`, not: true } }],
-    actions: { deny: true },
-  });
-  const path = `/admin/v2/guardrails/${guardrail.id}/mcp-servers/${guarded.id}`;
-  await plane.server.request('PUT', path, { body: { run_on: ['output'] } });
+  await plane.guard(
+    guarded,
+    [{ id: 'default.regexMatch', parameters: { rule: `${forbidden}|41{15}`, not: true } }],
+    { run_on: ['output'] },
+  );
 });
 beforeEach(() => {
   const { upstream } = plane;

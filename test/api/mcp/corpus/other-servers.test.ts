@@ -37,15 +37,9 @@ describe('a tool of one name on two servers', () => {
     const guarded = await plane.addServer();
     const limited = await plane.addServer();
     const open = await plane.addServer();
-    const guardrail = await plane.create('/v2/guardrails', {
-      name: 'words',
-      target: 'mcp_tools',
-      workspace_id: plane.workspace.id,
-      checks: [{ id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } }],
-      actions: { deny: true },
-    });
-    const path = `/v2/guardrails/${guardrail.id}/mcp-servers/${guarded.id}`;
-    expect((await plane.server.request('PUT', path, { body: {} })).status).toBe(200);
+    await plane.guard(guarded, [
+      { id: 'default.contains', parameters: { words: ['mellon'], operator: 'none' } },
+    ]);
     await plane.create('/v2/policies/rate-limits', {
       name: 'one call',
       target: 'mcp_tools',
