@@ -28,8 +28,8 @@ export interface BankAnswer {
 
 /**
  * Grants units of limits. Every exchange has the next number of its holder and is carried out once: after a failure with
- * an unknown outcome (`isOutcomeUnknown`) the caller repeats the same request until it is answered, and may change it
- * after any other failure.
+ * an unknown outcome (`isOutcomeUnknown`) the caller repeats the same request until it is answered, however the
+ * repetitions fail. It may change a request whose first attempt failed otherwise.
  */
 export interface LimitBank {
   /** Renews the holder's lease and carries out the moves; null when the holder has lost everything it held. */

@@ -151,11 +151,10 @@ export class OrganisationSlices {
     try {
       answer = await this.#bank.exchange(exchange.request);
     } catch (error) {
-      if (isOutcomeUnknown(error)) this.#inDoubt = exchange;
-      else {
-        this.#inDoubt = null;
-        this.#undo(exchange);
-      }
+      // A repetition that fails says nothing about the attempt before it.
+      const isRepetition = exchange === this.#inDoubt;
+      if (isRepetition || isOutcomeUnknown(error)) this.#inDoubt = exchange;
+      else this.#undo(exchange);
       throw error;
     }
     this.#inDoubt = null;
