@@ -2,6 +2,7 @@
 import type { Clock } from '../../clock.ts';
 import { detach } from '../../detached.ts';
 import { createLedger, type Ledger } from '../../ledger/ledger.ts';
+import type { LimitBank } from '../../ledger/limit-bank.ts';
 import type { JournalStream } from '../../ledger/usage-journal.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { Proxies } from '../../remote/proxies.ts';
@@ -13,7 +14,7 @@ import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { Origins } from '../../upstream/origins.ts';
 import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
 import { GatewayTokens, type TokenRules, type TokenWorkspace } from './gateway-token.ts';
-import { Generations } from './generations.ts';
+import { Generations, type GenerationsOptions } from './generations.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
 import { IssuerOrigins } from './issuer-origins.ts';
 import { SnapshotCache } from './snapshot-cache.ts';
@@ -25,6 +26,9 @@ export interface CallerServicesOptions {
   /** Proxies for fetching the keys of issuers; null for none. */
   readonly proxies: Proxies | null;
   readonly configuration: ConfigurationSource;
+  /** Source of units of limits and of generations; the database by default. */
+  readonly bank?: LimitBank;
+  readonly listGenerations?: GenerationsOptions['load'];
   readonly hashCredential: (value: string) => Buffer;
   /** Whether an error means that the database is unreachable. */
   readonly isUnavailable: (error: unknown) => boolean;
@@ -74,7 +78,8 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   const { reads } = configuration;
   const listeners: ((organisationId: string) => void)[] = [];
   const generations = new Generations({
-    load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
+    load:
+      options.listGenerations ?? ((ids) => snapshotMarks.listGenerations(database.readable, ids)),
     pollMs,
     graceMs: options.graceMs,
     configuration,
@@ -85,8 +90,8 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   });
   const origins = new Origins(trustedHosts);
   const issuerOrigins = new IssuerOrigins(origins, options.proxies);
-  const { usageJournal: journal = null } = options;
-  const ledger = createLedger({ database, clock, journal });
+  const { usageJournal: journal = null, bank } = options;
+  const ledger = createLedger({ database, clock, journal, ...(bank && { bank }) });
   const cache = <T>(entriesMax: number): SnapshotCache<T> =>
     new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
   return {

@@ -51,6 +51,13 @@ export class Generations {
     return held !== undefined && (isCurrent || held === generation);
   }
 
+  /** Whether the sealed snapshot contains the generation that replaced this one, and with it the end of removed values. */
+  isReplaced(organisationId: string, generation: string): boolean {
+    const current = this.#current.get(organisationId);
+    if (current === undefined || current === generation) return false;
+    return this.#options.configuration.snapshotGeneration(organisationId) === current;
+  }
+
   /** Whether the database did not respond to the last poll, or is known not to respond. */
   isInOutage(): boolean {
     return this.#hasFailed || this.#options.configuration.isDatabaseAway();

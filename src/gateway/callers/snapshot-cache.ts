@@ -34,7 +34,7 @@ export class SnapshotCache<T> {
 
   /**
    * Reads the value with `load`; concurrent calls share the read. While the database is unreachable, the last
-   * value is returned within the grace period. Missing values are not cached.
+   * value is returned within the grace period, unless a newer snapshot lacks it. Missing values are not cached.
    *
    * @throws what `load` throws when no cached value replaces it
    */
@@ -62,10 +62,17 @@ export class SnapshotCache<T> {
       return read.value;
     } catch (error) {
       const last = this.#entries.get(key);
-      const mayStandIn = last !== undefined && this.#generations.isWithinGrace();
+      const mayStandIn = last !== undefined && this.#mayStandIn(last);
       if (mayStandIn && this.#options.isUnavailable(error)) return last.value;
       throw error;
     }
+  }
+
+  /** A snapshot that lacks the value is right when it is newer than the value: a revoked key must not go on. */
+  #mayStandIn({ organisationId, generation }: SnapshotEntry<T>): boolean {
+    return (
+      this.#generations.isWithinGrace() && !this.#generations.isReplaced(organisationId, generation)
+    );
   }
 
   #isCurrent({ organisationId, generation }: SnapshotEntry<T>): boolean {
