@@ -1,13 +1,12 @@
 /** Assembles a server: database, keys, authentication, Admin API, inference, probes and metrics. */
 
-import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
+import { createAdminServer } from './app/admin-server.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppCallerServices } from './app/caller-services.ts';
 import { classifyError } from './app/classify-error.ts';
 import {
   allComponents,
   type Component,
-  disabledFeatures,
   runsComponent,
   runsGateways,
   servesWithoutDatabase,
@@ -15,8 +14,15 @@ import {
 import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
 import { createAppGateway } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
+import { createAppLinkListener } from './app/link/link-listener.ts';
+import { openConfiguration } from './app/link/open-configuration.ts';
+import {
+  connectToControlPlane,
+  openProcessLink,
+  type ProcessLink,
+} from './app/link/process-link.ts';
 import { type Addresses, closeServers, listenAll } from './app/listen.ts';
-import { createAppMcpPlane, mcpAddress } from './app/mcp-plane.ts';
+import { createAppMcpPlane } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
@@ -28,12 +34,8 @@ import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
 import { createAppSpool, describeSpoolFault } from './app/spool/create-spool.ts';
 import { reportUnexpectedErrors } from './app/unexpected-errors.ts';
-import { createAccessTokens } from './auth/access-token.ts';
-import { authenticateAdmin, authorise, createAuthCaches } from './auth/authenticate.ts';
-import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import { createMasterKeys, type MasterKeys } from './auth/master-keys.ts';
-import type { Principal } from './auth/principal.ts';
 import {
   createSharedClock,
   describeDeviation,
@@ -46,26 +48,20 @@ import type { CallerServices } from './gateway/callers/caller-services.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/logs/span-export.ts';
 import { createRefusedBytesReporter } from './http/connections/refused-bytes.ts';
-import { openApiRoute } from './http/openapi/openapi.ts';
 import type { Route } from './http/routes/route.ts';
-import { defaultHttpLimits, type HttpServerOptions } from './http/server/http-server-options.ts';
-import { createHttpServer, type HttpServer } from './http/server/server.ts';
+import type { HttpServer } from './http/server/server.ts';
 import type { Scheduler } from './jobs/runner/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import type { McpPlane } from './mcp/plane/mcp-plane.ts';
 import { packageVersion } from './package-root.ts';
 import type { Settings } from './settings.ts';
 import { openSnapshot, type RunningSnapshot } from './snapshot/open-snapshot.ts';
+import { databaseOrigin } from './snapshot/reading/snapshot-origin.ts';
 import type { Spool } from './spool/spool.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
-import { auditTrail } from './store/logs/audit-log.ts';
 import { assertUsableSchema } from './store/migrations/migration-state.ts';
-import {
-  type ConfigurationSource,
-  configurationSource,
-} from './store/reads/configuration-source.ts';
-import { databaseReads } from './store/reads/database-reads.ts';
+import type { ConfigurationSource } from './store/reads/configuration-source.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
 import type { StoredBlobs } from './store/stored-blobs.ts';
 
@@ -130,25 +126,27 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const { clock = systemClock, log = createLog({ level: settings.logLevel ?? 'info' }) } =
     overrides;
   if (settings.masterKeys === null) throw missingMasterKey();
-  if (settings.database === null) throw missingDatabase();
   const masterKeys = createMasterKeys(settings.masterKeys);
-  const reader = settings.writerHadr ? settings.databaseReader : null;
-  const { name } = settings.database;
-  const database = openDatabase(settings.database, { log, reader });
+  const link = openProcessLink(settings, log);
+  const database = link?.database ?? openOwnDatabase(settings, log);
   const state = new ProcessState();
-  const { readSharedTime = () => readServerTime(database.db) } = overrides;
+  const readTime = link?.readTime ?? (() => readServerTime(database.db));
+  const { readSharedTime = readTime } = overrides;
   const sharedClock = createSharedClock(clock, readSharedTime);
   const components = overrides.components ?? allComponents;
-  const builds = components.includes('jobs');
   const snapshot =
     overrides.snapshot ??
-    openSnapshot({ settings, database, masterKeys, clock: sharedClock, log, builds });
-  const configuration = configurationSource({
-    database: databaseReads(database.readable, state.requireConnection),
-    isDatabaseAway: () => !state.isConnected || database.isAway(),
-    suspectDatabase: () => database.suspect(),
-    snapshot: snapshot?.source ?? null,
-  });
+    openSnapshot({
+      settings,
+      database,
+      masterKeys,
+      clock: sharedClock,
+      log,
+      builds: link === null && components.includes('jobs'),
+      origin: link?.origin ?? databaseOrigin(database.readable),
+      isNeeded: link !== null || settings.controlLink.listener !== null,
+    });
+  const configuration = openConfiguration({ state, database, snapshot, clock: sharedClock }, link);
   const keyring = createKeyring(database, masterKeys, configuration.reads.findDataKey);
   return assemble({
     settings,
@@ -165,14 +163,22 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     spool: createAppSpool({ settings, keyring, log }),
     signIn: createSignIn(settings, log),
     components,
+    link,
     prove: async () => {
-      assertUsableSchema(await readSchemaStatus(database.db), name);
+      assertUsableSchema(await readSchemaStatus(database.db), settings.database?.name ?? '');
       await keyring.open();
       log.info({ tls: database.tls() }, 'connected to the database');
       const deviation = describeDeviation(await sharedClock.measure());
       if (deviation !== null) log.warn(deviation);
     },
   });
+}
+
+/** @throws Failure when none is set */
+function openOwnDatabase(settings: Settings, log: Log): Database {
+  if (settings.database === null) throw missingDatabase();
+  const reader = settings.writerHadr ? settings.databaseReader : null;
+  return openDatabase(settings.database, { log, reader });
 }
 
 interface Parts {
@@ -194,6 +200,8 @@ interface Parts {
   /** Null when no snapshot is kept. */
   readonly snapshot: RunningSnapshot | null;
   readonly configuration: ConfigurationSource;
+  /** Null in a process with a database. */
+  readonly link: ProcessLink | null;
   /** Rejects unless the database matches the settings. */
   readonly prove: () => Promise<void>;
 }
@@ -207,10 +215,14 @@ function createAppJobs(parts: Parts, metrics: Metrics, { lists }: OutboundClient
 const measureIntervalMs = 5_000;
 
 function assemble(parts: Parts): App {
-  const { settings, database, keyring, clock, log, state } = parts;
-  const requestLog = createRequestLog(database, log, parts.spool);
+  const { settings, database, keyring, clock, state } = parts;
+  const requestLog = createRequestLog(parts);
   const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
   const probes = createProbes(parts, {
+    link: parts.link && {
+      isConnected: () => state.isLinked,
+      isAway: () => parts.configuration.isDatabaseAway(),
+    },
     isConnected: () => state.isConnected,
     isDraining: () => state.isDraining,
     servesWithoutDatabase: () =>
@@ -230,7 +242,7 @@ function assemble(parts: Parts): App {
   };
   let measuring: Disposable | null = null;
   const startWork = (): void => {
-    if (!state.isConnected || state.isDraining) return;
+    if (!(state.isConnected || state.isLinked) || state.isDraining) return;
     measuring ??= keepMeasuring(clock, measureIntervalMs);
     if (state.isListening) parts.snapshot?.start();
     if (runsComponent(parts, 'jobs') && state.isListening) jobs.start();
@@ -241,9 +253,7 @@ function assemble(parts: Parts): App {
     keyring,
     jobs,
     connect: async () => {
-      await parts.prove();
-      await parts.spool?.open();
-      state.isConnected = true;
+      await connect(parts);
       startWork();
     },
     openFromSnapshot: () => openFromSnapshot(parts),
@@ -260,7 +270,7 @@ function assemble(parts: Parts): App {
     [Symbol.asyncDispose]: async () => {
       drain();
       measuring?.[Symbol.dispose]();
-      const waitsForCallers = state.isListening && state.isConnected;
+      const waitsForCallers = state.isListening && (state.isConnected || state.isLinked);
       const closing = closeServers(parts, servers, waitsForCallers);
       await Promise.all([closing, jobs.stop(), parts.snapshot?.[Symbol.asyncDispose]()]);
       await Promise.all(
@@ -269,6 +279,18 @@ function assemble(parts: Parts): App {
       await closeShared(parts, shared, metricsServer);
     },
   };
+}
+
+async function connect(parts: Parts): Promise<void> {
+  const { link, state, snapshot } = parts;
+  if (link !== null && snapshot !== null) {
+    await connectToControlPlane({ ...parts, snapshot });
+    await parts.spool?.open();
+    return;
+  }
+  await parts.prove();
+  await parts.spool?.open();
+  state.isConnected = true;
 }
 
 /** The spool is opened as soon as the keyring is. */
@@ -281,7 +303,7 @@ async function openFromSnapshot(parts: Parts): Promise<boolean> {
 
 /** Closes what the listeners have used, the database last. */
 async function closeShared(
-  { blobs, database, spool }: Parts,
+  { blobs, database, spool, link }: Parts,
   shared: SharedParts,
   metricsServer: Pick<HttpServer, 'close'>,
 ): Promise<void> {
@@ -290,6 +312,7 @@ async function closeShared(
   const closing = [metricsServer.close(0), blobs[Symbol.asyncDispose]()];
   await Promise.all([...closing, shared[Symbol.asyncDispose]()]);
   await database[Symbol.asyncDispose]();
+  await link?.[Symbol.asyncDispose]();
   shared.unexpectedErrors[Symbol.dispose]();
 }
 
@@ -315,12 +338,23 @@ function createListeners(
   });
   const gateway = createAppGateway({ ...parts, ...shared, passOn: admin.serve });
   const mcp = createAppMcpPlane({ ...parts, ...shared });
+  const link = createAppLinkListener(parts, {
+    classifyError,
+    observe: shared.metrics.observeRequest,
+    onRefusedBytes: createRefusedBytesReporter(
+      'link',
+      shared.metrics.observeRefusedBytes,
+      parts.log,
+    ),
+    onUnexpectedError: () => shared.metrics.observeUnexpectedError('link'),
+  });
   const runs = (component: Component): boolean => runsComponent(parts, component);
   return {
     gateway,
     mcp,
-    servers: [admin, gateway.server, mcp.listener],
+    servers: [admin, gateway.server, mcp.listener, ...(link === null ? [] : [link])],
     running: {
+      link: runs('admin') ? link : null,
       admin: runs('admin') ? admin : null,
       inference: runs('gateway') ? gateway.server : null,
       mcp: runs('mcp') ? mcp.listener : null,
@@ -344,57 +378,4 @@ function sharedParts(parts: Parts, metrics: Metrics): SharedParts {
   const unexpectedErrors = reportUnexpectedErrors(metrics, parts.log);
   const callers = createAppCallerServices({ ...parts, requireKeys });
   return { metrics, requireConnection, unexpectedErrors, callers, ...counted };
-}
-
-function createAdminServer(
-  { settings, database, keyring, clock, log, signIn, blobs }: Parts,
-  { metrics, requireConnection, refusals }: SharedParts,
-  probes: readonly Route<null>[],
-  { mcp, mcpTokens, outbound }: OutboundClients,
-  { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
-): HttpServer {
-  const tokens = createAccessTokens(keyring);
-  const throttle = createFailureThrottle();
-  const { signIn: signInSettings, apiKeyPrefix, trustedHosts, configTargets } = settings;
-  const caches = createAuthCaches();
-  const auth = { database, keyring, tokens, throttle, refusals, signIn: signInSettings, ...caches };
-  const audit = auditTrail(settings.features.auditLogs);
-  const deps = {
-    database,
-    keyring,
-    apiKeyPrefix,
-    audit,
-    throttle,
-    trustedHosts,
-    configTargets,
-    mcp,
-    mcpTokens,
-    mcpUrl: mcpAddress(settings),
-    outbound,
-    signIn,
-    blobs,
-    refusals,
-    disabledFeatures: disabledFeatures(settings),
-  };
-  const routes = adminRoutes(deps, tokens);
-  const open = [...probes, ...publicRoutes(deps, requireConnection)];
-  return createHttpServer<Principal>({
-    routes,
-    publicRoutes: [...open, ...browserRoutes(deps, requireConnection), openApiRoute(routes, open)],
-    authenticate: (offered, accepts, now) => {
-      requireConnection();
-      return authenticateAdmin(auth, offered, accepts, now);
-    },
-    authorise,
-    callerId: (caller) => caller.id,
-    disabledFeatures: deps.disabledFeatures,
-    classifyError,
-    observe: metrics.observeRequest,
-    onRefusedBytes: createRefusedBytesReporter('admin', metrics.observeRefusedBytes, log),
-    onUnexpectedError: () => metrics.observeUnexpectedError('admin'),
-    now: () => clock.now(),
-    log,
-    passOn,
-    limits: { ...defaultHttpLimits, connectionsMax: settings.server.connectionsMax },
-  });
 }

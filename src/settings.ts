@@ -2,6 +2,11 @@
 import { Failure } from './failure.ts';
 import type { Secret } from './secret.ts';
 import { type BlobSettings, blobFaults, blobSettings } from './settings/groups/blobs.ts';
+import {
+  type ControlLinkSettings,
+  controlLinkFaults,
+  controlLinkSettings,
+} from './settings/groups/control-link.ts';
 import { readDatabases } from './settings/groups/database.ts';
 import {
   type InferenceSettings,
@@ -107,6 +112,8 @@ export interface Settings {
   readonly inference: InferenceSettings;
   /** The MCP gateway. */
   readonly mcp: McpSettings;
+  /** The link between a control plane and gateways without a database. */
+  readonly controlLink: ControlLinkSettings;
   /** Storage of uploaded files. */
   readonly blobs: BlobSettings;
   /** The sealed snapshot. */
@@ -210,6 +217,7 @@ export function inspectSettings(
   });
   const isGiven = (name: SettingName): boolean => given.has(name) || unread.has(name);
   const wholes = [
+    controlLinkFaults,
     notifyFaults,
     tokenFaults,
     mcpFaults,
@@ -231,6 +239,9 @@ export function inspectSettings(
     ...assemble(values, given),
     database: database && refreshable(database, 'database', sources, given),
     databaseReader: databaseReader && refreshable(databaseReader, 'databaseReader', sources, given),
+    controlLink: controlLinkSettings({ values, given, now, faults, warnings }, (which) =>
+      readAgain(sources, which),
+    ),
     masterKeys: masterKeySettings({ values, given }, (which) => readAgain(sources, which)),
     warnings,
   };
@@ -290,7 +301,7 @@ function parseAll(
 function assemble(
   values: SettingValues,
   given: ReadonlyMap<SettingName, SettingText>,
-): Omit<Settings, 'database' | 'databaseReader' | 'masterKeys' | 'warnings'> {
+): Omit<Settings, 'database' | 'databaseReader' | 'controlLink' | 'masterKeys' | 'warnings'> {
   const secretOf = secretIn(values, given);
   return {
     signIn: signInSettings(values, secretOf),

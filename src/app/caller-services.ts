@@ -12,6 +12,7 @@ import { isUnavailable } from '../store/connection/unavailable.ts';
 import type { ConfigurationSource } from '../store/reads/configuration-source.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { issuersOf } from './issuers.ts';
+import { linkedGenerations, type ProcessLink } from './link/process-link.ts';
 import type { Metrics } from './metrics.ts';
 
 const refreshLogIntervalMs = 10_000;
@@ -25,12 +26,14 @@ interface CallerParts {
   /** Takes usage that is not counted yet; null without a folder for it. */
   readonly spool?: Pick<Spool, 'stream'> | null;
   readonly configuration: ConfigurationSource;
+  /** Null in a process with a database. */
+  readonly link: ProcessLink | null;
   /** Throws like an unavailable database until the keys of the deployment are read. */
   readonly requireKeys: () => void;
 }
 
 export function createAppCallerServices(parts: CallerParts): CallerServices {
-  const { settings, database, keyring, clock, log, configuration, requireKeys } = parts;
+  const { settings, database, keyring, clock, log, configuration, requireKeys, link } = parts;
   const { inference, trustedHosts, proxies } = settings;
   const { tokens } = inference;
   let quietUntilMs = 0;
@@ -47,6 +50,7 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
     trustedHosts,
     proxies,
     configuration,
+    ...(link && { bank: link.bank, listGenerations: linkedGenerations(configuration) }),
     isUnavailable,
     graceMs: inference.graceSeconds * 1000,
     hashCredential: (value) => {

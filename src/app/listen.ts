@@ -15,6 +15,8 @@ export interface Addresses {
   readonly inferenceUrl: string | null;
   /** Without the path of a server, `/{slug}/mcp`. */
   readonly mcpUrl: string | null;
+  /** Where gateways without a database connect. */
+  readonly linkUrl: string | null;
   readonly metricsUrl: string;
 }
 
@@ -25,17 +27,20 @@ export async function listenAll(
     readonly admin: HttpServer | null;
     readonly inference: Gateway['server'] | null;
     readonly mcp: McpPlane['listener'] | null;
+    readonly link: HttpServer | null;
     readonly metrics: HttpServer;
   },
 ): Promise<Addresses> {
   const { host, port, metricsPort } = settings.server;
-  const { admin, inference, mcp, metrics } = servers;
+  const { admin, inference, mcp, link, metrics } = servers;
+  const linkPort = settings.controlLink.listener?.port ?? 0;
   const inferenceSetting = 'GATEWRIGHT_INFERENCE_PORT';
   return {
     adminUrl: admin && (await listen(admin, host, port, 'PORT')),
     inferenceUrl:
       inference && (await listen(inference, host, inferencePort(settings), inferenceSetting)),
     mcpUrl: mcp && (await listen(mcp, host, mcpPort(settings), 'GATEWRIGHT_MCP_PORT')),
+    linkUrl: link && (await listen(link, host, linkPort, 'GATEWRIGHT_LINK_PORT')),
     metricsUrl: await listen(metrics, host, metricsPort, 'GATEWRIGHT_METRICS_PORT'),
   };
 }

@@ -27,7 +27,7 @@ import { TallyHistogram } from './tally-histogram.ts';
 export type SecretReader = 'inference' | 'mcp' | 'jobs';
 
 /** `background`: work that no caller waits for. */
-type UnexpectedErrorOrigin = 'admin' | 'inference' | 'mcp' | 'metrics' | 'background';
+type UnexpectedErrorOrigin = 'admin' | 'inference' | 'mcp' | 'link' | 'metrics' | 'background';
 
 export interface Metrics {
   /** Starts the collection of process metrics, which takes long to set up. */

@@ -11,7 +11,7 @@ import type { SnapshotSource } from '../store/reads/snapshot-view.ts';
 import { SnapshotBuilder } from './building/snapshot-builder.ts';
 import type { SnapshotRefused } from './format/snapshot-refused.ts';
 import { FolderCopy } from './reading/snapshot-copy.ts';
-import { databaseOrigin } from './reading/snapshot-origin.ts';
+import { databaseOrigin, type SnapshotOrigin } from './reading/snapshot-origin.ts';
 import { SnapshotReader } from './reading/snapshot-reader.ts';
 import { RepeatedWork } from './repeated-work.ts';
 
@@ -32,6 +32,8 @@ export interface RunningSnapshot extends AsyncDisposable {
   figures(): SnapshotFigures;
   /** Loads the copy in the folder, before the database is reached. Never rejects. */
   load(): Promise<void>;
+  /** Asks the origin once. @throws what the origin throws, and SnapshotRefused */
+  pull(): Promise<void>;
   /** Begins to build and to pull. */
   start(): void;
 }
@@ -44,6 +46,10 @@ export interface SnapshotParts {
   readonly log: Log;
   /** Whether this process may build. */
   readonly builds: boolean;
+  /** Where the snapshot comes from; by default the database. */
+  readonly origin?: SnapshotOrigin;
+  /** Whether a snapshot is kept even without a folder. */
+  readonly isNeeded?: boolean;
 }
 
 const leaseMs = 15_000;
@@ -58,7 +64,7 @@ const activeForMs = 5_000;
 /** Null when no snapshot is kept. */
 export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
   const { directory, maxAgeSeconds } = parts.settings.snapshot;
-  if (directory === null) return null;
+  if (directory === null && parts.isNeeded !== true) return null;
   const { database, masterKeys, clock, log } = parts;
   const faults = { refused: 0, unsaved: 0, pull: 0, build: 0 };
   const report = (fault: SnapshotFault, error: unknown, message: string): void => {
@@ -68,10 +74,10 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
   };
   const onRefused = (refused: SnapshotRefused): void =>
     report('refused', refused, 'a snapshot is refused');
-  const copy = new FolderCopy(directory);
+  const copy = directory === null ? null : new FolderCopy(directory);
   const reader = new SnapshotReader({
     masterKeys,
-    origin: databaseOrigin(database.readable),
+    origin: parts.origin ?? databaseOrigin(database.readable),
     copy,
     maxAgeMs: maxAgeSeconds === null ? null : maxAgeSeconds * 1000,
     clock,
@@ -81,17 +87,7 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
   const pulling = pullLoop(reader, (error) =>
     report('pull', error, 'the snapshot could not be pulled'),
   );
-  const builder = parts.builds
-    ? new SnapshotBuilder({
-        db: database.db,
-        masterKeys,
-        holder: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
-        leaseMs,
-        graceMs,
-        touchMs,
-        onRefused,
-      })
-    : null;
+  const builder = parts.builds ? createBuilder(parts, onRefused) : null;
   const building =
     builder &&
     buildLoop(builder, (error) => report('build', error, 'the snapshot could not be built'));
@@ -113,6 +109,9 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
         report('refused', error, 'the saved snapshot could not be read');
       }
     },
+    pull: async () => {
+      await reader.pull();
+    },
     start: () => {
       pulling.start();
       building?.start();
@@ -120,9 +119,17 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
     [Symbol.asyncDispose]: async () => {
       await Promise.all([pulling.stop(), building?.stop()]);
       await builder?.release().catch(() => undefined);
-      copy[Symbol.dispose]();
+      copy?.[Symbol.dispose]();
     },
   };
+}
+
+function createBuilder(
+  { database: { db }, masterKeys }: Pick<SnapshotParts, 'database' | 'masterKeys'>,
+  onRefused: (refused: SnapshotRefused) => void,
+): SnapshotBuilder {
+  const holder = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  return new SnapshotBuilder({ db, masterKeys, holder, leaseMs, graceMs, touchMs, onRefused });
 }
 
 function pullLoop(reader: SnapshotReader, onFailure: (error: unknown) => void): RepeatedWork {

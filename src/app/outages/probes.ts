@@ -6,6 +6,13 @@ import type { SchemaState } from '../../store/migrations/migration-state.ts';
 
 /** State that the probes read. */
 export interface ProbeSources {
+  /** State of the link to the control plane in a process without a database; null for one with a database. */
+  readonly link: {
+    /** False until the control plane has sent the configuration. */
+    readonly isConnected: () => boolean;
+    /** Whether the control plane has not answered for a while. */
+    readonly isAway: () => boolean;
+  } | null;
   /** False until the database has been reached and verified. */
   readonly isConnected: () => boolean;
   /** Rejects when the database does not respond. */
@@ -44,10 +51,14 @@ const sound: ProbeReport = { status: 'ok', reasons: [] };
 export function probeRoutes(sources: ProbeSources): Route<null>[] {
   const readiness = createReadiness(sources);
   let hasBeenReady = false;
-  const ready = async (): Promise<ProbeReport> => {
-    const report = sources.isConnected()
-      ? await readiness()
+  const ownReport = async (): Promise<ProbeReport> =>
+    sources.isConnected()
+      ? readiness()
       : reportWithoutDatabase(sources, 'the database is still waited for');
+  const ready = async (): Promise<ProbeReport> => {
+    const report = await (sources.link === null
+      ? ownReport()
+      : linkedReport(sources, sources.link));
     hasBeenReady ||= report.status !== 'unavailable';
     const fault = sources.spoolFault();
     if (fault === null || report.status === 'unavailable') return report;
@@ -102,6 +113,14 @@ function reportWithoutDatabase(
   if (!servesWithoutDatabase()) return unavailable(fault);
   const ageSeconds = configurationAgeSeconds() ?? 0;
   return degraded(`${fault}; the gateway continues with its configuration of ${ageSeconds} s ago`);
+}
+
+async function linkedReport(
+  sources: ProbeSources,
+  { isConnected, isAway }: NonNullable<ProbeSources['link']>,
+): Promise<ProbeReport> {
+  if (isAway()) return reportWithoutDatabase(sources, 'the control plane does not answer');
+  return isConnected() ? sound : unavailable('the control plane is still waited for');
 }
 
 /** Checks at most once a second, however many probes arrive. */

@@ -19,6 +19,7 @@ export function createProbes(
   { database, masterKeys, clock }: ProbeParts,
   state: Pick<
     ProbeSources,
+    | 'link'
     | 'isConnected'
     | 'isDraining'
     | 'servesWithoutDatabase'

@@ -3,9 +3,13 @@ import type { Keyring } from '../../auth/keyring.ts';
 import type { Log } from '../../log.ts';
 import type { RunningSnapshot } from '../../snapshot/open-snapshot.ts';
 import { DatabaseUnavailable } from '../../store/connection/unavailable.ts';
+import type { SnapshotView } from '../../store/reads/snapshot-view.ts';
 
 export class ProcessState {
+  /** Whether the database is verified. */
   isConnected = false;
+  /** Whether the control plane has sent the configuration, in a process without a database. */
+  isLinked = false;
   isListening = false;
   isDraining = false;
   #hasKeys = false;
@@ -48,5 +52,15 @@ export class ProcessState {
     const readAt = new Date(view.builtAtMs).toISOString();
     log.warn({ sequence, readAt }, 'the gateways serve from the saved snapshot');
     return true;
+  }
+
+  /** Reads the keys of the deployment from the snapshot of the control plane. @throws Failure when the master key is another one */
+  openFromControlPlane(
+    { deploymentKey }: Pick<SnapshotView, 'deploymentKey'>,
+    keyring: Pick<Keyring, 'openFrom'>,
+  ): void {
+    keyring.openFrom(deploymentKey);
+    this.#hasKeys = true;
+    this.isLinked = true;
   }
 }

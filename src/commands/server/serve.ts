@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { allComponents, type Component } from '../../app/components.ts';
 import { missingMasterKey } from '../../app/missing-settings.ts';
 import { type App, openApp } from '../../app.ts';
+import { Failure } from '../../failure.ts';
 import { createLog, type Log } from '../../log.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import { migrate } from '../../store/migrations/migrate.ts';
@@ -61,7 +62,7 @@ export const serveCommand: Command<Options> = {
     }),
     components: choicesOption(allComponents, 'LIST', {
       describe: 'What to run, separated by commas: admin, gateway, mcp, jobs',
-      fallback: 'all',
+      fallback: 'all; gateway,mcp with GATEWRIGHT_LINK_URL',
     }),
     'no-jobs': switchOption('Leave the scheduled jobs to other replicas'),
     migrate: switchOption(
@@ -75,16 +76,20 @@ export const serveCommand: Command<Options> = {
     const log = createLog({ level: settings.logLevel ?? 'info', destination: io.stderr });
     for (const warning of settings.warnings) log.warn(warning);
     const home = resolve(io.cwd, options.home ?? settings.home);
-    const database = await resolveDatabase(settings, home);
-    const components = componentsOf(options);
+    const isLinked = settings.controlLink.url !== null;
+    if (isLinked) refuseWithoutDatabase(options);
+    const database = isLinked ? null : await resolveDatabase(settings, home);
+    const components = componentsOf(options, isLinked ? linkedComponents : allComponents);
     const app = openApp({ ...settings, database }, { log, components });
     try {
       let hasStarted = false;
       await start(app, log, {
         seconds: settings.databaseStartWaitSeconds,
         signal: io.signal,
+        awaited: isLinked ? 'the control plane' : 'the database',
         work: async () => {
-          if (options.migrate) await migrate(database, { log, signal: io.signal });
+          if (database !== null && options.migrate)
+            await migrate(database, { log, signal: io.signal });
           await app.connect();
         },
         onServing: async () => {
@@ -104,12 +109,32 @@ export const serveCommand: Command<Options> = {
   },
 };
 
-function componentsOf(options: Options): readonly Component[] {
-  const wanted = options.components.length === 0 ? allComponents : options.components;
+/** Components that need no database. */
+const linkedComponents = ['gateway', 'mcp'] as const satisfies readonly Component[];
+
+/** @throws Failure when an option needs the database that a linked gateway does not have */
+function refuseWithoutDatabase({ components, migrate: migrates }: Options): void {
+  const unfit = components.filter((one) => !linkedComponents.some((other) => other === one));
+  const words = [
+    ...(migrates ? ['--migrate'] : []),
+    ...(unfit.length === 0 ? [] : [`--components ${unfit.join(',')}`]),
+  ];
+  if (words.length === 0) return;
+  throw new Failure(
+    'invalidInput',
+    `${words.join(' and ')} needs a database, but GATEWRIGHT_LINK_URL makes this process a gateway ` +
+      'without one: leave it out, or unset GATEWRIGHT_LINK_URL and set DB_HOST',
+  );
+}
+
+function componentsOf(options: Options, usual: readonly Component[]): readonly Component[] {
+  const wanted = options.components.length === 0 ? usual : options.components;
   return wanted.filter((component) => component !== 'jobs' || !options['no-jobs']);
 }
 
 interface Start extends Pick<Wait, 'signal'> {
+  /** Names in the log what the work needs. */
+  readonly awaited: 'the database' | 'the control plane';
   /** Longest wait for the database without a snapshot. */
   readonly seconds: number;
   /** Work that needs the database before requests are served. */
@@ -123,7 +148,7 @@ interface Start extends Pick<Wait, 'signal'> {
  * from it meanwhile, without a time limit.
  */
 async function start(app: App, log: Log, options: Start): Promise<void> {
-  const { work, seconds, signal, onServing } = options;
+  const { work, seconds, signal, onServing, awaited } = options;
   let isListening = false;
   const listen = async (): Promise<void> => {
     if (isListening) return;
@@ -138,10 +163,7 @@ async function start(app: App, log: Log, options: Start): Promise<void> {
   let hasSnapshot = false;
   const say = async (reason: string): Promise<void> => {
     if (!isListening) hasSnapshot = await app.openFromSnapshot();
-    log.warn(
-      { reason, ...(hasSnapshot ? {} : { secondsMax: seconds }) },
-      'waiting for the database',
-    );
+    log.warn({ reason, ...(hasSnapshot ? {} : { secondsMax: seconds }) }, `waiting for ${awaited}`);
     await listen();
     if (hasSnapshot) await onServing();
   };

@@ -1,6 +1,7 @@
 /** Converts any thrown value to a GatewayError, and sends it. */
 import type { IncomingMessage } from 'node:http';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
+import { NoDatabase } from '../../store/connection/unavailable.ts';
 import { GatewayError, gatewayErrorBody } from '../transfer/gateway-error.ts';
 import { allowedMethods } from '../transfer/malformed-request.ts';
 import type { Arrival, GatewayServices } from './request-context.ts';
@@ -18,7 +19,10 @@ export function gatewayErrorOf(
   if (thrown instanceof GatewayError) return thrown;
   const cause = { cause: thrown };
   if (isUnavailable(thrown)) {
-    const message = 'Data that this request needs is temporarily unavailable; try again';
+    const message =
+      thrown instanceof NoDatabase
+        ? thrown.message
+        : 'Data that this request needs is temporarily unavailable; try again';
     return new GatewayError('unavailable', message, null, cause);
   }
   if (id !== null) onFault(thrown, id);

@@ -1,7 +1,7 @@
 /** Queues log rows per organisation within memory bounds, and counts those that do not fit. */
 import type { SegmentPlace } from '../../spool/spool-stream.ts';
-import { type LogBatch, lossOf } from '../../store/logs/logged-requests.ts';
 import type { WrittenRow } from '../../store/logs/request-logs.ts';
+import type { LogContents } from './log-sink.ts';
 import { LossCounts, type LostRequests } from './lost-requests.ts';
 
 export interface RequestLogQueueBounds {
@@ -19,11 +19,9 @@ export interface QueuedRow extends WrittenRow {
   readonly isReplayed: boolean;
 }
 
-export interface QueuedBatch extends LogBatch {
+export interface QueuedBatch extends LogContents {
   readonly organisationId: string;
   readonly rows: readonly QueuedRow[];
-  /** The counts of `losses`, for the next process. */
-  readonly lost: readonly LostRequests[];
   /** Where the counts are on disk; null for counts of this process. */
   readonly lossPlace: SegmentPlace | null;
 }
@@ -98,11 +96,8 @@ export class RequestLogQueue {
   addLosses(lost: readonly LostRequests[], lossPlace: SegmentPlace | null): void {
     const [first] = lost;
     if (first === undefined) return;
-    const losses = lost.map(({ organisationId, hour, requests, id }) =>
-      lossOf(organisationId, hour, requests, id),
-    );
     const { organisationId } = first;
-    this.#lossBatches.push({ organisationId, rows: [], losses, lost, lossPlace });
+    this.#lossBatches.push({ organisationId, rows: [], lost, lossPlace });
   }
 
   /** Makes everything that is queued ready to be written, also in incomplete batches. */
@@ -133,7 +128,7 @@ export class RequestLogQueue {
       if (organisationId === undefined) return null;
       const waiting = this.#waiting.get(organisationId)!;
       const rows = cut(waiting);
-      if (rows.length > 0) return { organisationId, rows, losses: [], lost: [], lossPlace: null };
+      if (rows.length > 0) return { organisationId, rows, lost: [], lossPlace: null };
       this.#waiting.delete(organisationId);
     }
   }

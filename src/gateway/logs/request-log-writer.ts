@@ -1,12 +1,11 @@
-/** Writes batches of log rows in transactions: retries while the database is away, omits rows that it rejects. */
+/** Writes batches of log rows: retries while their database is away, omits rows that it rejects. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database } from '../../store/connection/db.ts';
 import { isUnavailable } from '../../store/connection/unavailable.ts';
-import { type LogBatch, writeBatch } from '../../store/logs/logged-requests.ts';
+import type { LogContents, LogSink } from './log-sink.ts';
 import type { QueuedBatch, QueuedRow } from './request-log-queue.ts';
 
 export interface RequestLogWriterOptions {
-  readonly database: Pick<Database, 'transaction'>;
+  readonly sink: LogSink;
   /** Reports rows that the database rejected. */
   readonly onLoss: (error: unknown, requests: number) => void;
   /** Interval of retries while the database is unreachable. */
@@ -33,14 +32,14 @@ export class RequestLogWriter {
   }
 
   async #commit(
-    { losses }: Pick<LogBatch, 'losses'>,
+    { lost }: Pick<LogContents, 'lost'>,
     rows: readonly QueuedRow[],
     mayBeThere: boolean,
   ): Promise<readonly QueuedRow[] | null> {
-    const { database, retryMs, signal } = this.#options;
+    const { sink, retryMs, signal } = this.#options;
     for (let isRepeated = mayBeThere; !signal.aborted; isRepeated = true) {
       try {
-        await database.transaction((tx) => writeBatch(tx, { rows, losses }, isRepeated));
+        await sink.write({ rows, lost }, isRepeated);
         return [];
       } catch (error) {
         if (!isUnavailable(error)) return await this.#split(rows, error);
@@ -57,8 +56,8 @@ export class RequestLogWriter {
       return rows;
     }
     const half = rows.length >> 1;
-    const before = await this.#commit({ losses: [] }, rows.slice(0, half), true);
-    const behind = await this.#commit({ losses: [] }, rows.slice(half), true);
+    const before = await this.#commit({ lost: [] }, rows.slice(0, half), true);
+    const behind = await this.#commit({ lost: [] }, rows.slice(half), true);
     return before === null || behind === null ? null : [...before, ...behind];
   }
 }

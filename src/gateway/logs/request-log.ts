@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { SpoolStream, StreamTerms } from '../../spool/spool-stream.ts';
 import type { Database } from '../../store/connection/db.ts';
+import { databaseLogSink, type LogSink } from './log-sink.ts';
 import { RequestLogIntake } from './request-log-intake.ts';
 import { RequestLogQueue, type RequestLogQueueBounds } from './request-log-queue.ts';
 import type { LoggedRecord } from './request-log-row.ts';
@@ -10,6 +11,8 @@ import type { RequestRecord } from './request-record.ts';
 
 export interface RequestLogOptions {
   readonly database: Pick<Database, 'transaction'>;
+  /** Stores the rows; by default in the database. */
+  readonly sink?: LogSink;
   /** Registers the stream of rows on disk; by default rows wait in memory only. */
   readonly openStream?: ((terms: StreamTerms) => SpoolStream) | null;
   /** Reports rows that the database rejected or that were given up. */
@@ -57,7 +60,9 @@ export class RequestLog {
   #writing: Promise<void> | null = null;
   readonly #abort = new AbortController();
 
-  constructor({ database, openStream = null, onLoss, bounds = {} }: RequestLogOptions) {
+  constructor(options: RequestLogOptions) {
+    const { database, sink = databaseLogSink(database) } = options;
+    const { openStream = null, onLoss, bounds = {} } = options;
     this.#onLoss = onLoss;
     this.#bounds = { ...usualBounds, ...bounds };
     const queue = new RequestLogQueue(this.#bounds);
@@ -69,7 +74,7 @@ export class RequestLog {
     this.#intake = new RequestLogIntake({ queue, openStream, onRows });
     const { retryMs } = this.#bounds;
     const { signal } = this.#abort;
-    this.#writer = new RequestLogWriter({ database, onLoss, retryMs, signal });
+    this.#writer = new RequestLogWriter({ sink, onLoss, retryMs, signal });
   }
 
   /** Ignores unauthenticated requests, which belong to no organisation. */

@@ -54,7 +54,7 @@ function push(stream: SpoolStream, record: Buffer, isHeld: boolean): SegmentPlac
 export async function loadRows(stream: SpoolStream): Promise<LoadedRows | null> {
   const loaded = await stream.load();
   if (loaded === null) return null;
-  const decoded = loaded.records.map(decode);
+  const decoded = loaded.records.map(decodeRecord);
   return {
     place: loaded.place,
     rows: decoded.flatMap((one) => one?.row ?? []),
@@ -63,7 +63,8 @@ export async function loadRows(stream: SpoolStream): Promise<LoadedRows | null> 
   };
 }
 
-function encodeRow({ row, openCharge }: WrittenRow): Buffer {
+/** The record of a row, JSON. */
+export function encodeRow({ row, openCharge }: WrittenRow): Buffer {
   const json: Record<string, unknown> = {};
   for (const [column, value] of Object.entries(row)) if (value !== null) json[column] = value;
   json.id = row.id.toString('hex');
@@ -72,14 +73,15 @@ function encodeRow({ row, openCharge }: WrittenRow): Buffer {
   return Buffer.from(JSON.stringify({ row: json, openCharge: charge }));
 }
 
-function encodeLosses(losses: readonly LostRequests[]): Buffer {
+/** The record of counts, JSON. */
+export function encodeLosses(losses: readonly LostRequests[]): Buffer {
   const hexadecimal = losses.map((loss) => ({ ...loss, id: loss.id.toString('hex') }));
   return Buffer.from(JSON.stringify({ losses: hexadecimal } satisfies RecordJson));
 }
 
 /** Rows among records. */
 export function rowsIn(records: readonly Buffer[]): WrittenRow[] {
-  return records.flatMap((record) => decode(record)?.row ?? []);
+  return records.flatMap((record) => decodeRecord(record)?.row ?? []);
 }
 
 interface DecodedRecord {
@@ -87,8 +89,8 @@ interface DecodedRecord {
   readonly losses?: readonly LostRequests[];
 }
 
-/** Null for a record of another build that has neither. */
-function decode(record: Buffer): DecodedRecord | null {
+/** Null for a record of another build that has neither. @throws SyntaxError for what is no JSON */
+export function decodeRecord(record: Buffer | string): DecodedRecord | null {
   const { row, openCharge, losses } = JSON.parse(record.toString()) as RecordJson;
   if (losses !== undefined) {
     return { losses: losses.map((loss) => ({ ...loss, id: Buffer.from(loss.id, 'hex') })) };
@@ -109,7 +111,7 @@ export class LossTally {
   /** Adds the rows and counts of dropped records. */
   addRecords(records: readonly Buffer[]): void {
     for (const record of records) {
-      const { row, losses } = decode(record) ?? {};
+      const { row, losses } = decodeRecord(record) ?? {};
       if (row !== undefined) this.addRow(row);
       for (const loss of losses ?? []) this.#add(loss);
     }

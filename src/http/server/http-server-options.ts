@@ -1,5 +1,6 @@
 /** Options and default limits of the HTTP server. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server, Socket } from 'node:net';
 import type { Log } from '../../log.ts';
 import type { ErrorKind } from '../../model/wire/errors.ts';
 import type { Feature } from '../../settings.ts';
@@ -62,6 +63,8 @@ export interface HttpServerOptions<Caller> {
    * key is always in `x-gateway-api-key`, whichever header it arrived in.
    */
   readonly passOn?: ((request: IncomingMessage, response: ServerResponse) => string | null) | null;
+  /** Creates the server that accepts connections and passes them on, for other ones than of plain TCP. */
+  readonly createListener?: (accept: (socket: Socket) => void) => Server;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;

@@ -7,7 +7,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server as Listener } from 'node:net';
 import { errorBody } from '../../model/wire/errors.ts';
 import { type Connections, limitConnections } from '../connections/connections.ts';
 import { refuseMalformed, refuseTunnel } from '../connections/refusals.ts';
@@ -23,13 +23,14 @@ const backlogMax = 4096;
 
 type NodeServerOptions = Pick<
   HttpServerOptions<never>,
-  'limits' | 'log' | 'now' | 'observe' | 'onRefusedBytes' | 'passOn'
+  'limits' | 'log' | 'now' | 'observe' | 'onRefusedBytes' | 'passOn' | 'createListener'
 >;
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 interface NodeServer {
   readonly connections: Connections;
+  /** Resolves with the URL. */
   listen(host: string, port: number): Promise<string>;
   /** Resolves once all connections are closed. */
   stopListening(): Promise<void>;
@@ -75,10 +76,13 @@ export function createNodeServer(
     .on('clientError', (error, stream) =>
       refuseMalformed(connections, options.onRefusedBytes, error, stream),
     );
+  const { createListener } = options;
+  const listener = createListener?.((socket) => server.emit('connection', socket)) ?? server;
+  const scheme = listener === server ? 'http' : 'https';
   return {
     connections,
-    listen: (host, port) => listen(server, host, port),
-    stopListening: () => stopListening(server),
+    listen: async (host, port) => `${scheme}://${await listen(listener, host, port)}`,
+    stopListening: () => stopListening(listener),
   };
 }
 
@@ -96,14 +100,15 @@ function createLimitedServer({ limits = defaultHttpLimits }: NodeServerOptions):
   return server;
 }
 
-async function listen(server: Server, host: string, port: number): Promise<string> {
+/** Resolves with host and port. */
+async function listen(server: Listener, host: string, port: number): Promise<string> {
   server.listen({ host, port, backlog: backlogMax });
   await once(server, 'listening');
   const { address, family, port: boundPort } = server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${boundPort}`;
+  return `${family === 'IPv6' ? `[${address}]` : address}:${boundPort}`;
 }
 
-async function stopListening(server: Server): Promise<void> {
+async function stopListening(server: Listener): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, 'close');
   server.close();

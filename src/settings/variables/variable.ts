@@ -12,6 +12,7 @@ type Group =
   | 'Server'
   | 'Inference'
   | 'MCP'
+  | 'Link'
   | 'Files'
   | 'Outages'
   | 'Mail'

@@ -5,6 +5,7 @@ import { databaseVariables } from './database-variables.ts';
 import * as forms from './forms.ts';
 import { inferenceVariables } from './inference-variables.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
+import { linkVariables } from './link-variables.ts';
 import { mailVariables } from './mail-variables.ts';
 import { mcpVariables } from './mcp-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
@@ -218,6 +219,8 @@ export const settingsSchema = z.object({
 
   ...inferenceVariables,
   ...mcpVariables,
+
+  ...linkVariables,
   ...blobVariables,
   ...outageVariables,
   ...traceVariables,

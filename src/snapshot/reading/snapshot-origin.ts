@@ -5,7 +5,7 @@ import * as snapshotParts from '../../store/snapshot/snapshot-parts.ts';
 import type { ObjectAddress } from './read-update.ts';
 
 /** The state of the newest snapshot. */
-interface OriginState {
+export interface OriginState {
   /** The sealed head; null when the known one is the newest, or when there is none yet. */
   readonly sealedHead: Buffer | null;
   /** Whether there is a snapshot. */

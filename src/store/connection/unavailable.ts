@@ -11,6 +11,11 @@ export class DatabaseUnavailable extends Failure {
   }
 }
 
+/** The process has no database. The message is for callers. */
+export class NoDatabase extends DatabaseUnavailable {
+  override name = 'NoDatabase';
+}
+
 /** The connection was lost during a change, which the server may or may not have carried out. */
 export class OutcomeUnknown extends Error {
   override name = 'OutcomeUnknown';

@@ -53,6 +53,36 @@ export function configurationSource(options: ConfigurationSourceOptions): Config
   };
 }
 
+/**
+ * The configuration of a process without a database, which has the snapshot of its control plane only. It is current
+ * while the control plane confirms it at least every `awayAfterMs`.
+ */
+export function linkedConfiguration(options: {
+  readonly snapshot: SnapshotSource;
+  readonly awayAfterMs: number;
+  /** The shared clock. */
+  readonly now: () => number;
+}): ConfigurationSource {
+  const { snapshot, awayAfterMs, now } = options;
+  const confirmedAtMs = (): number => snapshot.confirmedAtMs() ?? 0;
+  return {
+    reads: new SnapshotReads(() => {
+      const view = snapshot.view();
+      if (view === null) {
+        throw new DatabaseUnavailable('The control plane has not sent its configuration yet');
+      }
+      const isComplete = view.isWhole && snapshot.isCurrent();
+      return { view, isComplete, completeUntilMs: confirmedAtMs() };
+    }),
+    isDatabaseAway: () => now() - confirmedAtMs() > awayAfterMs,
+    suspectDatabase: () => undefined,
+    hasSnapshot: () => snapshot.view() !== null,
+    snapshotGeneration: (organisationId) =>
+      snapshot.view()?.organisation(organisationId)?.generation,
+    snapshotConfirmedAtMs: () => (snapshot.view() === null ? null : confirmedAtMs()),
+  };
+}
+
 type AnyRead = (...args: never[]) => Promise<unknown>;
 
 /** The database comes first; while it does not respond, the snapshot is read at once. */

@@ -1,9 +1,12 @@
-/** Verifies that usage is counted exactly however often answers of the database are lost and connections refused. */
+/** Verifies that usage is counted exactly however often answers are lost and connections refused. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { bankRoutes } from '../../../src/control-link/bank-routes.ts';
+import { LinkedBank } from '../../../src/control-link/linked-bank.ts';
 import { CountedSlices, Reservations, Shortage } from '../../../src/ledger/account.ts';
 import { DatabaseBank } from '../../../src/ledger/database-bank.ts';
 import type { Limit } from '../../../src/ledger/limit.ts';
+import type { LimitBank } from '../../../src/ledger/limit-bank.ts';
 import { OrganisationSlices } from '../../../src/ledger/organisation-slices.ts';
 import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
 import {
@@ -33,34 +36,62 @@ const step = fc.record({
   faults: fc.array(fault, { maxLength: 4 }),
 });
 
-/** One process whose time passes with each request, on a database that fails as it is told. */
+/** Fails as the next fault says, and carries the work out unless it is lost before. */
+class Faults {
+  next: Fault[] = [];
+
+  async run<T>(carryOut: (isLost: boolean) => Promise<T>): Promise<T> {
+    const fault = this.next.shift();
+    if (fault === 'refused') throw new DatabaseUnavailable('refused');
+    const result = await carryOut(fault === 'lostBefore');
+    if (fault === 'lostAfter') throw lost();
+    return result;
+  }
+}
+
+const lost = () => new OutcomeUnknown(new Error('the answer was lost'));
+
+/** The database, whose transactions fail. */
+function failingDatabaseBank(faults: Faults): LimitBank {
+  const transaction: typeof test.database.transaction = (run, ...rest) =>
+    faults.run((isLost) =>
+      test.database.transaction(
+        async (tx) => {
+          const done = await run(tx);
+          if (isLost) throw lost();
+          return done;
+        },
+        ...rest,
+      ),
+    );
+  return new DatabaseBank({ database: { db: test.database.db, transaction }, now: () => 0 });
+}
+
+/** The control plane, whose requests fail on their way. */
+function failingLinkedBank(faults: Faults): LimitBank {
+  const routes = bankRoutes(new DatabaseBank({ database: test.database, now: () => 0 }));
+  const post = (path: string, message: unknown) =>
+    faults.run(async (isLost) => {
+      if (isLost) throw lost();
+      const route = routes.find((one) => one.path === path)!;
+      const body = route.body!.parse(JSON.parse(JSON.stringify(message)));
+      const answer = await route.handle({ body } as Parameters<typeof route.handle>[0]);
+      return JSON.parse(JSON.stringify(answer));
+    });
+  return new LinkedBank({ post });
+}
+
+/** One process whose time passes with each request. */
 class Process {
   #nowMs = 0;
-  faults: Fault[] = [];
+  readonly faults = new Faults();
   used = 0;
   readonly #slices: OrganisationSlices;
   readonly #limit: Limit;
 
-  constructor(limit: Limit) {
+  constructor(limit: Limit, bankOf: (faults: Faults) => LimitBank) {
     this.#limit = limit;
-    const transaction: typeof test.database.transaction = async (run, ...rest) => {
-      const fails = this.faults.shift();
-      if (fails === 'refused') throw new DatabaseUnavailable('refused');
-      const result = await test.database.transaction(
-        async (tx) => {
-          const done = await run(tx);
-          if (fails === 'lostBefore') throw new OutcomeUnknown(new Error('lost before'));
-          return done;
-        },
-        ...rest,
-      );
-      if (fails === 'lostAfter') throw new OutcomeUnknown(new Error('lost after'));
-      return result;
-    };
-    const bank = new DatabaseBank({
-      database: { db: test.database.db, transaction },
-      now: () => 0,
-    });
+    const bank = bankOf(this.faults);
     const clock = { now: () => 0, monotonicMs: () => this.#nowMs };
     this.#slices = new OrganisationSlices({ bank, journal: null, clock }, limit.organisationId);
   }
@@ -74,8 +105,8 @@ class Process {
     const reserve = () =>
       reservations.reserve(charges, { ...bound, inputTokens: reserved }, this.#nowMs, false);
     let result = reserve();
-    for (const tries = this.faults.length; result instanceof Shortage; ) {
-      const isLast = this.faults.length === 0;
+    for (const tries = this.faults.next.length; result instanceof Shortage; ) {
+      const isLast = this.faults.next.length === 0;
       const needs = [...result.needs];
       for (const [lacking, need] of needs) lacking.needs.add(need);
       await this.exchange();
@@ -100,7 +131,7 @@ class Process {
   }
 
   async stop(): Promise<void> {
-    this.faults = [];
+    this.faults.next = [];
     await this.#slices.close();
   }
 }
@@ -109,26 +140,32 @@ function requireLost(error: unknown): void {
   if (!(error instanceof OutcomeUnknown) && !isUnavailable(error)) throw error;
 }
 
-it('counts each use once and reserves nothing afterwards, whatever answers are lost', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-      const limit = await insertLimit(test.database.db, newId(), { limitUnits: 1_000_000 });
-      const process = new Process(limit);
-      for (const { reserved, usedShare, faults } of steps) {
-        process.faults = [...faults];
-        await process.ask(reserved, Math.floor(reserved * usedShare));
-        await process.exchange();
-      }
-      await process.stop();
-      const row = await test.database.db
-        .selectFrom('usage_counters')
-        .select(['used_units', 'reserved_units', 'assumed_units'])
-        .where('subject_id', '=', idToBytes(limit.subjectId))
-        .executeTakeFirst();
-      expect(row === undefined ? 0 : Number(row.reserved_units)).toBe(0);
-      expect(row === undefined ? 0 : Number(row.used_units)).toBe(process.used);
-      expect(row === undefined ? 0 : Number(row.assumed_units)).toBe(0);
-    }),
-    { numRuns: 150 },
-  );
-});
+it.each([
+  { place: 'the database', bankOf: failingDatabaseBank },
+  { place: 'the control plane', bankOf: failingLinkedBank },
+])(
+  'counts each use once and reserves nothing afterwards, whatever answers of $place are lost',
+  async ({ bankOf }) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+        const limit = await insertLimit(test.database.db, newId(), { limitUnits: 1_000_000 });
+        const process = new Process(limit, bankOf);
+        for (const { reserved, usedShare, faults } of steps) {
+          process.faults.next = [...faults];
+          await process.ask(reserved, Math.floor(reserved * usedShare));
+          await process.exchange();
+        }
+        await process.stop();
+        const row = await test.database.db
+          .selectFrom('usage_counters')
+          .select(['used_units', 'reserved_units', 'assumed_units'])
+          .where('subject_id', '=', idToBytes(limit.subjectId))
+          .executeTakeFirst();
+        expect(row === undefined ? 0 : Number(row.reserved_units)).toBe(0);
+        expect(row === undefined ? 0 : Number(row.used_units)).toBe(process.used);
+        expect(row === undefined ? 0 : Number(row.assumed_units)).toBe(0);
+      }),
+      { numRuns: 150 },
+    );
+  },
+);

@@ -100,6 +100,7 @@ export function manualSnapshot(): ManualSnapshot {
     isCurrent: true,
     confirmedAtMs: null,
     load: async () => undefined,
+    pull: async () => undefined,
     start: () => undefined,
     figures: () => ({ organisations: 0, keys: 0, ageSeconds: null, isBuilder: false, faults }),
     source: {

@@ -24,6 +24,8 @@ export interface TestServer extends AsyncDisposable {
   readonly inferenceUrl: string;
   /** `http://127.0.0.1:port` of MCP; empty unless the component runs. */
   readonly mcpUrl: string;
+  /** Address for gateways without a database; null unless they may connect. */
+  readonly linkUrl: string | null;
   readonly metricsUrl: string;
   readonly tsgId: string;
   readonly organisationId: string;
@@ -98,7 +100,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
       now: clock.now(),
     }),
   );
-  const { adminUrl, inferenceUrl, mcpUrl, metricsUrl } = await app.listen();
+  const { adminUrl, inferenceUrl, mcpUrl, linkUrl, metricsUrl } = await app.listen();
   const url = adminUrl!;
   const clientSecret = tenant.clientSecret.reveal();
   const organisationApiKey = tenant.organisationApiKey.reveal();
@@ -112,6 +114,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
   return {
     inferenceUrl: inferenceUrl!,
     mcpUrl: mcpUrl ?? '',
+    linkUrl,
     url,
     metricsUrl,
     clock,

@@ -38,6 +38,7 @@ const base: Record<string, string> = {
   AZURE_FEDERATED_TOKEN_FILE: '/token',
   AZURE_TENANT_ID: 'contoso.example',
   AZURE_CLIENT_ID: 'application',
+  GATEWRIGHT_LINK_PORT: '8443',
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';

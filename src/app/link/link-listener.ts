@@ -1,0 +1,50 @@
+/** Creates the listener at which gateways without a database connect to this control plane. */
+import type { SharedClock } from '../../clock.ts';
+import { bankRoutes } from '../../control-link/bank-routes.ts';
+import { createLinkListener, type LinkListenerOptions } from '../../control-link/link-listener.ts';
+import { logRoute } from '../../control-link/log-route.ts';
+import { sealedSnapshotRoutes } from '../../control-link/snapshot-routes.ts';
+import { timeRoute } from '../../control-link/time-route.ts';
+import { databaseLogSink } from '../../gateway/logs/log-sink.ts';
+import type { HttpServer } from '../../http/server/server.ts';
+import { DatabaseBank } from '../../ledger/database-bank.ts';
+import type { Log } from '../../log.ts';
+import type { Settings } from '../../settings.ts';
+import { databaseOrigin } from '../../snapshot/reading/snapshot-origin.ts';
+import type { Database } from '../../store/connection/db.ts';
+
+interface LinkListenerParts {
+  readonly settings: Pick<Settings, 'controlLink' | 'server'>;
+  readonly database: Database;
+  readonly clock: SharedClock;
+  readonly log: Log;
+}
+
+type LinkListenerEvents = Pick<
+  LinkListenerOptions,
+  'classifyError' | 'observe' | 'onRefusedBytes' | 'onUnexpectedError'
+>;
+
+/** Null where no gateways connect. @throws Failure when the certificates are not usable */
+export function createAppLinkListener(
+  { settings, database, clock, log }: LinkListenerParts,
+  events: LinkListenerEvents,
+): HttpServer | null {
+  const { listener, readCertificates } = settings.controlLink;
+  if (listener === null || readCertificates === null) return null;
+  const now = (): number => clock.now();
+  return createLinkListener({
+    ...events,
+    readCertificates,
+    clientNames: listener.clientNames,
+    routes: [
+      timeRoute(async () => (await clock.measure()).now),
+      ...sealedSnapshotRoutes(databaseOrigin(database.readable)),
+      logRoute(databaseLogSink(database)),
+      ...bankRoutes(new DatabaseBank({ database, now })),
+    ],
+    now,
+    log,
+    connectionsMax: settings.server.connectionsMax,
+  });
+}

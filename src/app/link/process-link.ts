@@ -1,0 +1,96 @@
+/** Opens what a gateway without a database uses in its place: the link to its control plane. */
+import { z } from 'zod';
+import type { SharedClock } from '../../clock.ts';
+import { ControlLink } from '../../control-link/control-link.ts';
+import { linkPaths } from '../../control-link/link-paths.ts';
+import { LinkedBank } from '../../control-link/linked-bank.ts';
+import { LinkedLogSink } from '../../control-link/linked-log-sink.ts';
+import { LinkedOrigin } from '../../control-link/linked-origin.ts';
+import type { LogSink } from '../../gateway/logs/log-sink.ts';
+import type { LimitBank } from '../../ledger/limit-bank.ts';
+import type { Log } from '../../log.ts';
+import type { Settings } from '../../settings.ts';
+import type { RunningSnapshot } from '../../snapshot/open-snapshot.ts';
+import type { SnapshotOrigin } from '../../snapshot/reading/snapshot-origin.ts';
+import type { Database } from '../../store/connection/db.ts';
+import { noDatabase } from '../../store/connection/no-database.ts';
+import { DatabaseUnavailable } from '../../store/connection/unavailable.ts';
+import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
+import type { ProcessState } from '../outages/process-state.ts';
+
+export interface ProcessLink extends AsyncDisposable {
+  /** Refuses all work. */
+  readonly database: Database;
+  readonly origin: SnapshotOrigin;
+  readonly bank: LimitBank;
+  readonly logSink: LogSink;
+  /** Milliseconds since the epoch of the clock that all processes of the deployment share. */
+  readTime(): Promise<number>;
+}
+
+const SharedTime = z.object({ now_ms: z.int() });
+
+const noDatabaseHere = 'This request needs a database, and this gateway has none of its own';
+
+/** Null for a process with a database. @throws Failure when the certificates are not usable */
+export function openProcessLink(
+  { controlLink, proxies }: Pick<Settings, 'controlLink' | 'proxies'>,
+  log: Log,
+): ProcessLink | null {
+  const { url, readCertificates } = controlLink;
+  if (url === null || readCertificates === null) return null;
+  const link = new ControlLink({
+    url,
+    readCertificates,
+    proxies,
+    onUnusable: (err) => log.error({ err }, 'the new certificates of the link are not usable'),
+  });
+  return {
+    database: noDatabase(noDatabaseHere),
+    origin: new LinkedOrigin(link),
+    bank: new LinkedBank(link),
+    logSink: new LinkedLogSink(link),
+    readTime: async () => {
+      const answer = await link.read(linkPaths.time, {});
+      return SharedTime.parse(JSON.parse(answer.toString())).now_ms;
+    },
+    [Symbol.asyncDispose]: () => link[Symbol.asyncDispose](),
+  };
+}
+
+/**
+ * Reads the configuration of the control plane, and its keys.
+ *
+ * @throws DatabaseUnavailable when the control plane does not answer or has no snapshot yet, and Failure when the
+ * master key is another one
+ */
+export async function connectToControlPlane(parts: {
+  readonly state: ProcessState;
+  readonly snapshot: RunningSnapshot;
+  readonly keyring: Parameters<ProcessState['openFromControlPlane']>[1];
+  readonly clock: SharedClock;
+  readonly log: Log;
+}): Promise<void> {
+  const { state, snapshot, keyring, clock, log } = parts;
+  await clock.measure();
+  await snapshot.pull();
+  const view = snapshot.source.view();
+  if (view === null) throw new DatabaseUnavailable('The control plane has no snapshot yet');
+  state.openFromControlPlane(view, keyring);
+  log.info({ sequence: view.sequence }, 'connected to the control plane');
+}
+
+/**
+ * Reads generations from the snapshot of the control plane. Rejects, like an unreachable database, while the control
+ * plane does not answer.
+ */
+export function linkedGenerations(
+  configuration: Pick<ConfigurationSource, 'isDatabaseAway' | 'snapshotGeneration'>,
+): (organisationIds: readonly string[]) => Promise<ReadonlyMap<string, string>> {
+  return async (organisationIds) => {
+    if (configuration.isDatabaseAway()) {
+      throw new DatabaseUnavailable('The control plane does not answer');
+    }
+    return new Map(organisationIds.map((id) => [id, configuration.snapshotGeneration(id) ?? '']));
+  };
+}

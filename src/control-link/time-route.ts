@@ -1,0 +1,20 @@
+/** Tells gateways the time of the database, which all processes of a deployment share. */
+import { z } from 'zod';
+import { type Route, route } from '../http/routes/route.ts';
+import { linkPaths } from './link-paths.ts';
+
+const SharedTime = z.object({ now_ms: z.number().int() });
+
+/** @param readTime reads the milliseconds since the epoch of the database's clock */
+export function timeRoute(readTime: () => Promise<number>): Route<null> {
+  return route({
+    method: 'POST',
+    path: linkPaths.time,
+    mounts: { root: ['none'] },
+    isRepeatable: true,
+    body: z.strictObject({}),
+    summary: 'The time of the database',
+    response: SharedTime,
+    handle: async () => ({ now_ms: await readTime() }),
+  });
+}

@@ -1,0 +1,31 @@
+/** Defines where log rows are stored, and stores them in the database. */
+import type { Database } from '../../store/connection/db.ts';
+import { lossOf, writeBatch } from '../../store/logs/logged-requests.ts';
+import type { WrittenRow } from '../../store/logs/request-logs.ts';
+import type { LostRequests } from './lost-requests.ts';
+
+/** Rows and counts of lost requests of one organisation. */
+export interface LogContents {
+  readonly rows: readonly WrittenRow[];
+  readonly lost: readonly LostRequests[];
+}
+
+export interface LogSink {
+  /**
+   * Stores everything or nothing. With `isRepeated` it may be there already, and is not stored twice.
+   *
+   * @throws like the database: an unreachable one is tried again, and what it rejects is left out
+   */
+  write(contents: LogContents, isRepeated: boolean): Promise<void>;
+}
+
+export function databaseLogSink(database: Pick<Database, 'transaction'>): LogSink {
+  return {
+    write: ({ rows, lost }, isRepeated) => {
+      const losses = lost.map(({ organisationId, hour, requests, id }) =>
+        lossOf(organisationId, hour, requests, id),
+      );
+      return database.transaction((tx) => writeBatch(tx, { rows, losses }, isRepeated));
+    },
+  };
+}
