@@ -106,10 +106,13 @@ export const allInOne = {
   sync: { ...gitSync, kubernetes: { enabled: true } },
 };
 export const hook = { ...complete, migrations: { strategy: 'hook' } };
+const exampleValues = (path: string): object =>
+  parse(readFileSync(join(chartFolder, '../../examples', path), 'utf8'));
 /** The values of the README's first installation. */
-export const privateCluster = parse(
-  readFileSync(join(chartFolder, '../../examples/3-private-cluster/values.yaml'), 'utf8'),
-) as object;
+export const privateCluster = exampleValues('3-private-cluster/values.yaml');
+/** A control plane, and gateways without a database. */
+const linkedControlPlane = exampleValues('4-linked-gateways/control-plane.yaml');
+const linkedGateways = exampleValues('4-linked-gateways/gateways.yaml');
 /** The control plane without gateways and sync. */
 export const withoutGateway = {
   ...complete,
@@ -125,4 +128,6 @@ export const stories = {
   embedded,
   hook,
   privateCluster,
+  linkedControlPlane,
+  linkedGateways,
 };

@@ -7,13 +7,14 @@
 {{- if eq $v.masterKey.previousKey $v.masterKey.key -}}
 {{- fail "masterKey.previousKey is the same as masterKey.key: name the previous key, or leave it empty" -}}
 {{- end -}}
+{{- include "gatewright.linkChecks" . -}}
 {{- if and $v.mysql.embedded.enabled $v.mysql.host -}}
 {{- fail "mysql.embedded.enabled runs its own database; leave mysql.host empty, or turn it off" -}}
 {{- end -}}
-{{- if not (or $v.mysql.embedded.enabled $v.mysql.host) -}}
+{{- if not (or $v.link.url $v.mysql.embedded.enabled $v.mysql.host) -}}
 {{- fail "mysql.host is required: the name of your MySQL or MariaDB server. For a trial without one: --set mysql.embedded.enabled=true" -}}
 {{- end -}}
-{{- if not $v.mysql.existingSecret -}}
+{{- if not (or $v.link.url $v.mysql.existingSecret) -}}
 {{- fail (printf "mysql.existingSecret is required: the user and the password of the database.\n  kubectl create secret generic gatewright-mysql --namespace %s --from-literal=%s=gatewright --from-literal=%s=\"$(openssl rand -hex 24)\"\nand set mysql.existingSecret=gatewright-mysql" .Release.Namespace $v.mysql.keys.username $v.mysql.keys.password) -}}
 {{- end -}}
 {{- if and (eq $v.mysql.tls.mode "VERIFY_IDENTITY") (regexMatch "^[0-9.]+$|:" $v.mysql.host) -}}
@@ -87,7 +88,7 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- if and $v.ingress.enabled (not $v.ingress.host) -}}
+{{- if and $v.ingress.enabled (not $v.link.url) (not $v.ingress.host) -}}
 {{- fail "ingress.enabled needs ingress.host" -}}
 {{- end -}}
 {{- include "gatewright.hostChecks" (dict "root" . "name" "inference" "component" "gateway" "clash" "the paths of both begin with /v1") -}}
@@ -105,6 +106,29 @@
 {{- end -}}
 {{- end }}
 
+{{- /* Rejects what a release without a database cannot do, and a link without certificates. */}}
+{{- define "gatewright.linkChecks" -}}
+{{- $v := .Values -}}
+{{- if and $v.link.enabled $v.link.url -}}
+{{- fail "link.enabled is for a control plane, link.url for gateways without a database; keep one" -}}
+{{- end -}}
+{{- with $v.link.certificates -}}
+{{- if and (include "gatewright.isLinked" $) (eq (empty .existingSecret) (empty .certManager.issuer.name)) -}}
+{{- fail "the link needs one of link.certificates.existingSecret, the Secret that contains ca.crt, tls.crt and tls.key, and link.certificates.certManager.issuer.name" -}}
+{{- end -}}
+{{- end -}}
+{{- if $v.link.url -}}
+{{- range $path, $isSet := dict "mysql.host" $v.mysql.host "mysql.embedded.enabled" $v.mysql.embedded.enabled "sync.enabled" $v.sync.enabled "ingress.host" $v.ingress.host "httpRoute.hostnames" $v.httpRoute.hostnames -}}
+{{- if $isSet -}}
+{{- fail (printf "%s does not go with link.url: a release without a database runs gateways only" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- if not (or $v.gateway.enabled $v.mcp.enabled) -}}
+{{- fail "link.url runs gateways only, but gateway.enabled and mcp.enabled are both off" -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- /* Takes {root, name: the block of hosts in ingress and httpRoute, component, clash: why it shares no host}. */}}
 {{- define "gatewright.hostChecks" -}}
 {{- $v := .root.Values -}}
@@ -113,7 +137,7 @@
 {{- if and (not (get $v .component).enabled) (or $host $hostnames) -}}
 {{- fail (printf "ingress.%s and httpRoute.%s lead to the %s, which %s.enabled turns off" .name .name (ternary "MCP gateway" "gateway" (eq .component "mcp")) .component) -}}
 {{- end -}}
-{{- if and $v.ingress.enabled (eq $v.ingress.host $host) -}}
+{{- if and $v.ingress.enabled $host (eq $v.ingress.host $host) -}}
 {{- fail (printf "ingress.%s.host must differ from ingress.host: %s" .name .clash) -}}
 {{- end -}}
 {{- if and $host (not $v.ingress.enabled) -}}

@@ -47,12 +47,22 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- /* Not empty if the gateway has its own pods. */}}
 {{- define "gatewright.gatewayIsApart" -}}
-{{- if and .Values.gateway.enabled (eq .Values.mode "components") }}true{{ end -}}
+{{- if and .Values.gateway.enabled (or .Values.link.url (eq .Values.mode "components")) }}true{{ end -}}
 {{- end }}
 
 {{- /* Not empty if the MCP gateway has its own pods. */}}
 {{- define "gatewright.mcpIsApart" -}}
-{{- if and .Values.mcp.enabled (eq .Values.mode "components") }}true{{ end -}}
+{{- if and .Values.mcp.enabled (or .Values.link.url (eq .Values.mode "components")) }}true{{ end -}}
+{{- end }}
+
+{{- /* Not empty if pods hold certificates of the link. */}}
+{{- define "gatewright.isLinked" -}}
+{{- if or .Values.link.enabled .Values.link.url }}true{{ end -}}
+{{- end }}
+
+{{- /* The Secret with the certificates of the link. */}}
+{{- define "gatewright.linkSecret" -}}
+{{- .Values.link.certificates.existingSecret | default (printf "%s-link" (include "gatewright.name" .)) -}}
 {{- end }}
 
 {{- /* The component whose pods relay MCP. */}}
@@ -60,9 +70,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if include "gatewright.mcpIsApart" . }}mcp{{ else }}server{{ end -}}
 {{- end }}
 
-{{- /* A JSON list of the components whose pods have a pool of database connections. */}}
+{{- /* A JSON list of the components that serve requests; without `link.url` their pods have a pool of database connections. */}}
 {{- define "gatewright.servingComponents" -}}
-{{- $components := list "server" -}}
+{{- $components := ternary (list) (list "server") (not (empty .Values.link.url)) -}}
 {{- if include "gatewright.gatewayIsApart" . }}{{ $components = append $components "gateway" }}{{ end -}}
 {{- if include "gatewright.mcpIsApart" . }}{{ $components = append $components "mcp" }}{{ end -}}
 {{- toJson $components -}}

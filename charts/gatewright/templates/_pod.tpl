@@ -104,6 +104,10 @@ topologySpreadConstraints:
 {{- if $v.masterKey.previousKey }}
 - {name: GATEWRIGHT_MASTER_KEY_PREVIOUS_FILE, value: /etc/gatewright/master-key/previous}
 {{- end }}
+{{- if $v.link.url }}
+- {name: GATEWRIGHT_LINK_URL, value: {{ $v.link.url | quote }}}
+{{- include "gatewright.linkEnvironment" .root | nindent 0 }}
+{{- else }}
 - {name: DB_HOST, value: {{ ternary (printf "%s-mysql" $name) $v.mysql.host $v.mysql.embedded.enabled | quote }}}
 - {name: DB_PORT, value: {{ $v.mysql.port | quote }}}
 - {name: DB_NAME, value: {{ $v.mysql.database | quote }}}
@@ -128,12 +132,28 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* The certificates with which a pod takes part in the link. */}}
+{{- define "gatewright.linkEnvironment" -}}
+- {name: GATEWRIGHT_LINK_CA_FILE, value: /etc/gatewright/link/ca}
+- {name: GATEWRIGHT_LINK_CERT_FILE, value: /etc/gatewright/link/cert}
+- {name: GATEWRIGHT_LINK_KEY_FILE, value: /etc/gatewright/link/key}
+{{- end }}
+
+{{- /* The volume with these certificates. */}}
+{{- define "gatewright.linkVolume" -}}
+{{- $keys := .Values.link.certificates.keys -}}
+- name: link
+  secret: {secretName: {{ include "gatewright.linkSecret" . | quote }}, defaultMode: 288, items: [{key: {{ $keys.ca | quote }}, path: ca}, {key: {{ $keys.cert | quote }}, path: cert}, {key: {{ $keys.key | quote }}, path: key}]}
+{{- end }}
 
 {{- /* Volumes of the environment above. Files follow their Secret and are read again; 288 is 0440 in a form that all YAML versions read alike. */}}
 {{- define "gatewright.databaseVolumes" -}}
 {{- $v := .Values -}}
 - name: master-key
   secret: {secretName: {{ $v.masterKey.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.masterKey.key | quote }}, path: master-key}{{ with $v.masterKey.previousKey }}, {key: {{ . | quote }}, path: previous}{{ end }}]}
+{{- if not $v.link.url }}
 - name: database
   secret: {secretName: {{ $v.mysql.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
 {{- with $v.migrations.existingSecret }}
@@ -157,10 +177,12 @@ topologySpreadConstraints:
     {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
 
 {{- /* Takes {root, volume}: the volume with the password. */}}
 {{- define "gatewright.databaseMounts" -}}
 - {name: master-key, mountPath: /etc/gatewright/master-key, readOnly: true}
+{{- if not .root.Values.link.url }}
 - {name: {{ .volume }}, mountPath: /etc/gatewright/database, readOnly: true}
 {{- with .root.Values.mysql.reader }}
 {{- if and .host .existingSecret }}
@@ -169,6 +191,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- if .root.Values.mysql.tls.existingSecret }}
 - {name: database-tls, mountPath: /etc/gatewright/database-tls, readOnly: true}
+{{- end }}
 {{- end }}
 {{- end }}
 

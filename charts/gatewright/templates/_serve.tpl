@@ -1,5 +1,5 @@
 {{- /* Templates shared by the pods of the server and the gateways. */}}
-{{- /* Takes {root, component: server, gateway or mcp, words, serves: a list of http, inference and mcp, holdsSync, lameDuckSeconds, drainSeconds}. */}}
+{{- /* Takes {root, component: server, gateway or mcp, words, serves: a list of http, inference, mcp and link, holdsSync, lameDuckSeconds, drainSeconds}. */}}
 {{- define "gatewright.serveDeployment" -}}
 {{- $root := .root -}}
 {{- $v := $root.Values -}}
@@ -47,11 +47,13 @@ spec:
       automountServiceAccountToken: false
       terminationGracePeriodSeconds: {{ max (add .lameDuckSeconds .drainSeconds $endSeconds) (ternary 60 0 .holdsSync) }}
       {{- include "gatewright.podSpec" (dict "root" $root "pod" $block.pod "component" .component) | nindent 6 }}
+      {{- if not $v.link.url }}
       initContainers:
         {{- include "gatewright.migrationContainer" $root | nindent 8 }}
         {{- if and .holdsSync (not $v.sync.credentials.existingSecret) }}
         {{- include "gatewright.credentialsContainer" $root | nindent 8 }}
         {{- end }}
+      {{- end }}
       containers:
         - name: {{ .component }}
           image: {{ include "gatewright.image" $root }}
@@ -72,6 +74,11 @@ spec:
             {{- end }}
             - {name: GATEWRIGHT_LAME_DUCK_SECONDS, value: {{ .lameDuckSeconds | quote }}}
             - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
+            {{- if has "link" .serves }}
+            - {name: GATEWRIGHT_LINK_PORT, value: "8443"}
+            - {name: GATEWRIGHT_LINK_CLIENTS, value: {{ join "," $v.link.clientNames | quote }}}
+            {{- include "gatewright.linkEnvironment" $root | nindent 12 }}
+            {{- end }}
             {{- include "gatewright.blobEnvironment" $root | nindent 12 }}
             {{- include "gatewright.outageEnvironment" $root | nindent 12 }}
             {{- if $v.spool.enabled }}
@@ -84,7 +91,7 @@ spec:
           envFrom: {{ toJson . }}
           {{- end }}
           ports:
-            {{- $ports := dict "http" 8080 "inference" 8787 "mcp" 8788 }}
+            {{- $ports := dict "http" 8080 "inference" 8787 "mcp" 8788 "link" 8443 }}
             {{- range .serves }}
             - {name: {{ . }}, containerPort: {{ get $ports . }}}
             {{- end }}
@@ -99,6 +106,9 @@ spec:
             {{- include "gatewright.databaseMounts" (dict "root" $root "volume" "database") | nindent 12 }}
             {{- if $v.spool.enabled }}
             - {name: spool, mountPath: /var/lib/gatewright/spool}
+            {{- end }}
+            {{- if or $v.link.url (has "link" .serves) }}
+            - {name: link, mountPath: /etc/gatewright/link, readOnly: true}
             {{- end }}
             {{- if $v.blobs.volume }}
             - {name: blobs, mountPath: /var/lib/gatewright/blobs}
@@ -123,6 +133,9 @@ spec:
         {{- end }}
         {{- if $v.spool.enabled }}
         - {{ merge (dict "name" "spool") ($v.spool.volume | default (dict "emptyDir" (dict "sizeLimit" $v.spool.sizeLimit))) | toJson }}
+        {{- end }}
+        {{- if or $v.link.url (has "link" .serves) }}
+        {{- include "gatewright.linkVolume" $root | nindent 8 }}
         {{- end }}
         {{- with $v.blobs.volume }}
         - {{ merge (dict "name" "blobs") . | toJson }}
