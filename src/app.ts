@@ -26,6 +26,7 @@ import { createAppMcpPlane } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
+import { openAppSnapshot } from './app/outages/app-snapshot.ts';
 import { createProbes } from './app/outages/process-probes.ts';
 import { ProcessState } from './app/outages/process-state.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
@@ -55,7 +56,7 @@ import { createLog, type Log } from './log.ts';
 import type { McpPlane } from './mcp/plane/mcp-plane.ts';
 import { packageVersion } from './package-root.ts';
 import type { Settings } from './settings.ts';
-import { openSnapshot, type RunningSnapshot } from './snapshot/open-snapshot.ts';
+import type { RunningSnapshot } from './snapshot/open-snapshot.ts';
 import { databaseOrigin } from './snapshot/reading/snapshot-origin.ts';
 import type { Spool } from './spool/spool.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
@@ -136,7 +137,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const components = overrides.components ?? allComponents;
   const snapshot =
     overrides.snapshot ??
-    openSnapshot({
+    openAppSnapshot({
       settings,
       database,
       masterKeys,

@@ -21,6 +21,11 @@ export class BlobUnavailable extends Error {
   override name = 'BlobUnavailable';
 }
 
+/** Nothing is stored under the key. */
+export class BlobMissing extends BlobUnavailable {
+  override name = 'BlobMissing';
+}
+
 /** The stored bytes differ from those that were written. */
 export class BlobDamaged extends BlobUnavailable {
   override name = 'BlobDamaged';

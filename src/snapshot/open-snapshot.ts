@@ -8,15 +8,17 @@ import type { SnapshotSettings } from '../settings/groups/snapshot.ts';
 import type { Db } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
 import type { SnapshotSource } from '../store/reads/snapshot-view.ts';
+import type { BucketFolder } from './bucket/bucket-files.ts';
 import { SnapshotBuilder } from './building/snapshot-builder.ts';
 import type { SnapshotRefused } from './format/snapshot-refused.ts';
 import { FolderCopy } from './reading/snapshot-copy.ts';
 import { databaseOrigin, type SnapshotOrigin } from './reading/snapshot-origin.ts';
 import { SnapshotReader } from './reading/snapshot-reader.ts';
 import { RepeatedWork } from './repeated-work.ts';
+import { SnapshotBucket } from './snapshot-bucket.ts';
 
 /** Stage of a failure, for metrics. */
-export type SnapshotFault = 'refused' | 'unsaved' | 'pull' | 'build';
+export type SnapshotFault = 'refused' | 'unsaved' | 'pull' | 'build' | 'bucket';
 
 interface SnapshotFigures {
   readonly organisations: number;
@@ -34,6 +36,8 @@ export interface RunningSnapshot extends AsyncDisposable {
   load(): Promise<void>;
   /** Asks the origin once. @throws what the origin throws, and SnapshotRefused */
   pull(): Promise<void>;
+  /** Takes over the snapshot in the bucket where it is newer, now and as long as the database is away. Never rejects. */
+  loadFromBucket(): Promise<void>;
   /** Begins to build and to pull. */
   start(): void;
 }
@@ -50,6 +54,8 @@ export interface SnapshotParts {
   readonly origin?: SnapshotOrigin;
   /** Whether a snapshot is kept even without a folder. */
   readonly isNeeded?: boolean;
+  /** Where the snapshot is saved too; null for no bucket. */
+  readonly bucket: BucketFolder | null;
 }
 
 const leaseMs = 15_000;
@@ -66,7 +72,7 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
   const { directory, maxAgeSeconds } = parts.settings.snapshot;
   if (directory === null && parts.isNeeded !== true) return null;
   const { database, masterKeys, clock, log } = parts;
-  const faults = { refused: 0, unsaved: 0, pull: 0, build: 0 };
+  const faults = { refused: 0, unsaved: 0, pull: 0, build: 0, bucket: 0 };
   const report = (fault: SnapshotFault, error: unknown, message: string): void => {
     faults[fault] += 1;
     // An outage is reported by the connection.
@@ -84,24 +90,26 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
     onRefused,
     onUnsaved: (error) => report('unsaved', error, 'the snapshot could not be saved'),
   });
-  const pulling = pullLoop(reader, (error) =>
-    report('pull', error, 'the snapshot could not be pulled'),
+  const pulling = pullLoop(
+    async () => {
+      const isChanged = await reader.pull();
+      bucket?.notePulled();
+      return isChanged;
+    },
+    () => reader.isCurrent(),
+    (error) => report('pull', error, 'the snapshot could not be pulled'),
   );
   const builder = parts.builds ? createBuilder(parts, onRefused) : null;
   const building =
     builder &&
     buildLoop(builder, (error) => report('build', error, 'the snapshot could not be built'));
+  const buildRight = () => builder?.right ?? null;
+  const onFailure = report.bind(null, 'bucket');
+  const bucket =
+    parts.bucket && new SnapshotBucket({ folder: parts.bucket, reader, buildRight, onFailure });
   return {
     source: reader,
-    figures: () => {
-      const confirmedAtMs = reader.confirmedAtMs();
-      return {
-        ...(reader.figures() ?? { organisations: 0, keys: 0 }),
-        ageSeconds: confirmedAtMs && Math.max(0, clock.now() - confirmedAtMs) / 1000,
-        isBuilder: builder?.isHolder ?? false,
-        faults,
-      };
-    },
+    figures: () => figuresOf(reader, builder, faults, clock.now()),
     load: async () => {
       try {
         await reader.load();
@@ -112,15 +120,37 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
     pull: async () => {
       await reader.pull();
     },
+    loadFromBucket: async () => {
+      await bucket?.step();
+      bucket?.start();
+    },
     start: () => {
       pulling.start();
       building?.start();
+      bucket?.notePulled();
+      bucket?.start();
     },
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([pulling.stop(), building?.stop()]);
+      await Promise.all([pulling.stop(), building?.stop(), bucket?.stop()]);
       await builder?.release().catch(() => undefined);
       copy?.[Symbol.dispose]();
+      await parts.bucket?.[Symbol.asyncDispose]();
     },
+  };
+}
+
+function figuresOf(
+  reader: SnapshotReader,
+  builder: SnapshotBuilder | null,
+  faults: SnapshotFigures['faults'],
+  now: number,
+): SnapshotFigures {
+  const confirmedAtMs = reader.confirmedAtMs();
+  return {
+    ...(reader.figures() ?? { organisations: 0, keys: 0 }),
+    ageSeconds: confirmedAtMs && Math.max(0, now - confirmedAtMs) / 1000,
+    isBuilder: builder?.isHolder ?? false,
+    faults,
   };
 }
 
@@ -132,12 +162,16 @@ function createBuilder(
   return new SnapshotBuilder({ db, masterKeys, holder, leaseMs, graceMs, touchMs, onRefused });
 }
 
-function pullLoop(reader: SnapshotReader, onFailure: (error: unknown) => void): RepeatedWork {
+function pullLoop(
+  pull: () => Promise<boolean>,
+  isCurrent: () => boolean,
+  onFailure: (error: unknown) => void,
+): RepeatedWork {
   const recent = recently();
   return new RepeatedWork(async () => {
     try {
-      if (await reader.pull()) recent.note();
-      return recent.isActive() || !reader.isCurrent() ? activeMs : idleMs.pull;
+      if (await pull()) recent.note();
+      return recent.isActive() || !isCurrent() ? activeMs : idleMs.pull;
     } catch (error) {
       onFailure(error);
       return idleMs.pull;

@@ -249,6 +249,24 @@ describe('rendering', () => {
     );
   });
 
+  it('keeps snapshot and spool in one volume, and the snapshot in the bucket where that is set', async () => {
+    const outages = { volume: { hostPath: { path: '/outages' } }, snapshotInBucket: true };
+    const blobs = { s3: { bucket: 'files', existingSecret: 'bucket' } };
+    const [pod] = podsOf(await render({ ...complete, outages, blobs }));
+    expect(pod!.spec.volumes).toContainEqual({ name: 'outages', hostPath: { path: '/outages' } });
+    const text = JSON.stringify(pod);
+    expect(text).toContain('{"name":"GATEWRIGHT_SNAPSHOT_BUCKET","value":"ON"}');
+    for (const name of ['SPOOL', 'SNAPSHOT']) {
+      const folder = `"GATEWRIGHT_${name}_DIRECTORY","value":"/var/lib/gatewright/outages`;
+      expect(text).toContain(folder);
+    }
+    const usual = podsOf(await render(complete))[0]!.spec.volumes;
+    expect(usual).toContainEqual({ name: 'outages', emptyDir: { sizeLimit: '3Gi' } });
+    const off = podsOf(await render({ ...complete, outages: { snapshot: false, spool: false } }));
+    expect(JSON.stringify(off)).not.toContain('/var/lib/gatewright/outages');
+    await expect(render({ ...complete, outages })).rejects.toThrow('blobs.s3.bucket');
+  });
+
   it('opens the port of the mail server to the pods that run jobs', async () => {
     const mailPort = async (settings: object): Promise<unknown> => {
       const values = { ...complete, networkPolicy: { enabled: true }, settings };

@@ -44,7 +44,13 @@
 {{- if and $v.blobs.s3.bucket $v.blobs.volume (not (hasKey $v.settings "GATEWRIGHT_BLOB_STORE")) -}}
 {{- fail "blobs.volume and blobs.s3.bucket are both set: set settings.GATEWRIGHT_BLOB_STORE to select where new files go" -}}
 {{- end -}}
-{{- range $path, $volume := dict "blobs.volume" $v.blobs.volume "spool.volume" $v.spool.volume "outages.volume" $v.outages.volume "sync.sourceVolume.source" $v.sync.sourceVolume.source "sync.secretsVolume.source" $v.sync.secretsVolume.source -}}
+{{- if and $v.outages.snapshotInBucket (not $v.blobs.s3.bucket) -}}
+{{- fail "outages.snapshotInBucket needs blobs.s3.bucket, the bucket in which the snapshot is saved" -}}
+{{- end -}}
+{{- if and $v.outages.snapshotInBucket (not $v.outages.snapshot) -}}
+{{- fail "outages.snapshotInBucket needs outages.snapshot" -}}
+{{- end -}}
+{{- range $path, $volume := dict "blobs.volume" $v.blobs.volume "outages.volume" $v.outages.volume "sync.sourceVolume.source" $v.sync.sourceVolume.source "sync.secretsVolume.source" $v.sync.secretsVolume.source -}}
 {{- if gt (len $volume) 1 -}}
 {{- fail (printf "%s takes one kind of volume, but has %s; keep one" $path (keys $volume | sortAlpha | join " and ")) -}}
 {{- end -}}

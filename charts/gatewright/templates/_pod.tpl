@@ -89,10 +89,18 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* Folders of what a pod keeps for outages: in the volume that is set, or in the one that lasts as long as the pod. */}}
+{{- /* Folders of what a pod keeps for outages. The spool has folders of its own beside that of the snapshot. */}}
 {{- define "gatewright.outageEnvironment" -}}
-{{- if .Values.outages.snapshot }}
+{{- with .Values.outages }}
+{{- if .snapshot }}
 - {name: GATEWRIGHT_SNAPSHOT_DIRECTORY, value: /var/lib/gatewright/outages/snapshot}
+{{- if .snapshotInBucket }}
+- {name: GATEWRIGHT_SNAPSHOT_BUCKET, value: "ON"}
+{{- end }}
+{{- end }}
+{{- if .spool }}
+- {name: GATEWRIGHT_SPOOL_DIRECTORY, value: /var/lib/gatewright/outages}
+{{- end }}
 {{- end }}
 {{- end }}
 

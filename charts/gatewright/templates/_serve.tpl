@@ -81,9 +81,6 @@ spec:
             {{- end }}
             {{- include "gatewright.blobEnvironment" $root | nindent 12 }}
             {{- include "gatewright.outageEnvironment" $root | nindent 12 }}
-            {{- if $v.spool.enabled }}
-            - {name: GATEWRIGHT_SPOOL_DIRECTORY, value: /var/lib/gatewright/spool}
-            {{- end }}
             {{- with $block.pod.env }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -104,16 +101,13 @@ spec:
           volumeMounts:
             {{- include "gatewright.commonMounts" $root | nindent 12 }}
             {{- include "gatewright.databaseMounts" (dict "root" $root "volume" "database") | nindent 12 }}
-            {{- if $v.spool.enabled }}
-            - {name: spool, mountPath: /var/lib/gatewright/spool}
-            {{- end }}
             {{- if or $v.link.url (has "link" .serves) }}
             - {name: link, mountPath: /etc/gatewright/link, readOnly: true}
             {{- end }}
             {{- if $v.blobs.volume }}
             - {name: blobs, mountPath: /var/lib/gatewright/blobs}
             {{- end }}
-            {{- if $v.outages.volume }}
+            {{- if or $v.outages.snapshot $v.outages.spool }}
             - {name: outages, mountPath: /var/lib/gatewright/outages}
             {{- end }}
             {{- with $block.pod.volumeMounts }}
@@ -131,17 +125,14 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
         {{- end }}
-        {{- if $v.spool.enabled }}
-        - {{ merge (dict "name" "spool") ($v.spool.volume | default (dict "emptyDir" (dict "sizeLimit" $v.spool.sizeLimit))) | toJson }}
-        {{- end }}
         {{- if or $v.link.url (has "link" .serves) }}
         {{- include "gatewright.linkVolume" $root | nindent 8 }}
         {{- end }}
         {{- with $v.blobs.volume }}
         - {{ merge (dict "name" "blobs") . | toJson }}
         {{- end }}
-        {{- with $v.outages.volume }}
-        - {{ merge (dict "name" "outages") . | toJson }}
+        {{- if or $v.outages.snapshot $v.outages.spool }}
+        - {{ merge (dict "name" "outages") ($v.outages.volume | default (dict "emptyDir" (dict "sizeLimit" $v.outages.sizeLimit))) | toJson }}
         {{- end }}
         {{- with $block.pod.volumes }}
         {{- toYaml . | nindent 8 }}

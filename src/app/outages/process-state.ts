@@ -38,12 +38,13 @@ export class ProcessState {
    * @throws Failure when the master key is another one
    */
   async openFromSnapshot(
-    saved: Pick<RunningSnapshot, 'load' | 'source'> | null,
+    saved: Pick<RunningSnapshot, 'load' | 'loadFromBucket' | 'source'> | null,
     keyring: Pick<Keyring, 'openFrom'>,
     log: Log,
   ): Promise<boolean> {
     if (saved === null) return false;
     await this.loadSnapshot(saved);
+    await saved.loadFromBucket();
     const view = saved.source.view();
     if (view === null) return false;
     keyring.openFrom(view.deploymentKey);

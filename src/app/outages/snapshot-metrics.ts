@@ -29,7 +29,7 @@ export function showSnapshot(register: Registry, snapshot: Pick<RunningSnapshot,
   });
   new Counter({
     name: 'gatewright_snapshot_faults_total',
-    help: 'Snapshots that were refused, not saved, not pulled or not built, by fault',
+    help: 'Snapshots that were refused, not saved, not pulled, not built or not kept in the bucket, by fault',
     labelNames: ['fault'],
     registers: [register],
     collect() {

@@ -60,6 +60,17 @@ export class SnapshotBuilder {
     return this.#state !== null;
   }
 
+  /** The lease, by which one process alone may write elsewhere too; null while this process does not hold it. */
+  get right(): { readonly fence: number; confirm(): Promise<boolean> } | null {
+    const state = this.#state;
+    if (state === null) return null;
+    const { db, leaseMs } = this.#options;
+    return {
+      fence: state.lease.fence,
+      confirm: () => snapshotHeads.renew(db, state.lease, leaseMs),
+    };
+  }
+
   /** Publishes the changes that wait, up to some organisations. Forgets everything when it throws. */
   async step(): Promise<BuildStep> {
     try {

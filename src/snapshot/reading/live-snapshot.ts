@@ -164,8 +164,23 @@ export class LiveSnapshot implements SnapshotView {
   }
 }
 
-/** All objects except the head. */
-export function* objectsOf(live: LiveSnapshot): Generator<HeldObject> {
+/** A snapshot as it is saved in files; it does not change. */
+export interface SnapshotContents {
+  readonly deploymentId: string;
+  readonly sequence: number;
+  readonly builtAtMs: number;
+  readonly sealedHead: Buffer;
+  /** All objects except the head. */
+  readonly objects: readonly HeldObject[];
+}
+
+export function snapshotContents(live: LiveSnapshot): SnapshotContents {
+  const { sequence, builtAtMs, sealedHead } = live;
+  const { deploymentId } = live.keys;
+  return { deploymentId, sequence, builtAtMs, sealedHead, objects: [...objectsOf(live)] };
+}
+
+function* objectsOf(live: LiveSnapshot): Generator<HeldObject> {
   for (const address of live.head.pages) {
     const sealed = address && live.document(address.etag);
     if (address && sealed) yield { organisationId: '', etag: address.etag, sealed };

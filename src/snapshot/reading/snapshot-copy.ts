@@ -1,5 +1,5 @@
 /** Copies the snapshot of a process into its folder, for its next start. */
-import type { HeldObject, LiveSnapshot } from './live-snapshot.ts';
+import { type HeldObject, type LiveSnapshot, snapshotContents } from './live-snapshot.ts';
 import { type FiledSnapshot, SnapshotFiles } from './snapshot-files.ts';
 import { SnapshotFolder } from './snapshot-folder.ts';
 
@@ -44,7 +44,7 @@ export class FolderCopy implements SnapshotCopy, Disposable {
   async save(live: LiveSnapshot, changed: Iterable<HeldObject> | null): Promise<boolean> {
     await this.#open();
     if (!this.#folder.canWrite()) return false;
-    await this.#files.save(live, changed);
+    await this.#files.save(snapshotContents(live), changed);
     return true;
   }
 

@@ -1,7 +1,7 @@
 /** Keeps a copy of the snapshot in files: packs that never change, and an index that is replaced as a whole. */
 import { randomBytes } from 'node:crypto';
 import { SnapshotRefused } from '../format/snapshot-refused.ts';
-import { type HeldObject, type LiveSnapshot, objectsOf } from './live-snapshot.ts';
+import type { HeldObject, SnapshotContents } from './live-snapshot.ts';
 import {
   decodeIndex,
   decodePack,
@@ -37,14 +37,20 @@ const readsMax = 3;
 
 export class SnapshotFiles {
   readonly #store: FileStore;
+  readonly #nameIndex: (contents: SnapshotContents) => string;
   /** Packs that the index names, with the etags of their objects. */
   #packs = new Map<string, { readonly bytes: number; readonly etags: ReadonlySet<string> }>();
   readonly #stored = new Set<string>();
   /** False after a failure, when objects may be missing that no later update names. */
   #isComplete = false;
 
-  constructor(store: FileStore) {
+  /** @param nameIndex returns the name under which the index of a snapshot is written */
+  constructor(
+    store: FileStore,
+    nameIndex: (contents: SnapshotContents) => string = () => indexName,
+  ) {
     this.#store = store;
+    this.#nameIndex = nameIndex;
   }
 
   /** Null when there is no copy. @throws SnapshotRefused */
@@ -70,19 +76,20 @@ export class SnapshotFiles {
   }
 
   /** Writes what is new, then the index. Files of the previous copy are deleted afterwards. */
-  async save(live: LiveSnapshot, changed: Iterable<HeldObject> | null): Promise<void> {
-    const candidates = this.#isComplete && changed !== null ? changed : objectsOf(live);
+  async save(contents: SnapshotContents, changed: Iterable<HeldObject> | null): Promise<void> {
+    const candidates = this.#isComplete && changed !== null ? changed : contents.objects;
     const fresh = new Map<string, HeldObject>();
     for (const one of candidates) if (!this.#stored.has(one.etag)) fresh.set(one.etag, one);
     this.#isComplete = false;
     const merged = this.#packs.size >= packsMax ? this.#packsToMerge() : [];
     const packs = [...this.#packs].filter(([name]) => !merged.includes(name));
-    const moved = merged.length === 0 ? [] : this.#objectsOf(live, merged);
+    const moved = merged.length === 0 ? [] : this.#objectsIn(contents, merged);
     for (const one of moved) fresh.set(one.etag, one);
-    const added = await this.#writePack(live.sequence, [...fresh.values()]);
+    const added = await this.#writePack(contents.sequence, [...fresh.values()]);
     const names: PackName[] = packs.map(([name, { bytes }]) => ({ name, bytes }));
     if (added !== null) names.push({ name: added.name, bytes: added.bytes });
-    await this.#store.write(indexName, encodeIndex({ packs: names, sealedHead: live.sealedHead }));
+    const index = encodeIndex({ packs: names, sealedHead: contents.sealedHead });
+    await this.#store.write(this.#nameIndex(contents), index);
     this.#packs = new Map(packs);
     if (added !== null) {
       const etags = new Set(fresh.keys());
@@ -117,9 +124,9 @@ export class SnapshotFiles {
     return others * 2 < largest![1].bytes ? names : [...names, largest![0]];
   }
 
-  #objectsOf(live: LiveSnapshot, packs: readonly string[]): HeldObject[] {
+  #objectsIn({ objects }: SnapshotContents, packs: readonly string[]): HeldObject[] {
     const etags = packs.map((name) => this.#packs.get(name)!.etags);
-    return [...objectsOf(live)].filter(({ etag }) => etags.some((set) => set.has(etag)));
+    return objects.filter(({ etag }) => etags.some((set) => set.has(etag)));
   }
 
   async #writePack(sequence: number, objects: readonly HeldObject[]): Promise<PackName | null> {

@@ -2,16 +2,17 @@
 import type { MasterKeys } from '../../auth/master-keys.ts';
 import type { Clock } from '../../clock.ts';
 import type { SnapshotSource, SnapshotView } from '../../store/reads/snapshot-view.ts';
-import { foreignSnapshot, keysOfHead } from '../format/head-keys.ts';
 import { etagOf } from '../format/sealed-object.ts';
-import { openHead, readDeployment } from '../format/snapshot-documents.ts';
-import { openSnapshotKeys, type SnapshotKeys } from '../format/snapshot-keys.ts';
 import { SnapshotRefused } from '../format/snapshot-refused.ts';
 import { AgeLimit } from './age-limit.ts';
 import { CopyWriter } from './copy-writer.ts';
-import { DecodedParts } from './decoded-parts.ts';
-import { LiveSnapshot, type SnapshotUpdate } from './live-snapshot.ts';
-import { type FetchObjects, readUpdate } from './read-update.ts';
+import { HeldSnapshot } from './held-snapshot.ts';
+import {
+  type LiveSnapshot,
+  type SnapshotContents,
+  type SnapshotUpdate,
+  snapshotContents,
+} from './live-snapshot.ts';
 import type { SnapshotCopy } from './snapshot-copy.ts';
 import type { SnapshotOrigin } from './snapshot-origin.ts';
 
@@ -30,22 +31,30 @@ export interface SnapshotReaderOptions {
   readonly onUnsaved: (error: unknown) => void;
 }
 
-const decodedBytesMax = 64 * 1024 * 1024;
-
 export class SnapshotReader implements SnapshotSource {
   readonly #options: SnapshotReaderOptions;
   readonly #listeners: ((organisationIds: readonly string[]) => void)[] = [];
   readonly #copy: CopyWriter;
   readonly #age: AgeLimit;
-  #decoded = new DecodedParts(decodedBytesMax);
-  #live: LiveSnapshot | null = null;
+  readonly #held: HeldSnapshot;
   #isCurrent = false;
   #confirmedAtMs: number | null = null;
+  /** Ends when the previous pull has ended: two of them would mix their updates. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: SnapshotReaderOptions) {
     this.#options = options;
     this.#copy = new CopyWriter(options.copy, options.onUnsaved);
     this.#age = new AgeLimit(options);
+    this.#held = new HeldSnapshot({
+      ...options,
+      age: this.#age,
+      onReplaced: () => this.#copy.noteUnsaved(),
+    });
+  }
+
+  get #live(): LiveSnapshot | null {
+    return this.#held.live;
   }
 
   view(): SnapshotView | null {
@@ -80,20 +89,14 @@ export class SnapshotReader implements SnapshotSource {
 
   /** Uses the copy of this process until a newer snapshot is pulled. False, and reported, when there is none to use. */
   async load(): Promise<boolean> {
-    const { copy, masterKeys, onRefused } = this.#options;
+    const { copy, onRefused } = this.#options;
     if (copy === null || this.#live !== null) return this.#live !== null;
     try {
       const found = await copy.load();
       if (found === null) return false;
-      const keys = openSnapshotKeys(masterKeys, readDeployment(found.sealedHead).deploymentKey);
-      const { builtAtMs } = openHead(keys, found.sealedHead);
-      this.#age.require(builtAtMs);
-      const update = await this.#read(keys, found.sealedHead, found.fetch, (refused) => {
-        onRefused(refused);
-      });
-      this.#live = new LiveSnapshot(keys, update);
+      const update = await this.#held.open(found);
       this.#isCurrent = found.wasCurrent && update.head.isSettled;
-      this.#confirmedAtMs = builtAtMs;
+      this.#confirmedAtMs = update.head.builtAtMs;
       this.#copy.noteSaved();
       this.#notify(update);
       return true;
@@ -111,7 +114,45 @@ export class SnapshotReader implements SnapshotSource {
    */
   async pull(): Promise<boolean> {
     const { origin } = this.#options;
-    if (origin === null) return false;
+    return origin !== null && this.#inTurn(() => this.#pull(origin));
+  }
+
+  /**
+   * Takes over a snapshot that is newer than the held one, from an origin that cannot say whether it is the newest.
+   * Returns whether there was one.
+   *
+   * @throws SnapshotRefused, and what the origin throws; the held snapshot stays
+   */
+  pullFrom(origin: SnapshotOrigin): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const { sealedHead } = await origin.readState(null);
+      if (sealedHead === null) return false;
+      const wasCurrent = this.#live === null || this.#isCurrent;
+      const update = await this.#held.take(sealedHead, origin);
+      const live = this.#live!;
+      const confirmedAtMs = Math.max(this.#confirmedAtMs ?? 0, live.builtAtMs);
+      this.#isCurrent =
+        live.head.isSettled && live.isWhole && (wasCurrent || confirmedAtMs === live.builtAtMs);
+      this.#confirmedAtMs = confirmedAtMs;
+      this.#age.noteConfirmed();
+      this.#notify(update);
+      await this.#copy.save(live, update, this.#isCurrent);
+      return true;
+    });
+  }
+
+  /** The held snapshot, for a copy elsewhere; null when there is none, or not a whole one. */
+  contents(): SnapshotContents | null {
+    return this.#live?.isWhole ? snapshotContents(this.#live) : null;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work);
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+
+  async #pull(origin: SnapshotOrigin): Promise<boolean> {
     const known = this.#live && etagOf(this.#live.sealedHead);
     const state = await origin.readState(known);
     if (!state.exists) {
@@ -124,9 +165,7 @@ export class SnapshotReader implements SnapshotSource {
       await this.#copy.setBehind();
     }
     const update =
-      state.sealedHead === null
-        ? null
-        : await this.#take(state.sealedHead, (addresses) => origin.readObjects(addresses));
+      state.sealedHead === null ? null : await this.#held.take(state.sealedHead, origin);
     const { head } = this.#live!;
     this.#isCurrent = head.isSettled && !state.hasPending && this.#live!.isWhole;
     this.#confirmedAtMs = state.confirmedAtMs ?? head.builtAtMs;
@@ -134,47 +173,6 @@ export class SnapshotReader implements SnapshotSource {
     if (update !== null) this.#notify(update);
     await this.#copy.save(this.#live!, update, this.#isCurrent);
     return update !== null;
-  }
-
-  /** @throws SnapshotRefused */
-  async #take(sealedHead: Buffer, fetch: FetchObjects): Promise<SnapshotUpdate> {
-    const keys = this.#keysFor(sealedHead);
-    const { builtAtMs } = openHead(keys, sealedHead);
-    const live = this.#live;
-    const isOlder = live !== null && builtAtMs < live.builtAtMs;
-    if (isOlder && !this.#options.origin!.isAuthoritative) {
-      throw new SnapshotRefused(
-        'stale',
-        `it is ${live.builtAtMs - builtAtMs} ms older than the one in use`,
-      );
-    }
-    const update = await this.#read(keys, sealedHead, fetch, null);
-    if (live === null || this.#live === null) this.#live = new LiveSnapshot(keys, update);
-    else live.apply(update);
-    return update;
-  }
-
-  /** @throws SnapshotRefused */
-  #keysFor(sealedHead: Buffer): SnapshotKeys {
-    const { masterKeys, origin, onRefused } = this.#options;
-    const { keys, replaced } = keysOfHead(sealedHead, this.#live?.keys ?? null, masterKeys);
-    if (replaced === null) return keys;
-    if (!origin!.isAuthoritative) throw foreignSnapshot(keys, replaced);
-    onRefused(foreignSnapshot(replaced, keys));
-    this.#live = null;
-    this.#copy.noteUnsaved();
-    this.#decoded = new DecodedParts(decodedBytesMax);
-    return keys;
-  }
-
-  #read(
-    keys: SnapshotKeys,
-    sealedHead: Buffer,
-    fetch: FetchObjects,
-    onDamage: ((refused: SnapshotRefused) => void) | null,
-  ): Promise<SnapshotUpdate> {
-    const held = this.#live;
-    return readUpdate(sealedHead, { keys, held, decoded: this.#decoded, fetch, onDamage });
   }
 
   #notify({ changed, removed, damaged }: SnapshotUpdate): void {

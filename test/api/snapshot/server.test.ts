@@ -14,7 +14,7 @@ let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'snapshot-'));
   server = await startTestServer({
-    settings: { snapshot: { directory: folder, maxAgeSeconds: null } },
+    settings: { snapshot: { directory: folder, maxAgeSeconds: null, isInBucket: false } },
     components: ['admin', 'gateway', 'jobs'],
   });
 });

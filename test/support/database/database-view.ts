@@ -94,13 +94,14 @@ export interface ManualSnapshot extends RunningSnapshot {
 }
 
 export function manualSnapshot(): ManualSnapshot {
-  const faults = { refused: 0, unsaved: 0, pull: 0, build: 0 };
+  const faults = { refused: 0, unsaved: 0, pull: 0, build: 0, bucket: 0 };
   const snapshot: ManualSnapshot = {
     view: null,
     isCurrent: true,
     confirmedAtMs: null,
     load: async () => undefined,
     pull: async () => undefined,
+    loadFromBucket: async () => undefined,
     start: () => undefined,
     figures: () => ({ organisations: 0, keys: 0, ageSeconds: null, isBuilder: false, faults }),
     source: {

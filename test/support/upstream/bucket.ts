@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import S3rver from '@20minutes/s3rver';
-import type { S3Location } from '../../../src/blobs/s3.ts';
+import type { S3Location } from '../../../src/blobs/s3-client.ts';
 import type { S3Key } from '../../../src/blobs/s3-credentials.ts';
 import { Secret } from '../../../src/secret.ts';
 

@@ -737,8 +737,10 @@ describe('the reference', () => {
         ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
         ...(name.startsWith('SMTP_') || /SMTP_TLS|ALERT_EMAILS/.test(name) ? mailing : {}),
-        ...(name.includes('SNAPSHOT_MAX') ? { GATEWRIGHT_SNAPSHOT_DIRECTORY: '/var/tmp' } : {}),
-        ...(name.includes('BLOB_') ? { ...bucketed, ...podRole } : {}),
+        ...(/SNAPSHOT_(?:MAX|BUCKET)/.test(name)
+          ? { GATEWRIGHT_SNAPSHOT_DIRECTORY: '/var/tmp' }
+          : {}),
+        ...(/BLOB_|SNAPSHOT_BUCKET/.test(name) ? { ...bucketed, ...podRole } : {}),
         ...(/JWT_|AUTHORIZATION_SERVERS/.test(name) ? tokenIssuing : {}),
         ...(/SIGN_IN|PUBLIC_URL|SESSION_/.test(name) ? signingIn : {}),
         ...outside,
