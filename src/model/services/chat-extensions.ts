@@ -93,3 +93,17 @@ const switchableModels = /^(?:[\w.-]+\/)*gpt-(?:5\.[1-9]|[6-9])/i;
 export function canDisableReasoning(model: unknown): boolean {
   return typeof model === 'string' && switchableModels.test(model);
 }
+
+/** Models of OpenAI that always reason. */
+const thinkers =
+  /^(?:[\w.-]+\/)*(?:o[1-9]|gpt-5(?![.\d]|-chat)|gpt-(?:[5-9]|\d{2})(?:\.\d+)?-(?:codex|pro))/i;
+/** Models of OpenAI that reason where an effort is requested. */
+const switchable = /^(?:[\w.-]+\/)*gpt-(?:5\.[1-9]|[6-9]|\d{2})(?!.*-chat)/i;
+
+/** Whether a model of OpenAI accepts `temperature`, `top_p` and penalties: none does while it reasons. */
+export function canSample(model: unknown, effort: unknown): boolean {
+  if (typeof model !== 'string') return true;
+  if (thinkers.test(model)) return false;
+  const isRequested = effort !== undefined && effort !== null && effort !== 'none';
+  return !(switchable.test(model) && isRequested);
+}

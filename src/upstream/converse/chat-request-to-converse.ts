@@ -1,8 +1,10 @@
 /** Translates a chat request from OpenAI's format to Converse of Amazon Bedrock. */
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { RequestTerms } from '../translation/translation.ts';
-import { cachePointOf } from './cache-point.ts';
+import { cachePointOf, withoutCachePoints } from './cache-point.ts';
+import { callsAsText } from './calls-as-text.ts';
 import { converseTurns } from './chat-turns-to-converse.ts';
+import { cachePlacesOf, effortFormOf, isNova } from './model-abilities.ts';
 
 /** Members without a counterpart that do not change the response. */
 const hints = [
@@ -36,7 +38,7 @@ const defaultOnly = new Map<string, (value: unknown) => boolean>([
   ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
 ]);
 
-const translated = [
+const translatedMembers = [
   'model',
   'messages',
   'max_completion_tokens',
@@ -59,7 +61,7 @@ const translated = [
 /** @throws NotTranslatable when the request has a member without a counterpart */
 export function converseRequest(chat: Json, terms: RequestTerms): Json {
   const request = DocumentNode.ofRequest(chat, terms).only(
-    ...translated,
+    ...translatedMembers,
     ...hints,
     ...extensions,
     ...defaultOnly.keys(),
@@ -75,19 +77,21 @@ export function converseRequest(chat: Json, terms: RequestTerms): Json {
   // A caller that wants one call at a time can still carry out several.
   const parallel = request.at('parallel_tool_calls');
   if (parallel.value === false) parallel.dropHint();
-  request.at('model').text();
+  const model = request.at('model').text();
   const { system, messages } = converseTurns(request.at('messages'));
-  return {
-    model: chat.model,
+  const tools = tooling(request);
+  const translated = {
+    model,
     ...(chat.stream === true ? { stream: true } : {}),
     ...(system.length === 0 ? {} : { system }),
-    messages,
+    messages: tools.toolConfig === undefined ? callsAsText(messages) : messages,
     ...inference(request),
-    ...tooling(request),
+    ...tools,
     ...output(request),
     ...modelFields(request),
     ...copied(request, extensions.slice(1)),
   };
+  return withoutCachePoints(translated, cachePlacesOf(model), request);
 }
 
 function copied(request: DocumentNode, names: readonly string[]): Json {
@@ -109,7 +113,7 @@ function inference(request: DocumentNode): Json {
 }
 
 /** Without a choice Converse lets the model choose; it has none for no tool, so the tools are left out. */
-function tooling(request: DocumentNode): Json {
+function tooling(request: DocumentNode): { readonly toolConfig?: Json } {
   const tools = request.at('tools');
   const choice = request.at('tool_choice');
   if (tools.isAbsent || choice.value === 'none') return {};
@@ -154,8 +158,11 @@ function output(request: DocumentNode): Json {
     if (format.at('type').value === 'json_schema') config.textFormat = textFormat(format);
     else format.at('type').dropMeaning();
   }
-  if (effort.value === 'none') effort.dropHint();
-  else if (!effort.isAbsent) config.effort = effort.text();
+  if (!effort.isAbsent) {
+    const form = effortFormOf(request.at('model').text());
+    if (effort.value === 'none' || form === null) effort.dropHint();
+    else if (form === 'effort') config.effort = effort.text();
+  }
   return {
     ...(Object.keys(config).length === 0 ? {} : { outputConfig: config }),
     ...(tier.isAbsent || tier.value === 'auto' ? {} : { serviceTier: { type: tier.text() } }),
@@ -177,8 +184,33 @@ function textFormat(format: DocumentNode): Json {
 function modelFields(request: DocumentNode): Json {
   const own = request.at('additionalModelRequestFields');
   const fields = {
-    ...copied(request, ['top_k', 'thinking']),
+    ...topK(request),
+    ...copied(request, ['thinking']),
+    ...reasoningConfig(request),
     ...(own.isAbsent ? {} : own.json()),
   };
   return Object.keys(fields).length === 0 ? {} : { additionalModelRequestFields: fields };
+}
+
+/** Nova has it beside its other settings. */
+function topK(request: DocumentNode): Json {
+  const { value } = request.at('top_k');
+  if ((value ?? null) === null) return {};
+  return isNova(request.at('model').text())
+    ? { inferenceConfig: { topK: value } }
+    : { top_k: value };
+}
+
+/** Efforts of the second generation of Nova; the highest one excludes a limit of the output. */
+const novaEfforts = new Map([
+  ['minimal', 'low'],
+  ['low', 'low'],
+]);
+
+function reasoningConfig(request: DocumentNode): Json {
+  const effort = request.at('reasoning_effort');
+  if (effort.isAbsent || effort.value === 'none') return {};
+  if (effortFormOf(request.at('model').text()) !== 'reasoningConfig') return {};
+  const maxReasoningEffort = novaEfforts.get(effort.text()) ?? 'medium';
+  return { reasoningConfig: { type: 'enabled', maxReasoningEffort } };
 }

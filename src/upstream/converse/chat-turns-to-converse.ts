@@ -3,7 +3,7 @@
 import { requestedArguments } from '../documents/call-arguments.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { addToTurns, type RoleTurn } from '../documents/role-turns.ts';
-import { cachePointOf } from './cache-point.ts';
+import { cachePointOf, isCachePoint } from './cache-point.ts';
 import { documentFormats } from './media-formats.ts';
 import { isOwnReasoning } from './reasoning.ts';
 
@@ -34,7 +34,7 @@ export function converseTurns(messages: DocumentNode): ConverseTurns {
         break;
       case 'tool':
         message.only('role', 'content', 'tool_call_id', 'name', 'cache_control');
-        addToTurns(turns, 'user', [toolResult(message), ...cachePointOf(message)]);
+        addToTurns(turns, 'user', toolResult(message));
         break;
       default:
         role.text();
@@ -142,8 +142,12 @@ function toolUse(call: DocumentNode): Json {
   };
 }
 
-function toolResult(message: DocumentNode): Json {
+/** A result has no marks of the cache inside; one of its parts marks the whole result. */
+function toolResult(message: DocumentNode): Json[] {
   const content = message.at('content');
   const blocks = content.isText ? [{ text: content.text() }] : content.items().flatMap(userBlock);
-  return { toolResult: { toolUseId: message.at('tool_call_id').text(), content: blocks } };
+  const marks = [...blocks.filter(isCachePoint), ...cachePointOf(message)].slice(0, 1);
+  const toolUseId = message.at('tool_call_id').text();
+  const inside = blocks.filter((block) => !isCachePoint(block));
+  return [{ toolResult: { toolUseId, content: inside } }, ...marks];
 }

@@ -1,7 +1,12 @@
 /** Translates Gemini's `generateContent` to a chat request. */
 
-import { chatExtensionsOf } from '../../model/services/chat-extensions.ts';
+import {
+  canDisableReasoning,
+  canReason,
+  chatExtensionsOf,
+} from '../../model/services/chat-extensions.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
+import { acceptedSampling } from '../translation/sampling.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import { chatMessages, dropHints } from './gemini-turns-to-chat.ts';
 import { standardSchema } from './json-schemas.ts';
@@ -35,13 +40,18 @@ export function chatFromGemini(
   dropHints(request, hintMembers);
   const extensions = chatExtensionsOf(terms.service, terms.isIntermediate === true);
   const isStream = sent.stream === true;
-  return {
+  const config = request.at('generationConfig');
+  const chat = {
     model: request.at('model').text(),
     messages: chatMessages(request, extensions.reasoning),
     ...tooling(request),
-    ...settings(request.at('generationConfig'), differences),
+    ...settings(config, differences),
+    ...effort(config, sent.model, terms.isIntermediate === true),
     ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
+  return acceptedSampling(chat, terms, (name) => {
+    for (const [own, member] of copied) if (member === name) config.at(own).dropHint();
+  });
 }
 
 /** Members that are left out, because other providers filter, label and store in their own way. */
@@ -98,9 +108,22 @@ function settings(
   if (!takesTopK) dropHints(config, ['topK']);
   else if (!config.at('topK').isAbsent) chat.top_k = config.at('topK').value;
   requireTextAlone(config.at('responseModalities'));
-  const effort = effortOf(config.at('thinkingConfig'));
-  if (effort !== null) chat.reasoning_effort = effort;
   return { ...chat, ...responseFormat(config) };
+}
+
+function effort(config: DocumentNode, model: unknown, isIntermediate: boolean): Json {
+  if (config.isAbsent) return {};
+  const thinking = config.at('thinkingConfig');
+  const word = effortOf(thinking);
+  if (word === null) return {};
+  if (!isIntermediate) {
+    if (word === 'none') return canDisableReasoning(model) ? { reasoning_effort: word } : {};
+    if (!canReason(model)) {
+      thinking.dropHint();
+      return {};
+    }
+  }
+  return { reasoning_effort: word };
 }
 
 /** Values that mean the same as none, which some providers refuse. */

@@ -1,10 +1,12 @@
 /** Translates a request from Anthropic's format to OpenAI's. */
+import { createHash } from 'node:crypto';
 
 import { type ChatExtensions, chatExtensionsOf } from '../../model/services/chat-extensions.ts';
 import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { MemberRules } from '../documents/member-rules.ts';
 import { chatEffort } from '../translation/reasoning-effort.ts';
+import { acceptedSampling } from '../translation/sampling.ts';
 import { markedFor } from '../translation/thought-signatures.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import { cacheControlOf } from './anthropic-blocks-to-openai.ts';
@@ -20,7 +22,7 @@ export function openAiRequest(message: Json, terms: RequestTerms): Json {
   request.at('model').text();
   const isStream = request.at('stream').value === true;
   const messages = chatMessagesFromTurns(request.at('system'), request.at('messages'), extensions);
-  return {
+  const chat = {
     model: message.model,
     messages: markedFor(message.model, extensions, messages),
     ...copyMember(request, 'max_tokens', outputLimitName(terms.service)),
@@ -35,6 +37,7 @@ export function openAiRequest(message: Json, terms: RequestTerms): Json {
     ...output(request),
     ...account(request),
   };
+  return acceptedSampling(chat, terms, (name) => request.at(name).dropHint());
 }
 
 function rulesOf(kind: unknown): MemberRules {
@@ -147,6 +150,9 @@ function responseFormatOf(format: DocumentNode): Json {
   return { response_format: { type: 'json_schema', json_schema: schema } };
 }
 
+/** OpenAI refuses longer ones; Claude Code sends 160 characters and more. */
+const userCharsMax = 64;
+
 function account(request: DocumentNode): Json {
   const metadata = request.at('metadata');
   const tier = request.at('service_tier');
@@ -154,9 +160,16 @@ function account(request: DocumentNode): Json {
   // Without a tier, both providers choose one.
   if (!tier.isAbsent && !isStandard && tier.value !== 'auto') tier.dropHint();
   return {
-    ...(metadata.isAbsent
-      ? {}
-      : copyMember(metadata.follow(rulesOf(rules.metadataShape.kinds[''])), 'user_id', 'user')),
+    ...(metadata.isAbsent ? {} : userOf(metadata)),
     ...(isStandard ? { service_tier: 'default' } : {}),
   };
+}
+
+/** A long name becomes its digest, which is as stable. */
+function userOf(metadata: DocumentNode): Json {
+  const user = metadata.follow(rulesOf(rules.metadataShape.kinds[''])).at('user_id');
+  if (user.isAbsent) return {};
+  const name = user.text();
+  if (name.length <= userCharsMax) return { user: name };
+  return { user: createHash('sha256').update(name).digest('hex') };
 }

@@ -255,7 +255,7 @@ export const schemaShape: ObjectShape = {
   places: /^response_format\.json_schema$/,
   kinds: {
     '': memberRules({
-      schema: carried(),
+      schema: mapped('objects are closed; bounds become part of the description'),
       name: implied('a label'),
       description: hint(),
       strict: implied('always strict'),

@@ -14,6 +14,7 @@ import {
 const cacheControl = mapped(
   'kept for services that take it (OpenRouter, DashScope), else left out as a hint',
 );
+const sampling = 'kept, but a hint for models of OpenAI that reason';
 const providerTool = refusal('the provider runs it');
 const generalTool = optionalTool('the provider runs it');
 const providerResult = refusal('result of a tool that Anthropic runs');
@@ -27,8 +28,8 @@ export const requestShape: ObjectShape = {
       messages: mapped('`messages`'),
       system: mapped('a message of `system`'),
       max_tokens: mapped('`max_completion_tokens` at OpenAI and Azure, else `max_tokens`'),
-      temperature: carried(),
-      top_p: carried(),
+      temperature: mapped(sampling),
+      top_p: mapped(sampling),
       top_k: mapped(
         'kept for services that take it (vLLM, OpenRouter and others), else left out as a hint',
       ),
@@ -288,7 +289,9 @@ export const outputFormatShape: ObjectShape = {
 export const metadataShape: ObjectShape = {
   name: 'metadata',
   places: /^metadata$/,
-  kinds: { '': memberRules({ user_id: mapped('`user`') }) },
+  kinds: {
+    '': memberRules({ user_id: mapped('`user`; its digest if it has more than 64 characters') }),
+  },
 };
 
 export const messageRules: FormatRules = {

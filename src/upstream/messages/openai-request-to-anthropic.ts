@@ -6,6 +6,7 @@ import type { MemberRules } from '../documents/member-rules.ts';
 import { customToolDescription, customToolParameters } from '../translation/custom-tools.ts';
 import { anthropicThinking } from '../translation/reasoning-effort.ts';
 import type { RequestTerms } from '../translation/translation.ts';
+import { closedSchema } from './answer-schema.ts';
 import * as rules from './chat-rules.ts';
 import { type Conversation, conversationOf } from './openai-turns-to-anthropic.ts';
 
@@ -163,7 +164,8 @@ function formatOf(format: DocumentNode): Json {
   }
   const schema = format.follow(rulesOf(rules.formatShape.kinds.json_schema)).at('json_schema');
   schema.follow(rulesOf(rules.schemaShape.kinds['']));
-  return { format: { type: 'json_schema', schema: schema.at('schema').json() } };
+  const closed = closedSchema(schema.at('schema').json());
+  return { format: { type: 'json_schema', schema: closed } };
 }
 
 function account(request: DocumentNode): Json {

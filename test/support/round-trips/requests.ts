@@ -78,6 +78,8 @@ export const conversations: fc.Arbitrary<Conversation> = fc.record({
 });
 
 const schema = { type: 'object', properties: { city: { type: 'string' } } };
+/** OpenAI and Anthropic accept closed objects alone. */
+const answerSchema = { ...schema, additionalProperties: false };
 const tools = ['weather', 'search'];
 
 function chatPart(part: UserPart): Json {
@@ -143,7 +145,7 @@ export function chatOf(talk: Conversation): Json {
       ? {
           response_format: {
             type: 'json_schema',
-            json_schema: { name: 'answer', schema, strict: true },
+            json_schema: { name: 'answer', schema: answerSchema, strict: true },
           },
         }
       : {}),
@@ -194,7 +196,11 @@ export function responsesOf(talk: Conversation): Json {
       ? { parallel_tool_calls: false }
       : {}),
     ...(talk.hasSchema
-      ? { text: { format: { type: 'json_schema', name: 'answer', schema, strict: true } } }
+      ? {
+          text: {
+            format: { type: 'json_schema', name: 'answer', schema: answerSchema, strict: true },
+          },
+        }
       : {}),
     ...(talk.isStream ? { stream: true } : {}),
   };

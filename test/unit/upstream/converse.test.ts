@@ -114,10 +114,9 @@ describe('a chat for Converse', () => {
         toolChoice: { tool: { name: 'f' } },
       },
       inferenceConfig: { maxTokens: 100, temperature: 0.5, topP: 0.9, stopSequences: ['END'] },
-      outputConfig: { effort: 'low' },
-      additionalModelRequestFields: { top_k: 5 },
+      additionalModelRequestFields: { inferenceConfig: { topK: 5 } },
     });
-    expect(dropped).toEqual(['user', 'messages[].reasoning_details[]']);
+    expect(dropped).toEqual(['user', 'messages[].reasoning_details[]', 'reasoning_effort']);
   });
 
   it.each([

@@ -212,7 +212,11 @@ describe('a chat for Anthropic', () => {
     [
       'the response format',
       { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } },
-      { output_config: { format: { type: 'json_schema', schema } } },
+      {
+        output_config: {
+          format: { type: 'json_schema', schema: { ...schema, additionalProperties: false } },
+        },
+      },
     ],
     [
       'the user and the service tier',
