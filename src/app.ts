@@ -27,6 +27,7 @@ import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { openAppSnapshot } from './app/outages/app-snapshot.ts';
+import { type Changes, openChanges } from './app/outages/changes.ts';
 import { createProbes } from './app/outages/process-probes.ts';
 import { ProcessState } from './app/outages/process-state.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
@@ -135,6 +136,11 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const { readSharedTime = readTime } = overrides;
   const sharedClock = createSharedClock(clock, readSharedTime);
   const components = overrides.components ?? allComponents;
+  const changes = openChanges({
+    database,
+    clock: sharedClock,
+    isSharedTime: overrides.readSharedTime === undefined && !settings.writerHadr,
+  });
   const snapshot =
     overrides.snapshot ??
     openAppSnapshot({
@@ -144,7 +150,8 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
       clock: sharedClock,
       log,
       builds: link === null && components.includes('jobs'),
-      origin: link?.origin ?? databaseOrigin(database.readable),
+      origin: link?.origin ?? databaseOrigin(database.readable, changes.poll),
+      onChangeInForce: link === null ? null : changes.observe,
       isNeeded: link !== null || settings.controlLink.listener !== null,
     });
   const configuration = openConfiguration({ state, database, snapshot, clock: sharedClock }, link);
@@ -159,6 +166,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     state,
     snapshot,
     configuration,
+    changes,
     blobs: openBlobs({ settings, database, clock: sharedClock }),
     spanExport: createSpanExport(settings, log),
     spool: createAppSpool({ settings, keyring, log }),
@@ -203,6 +211,7 @@ interface Parts {
   readonly configuration: ConfigurationSource;
   /** Null in a process with a database. */
   readonly link: ProcessLink | null;
+  readonly changes: Changes;
   /** Rejects unless the database matches the settings. */
   readonly prove: () => Promise<void>;
 }
@@ -214,6 +223,12 @@ function createAppJobs(parts: Parts, metrics: Metrics, { lists }: OutboundClient
 
 /** Interval between measurements of the database time. */
 const measureIntervalMs = 5_000;
+
+/** Polls for changes measure the time too. */
+function keepMeasured(clock: SharedClock): Disposable {
+  const measure = () => clock.measureUnlessRecent(measureIntervalMs / 2);
+  return keepMeasuring({ measure }, measureIntervalMs);
+}
 
 function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, state } = parts;
@@ -244,7 +259,8 @@ function assemble(parts: Parts): App {
   let measuring: Disposable | null = null;
   const startWork = (): void => {
     if (!(state.isConnected || state.isLinked) || state.isDraining) return;
-    measuring ??= keepMeasuring(clock, measureIntervalMs);
+    measuring ??= keepMeasured(clock);
+    if (state.isListening && runsGateways(parts)) shared.callers.startPolling();
     if (state.isListening) parts.snapshot?.start();
     if (runsComponent(parts, 'jobs') && state.isListening) jobs.start();
   };
@@ -273,6 +289,7 @@ function assemble(parts: Parts): App {
       measuring?.[Symbol.dispose]();
       const waitsForCallers = state.isListening && (state.isConnected || state.isLinked);
       const closing = closeServers(parts, servers, waitsForCallers);
+      parts.changes.poll.close();
       await Promise.all([closing, jobs.stop(), parts.snapshot?.[Symbol.asyncDispose]()]);
       await Promise.all(
         [gateway, mcp, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()),

@@ -32,6 +32,10 @@ export interface ClockReading {
 export interface SharedClock extends Clock {
   /** Reads the shared clock and adjusts {@link now}. Rejects when the clock cannot be read. */
   measure(): Promise<ClockReading>;
+  /** Adjusts {@link now} by the shared time that `read` finds among other things. */
+  measureBy<T>(read: () => Promise<T>, timeOf: (found: T) => number): Promise<T>;
+  /** Reads the shared clock unless it was read within some milliseconds. */
+  measureUnlessRecent(withinMs: number): Promise<void>;
 }
 
 /** Larger deviations are reported as a wrong clock. */
@@ -44,18 +48,36 @@ export function createSharedClock(
 ): SharedClock {
   /** Difference between shared time and the monotonic time of the process. */
   let offsetMs = clock.now() - clock.monotonicMs();
+  let measuredAtMs = Number.NEGATIVE_INFINITY;
+  /** Even where the clock of the process stands still. */
+  const elapsingMs = (): number => performance.now();
+  const adjust = (now: number, startedMs: number): number => {
+    // The time was read at an unknown moment in between; only the excess is a deviation.
+    const tookMs = Math.ceil(clock.monotonicMs() - startedMs);
+    const least = now - startedMs - tookMs;
+    offsetMs = Math.min(Math.max(offsetMs, least), now - startedMs);
+    measuredAtMs = elapsingMs();
+    return tookMs;
+  };
+  const measure = async (): Promise<ClockReading> => {
+    const startedAt = clock.now();
+    const startedMs = clock.monotonicMs();
+    const now = await readTime();
+    const tookMs = adjust(now, startedMs);
+    const deviationMs = Math.max(startedAt - now, 0) + Math.min(startedAt + tookMs - now, 0);
+    return { now, deviationMs };
+  };
   return {
     now: () => Math.floor(clock.monotonicMs() + offsetMs),
-    measure: async () => {
-      const startedAt = clock.now();
+    measure,
+    measureBy: async (read, timeOf) => {
       const startedMs = clock.monotonicMs();
-      const now = await readTime();
-      // The time was read at an unknown moment in between; only the excess is a deviation.
-      const tookMs = Math.ceil(clock.monotonicMs() - startedMs);
-      const least = now - startedMs - tookMs;
-      offsetMs = Math.min(Math.max(offsetMs, least), now - startedMs);
-      const deviationMs = Math.max(startedAt - now, 0) + Math.min(startedAt + tookMs - now, 0);
-      return { now, deviationMs };
+      const found = await read();
+      adjust(timeOf(found), startedMs);
+      return found;
+    },
+    measureUnlessRecent: async (withinMs) => {
+      if (elapsingMs() - measuredAtMs >= withinMs) await measure();
     },
   };
 }
@@ -64,7 +86,10 @@ export function createSharedClock(
  * Measures repeatedly, because the monotonic clock stops while a machine is suspended. A failed
  * measurement is retried at the next interval.
  */
-export function keepMeasuring(clock: Pick<SharedClock, 'measure'>, everyMs: number): Disposable {
+export function keepMeasuring(
+  clock: { readonly measure: () => Promise<unknown> },
+  everyMs: number,
+): Disposable {
   let isMeasuring = false;
   const timer = setInterval(() => {
     if (isMeasuring) return;

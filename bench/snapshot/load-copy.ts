@@ -17,6 +17,7 @@ const reader = new SnapshotReader({
   clock: { now: () => Date.now() },
   onRefused: fail,
   onUnsaved: fail,
+  onChangeInForce: null,
 });
 if (!(await reader.load())) throw new Error('the snapshot was not loaded');
 const figures = {

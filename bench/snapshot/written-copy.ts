@@ -54,7 +54,7 @@ export async function writeCopy(
     const rows = Array.from({ length: keys / organisations }, (_, key) => keyRow(id, key));
     composer.addWhole('api_keys', rows);
     composer.addWhole('api_key_hashes', rows.map(valueRow));
-    const manifest = composer.finish('1');
+    const manifest = composer.finish({ peopleGeneration: '1', changes: [] });
     for (const { etag, body } of composer.sealed) objects.set(etag.toString('base64url'), body);
     const sealed = sealManifest(snapshotKeys, manifest);
     const etag = etagOf(sealed).toString('base64url');

@@ -6,6 +6,7 @@ import { type CallerServices, createCallerServices } from '../gateway/callers/ca
 import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
+import type { RunningSnapshot } from '../snapshot/open-snapshot.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
@@ -14,6 +15,7 @@ import type { CountedRows } from './counted-rows.ts';
 import { issuersOf } from './issuers.ts';
 import { linkedGenerations, type ProcessLink } from './link/process-link.ts';
 import type { Metrics } from './metrics.ts';
+import type { Changes } from './outages/changes.ts';
 
 const refreshLogIntervalMs = 10_000;
 
@@ -28,6 +30,9 @@ interface CallerParts {
   readonly configuration: ConfigurationSource;
   /** Null in a process with a database. */
   readonly link: ProcessLink | null;
+  readonly changes: Changes;
+  /** Null when no snapshot is kept. */
+  readonly snapshot: Pick<RunningSnapshot, 'source'> | null;
   /** Throws like an unavailable database until the keys of the deployment are read. */
   readonly requireKeys: () => void;
 }
@@ -50,7 +55,8 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
     trustedHosts,
     proxies,
     configuration,
-    ...(link && { bank: link.bank, listGenerations: linkedGenerations(configuration) }),
+    ...(link && { bank: link.bank }),
+    listGenerations: link ? linkedGenerations(configuration) : parts.changes.poll.listGenerations,
     isUnavailable,
     graceMs: inference.graceSeconds * 1000,
     hashCredential: (value) => {
@@ -72,6 +78,8 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
       );
     },
   });
+  // Linked gateways know of changes by their snapshot only.
+  if (link !== null) parts.snapshot?.source.onChange(() => services.lookForChanges());
   return services;
 }
 

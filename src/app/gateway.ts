@@ -15,6 +15,7 @@ import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { listenerEvents } from './caller-services.ts';
 import type { CountedRows } from './counted-rows.ts';
 import type { Metrics } from './metrics.ts';
+import type { Changes } from './outages/changes.ts';
 
 /** Default port. */
 const inferencePortDefault = 8787;
@@ -40,6 +41,7 @@ interface GatewayParts {
   readonly spanExport: SpanExport | null;
   /** Throws like an unavailable database until the database is verified. */
   readonly requireConnection: () => void;
+  readonly changes: Changes;
   readonly refusals: Pick<RefusedCredentials, 'record'>;
   readonly noteSecretRead: CountedRows['noteSecretRead'];
   /** Serves requests for the Admin API. */
@@ -59,6 +61,7 @@ export function createAppGateway(parts: GatewayParts): Gateway {
     ...inference,
     callers: parts.callers,
     requireConnection,
+    mayHaveLostRuns: parts.changes.poll.mayHaveLostRuns,
     spanExport,
     blobs,
     passOn: parts.passOn,

@@ -19,6 +19,7 @@ import type { SpoolFigures } from '../spool/spool.ts';
 import type { Database } from '../store/connection/db.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 import { McpMetrics } from './mcp-metrics.ts';
+import type { Changes } from './outages/changes.ts';
 import { showSnapshot } from './outages/snapshot-metrics.ts';
 import { showSpool } from './spool/spool-metrics.ts';
 import { TallyHistogram } from './tally-histogram.ts';
@@ -73,6 +74,7 @@ export function createMetrics(sources: {
   readonly spanExport: { figures(): SpanFigures } | null;
   /** Null when no snapshot is kept. */
   readonly snapshot: Pick<RunningSnapshot, 'figures'> | null;
+  readonly changes: Pick<Changes, 'propagation'>;
   /** Null when no folder is set. */
   readonly spool: { figures(): SpoolFigures } | null;
 }): Metrics {
@@ -103,6 +105,7 @@ export function createMetrics(sources: {
   if (sources.spool !== null) showSpool(register, sources.spool);
   if (sources.spanExport !== null) showSpanExport(register, sources.spanExport);
   if (sources.snapshot !== null) showSnapshot(register, sources.snapshot);
+  register.registerMetric(sources.changes.propagation);
   return {
     observeProcess: () => collectDefaultMetrics({ register }),
     observeRequest: ({ method, route: pattern, status, durationMs }) => {

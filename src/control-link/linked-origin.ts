@@ -15,6 +15,7 @@ import {
 
 export class LinkedOrigin implements SnapshotOrigin {
   readonly isAuthoritative = true;
+  readonly isWaiting = (): boolean => true;
   readonly #link: Pick<ControlLink, 'read'>;
 
   constructor(link: Pick<ControlLink, 'read'>) {

@@ -71,6 +71,8 @@ export interface GatewayOptions
   readonly callers: CallerServices;
   /** Throws, like an unreachable database, until the connection is proved to lead to the right one. */
   readonly requireConnection: () => void;
+  /** False while no run is known to have lost its driver. */
+  readonly mayHaveLostRuns: () => boolean;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
   readonly onRefusedBytes: InferenceServerOptions['onRefusedBytes'];
@@ -124,8 +126,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const semanticAnswers = new SemanticAnswers(database);
   const callsOf = storedCallers(() => pipeline);
   const now = () => options.clock.now();
-  const { onFault } = options;
-  const drivers = new RunDriverPool({ database, callsOf, search, now, onFault });
+  const { onFault, mayHaveLostRuns: mayHaveLost } = options;
+  const drivers = new RunDriverPool({ database, callsOf, search, now, onFault, mayHaveLost });
   const pipeline: Pipeline = {
     ...lookupsOf(options, { searches, secrets }),
     origins: callers.origins,

@@ -35,7 +35,7 @@ export interface RunningSnapshot extends AsyncDisposable {
   /** Loads the copy in the folder, before the database is reached. Never rejects. */
   load(): Promise<void>;
   /** Asks the origin once. @throws what the origin throws, and SnapshotRefused */
-  pull(): Promise<void>;
+  pull(): Promise<unknown>;
   /** Takes over the snapshot in the bucket where it is newer, now and as long as the database is away. Never rejects. */
   loadFromBucket(): Promise<void>;
   /** Begins to build and to pull. */
@@ -56,6 +56,8 @@ export interface SnapshotParts {
   readonly isNeeded?: boolean;
   /** Where the snapshot is saved too; null for no bucket. */
   readonly bucket: BucketFolder | null;
+  /** Receives the time of each change that a pull takes over, except the first one of the process. */
+  readonly onChangeInForce?: ((changedAtMs: number) => void) | null;
 }
 
 const leaseMs = 15_000;
@@ -71,7 +73,7 @@ const activeForMs = 5_000;
 export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
   const { directory, maxAgeSeconds } = parts.settings.snapshot;
   if (directory === null && parts.isNeeded !== true) return null;
-  const { database, masterKeys, clock, log } = parts;
+  const { masterKeys, clock, log, origin = databaseOrigin(parts.database.readable) } = parts;
   const faults = { refused: 0, unsaved: 0, pull: 0, build: 0, bucket: 0 };
   const report = (fault: SnapshotFault, error: unknown, message: string): void => {
     faults[fault] += 1;
@@ -81,23 +83,27 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
   const onRefused = (refused: SnapshotRefused): void =>
     report('refused', refused, 'a snapshot is refused');
   const copy = directory === null ? null : new FolderCopy(directory);
+  let hasPulled = false;
   const reader = new SnapshotReader({
     masterKeys,
-    origin: parts.origin ?? databaseOrigin(database.readable),
+    origin,
     copy,
     maxAgeMs: maxAgeSeconds === null ? null : maxAgeSeconds * 1000,
     clock,
     onRefused,
     onUnsaved: (error) => report('unsaved', error, 'the snapshot could not be saved'),
-  });
-  const pulling = pullLoop(
-    async () => {
-      const isChanged = await reader.pull();
-      bucket?.notePulled();
-      return isChanged;
+    onChangeInForce: (changedAtMs) => {
+      if (hasPulled) parts.onChangeInForce?.(changedAtMs);
     },
-    () => reader.isCurrent(),
-    (error) => report('pull', error, 'the snapshot could not be pulled'),
+  });
+  const pull = async (): Promise<boolean> => {
+    const isChanged = await reader.pull();
+    hasPulled = true;
+    bucket?.notePulled();
+    return isChanged;
+  };
+  const pulling = pullLoop({ pull, reader, origin }, (error) =>
+    report('pull', error, 'the snapshot could not be pulled'),
   );
   const builder = parts.builds ? createBuilder(parts, onRefused) : null;
   const building =
@@ -111,15 +117,11 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
     source: reader,
     figures: () => figuresOf(reader, builder, faults, clock.now()),
     load: async () => {
-      try {
-        await reader.load();
-      } catch (error) {
+      await reader.load().catch((error) => {
         report('refused', error, 'the saved snapshot could not be read');
-      }
+      });
     },
-    pull: async () => {
-      await reader.pull();
-    },
+    pull,
     loadFromBucket: async () => {
       await bucket?.step();
       bucket?.start();
@@ -162,16 +164,24 @@ function createBuilder(
   return new SnapshotBuilder({ db, masterKeys, holder, leaseMs, graceMs, touchMs, onRefused });
 }
 
+interface PullParts {
+  /** Returns whether anything has changed. */
+  readonly pull: () => Promise<boolean>;
+  readonly reader: Pick<SnapshotReader, 'isCurrent'>;
+  readonly origin: Pick<SnapshotOrigin, 'isWaiting'>;
+}
+
 function pullLoop(
-  pull: () => Promise<boolean>,
-  isCurrent: () => boolean,
+  { pull, reader, origin }: PullParts,
   onFailure: (error: unknown) => void,
 ): RepeatedWork {
   const recent = recently();
   return new RepeatedWork(async () => {
     try {
       if (await pull()) recent.note();
-      return recent.isActive() || !isCurrent() ? activeMs : idleMs.pull;
+      if (!reader.isCurrent()) return activeMs;
+      if (origin.isWaiting?.()) return 0;
+      return recent.isActive() ? activeMs : idleMs.pull;
     } catch (error) {
       onFailure(error);
       return idleMs.pull;

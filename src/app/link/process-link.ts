@@ -86,11 +86,12 @@ export async function connectToControlPlane(parts: {
  */
 export function linkedGenerations(
   configuration: Pick<ConfigurationSource, 'isDatabaseAway' | 'snapshotGeneration'>,
-): (organisationIds: readonly string[]) => Promise<ReadonlyMap<string, string>> {
-  return async (organisationIds) => {
+): (held: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, string>> {
+  return async (held) => {
     if (configuration.isDatabaseAway()) {
       throw new DatabaseUnavailable('The control plane does not answer');
     }
-    return new Map(organisationIds.map((id) => [id, configuration.snapshotGeneration(id) ?? '']));
+    const generationOf = (id: string) => configuration.snapshotGeneration(id) ?? '';
+    return new Map([...held.keys()].map((id) => [id, generationOf(id)]));
   };
 }

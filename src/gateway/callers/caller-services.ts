@@ -59,6 +59,10 @@ export interface CallerServices extends AsyncDisposable {
   cache<T>(entriesMax: number): SnapshotCache<T>;
   /** Calls back within a second of any change in an organisation that has callers, until the process stops. */
   onChange(listener: (organisationId: string) => void): void;
+  /** Looks for changes from now on, before the first caller. */
+  startPolling(): void;
+  /** Looks for changes at once, besides. */
+  lookForChanges(): void;
   /** Reads and settles usage that processes which died have left in the spool, which is open now. */
   startJournal(): void;
   /** Whether requests are served although the database does not respond. */
@@ -67,8 +71,9 @@ export interface CallerServices extends AsyncDisposable {
   configurationAgeSeconds(): number | null;
 }
 
-/** Interval of polling for changes, which every process therefore applies within a second. */
+/** Intervals of polling for changes, which every process therefore applies within a second. */
 const pollMs = 300;
+const idlePollMs = 1_000;
 const keysMax = 100_000;
 const workspacesMax = 10_000;
 
@@ -79,8 +84,10 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   const listeners: ((organisationId: string) => void)[] = [];
   const generations = new Generations({
     load:
-      options.listGenerations ?? ((ids) => snapshotMarks.listGenerations(database.readable, ids)),
+      options.listGenerations ??
+      ((held) => snapshotMarks.listGenerations(database.readable, [...held.keys()])),
     pollMs,
+    idlePollMs,
     graceMs: options.graceMs,
     configuration,
     onFailure: options.onLookFailure,
@@ -102,6 +109,8 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
     origins,
     cache,
     onChange: (listener) => void listeners.push(listener),
+    startPolling: () => generations.start(),
+    lookForChanges: () => detach('the look for changes', generations.refresh()),
     // Tried again from time to time while the database is away.
     startJournal: () =>
       detach(

@@ -4,9 +4,12 @@ import { monotonicMs } from '../../monotonic.ts';
 import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
 
 export interface GenerationsOptions {
-  /** Reads the current generation of each organisation. */
-  readonly load: (organisationIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** Reads current generations, of all held organisations or of those that may have changed. */
+  readonly load: (held: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, string>>;
+  /** Interval of polls while values are used, from start to start. */
   readonly pollMs: number;
+  /** The same while no value is used. */
+  readonly idlePollMs: number;
   /** Milliseconds that cached values may be used while no poll succeeds. */
   readonly graceMs: number;
   /** Reports a failed poll. */
@@ -21,6 +24,8 @@ export interface GenerationsOptions {
 
 /** A poll that takes longer lets the database be probed. */
 const patienceMs = 1_000;
+/** Shortest pause between two polls, however long they take. */
+const pauseMsMin = 50;
 
 /**
  * A value is valid while the generation in which it was read is current, and a poll has confirmed that
@@ -34,6 +39,10 @@ export class Generations {
   /** Start of the last successful poll, monotonic clock. */
   #confirmedAtMs = monotonicMs();
   #hasFailed = false;
+  /** Start of the last poll, monotonic clock. */
+  #polledAtMs = monotonicMs();
+  /** Whether a value was used since the last poll, or a change was found by it. */
+  #isBusy = false;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
   #poll: Promise<void> | null = null;
@@ -44,6 +53,7 @@ export class Generations {
 
   /** Whether a value that was read in the generation may be used now. */
   isValid(organisationId: string, generation: string): boolean {
+    this.#isBusy = true;
     const isCurrent = this.#current.get(organisationId) === generation;
     if (isCurrent && this.isWithinGrace()) return true;
     if (!this.isInOutage()) return false;
@@ -84,10 +94,14 @@ export class Generations {
     // A snapshot may be older than what the last poll found.
     const isOlder = this.#current.has(organisationId) && this.isInOutage();
     if (!isOlder) this.#set(organisationId, generation);
-    if (this.#timer === null && !this.#isClosed) {
-      this.#confirmedAtMs = monotonicMs();
-      this.#wait();
-    }
+    this.start();
+  }
+
+  /** Polls from now on. */
+  start(): void {
+    if (this.#timer !== null || this.#isClosed) return;
+    this.#confirmedAtMs = monotonicMs();
+    this.#wait();
   }
 
   /** Polls now, or waits for the running poll. */
@@ -108,23 +122,31 @@ export class Generations {
   #set(organisationId: string, generation: string): void {
     const before = this.#current.get(organisationId);
     this.#current.set(organisationId, generation);
-    if (before !== undefined && before !== generation) this.#options.onChange(organisationId);
+    if (before === undefined || before === generation) return;
+    // Others often follow.
+    this.#isBusy = true;
+    this.#options.onChange(organisationId);
   }
 
   #wait(): void {
+    const { pollMs, idlePollMs } = this.#options;
+    const periodMs = this.#isBusy ? pollMs : idlePollMs;
+    this.#isBusy = false;
+    const pauseMs = Math.max(pauseMsMin, this.#polledAtMs + periodMs - monotonicMs());
     this.#timer = setTimeout(() => {
       const refreshed = this.refresh().finally(() => {
         if (!this.#isClosed) this.#wait();
       });
       detach('the poll for changes', refreshed);
-    }, this.#options.pollMs).unref();
+    }, pauseMs).unref();
   }
 
   async #readAll(): Promise<void> {
     const beganAtMs = monotonicMs();
+    this.#polledAtMs = beganAtMs;
     const late = setTimeout(this.#options.configuration.suspectDatabase, patienceMs).unref();
     try {
-      const generations = await this.#options.load([...this.#current.keys()]);
+      const generations = await this.#options.load(this.#current);
       for (const [organisationId, generation] of generations) {
         this.#set(organisationId, generation);
       }

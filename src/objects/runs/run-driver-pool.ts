@@ -9,6 +9,8 @@ import type { RunEvents } from './run-events.ts';
 export interface RunDriverPoolOptions extends Omit<RunDriverOptions, 'leaseMs'> {
   /** Receives errors of background work. */
   readonly onFault: (error: unknown, runId: string) => void;
+  /** False while no run is known to have lost its driver. */
+  readonly mayHaveLost?: () => boolean;
 }
 
 /** A driver that does not renew its lease within this time counts as dead. */
@@ -49,6 +51,7 @@ export class RunDriverPool implements AsyncDisposable {
     this.#timers = [
       every(renewalMs, () => this.renewLeases()),
       every(takeOverMs, async () => {
+        if (this.#options.mayHaveLost?.() === false) return;
         requireConnection();
         await this.takeOver();
       }),

@@ -4,6 +4,7 @@ import type { Db } from '../../store/connection/db.ts';
 import { type SnapshotTableName, snapshotTables } from '../../store/reads/snapshot-tables.ts';
 import type { StoredPart } from '../../store/snapshot/snapshot-parts.ts';
 import * as snapshotRows from '../../store/snapshot/snapshot-rows.ts';
+import type { OrganisationMarks } from '../../store/snapshot/unbuilt-marks.ts';
 import { deploymentTable, partNumberOf } from '../format/part-numbers.ts';
 import { encodeSections, type RowSection } from '../format/row-sections.ts';
 import { etagOf, sealObject } from '../format/sealed-object.ts';
@@ -115,7 +116,10 @@ export class PartComposer {
   }
 
   /** Ends the collection. */
-  finish(peopleGeneration: string): SnapshotManifest {
+  finish({
+    peopleGeneration,
+    changes,
+  }: Pick<OrganisationMarks, 'peopleGeneration' | 'changes'>): SnapshotManifest {
     if (this.#small.length > 0) {
       const encoded = encodeSections(this.#small);
       const digest = createHash('sha256').update(encoded).digest('base64url');
@@ -124,7 +128,8 @@ export class PartComposer {
         this.#tables[table] = { rows: rows.length, parts: [position] };
       }
     }
-    return { ...this.#at, peopleGeneration, parts: this.#parts, tables: this.#tables };
+    const [parts, tables] = [this.#parts, this.#tables];
+    return { ...this.#at, peopleGeneration, changes, parts, tables };
   }
 
   /** Returns the position of the part in the manifest. */

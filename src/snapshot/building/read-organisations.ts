@@ -83,7 +83,7 @@ async function compose(
   for (const table of tableNames) await readTable(tx, table, composers, earlier);
   const built = [...composers].map(([id, composer]): BuiltOrganisation => {
     const row = organisations.get(id)![0]!;
-    const manifest = composer.finish(marks.get(id)!.peopleGeneration);
+    const manifest = composer.finish(marks.get(id)!);
     const before = earlier.get(id);
     if (before !== undefined && isUnchanged(before, manifest, dataKeys.get(id)!)) {
       return { ...before, sealed: [] };

@@ -1,5 +1,6 @@
 /** Seals and opens the documents that tie a snapshot together: the manifest of an organisation, pages and the head. */
 import type { DataKeyRow } from '../../store/resources/data-keys.ts';
+import type { MarkChange } from '../../store/snapshot/changes.ts';
 import { openObject, readOpenPart, sealObject } from './sealed-object.ts';
 import type { SnapshotKeys } from './snapshot-keys.ts';
 import { SnapshotRefused } from './snapshot-refused.ts';
@@ -25,6 +26,8 @@ export interface SnapshotManifest {
   readonly generation: string;
   readonly peopleGeneration: string;
   readonly readAtMs: number;
+  /** When each mark was last replaced; absent in snapshots of older versions. */
+  readonly changes?: readonly MarkChange[];
   readonly parts: readonly ManifestPart[];
   /** For each table with rows, its number of rows, and by part number the position in `parts`. */
   readonly tables: Readonly<Record<string, ManifestTable>>;

@@ -18,6 +18,8 @@ interface HeldSnapshotOptions {
   readonly onRefused: (refused: SnapshotRefused) => void;
   /** Called when the held snapshot belongs to another deployment and is discarded. */
   readonly onReplaced: () => void;
+  /** Receives the time of each change that is taken over. */
+  readonly onChangeInForce: ((changedAtMs: number) => void) | null;
 }
 
 const decodedBytesMax = 64 * 1024 * 1024;
@@ -49,7 +51,7 @@ export class HeldSnapshot {
     if (!origin.isAuthoritative) this.#requireNewer(builtAtMs);
     const update = await this.#read(keys, sealedHead, fetch, null);
     if (this.live === null) this.live = new LiveSnapshot(keys, update);
-    else this.live.apply(update);
+    else this.live.apply(update, this.#options.onChangeInForce);
     return update;
   }
 

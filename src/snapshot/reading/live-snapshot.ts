@@ -5,6 +5,7 @@ import type { DataKeyRow } from '../../store/resources/data-keys.ts';
 import type { SnapshotHead, SnapshotPage } from '../format/snapshot-documents.ts';
 import type { SnapshotKeys } from '../format/snapshot-keys.ts';
 import { KeyIndex, keyChanges } from './key-index.ts';
+import { newChanges } from './new-changes.ts';
 import type { OrganisationContents } from './organisation-contents.ts';
 
 /** Everything that differs between two heads; opened and verified. */
@@ -111,12 +112,17 @@ export class LiveSnapshot implements SnapshotView {
     return this.#organisations.values();
   }
 
-  /** Synchronous, so that no reader sees a part of it. @throws SnapshotRefused before anything is changed */
-  apply(update: SnapshotUpdate): void {
+  /**
+   * Synchronous, so that no reader sees a part of it. `onChange` receives the times of changes that it brings.
+   *
+   * @throws SnapshotRefused before anything is changed
+   */
+  apply(update: SnapshotUpdate, onChange: ((changedAtMs: number) => void) | null = null): void {
     const { head, sealedHead, pages, documents, changed, removed, damaged } = update;
     const keyUpdates = changed.map((after) =>
       keyChanges(this.keys, this.#organisations.get(after.id), after),
     );
+    const times = changed.flatMap((after) => newChanges(this.#organisations.get(after.id), after));
     for (const [etag, sealed] of documents) this.#documents.set(etag, sealed);
     for (const id of removed) this.#remove(id);
     for (const id of damaged) this.#remove(id);
@@ -129,6 +135,7 @@ export class LiveSnapshot implements SnapshotView {
     for (const id of damaged) this.#damaged.add(id);
     this.#head = head;
     this.#sealedHead = sealedHead;
+    if (onChange !== null) for (const changedAtMs of times) onChange(changedAtMs);
   }
 
   #replace(after: OrganisationContents): void {

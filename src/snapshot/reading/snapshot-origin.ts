@@ -20,18 +20,31 @@ export interface OriginState {
 export interface SnapshotOrigin {
   /** An older snapshot, or one of another deployment, replaces the held one. */
   readonly isAuthoritative: boolean;
+  /** Whether {@link readState} itself waits before it reads. */
+  readonly isWaiting?: () => boolean;
   /** `known` is the etag of the held head. */
   readState(known: Buffer | null): Promise<OriginState>;
   /** The objects that exist, by etag in base64url. */
   readObjects(addresses: readonly ObjectAddress[]): Promise<ReadonlyMap<string, Buffer>>;
 }
 
+interface HeadSource {
+  readonly isPolling: boolean;
+  readHead(known: Buffer | null): Promise<snapshotHeads.HeadReading>;
+}
+
+/** Reads the head alone. */
+function headsOf(db: Db): HeadSource {
+  return { isPolling: false, readHead: (known) => snapshotHeads.readHead(db, known) };
+}
+
 /** The snapshot in the database. */
-export function databaseOrigin(db: Db): SnapshotOrigin {
+export function databaseOrigin(db: Db, heads: HeadSource = headsOf(db)): SnapshotOrigin {
   return {
     isAuthoritative: true,
+    isWaiting: () => heads.isPolling,
     readState: async (known) => {
-      const { etag, body, hasPending, now } = await snapshotHeads.readHead(db, known);
+      const { etag, body, hasPending, now } = await heads.readHead(known);
       const sealedHead = body && Buffer.from(body);
       return { exists: etag !== null, sealedHead, hasPending, confirmedAtMs: now };
     },

@@ -29,6 +29,8 @@ export interface SnapshotReaderOptions {
   readonly onRefused: (refused: SnapshotRefused) => void;
   /** Reports that the copy could not be written; the previous one stays. */
   readonly onUnsaved: (error: unknown) => void;
+  /** Receives the time of each change that a pull takes over. */
+  readonly onChangeInForce: ((changedAtMs: number) => void) | null;
 }
 
 export class SnapshotReader implements SnapshotSource {

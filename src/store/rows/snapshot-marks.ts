@@ -82,4 +82,4 @@ export async function listGenerations(
 }
 
 /** The generation of an organisation without marks. */
-const noMarks = '0';
+export const noMarks = '0';

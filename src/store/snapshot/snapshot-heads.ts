@@ -1,5 +1,5 @@
 /** Table functions for snapshot_heads: the head of the sealed snapshot, and the lease of the process that builds it. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 
@@ -129,18 +129,25 @@ export interface HeadReading {
   readonly now: number;
 }
 
-/** One query, whatever the number of organisations; `known` is the etag of the caller's head. */
-export async function readHead(db: Db, known: Buffer | null): Promise<HeadReading> {
-  const { rows } = await sql<{
-    etag: Buffer | null;
-    body: Buffer | null;
-    has_pending: number;
-    now: number;
-  }>`
+interface HeadStateRow {
+  etag: Buffer | null;
+  body: Buffer | null;
+  has_pending: number;
+  now: number;
+}
+
+/** The query of {@link readHead}, for use within another one. */
+export function headState(known: Buffer | null): RawBuilder<HeadStateRow> {
+  return sql<HeadStateRow>`
     SELECT etag, IF(etag <=> ${known}, NULL, body) AS body, ${serverNowMs} AS now,
       (EXISTS (SELECT 1 FROM snapshot_marks WHERE is_built = 0 LIMIT 1)
         OR EXISTS (SELECT 1 FROM people_marks WHERE is_built = 0 LIMIT 1)) AS has_pending
-    FROM snapshot_heads WHERE name = ${name}`.execute(db);
+    FROM snapshot_heads WHERE name = ${name}`;
+}
+
+/** One query, whatever the number of organisations; `known` is the etag of the caller's head. */
+export async function readHead(db: Db, known: Buffer | null): Promise<HeadReading> {
+  const { rows } = await headState(known).execute(db);
   const [row] = rows;
   if (row === undefined) return { etag: null, body: null, hasPending: true, now: 0 };
   return { etag: row.etag, body: row.body, hasPending: row.has_pending === 1, now: row.now };

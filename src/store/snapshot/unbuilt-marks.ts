@@ -3,13 +3,18 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import type { MarkRow } from '../rows/marks.ts';
+import { changedAtMs, type MarkChange } from './changes.ts';
 
 /** Column values of both tables of marks. */
 interface BuiltMark {
   organisation_id: string;
   slot: number;
   mark: Buffer;
+  changed_at_ms: number;
 }
+
+/** Only changes of what gateways read have a time. */
+const changedAtOf = { snapshot_marks: changedAtMs, people_marks: sql<number>`0` };
 
 export interface UnbuiltOrganisations {
   readonly organisationIds: readonly string[];
@@ -37,6 +42,8 @@ export interface OrganisationMarks {
   readonly peopleGeneration: string;
   readonly marks: readonly Buffer[];
   readonly peopleMarks: readonly Buffer[];
+  /** When each mark of snapshot_marks was last replaced. */
+  readonly changes: readonly MarkChange[];
 }
 
 /** The marks of several organisations, also of those without any. Read them before the rows that they cover. */
@@ -44,13 +51,13 @@ export async function listMarks(
   db: Db,
   organisationIds: readonly string[],
 ): Promise<Map<string, OrganisationMarks>> {
-  const read = async (table: 'snapshot_marks' | 'people_marks') => {
-    const rows: BuiltMark[] = await db
-      .selectFrom(table)
-      .select(['organisation_id', 'slot', 'mark'])
-      .where('organisation_id', 'in', organisationIds)
-      .execute();
-    return Map.groupBy(rows, (row) => row.organisation_id);
+  const read = async (table: keyof typeof changedAtOf) => {
+    const rows = await sql<BuiltMark>`
+      SELECT organisation_id, slot, mark, ${changedAtOf[table]} AS changed_at_ms
+      FROM ${sql.table(table)} m WHERE organisation_id IN (${sql.join(organisationIds)})`.execute(
+      db,
+    );
+    return Map.groupBy(rows.rows, (row) => row.organisation_id);
   };
   const [own, people] = [await read('snapshot_marks'), await read('people_marks')];
   return new Map(
@@ -64,6 +71,10 @@ export async function listMarks(
           peopleGeneration: generationFrom(peopleMarks),
           marks,
           peopleMarks,
+          changes: (own.get(id) ?? []).map(({ slot, changed_at_ms: ms }) => ({
+            slot,
+            changedAtMs: Number(ms),
+          })),
         },
       ];
     }),
@@ -77,6 +88,9 @@ function generationFrom(marks: readonly MarkRow['mark'][]): string {
   return combined.toString(16).toUpperCase();
 }
 
+/** Keeps the time of the change where a table has one. */
+const unstamped = { snapshot_marks: sql`, changed_at = changed_at`, people_marks: sql`` };
+
 /** Records that the published snapshot contains these marks; marks that were replaced meanwhile stay unbuilt. */
 export async function updateBuilt(
   db: Db,
@@ -87,7 +101,7 @@ export async function updateBuilt(
     const marks = [...read.values()].flatMap((one) => one[member]);
     if (marks.length === 0) continue;
     await sql`
-      UPDATE ${sql.table(table)} SET built_mark = mark
+      UPDATE ${sql.table(table)} SET built_mark = mark${unstamped[table]}
       WHERE organisation_id IN (${sql.join([...read.keys()])}) AND is_built = 0
         AND mark IN (${sql.join(marks)})`.execute(db);
   }

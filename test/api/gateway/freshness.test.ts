@@ -34,7 +34,7 @@ function noteLooks(): void {
       const [statement] = args as [{ sql?: string } | string];
       const text = typeof statement === 'string' ? statement : (statement.sql ?? '');
       const { port } = this.config;
-      if (text.includes('group by `m`.`organisation_id`')) {
+      if (text.includes('GROUP BY m.organisation_id')) {
         looks.set(port, (looks.get(port) ?? 0) + 1);
       }
       return Reflect.apply(originals[at]!, this, args);

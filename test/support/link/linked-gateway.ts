@@ -17,6 +17,7 @@ export interface LinkedGateway extends AsyncDisposable {
   readonly app: App;
   readonly inferenceUrl: string;
   readonly mcpUrl: string;
+  readonly metricsUrl: string;
   readonly logLines: readonly string[];
   ready(): Promise<TestResponse>;
 }
@@ -91,6 +92,7 @@ async function startGateway(settings: Settings): Promise<LinkedGateway> {
     app,
     inferenceUrl: inferenceUrl!,
     mcpUrl: mcpUrl!,
+    metricsUrl,
     logLines,
     ready: () => exchange('GET', `${metricsUrl}/readyz`, undefined, {}),
     [Symbol.asyncDispose]: async () => {

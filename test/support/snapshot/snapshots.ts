@@ -74,6 +74,7 @@ export function readerOn(db: Db | null, parts: ReaderParts = {}): TestReader {
     clock: { now },
     onRefused: (one) => refused.push(one),
     onUnsaved: (error) => unsaved.push(error),
+    onChangeInForce: null,
   });
   return { reader, refused, unsaved, [Symbol.dispose]: () => copy?.[Symbol.dispose]() };
 }

@@ -14,6 +14,7 @@ async function cacheAfterChange(polled: string, held: string) {
   const generations = new Generations({
     load: async () => new Map([[organisationId, polled]]),
     pollMs: 60_000,
+    idlePollMs: 60_000,
     graceMs: 60_000,
     onFailure: () => undefined,
     onChange: () => undefined,
