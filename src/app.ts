@@ -62,8 +62,11 @@ import { databaseOrigin } from './snapshot/reading/snapshot-origin.ts';
 import type { Spool } from './spool/spool.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
+import { auditTrail } from './store/logs/audit-log.ts';
 import { assertUsableSchema } from './store/migrations/migration-state.ts';
 import type { ConfigurationSource } from './store/reads/configuration-source.ts';
+import { databaseRecords } from './store/records/database-records.ts';
+import type { GatewayRecords } from './store/records/gateway-records.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
 import type { StoredBlobs } from './store/stored-blobs.ts';
 
@@ -163,6 +166,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     masterKeys,
     keyring,
     database,
+    records: link?.records ?? databaseRecords(database, auditTrail(settings.features.auditLogs)),
     state,
     snapshot,
     configuration,
@@ -193,6 +197,7 @@ function openOwnDatabase(settings: Settings, log: Log): Database {
 interface Parts {
   readonly settings: Settings;
   readonly database: Database;
+  readonly records: GatewayRecords;
   readonly masterKeys: MasterKeys;
   readonly keyring: Keyring;
   readonly blobs: StoredBlobs;
@@ -392,7 +397,8 @@ interface SharedParts extends CountedRows {
 
 function sharedParts(parts: Parts, metrics: Metrics): SharedParts {
   const { requireConnection, requireKeys } = parts.state;
-  const counted = createCountedRows(parts, metrics, requireConnection);
+  const requireRecords = parts.link === null ? requireConnection : () => undefined;
+  const counted = createCountedRows(parts, metrics, requireRecords);
   const unexpectedErrors = reportUnexpectedErrors(metrics, parts.log);
   const callers = createAppCallerServices({ ...parts, requireKeys });
   return { metrics, requireConnection, unexpectedErrors, callers, ...counted };

@@ -11,6 +11,7 @@ import type { Spool } from '../spool/spool.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
 import type { ConfigurationSource } from '../store/reads/configuration-source.ts';
+import type { GatewayRecords } from '../store/records/gateway-records.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { issuersOf } from './issuers.ts';
 import { linkedGenerations, type ProcessLink } from './link/process-link.ts';
@@ -22,6 +23,7 @@ const refreshLogIntervalMs = 10_000;
 interface CallerParts {
   readonly settings: Settings;
   readonly database: Database;
+  readonly records: GatewayRecords;
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
@@ -51,6 +53,7 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
         onAdopted: () => services.startJournal(),
       }) ?? null,
     database,
+    records: parts.records,
     clock,
     trustedHosts,
     proxies,

@@ -1,13 +1,10 @@
 /** Counts refused credentials and secret manager reads, and writes the counts to the audit log. */
-import { type CountedRow, MinuteCounts, type MinuteCountsOptions } from '../auth/minute-counts.ts';
+import { MinuteCounts, type MinuteCountsOptions } from '../auth/minute-counts.ts';
 import { RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
-import type { Database } from '../store/connection/db.ts';
-import { auditTrail } from '../store/logs/audit-log.ts';
-import * as organisations from '../store/resources/organisations.ts';
-import { unlessDuplicate } from '../store/rows/duplicate.ts';
+import type { CountedAction, GatewayRecords } from '../store/records/gateway-records.ts';
 import type { Metrics, SecretReader } from './metrics.ts';
 
 /** Dispose writes pending counts; counts that cannot be written within 2 seconds are lost. */
@@ -22,7 +19,7 @@ export interface CountedRows extends AsyncDisposable {
 
 interface Parts {
   readonly settings: Pick<Settings, 'features'>;
-  readonly database: Database;
+  readonly records: Pick<GatewayRecords, 'findOrganisationOfTsg' | 'storeCountedRow'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -39,7 +36,7 @@ export function createCountedRows(
 ): CountedRows {
   const isAudited = parts.settings.features.auditLogs;
   const countsOf = (
-    what: AuditedAction,
+    what: CountedAction,
     options: Pick<MinuteCountsOptions, 'fields' | 'eachMax'>,
   ) =>
     isAudited ? new MinuteCounts({ ...sinkOf(parts, requireConnection, what), ...options }) : null;
@@ -66,34 +63,20 @@ export function createCountedRows(
   };
 }
 
-interface AuditedAction {
-  readonly action: string;
-  readonly resourceKind: string;
-  readonly actorId: string;
-}
-
 function sinkOf(
-  { database, clock, log }: Parts,
+  { records, clock, log }: Parts,
   requireConnection: () => void,
-  what: AuditedAction,
+  what: CountedAction,
 ): Pick<MinuteCountsOptions, 'now' | 'findOrganisation' | 'write' | 'onFailure'> {
-  const write = auditTrail(true);
-  const nothing = {
-    actorKind: 'system',
-    workspaceId: null,
-    resourceId: '',
-    requestId: '',
-  } as const;
   return {
     now: () => clock.now(),
     findOrganisation: async (tsgId) => {
       requireConnection();
-      return (await organisations.findByTsgId(database.db, tsgId))?.id;
+      return records.findOrganisationOfTsg(tsgId);
     },
-    write: async (row: CountedRow) => {
+    write: async (row) => {
       requireConnection();
-      // Where it was there already, only the answer was lost.
-      await unlessDuplicate(write(database.db, [{ ...row, ...what, ...nothing }]));
+      await records.storeCountedRow(row, what);
     },
     onFailure: (err) =>
       log.warn({ err, action: what.action }, 'rows wait to be written to the audit log'),

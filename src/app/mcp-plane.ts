@@ -10,7 +10,7 @@ import { createMcpPlane, type McpPlane } from '../mcp/plane/mcp-plane.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
-import { auditTrail } from '../store/logs/audit-log.ts';
+import type { GatewayRecords } from '../store/records/gateway-records.ts';
 import { listenerEvents } from './caller-services.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { memoryBytes } from './gateway.ts';
@@ -24,6 +24,7 @@ const bodiesShare = 1 / 16;
 interface McpPlaneParts {
   readonly settings: Settings;
   readonly database: Database;
+  readonly records: GatewayRecords;
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
@@ -50,7 +51,7 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
   const { inference, mcp, trustedHosts } = settings;
   return createMcpPlane({
     database,
-    audit: auditTrail(settings.features.auditLogs),
+    records: parts.records,
     clock,
     keyring,
     callers,

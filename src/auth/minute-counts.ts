@@ -2,16 +2,7 @@
 import { detach } from '../detached.ts';
 import { newId } from '../model/wire/ids.ts';
 import { formatTimestamp } from '../model/wire/timestamp.ts';
-
-/** One row of the audit log. A retry after a lost response writes the same row. */
-export interface CountedRow {
-  readonly id: string;
-  /** Empty for events without an organisation. */
-  readonly organisationId: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly changes: Record<string, unknown>;
-}
+import type { CountedRow } from '../store/records/gateway-records.ts';
 
 /** Owner of an event; null for none. */
 export interface EventOwner {

@@ -8,4 +8,5 @@ export const linkPaths = {
   settle: '/link/v1/limits/settle',
   closeHolder: '/link/v1/limits/close',
   logRows: '/link/v1/logs',
+  records: '/link/v1/records',
 } as const;

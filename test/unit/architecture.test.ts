@@ -239,6 +239,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   // The bridge knows neither keys nor rules: the plane passes it functions that send and judge.
   'mcp/bridge': [
+    'store/records',
     'mcp/event-transport',
     'mcp/legacy-sessions',
     'mcp/rounds',
@@ -436,6 +437,15 @@ const mayImport: Record<string, readonly string[]> = {
     'store/resources',
     'store/people',
     'store/prompts',
+    'store/rows',
+    'store/connection',
+    'model',
+  ],
+  'store/records': [
+    'store/logs',
+    'store/mcp',
+    'store/usage',
+    'store/resources',
     'store/rows',
     'store/connection',
     'model',

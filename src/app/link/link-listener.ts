@@ -3,6 +3,7 @@ import type { SharedClock } from '../../clock.ts';
 import { bankRoutes } from '../../control-link/bank-routes.ts';
 import { createLinkListener, type LinkListenerOptions } from '../../control-link/link-listener.ts';
 import { logRoute } from '../../control-link/log-route.ts';
+import { recordRoute } from '../../control-link/record-route.ts';
 import { sealedSnapshotRoutes } from '../../control-link/snapshot-routes.ts';
 import { timeRoute } from '../../control-link/time-route.ts';
 import { databaseLogSink } from '../../gateway/logs/log-sink.ts';
@@ -12,9 +13,11 @@ import type { Log } from '../../log.ts';
 import type { Settings } from '../../settings.ts';
 import { databaseOrigin } from '../../snapshot/reading/snapshot-origin.ts';
 import type { Database } from '../../store/connection/db.ts';
+import { auditTrail } from '../../store/logs/audit-log.ts';
+import { databaseRecords } from '../../store/records/database-records.ts';
 
 interface LinkListenerParts {
-  readonly settings: Pick<Settings, 'controlLink' | 'server'>;
+  readonly settings: Pick<Settings, 'controlLink' | 'features' | 'server'>;
   readonly database: Database;
   readonly clock: SharedClock;
   readonly log: Log;
@@ -41,6 +44,7 @@ export function createAppLinkListener(
       timeRoute(async () => (await clock.measure()).now),
       ...sealedSnapshotRoutes(databaseOrigin(database.readable)),
       logRoute(databaseLogSink(database)),
+      recordRoute(databaseRecords(database, auditTrail(settings.features.auditLogs))),
       ...bankRoutes(new DatabaseBank({ database, now })),
     ],
     now,

@@ -6,6 +6,7 @@ import { linkPaths } from '../../control-link/link-paths.ts';
 import { LinkedBank } from '../../control-link/linked-bank.ts';
 import { LinkedLogSink } from '../../control-link/linked-log-sink.ts';
 import { LinkedOrigin } from '../../control-link/linked-origin.ts';
+import { linkedRecords } from '../../control-link/linked-records.ts';
 import type { LogSink } from '../../gateway/logs/log-sink.ts';
 import type { LimitBank } from '../../ledger/limit-bank.ts';
 import type { Log } from '../../log.ts';
@@ -16,6 +17,7 @@ import type { Database } from '../../store/connection/db.ts';
 import { noDatabase } from '../../store/connection/no-database.ts';
 import { DatabaseUnavailable } from '../../store/connection/unavailable.ts';
 import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
+import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import type { ProcessState } from '../outages/process-state.ts';
 
 export interface ProcessLink extends AsyncDisposable {
@@ -24,6 +26,7 @@ export interface ProcessLink extends AsyncDisposable {
   readonly origin: SnapshotOrigin;
   readonly bank: LimitBank;
   readonly logSink: LogSink;
+  readonly records: GatewayRecords;
   /** Milliseconds since the epoch of the clock that all processes of the deployment share. */
   readTime(): Promise<number>;
 }
@@ -50,6 +53,7 @@ export function openProcessLink(
     origin: new LinkedOrigin(link),
     bank: new LinkedBank(link),
     logSink: new LinkedLogSink(link),
+    records: linkedRecords(link),
     readTime: async () => {
       const answer = await link.read(linkPaths.time, {});
       return SharedTime.parse(JSON.parse(answer.toString())).now_ms;

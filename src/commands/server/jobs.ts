@@ -15,6 +15,8 @@ import { createLog } from '../../log.ts';
 import { readSettings } from '../../settings.ts';
 import { openDatabase } from '../../store/connection/db.ts';
 import { readServerTime } from '../../store/connection/server-time.ts';
+import { auditTrail } from '../../store/logs/audit-log.ts';
+import { databaseRecords } from '../../store/records/database-records.ts';
 import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import { openKeyring } from '../database/keyring.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
@@ -58,7 +60,8 @@ export const jobs: Command<Options> = {
     };
     const unsealerOf = async (organisationId: string) =>
       (await keyring()).unsealerOf(organisationId);
-    await using counted = createCountedRows({ settings, database, clock, log });
+    const records = databaseRecords(database, auditTrail(settings.features.auditLogs));
+    await using counted = createCountedRows({ settings, records, clock, log });
     const { noteSecretRead } = counted;
     await using lists = createProviderLists({
       settings,

@@ -9,6 +9,7 @@ import type { Proxies } from '../../remote/proxies.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
+import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import * as snapshotMarks from '../../store/rows/snapshot-marks.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { Origins } from '../../upstream/origins.ts';
@@ -21,6 +22,7 @@ import { SnapshotCache } from './snapshot-cache.ts';
 
 export interface CallerServicesOptions {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
+  readonly records: GatewayRecords;
   readonly clock: Clock;
   readonly trustedHosts: TrustedHosts;
   /** Proxies for fetching the keys of issuers; null for none. */
@@ -102,7 +104,12 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   const cache = <T>(entriesMax: number): SnapshotCache<T> =>
     new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
   return {
-    keys: new GatewayKeys({ database, reads, hashCredential, cache: cache<GatewayKey>(keysMax) }),
+    keys: new GatewayKeys({
+      records: options.records,
+      reads,
+      hashCredential,
+      cache: cache<GatewayKey>(keysMax),
+    }),
     tokens: tokensOf(options, issuerOrigins, cache),
     ledger,
     reads,
@@ -134,7 +141,7 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
 }
 
 function tokensOf(
-  { database, configuration, tokens }: CallerServicesOptions,
+  { records, configuration, tokens }: CallerServicesOptions,
   origins: IssuerOrigins,
   cache: CallerServices['cache'],
 ): GatewayTokens | null {
@@ -142,5 +149,5 @@ function tokensOf(
   const { issuers, rules, onKeysFailure: onFailure } = tokens;
   const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
   const workspaces = cache<TokenWorkspace>(workspacesMax);
-  return new GatewayTokens({ database, reads: configuration.reads, issuerKeys, rules, workspaces });
+  return new GatewayTokens({ records, reads: configuration.reads, issuerKeys, rules, workspaces });
 }

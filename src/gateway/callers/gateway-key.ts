@@ -4,9 +4,9 @@ import type { RateLimit } from '../../model/limits/limits.ts';
 import { isWellFormedApiKey, timeOfApiKey } from '../../model/people/credentials.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
-import type { Database } from '../../store/connection/db.ts';
 import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { GatewayKeyRow } from '../../store/reads/gateway-reads.ts';
+import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { type DefaultGuardrails, defaultGuardrails } from './default-guardrails.ts';
@@ -47,7 +47,7 @@ export interface GatewayWorkspace {
 }
 
 export interface GatewayKeysOptions {
-  readonly database: Pick<Database, 'db'>;
+  readonly records: Pick<GatewayRecords, 'storeKeyUse'>;
   readonly reads: Pick<ConfigurationReads, 'findHolder' | 'findKey' | 'listBudgets'>;
   /** Computes the digest that the database stores. */
   readonly hashCredential: (value: string) => Buffer;
@@ -108,8 +108,8 @@ export class GatewayKeys {
     if (key.kind === 'token') return;
     if (!apiKeys.isUseNews({ last_used_at: key.lastUsedAtMs }, now)) return;
     key.lastUsedAtMs = now;
-    const keyRef = { organisation_id: key.organisationId, id: key.id };
-    apiKeys.updateLastUsed(this.#options.database.db, keyRef, now).catch(() => undefined);
+    const { organisationId, id: keyId } = key;
+    this.#options.records.storeKeyUse({ organisationId, keyId }, now).catch(() => undefined);
   }
 
   async #load(value: string, now: number): Promise<SnapshotEntry<GatewayKey> | undefined> {

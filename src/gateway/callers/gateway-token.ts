@@ -2,11 +2,10 @@
 import { hash } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import { toRefusedCredential as refusedAs } from '../../auth/refused-credentials.ts';
-import type { Database } from '../../store/connection/db.ts';
 import type { ConfigurationReads } from '../../store/reads/configuration-reads.ts';
 import type { TokenWorkspaceRow } from '../../store/reads/gateway-reads.ts';
+import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import { windowAt } from '../../store/usage/usage-budgets.ts';
-import * as usageWindows from '../../store/usage/usage-windows.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { type DefaultGuardrails, defaultGuardrails } from './default-guardrails.ts';
 import { type GatewayKey, type GatewayWorkspace, workspaceOf } from './gateway-key.ts';
@@ -38,7 +37,7 @@ export interface TokenRules {
 }
 
 export interface GatewayTokensOptions {
-  readonly database: Pick<Database, 'db'>;
+  readonly records: Pick<GatewayRecords, 'storeTokenWindows'>;
   readonly reads: Pick<ConfigurationReads, 'findTokenWorkspace' | 'listBudgets'>;
   readonly issuerKeys: IssuerKeys;
   readonly rules: TokenRules;
@@ -212,10 +211,8 @@ export class GatewayTokens {
     for (const { subjectKind, subjectId, window } of terms.budgets) {
       if (subjectKind !== 'token' || window.next_reset_at === null) continue;
       const ends = [now, exp * 1000].map((ms) => windowAt(window, ms));
-      const subject = { organisationId, kind: subjectKind, id: subjectId };
-      usageWindows
-        .insertAhead(this.#options.database.db, subject, ends, now)
-        .catch(() => undefined);
+      const token = { organisationId, id: subjectId };
+      this.#options.records.storeTokenWindows(token, ends, now).catch(() => undefined);
     }
   }
 }

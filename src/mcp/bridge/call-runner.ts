@@ -1,4 +1,5 @@
 /** Runs the bridged calls of this process, and brings answers and cancellations to them, whichever replica receives those. */
+import type { NoteStore, SessionNote } from '../../store/records/gateway-records.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { type ClientMessage, idKey, type RpcObject } from '../messages/read-messages.ts';
 import type { BridgePort } from './bridge-port.ts';
@@ -6,14 +7,7 @@ import { BridgedCall, BridgedCalls, CallEnded } from './bridged-calls.ts';
 import { sendLegacyCall } from './legacy-call.ts';
 import type { LegacyReply } from './legacy-reply.ts';
 import type { LegacySession, LegacySessions } from './legacy-session.ts';
-import {
-  answerName,
-  cancelName,
-  type NoteStore,
-  questionIn,
-  type SessionNote,
-  type SessionWatch,
-} from './session-notes.ts';
+import { answerName, cancelName, questionIn, type SessionWatch } from './session-notes.ts';
 import type { SessionSettings } from './session-settings.ts';
 
 /** How long an answer or a cancellation waits for the replica that has the call. */
@@ -112,7 +106,7 @@ export class CallRunner {
         if (used.length === 0) return;
         const names = used.map(({ name }) => name);
         // A note that stays behind belongs to no later call, and expires.
-        store.remove(organisationId, session.id, names).catch(() => undefined);
+        store.removeNotes(organisationId, session.id, names).catch(() => undefined);
       },
     });
   }

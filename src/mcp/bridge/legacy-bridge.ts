@@ -1,5 +1,6 @@
 /** Serves legacy clients of servers that speak the modern era only. */
 import { detach } from '../../detached.ts';
+import type { NoteStore } from '../../store/records/gateway-records.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import type { BridgePort } from './bridge-port.ts';
@@ -9,7 +10,7 @@ import { LegacyReply } from './legacy-reply.ts';
 import { type LegacySession, type LegacySessions, sessionOf } from './legacy-session.ts';
 import { LegacyStream } from './legacy-stream.ts';
 import { probeEra } from './probe-era.ts';
-import { type NoteStore, SessionWatch } from './session-notes.ts';
+import { SessionWatch } from './session-notes.ts';
 import { SessionSettings } from './session-settings.ts';
 
 export class LegacyBridge {

@@ -1,28 +1,9 @@
-/** Defines the notes that a session leaves in the database for other replicas, and watches those of open sessions. */
+/** Names the notes that a session leaves for other replicas, and watches those of open sessions. */
 import { hash } from 'node:crypto';
 import { detach } from '../../detached.ts';
+import type { NoteStore, SessionNote } from '../../store/records/gateway-records.ts';
 
-/** A note with its sealed value. */
-export interface SessionNote {
-  readonly sessionId: string;
-  /** `level`, or one of the names that the functions below build. */
-  readonly name: string;
-  readonly value: string;
-}
-
-export interface NoteStore {
-  /** Adds or replaces a note; false when the key has too many. */
-  put(
-    organisationId: string,
-    keyId: string,
-    note: SessionNote,
-    expiresAt: number,
-  ): Promise<boolean>;
-  list(organisationId: string, sessionIds: readonly string[]): Promise<readonly SessionNote[]>;
-  /** Without names: all notes of the session. */
-  remove(organisationId: string, sessionId: string, names?: readonly string[]): Promise<void>;
-}
-
+/** The name of the note of a session's log level; other names are built by the functions below. */
 export const levelName = 'level';
 const [uriPrefix, answerPrefix, cancelPrefix] = ['uri ', 'answer ', 'cancel '];
 
@@ -111,7 +92,7 @@ export class SessionWatch {
     const ids = [...new Set(sessions.map(({ sessionId }) => sessionId))];
     let notes: readonly SessionNote[];
     try {
-      notes = await this.#store.list(organisationId, ids);
+      notes = await this.#store.listNotes(organisationId, ids);
     } catch {
       // The database is unreachable for now; the next round reads again.
       return;

@@ -1,15 +1,10 @@
 /** Stores the log level and the subscriptions of sessions as notes, so that every replica applies them. */
+import type { NoteStore, SessionNote } from '../../store/records/gateway-records.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import type { BridgePort } from './bridge-port.ts';
 import { type LegacySession, type LegacySessions, noteBytesMax } from './legacy-session.ts';
-import {
-  isUriName,
-  levelName,
-  type NoteStore,
-  type SessionNote,
-  uriName,
-} from './session-notes.ts';
+import { isUriName, levelName, uriName } from './session-notes.ts';
 
 /** The level of clients that have set none; legacy servers choose it themselves. */
 const usualLevel = 'info';
@@ -45,7 +40,7 @@ export class SessionSettings {
     const value = this.#sessions.sealNote(text, session);
     const note = { sessionId: session.id, name, value };
     const { organisationId, owner } = port;
-    if (await this.#store.put(organisationId, owner.key.id, note, expiresAt)) return;
+    if (await this.#store.putNote(organisationId, owner.key.id, note, expiresAt)) return;
     throw new PlaneFault('session_limit', 'The sessions of this key have too many subscriptions');
   }
 
@@ -63,7 +58,7 @@ export class SessionSettings {
     const now = port.now();
     const known = this.#levels.get(session.id);
     if (known !== undefined && known.endsAt > now) return known.level;
-    const notes = await this.#store.list(port.organisationId, [session.id]);
+    const notes = await this.#store.listNotes(port.organisationId, [session.id]);
     const note = notes.find(({ name }) => name === levelName);
     const text = note === undefined ? null : this.#sessions.openNote(note.value, session);
     const level = text === null ? usualLevel : (JSON.parse(text) as { level: string }).level;
@@ -83,11 +78,11 @@ export class SessionSettings {
   }
 
   async unsubscribe(port: BridgePort, session: LegacySession, uri: unknown): Promise<void> {
-    await this.#store.remove(port.organisationId, session.id, [uriName(String(uri))]);
+    await this.#store.removeNotes(port.organisationId, session.id, [uriName(String(uri))]);
   }
 
   async uris(port: BridgePort, session: LegacySession): Promise<string[]> {
-    return this.urisIn(session, await this.#store.list(port.organisationId, [session.id]));
+    return this.urisIn(session, await this.#store.listNotes(port.organisationId, [session.id]));
   }
 
   /** In order, so that equal sets are equal lists. */
@@ -103,7 +98,7 @@ export class SessionSettings {
 
   /** Deletes everything that the session has left. */
   async forget(port: BridgePort, session: LegacySession): Promise<void> {
-    await this.#store.remove(port.organisationId, session.id);
+    await this.#store.removeNotes(port.organisationId, session.id);
     this.#levels.delete(session.id);
   }
 }

@@ -1,15 +1,11 @@
 /** Records the definitions that servers show to callers, so that every replica compares with the newest ones. */
 import { detach } from '../../detached.ts';
 import type { Definition } from '../../model/mcp/definition.ts';
-import { definitionFacts, withSeen } from '../../model/mcp/definition-pins.ts';
-import type { Database } from '../../store/connection/db.ts';
-import type { AuditTrail } from '../../store/logs/audit-log.ts';
-import * as mcpDefinitions from '../../store/mcp/mcp-definitions.ts';
-import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import type { DefinitionPlace } from '../../store/mcp/mcp-definitions.ts';
+import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 
 export interface DefinitionRecorderOptions {
-  readonly database: Pick<Database, 'transaction'>;
-  readonly audit: AuditTrail;
+  readonly records: Pick<GatewayRecords, 'storeSeenDefinitions'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Reports an error; what was to be recorded is lost until the server shows it again. */
@@ -18,7 +14,7 @@ export interface DefinitionRecorderOptions {
 
 /** Definitions of one integration that wait to be written. */
 interface Waiting {
-  readonly place: mcpDefinitions.DefinitionPlace;
+  readonly place: DefinitionPlace;
   readonly definitions: Map<string, Definition>;
   /** Number of writes without a pause. */
   writes: number;
@@ -29,8 +25,6 @@ const intervalMs = 500;
 const quickWritesMax = 20;
 /** Interval for a server that changes its definitions with every list. */
 const slowIntervalMs = 30_000;
-/** Stored definitions of an integration that are not approved and that only callers have received. */
-const unapprovedMax = 500;
 /** Definitions of one write; a server can show any number of new ones. */
 const definitionsMax = 200;
 const integrationsMax = 1_000;
@@ -46,7 +40,7 @@ export class DefinitionRecorder implements AsyncDisposable {
   }
 
   /** Returns at once; the definitions are written soon. */
-  note(place: mcpDefinitions.DefinitionPlace, definitions: readonly Definition[]): void {
+  note(place: DefinitionPlace, definitions: readonly Definition[]): void {
     if (definitions.length === 0) return;
     const key = `${place.organisationId} ${place.integrationId}`;
     const waiting = this.#waiting.get(key);
@@ -85,48 +79,12 @@ export class DefinitionRecorder implements AsyncDisposable {
     if (definitions.size === 0) return;
     const taken = [...definitions.values()];
     definitions.clear();
-    const writing = this.#record(place, taken)
+    const { records, now } = this.#options;
+    const writing = records
+      .storeSeenDefinitions({ place, definitions: taken, at: now() })
       .catch((error) => this.#options.onFault(error))
       .finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
     detach('recording definitions of an MCP server', writing);
-  }
-
-  async #record(
-    place: mcpDefinitions.DefinitionPlace,
-    definitions: readonly Definition[],
-  ): Promise<void> {
-    const { database, audit, now } = this.#options;
-    const at = now();
-    const { organisationId, integrationId } = place;
-    await database.transaction(async (tx) => {
-      const integration = await mcpIntegrations.findByIdOrSlugForUpdate(
-        tx,
-        organisationId,
-        integrationId,
-      );
-      if (integration === undefined) return;
-      const names = definitions.map(({ name }) => name);
-      const current = await mcpDefinitions.listByNames(tx, place, names);
-      const room = unapprovedMax - (await mcpDefinitions.countUnapproved(tx, place));
-      const terms = { at, isComplete: false, isFirst: false, room };
-      const rows = withSeen(current, definitions, terms);
-      await mcpDefinitions.put(tx, place, rows);
-      const facts = definitionFacts(rows);
-      if (facts === undefined) return;
-      const entry = {
-        organisationId,
-        workspaceId: integration.workspace_id,
-        at,
-        actorKind: 'system' as const,
-        actorId: 'mcp-gateway',
-        action: 'update',
-        resourceKind: 'McpIntegration',
-        resourceId: integrationId,
-        requestId: '',
-        changes: { definitions: facts },
-      };
-      await audit(tx, [entry]);
-    });
   }
 }

@@ -14,15 +14,13 @@ import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { Searches } from '../../guardrails/searches.ts';
 import { newId } from '../../model/wire/ids.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { AuditTrail } from '../../store/logs/audit-log.ts';
-import * as notes from '../../store/mcp/mcp-session-notes.ts';
+import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import { Outbound } from '../../upstream/outbound.ts';
 import { reachableAddress } from '../bridge/forward-to-owner.ts';
 import { LegacyBridge } from '../bridge/legacy-bridge.ts';
 import { LegacySessions } from '../bridge/legacy-session.ts';
 import { ModernToLegacy, type ModernToLegacyOptions } from '../bridge/modern-to-legacy.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
-import type { NoteStore } from '../bridge/session-notes.ts';
 import { EventSessions, type EventSessionsOptions } from '../event-transport/event-sessions.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import { KnownNames } from '../names/known-names.ts';
@@ -70,7 +68,7 @@ export interface McpPlaneOptions
     >,
     ServerErasOptions {
   readonly database: Pick<Database, 'db' | 'readable' | 'transaction'>;
-  readonly audit: AuditTrail;
+  readonly records: GatewayRecords;
   readonly keyring: Pick<
     Keyring,
     'sealerOf' | 'unsealerOf' | 'signLink' | 'mcpSessionKey' | 'mcpIdentitySeed'
@@ -132,7 +130,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     streams: openStreams(options),
     bridge: new LegacyBridge(
       new LegacySessions(() => options.keyring.mcpSessionKey),
-      noteStoreOf(options.database),
+      options.records,
     ),
     ...memoryOf(options),
     keepAliveMs: options.keepAliveMs,
@@ -194,11 +192,14 @@ function openStreams({ callers, clock }: McpPlaneOptions): OpenStreams {
   return streams;
 }
 
-function definitionRecorder(options: McpPlaneOptions): DefinitionRecorder {
-  const { database, audit, clock, isUnavailable, onFault } = options;
+function definitionRecorder({
+  records,
+  clock,
+  isUnavailable,
+  onFault,
+}: McpPlaneOptions): DefinitionRecorder {
   return new DefinitionRecorder({
-    database,
-    audit,
+    records,
     now: () => clock.now(),
     onFault: (error) => {
       if (!isUnavailable(error)) onFault(error, 'definitions');
@@ -255,26 +256,6 @@ async function proveCaller(
     if (refused !== null) onRefused(refused, sent.socket.remoteAddress ?? '');
     throw error;
   }
-}
-
-function noteStoreOf({ db }: Pick<Database, 'db'>): NoteStore {
-  return {
-    put: (organisation_id, api_key_id, { sessionId, name, value }, expires_at) =>
-      notes.put(db, {
-        organisation_id,
-        session_id: sessionId,
-        name,
-        api_key_id,
-        value,
-        expires_at,
-      }),
-    list: async (organisationId, sessionIds) =>
-      (await notes.listOfSessions(db, organisationId, sessionIds)).map(
-        ({ session_id: sessionId, name, value }) => ({ sessionId, name, value }),
-      ),
-    remove: (organisationId, sessionId, names) =>
-      notes.remove(db, organisationId, sessionId, names),
-  };
 }
 
 /** Everything that only MCP requests read from the database, cached while it is current. */

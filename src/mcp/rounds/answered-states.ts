@@ -1,10 +1,9 @@
 /** Records which states of calls have been answered, so that the rounds of a call count as one call and a repeated retry as another. */
-import type { Database } from '../../store/connection/db.ts';
-import * as mcpAnsweredStates from '../../store/mcp/mcp-answered-states.ts';
+import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import type { CallState } from './call-states.ts';
 
 export interface AnsweredStatesOptions {
-  readonly database: Pick<Database, 'db'>;
+  readonly records: Pick<GatewayRecords, 'storeAnsweredState' | 'removeAnsweredState'>;
   readonly isUnavailable: (error: unknown) => boolean;
 }
 
@@ -21,10 +20,10 @@ export class AnsweredStates {
     { id, expiresAt }: CallState,
     now: number,
   ): Promise<boolean> {
-    const { database, isUnavailable } = this.#options;
+    const { records, isUnavailable } = this.#options;
     const row = { organisation_id: organisationId, id, expires_at: expiresAt };
     try {
-      return await mcpAnsweredStates.insertOnce(database.db, row, now);
+      return await records.storeAnsweredState(row, now);
     } catch (error) {
       if (isUnavailable(error)) return false;
       throw error;
@@ -33,6 +32,6 @@ export class AnsweredStates {
 
   /** The answer was not sent. */
   async withdraw(organisationId: string, { id }: CallState): Promise<void> {
-    await mcpAnsweredStates.remove(this.#options.database.db, organisationId, id);
+    await this.#options.records.removeAnsweredState(organisationId, id);
   }
 }

@@ -1,7 +1,7 @@
 /** Table functions for mcp_answered_states: request states of MCP calls that a retry has answered. */
 import type { Db } from '../connection/db.ts';
 
-interface McpAnsweredStateRow {
+export interface McpAnsweredStateRow {
   organisation_id: string;
   id: string;
   expires_at: number;

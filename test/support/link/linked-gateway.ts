@@ -35,44 +35,59 @@ const certificatesOf = (ca: string, { cert, key }: IssuedCertificate): LinkCerti
   key: new Secret(key, 'test'),
 });
 
+/** The settings of both sides of a link, with certificates of an authority of its own. */
+export interface LinkSides extends Disposable {
+  readonly control: Pick<Settings, 'controlLink'>;
+  /** `control` is the started control plane. */
+  gateway(control: Pick<TestServer, 'settings' | 'linkUrl'>): Settings;
+}
+
+export function createLinkSides(): LinkSides {
+  const pki = createPki();
+  const authority = pki.authority('link');
+  const server = authority.issue({ name: 'control', altNames: 'IP:127.0.0.1' });
+  const client = authority.issue({ name: 'gateway', altNames: `DNS:${clientName}` });
+  return {
+    control: {
+      controlLink: {
+        listener: { port: 0, clientNames: [clientName] },
+        url: null,
+        readCertificates: () => certificatesOf(authority.cert, server),
+      },
+    },
+    gateway: ({ settings, linkUrl }) => ({
+      ...settings,
+      database: null,
+      controlLink: {
+        listener: null,
+        url: new URL(linkUrl!),
+        readCertificates: () => certificatesOf(authority.cert, client),
+      },
+    }),
+    [Symbol.dispose]: () => pki[Symbol.dispose](),
+  };
+}
+
 export async function startLinkedPlanes(): Promise<LinkedPlanes> {
   await using parts = new AsyncDisposableStack();
-  const pki = parts.use(createPki());
-  const authority = pki.authority('link');
+  const sides = parts.use(createLinkSides());
   const upstream = parts.use(await startUpstream());
   const trusted = readTrustedHosts(upstream.host);
   const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
-  const server = authority.issue({ name: 'control', altNames: 'IP:127.0.0.1' });
   const control = parts.use(
     await startTestServer({
       components: ['admin', 'gateway', 'jobs'],
       readSharedTime: async () => Date.now(),
-      settings: {
-        trustedHosts,
-        controlLink: {
-          listener: { port: 0, clientNames: [clientName] },
-          url: null,
-          readCertificates: () => certificatesOf(authority.cert, server),
-        },
-      },
+      settings: { trustedHosts, ...sides.control },
     }),
   );
-  const client = authority.issue({ name: 'gateway', altNames: `DNS:${clientName}` });
-  const gatewaySettings: Settings = {
-    ...control.settings,
-    database: null,
-    controlLink: {
-      listener: null,
-      url: new URL(control.linkUrl!),
-      readCertificates: () => certificatesOf(authority.cert, client),
-    },
-  };
+  const gatewaySettings = sides.gateway(control);
   const started = parts.move();
   return {
     upstream,
     control,
     startGateway: async (settings = {}) => {
-      const gateway = await startGateway({ ...gatewaySettings, ...settings });
+      const gateway = await startLinkedGateway({ ...gatewaySettings, ...settings });
       started.use(gateway);
       return gateway;
     },
@@ -80,11 +95,15 @@ export async function startLinkedPlanes(): Promise<LinkedPlanes> {
   };
 }
 
-async function startGateway(settings: Settings): Promise<LinkedGateway> {
+/** `more` overrides options of the process. */
+export async function startLinkedGateway(
+  settings: Settings,
+  more: Parameters<typeof openApp>[1] = {},
+): Promise<LinkedGateway> {
   const logLines: string[] = [];
   const write = (line: string): boolean => logLines.push(line) > 0;
   const log = createLog({ level: 'debug', destination: { write } });
-  const app = openApp(settings, { components: ['gateway', 'mcp'], log });
+  const app = openApp(settings, { components: ['gateway', 'mcp'], log, ...more });
   await eventually(() => app.connect());
   const { inferenceUrl, mcpUrl, metricsUrl } = await app.listen();
   let disposal: Promise<void> | null = null;

@@ -57,7 +57,10 @@ export async function startMcpTestPlane(
   const trustedHosts = 'hosts' in hosts ? hosts.hosts : [];
   const server = await startTestServer({
     settings: { trustedHosts, ...more },
-    components: ['admin', 'gateway', 'mcp'],
+    components:
+      more.controlLink === undefined
+        ? ['admin', 'gateway', 'mcp']
+        : ['admin', 'gateway', 'mcp', 'jobs'],
   });
   const create = async (path: string, body: object) => {
     const made = await server.request('POST', path, { body });

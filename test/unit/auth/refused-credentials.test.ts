@@ -3,8 +3,9 @@
  * twice, and nothing lost while the database is away.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type CountedRow, MinuteCounts } from '../../../src/auth/minute-counts.ts';
+import { MinuteCounts } from '../../../src/auth/minute-counts.ts';
 import { RefusedCredentials, toRefusedCredential } from '../../../src/auth/refused-credentials.ts';
+import type { CountedRow } from '../../../src/store/records/gateway-records.ts';
 
 const key = { credential: 'api_key', reason: 'unknown' } as const;
 const minuteMs = 60_000;
