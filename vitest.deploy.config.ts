@@ -108,6 +108,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'outage',
+          include: ['test/outage/*.test.ts'],
+          globalSetup: ['test/support/run/global-setup.ts', 'test/system/project/build-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           ...sharedModules,
           name: 'engines-mysql',
           include: ['test/api/**/*.test.ts'],

@@ -72,7 +72,7 @@ function chargeOf(call: LoggedCall): Charge {
 export async function rowFaults(
   db: Db,
   requested: readonly CallerObservation[],
-  deadGate: number | null,
+  isDead: (gate: number) => boolean,
 ): Promise<string[]> {
   const rows = await db.selectFrom('request_logs').select('trace_id').execute();
   const counts = new Map<string, number>();
@@ -80,7 +80,7 @@ export async function rowFaults(
   return requested.flatMap(({ plan, gate, status }) => {
     const count = counts.get(plan.id) ?? 0;
     // A caller may disconnect before the gateway has read its request.
-    const isRight = count === 1 || (count === 0 && status === 0) || gate === deadGate;
+    const isRight = count === 1 || (count === 0 && status === 0) || isDead(gate);
     return isRight ? [] : [`${plan.id} (${plan.form}, ${plan.kind}, ${status}) has ${count} rows`];
   });
 }
@@ -90,7 +90,7 @@ export async function knownRequests(
   db: Db,
   entries: readonly Entry[],
   requested: readonly CallerObservation[],
-  deadGate: number | null,
+  isDead: (gate: number) => boolean,
 ): Promise<RequestCharge[]> {
   const charges = await readCharges(db);
   const booked = Map.groupBy(entries, ({ id }) => id);
@@ -100,7 +100,7 @@ export async function knownRequests(
     const charged = charges.get(plan.id);
     const places = new Set([...received.keys(), ...(charged?.keys() ?? [])]);
     // A charge of a dead gateway may appear in its own slices only.
-    if (one.gate === deadGate && !isRefused(one)) {
+    if (isDead(one.gate) && !isRefused(one)) {
       for (const place of requestForms[plan.form].isHedged ? ['0', '1'] : ['']) places.add(place);
     }
     return [...places].map((place) => ({

@@ -13,7 +13,7 @@ import { spawnTestProcess } from '../support/server/test-process.ts';
 
 export interface GatewayProcess extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** `http://127.0.0.1:port` */
+  /** `http://127.0.0.1:port`. */
   readonly inferenceUrl: string;
   readonly metricsUrl: string;
   /** Null when it does not relay MCP. */
@@ -37,6 +37,10 @@ export interface GatewayProcessOptions {
   readonly mcpPort?: number;
   /** Folder of its log rows; by default they wait in memory. */
   readonly spoolDirectory?: string;
+  /** Folder of its snapshot; by default it keeps none. */
+  readonly snapshotDirectory?: string;
+  /** By default inference, and MCP where it has a port. */
+  readonly components?: string;
 }
 
 /** Resolves once it listens. Disposal stops it in order. */
@@ -48,9 +52,10 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
     port: listenedPort = 0,
     mcpPort,
     spoolDirectory,
+    snapshotDirectory,
+    components = mcpPort === undefined ? 'gateway' : 'gateway,mcp',
   } = options;
-  const components = mcpPort === undefined ? 'gateway' : 'gateway,mcp';
-  const words = ['serve', '--components', components, '--metrics-port', '0'];
+  const words = ['serve', '--components', components, '--metrics-port', '0', '--port', '0'];
   const child = spawnTestProcess([inject('builtProgram'), ...words], {
     cwd: tmpdir(),
     env: {
@@ -62,6 +67,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
       TRUSTED_CUSTOM_HOSTS: trusted,
       ...options.variables,
       ...(spoolDirectory !== undefined && { GATEWRIGHT_SPOOL_DIRECTORY: spoolDirectory }),
+      ...(snapshotDirectory !== undefined && { GATEWRIGHT_SNAPSHOT_DIRECTORY: snapshotDirectory }),
       ...(clockOffMs !== 0 && { NODE_OPTIONS: clockOff(clockOffMs) }),
     },
     stdio: ['ignore', 'ignore', 'pipe'],

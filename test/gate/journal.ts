@@ -30,10 +30,8 @@ export interface Journal extends AsyncDisposable {
   onEntry: (entry: Entry) => void;
 }
 
-/** Closes one in this many connections before reading the request, like an idle timeout. */
-const lostEvery = 50;
-
-export async function startJournal(): Promise<Journal> {
+/** `lostEvery`: closes one in this many connections before reading the request, like an idle timeout. */
+export async function startJournal({ lostEvery = 50 } = {}): Promise<Journal> {
   const entries: Entry[] = [];
   let came = 0;
   const server = createServer(async (request, response) => {

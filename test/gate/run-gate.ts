@@ -284,14 +284,10 @@ async function bringToRest(
 async function checkCharges(round: Round): Promise<RequestCharge[]> {
   const { server, journal, processes, driver, death } = round;
   await Promise.all(processes.filter((_, at) => at !== death.gate).map(logIsWritten));
-  const known = await knownRequests(
-    server.database.db,
-    journal.entries,
-    driver.requested,
-    death.gate,
-  );
+  const isDead = (gate: number): boolean => gate === death.gate;
+  const known = await knownRequests(server.database.db, journal.entries, driver.requested, isDead);
   const ofLiving = known.filter(({ requested }) => requested.gate !== death.gate);
-  expect(await rowFaults(server.database.db, driver.requested, death.gate)).toEqual([]);
+  expect(await rowFaults(server.database.db, driver.requested, isDead)).toEqual([]);
   expect(ofLiving.map(chargeFault).filter((fault) => fault !== null)).toEqual([]);
   return known;
 }

@@ -1,8 +1,9 @@
 /**
- * Simulates network failures between a server and its database: a TCP link that can be cut or
- * frozen.
+ * Simulates network failures between a server and its database: a TCP link that can be cut, frozen
+ * or slow.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import type { DatabaseSettings } from '../../../src/settings.ts';
 
 export interface DatabaseLink extends AsyncDisposable {
@@ -19,8 +20,12 @@ export interface DatabaseLink extends AsyncDisposable {
   loseNextCommit(): void;
   /** Keeps connections open and accepts new ones, but forwards nothing, like a hanging server. */
   freeze(): void;
-  /** Ends a cut or freeze; data queued in a frozen link are forwarded. */
+  /** Forwards what clients send only after this time, which delays each statement by it. */
+  slow(ms: number): void;
+  /** Ends a cut or freeze, and forwards at once; data queued in a frozen link are forwarded. */
   mend(): void;
+  /** Whether nothing is wrong with it, and no commit will be lost. */
+  isWhole(): boolean;
 }
 
 /**
@@ -37,15 +42,26 @@ function isCommit(bytes: Buffer): boolean {
   );
 }
 
+/** A connection of a client, what delays its statements, and the connection to the server. */
+type Line = readonly [Socket, Transform, Socket];
+
 export async function startDatabaseLink(): Promise<DatabaseLink> {
-  const lines = new Set<readonly [Socket, Socket]>();
+  const lines = new Set<Line>();
+  let delayMs = 0;
+  const delayed = (): Transform =>
+    new Transform({
+      transform: (chunk: Buffer, _, done) => {
+        if (delayMs === 0) done(null, chunk);
+        else setTimeout(done, delayMs, null, chunk);
+      },
+    });
   let target: DatabaseSettings | undefined;
   let state: 'whole' | 'cut' | 'frozen' = 'whole';
   let losesCommit = false;
   const listener = createServer((socket) => {
     if (state === 'cut' || target === undefined) return void socket.destroy();
     const onward = connect(target.port, target.host);
-    const line = [socket, onward] as const;
+    const line = [socket, delayed(), onward] as const;
     lines.add(line);
     socket.on('data', (chunk: Buffer) => {
       if (!losesCommit || !isCommit(chunk)) return;
@@ -86,6 +102,9 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
       statementSeconds: 10,
     }),
     cut,
+    slow: (ms) => {
+      delayMs = ms;
+    },
     loseNextCommit: () => {
       losesCommit = true;
     },
@@ -95,8 +114,10 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
     },
     mend: () => {
       state = 'whole';
+      delayMs = 0;
       for (const line of lines) carry(line);
     },
+    isWhole: () => state === 'whole' && delayMs === 0 && !losesCommit,
     [Symbol.asyncDispose]: async () => {
       cut();
       await new Promise((resolve) => listener.close(resolve));
@@ -104,10 +125,10 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
   };
 }
 
-function carry([one, other]: readonly [Socket, Socket]): void {
-  one.pipe(other).pipe(one);
+function carry([socket, delay, onward]: Line): void {
+  socket.pipe(delay).pipe(onward).pipe(socket);
 }
 
-function hold(line: readonly [Socket, Socket]): void {
+function hold(line: Line): void {
   for (const end of line) end.unpipe().pause();
 }

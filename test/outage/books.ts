@@ -1,0 +1,137 @@
+/** Compares the provider's journal with the log and the counters of a run, and the answers with what was known. */
+import { expect } from 'vitest';
+import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
+import { chargedUnits, chargeFault, knownRequests, type RequestCharge } from '../gate/charges.ts';
+import { countersOf, type GateLimit, trueUnits } from '../gate/counters.ts';
+import { eventually } from '../support/server/eventually.ts';
+import { jobContext } from '../support/server/job-context.ts';
+import type { Crowd, CrowdKey, CrowdObservation } from './crowd.ts';
+import type { Deployment } from './deployment.ts';
+import type { LimitedKey } from './faults.ts';
+
+/** Answers that contradict what their gateway knew. */
+export function falseAnswers({ requested, incarnations }: Crowd): string[] {
+  return requested.flatMap((one) => {
+    const { by, status, gate, sentMs, plan, ageSeconds } = one;
+    const { startedWithout, refused } = incarnations[gate]!;
+    const say = (fault: string) => [
+      `request ${plan.id} of a ${by.kind} key at gateway ${gate}, age ${ageSeconds}: ${status} ${fault}`,
+    ];
+    if (status === 401 && by.revokedAtMs === null) return say('for a good key');
+    if (status === 200 && startedWithout.has(by)) {
+      return say('for a key that was revoked before the snapshot');
+    }
+    if (status === 200 && (refused.get(by) ?? Number.POSITIVE_INFINITY) < sentMs) {
+      return say('for a key that it had refused before');
+    }
+    if (by.kind === 'unlimited' && status !== 0 && !servedStatuses.has(status)) {
+      return say(`(${one.code}) for a key that nothing limits`);
+    }
+    return [];
+  });
+}
+
+/** The provider breaks off (502) or fails (500) by itself. */
+const servedStatuses: ReadonlySet<number> = new Set([200, 500, 502]);
+
+/** Answered requests that have no row in the log, or more than one, beyond what a kill may take. */
+export async function lostRows(
+  { server }: Deployment,
+  { requested, incarnations }: Crowd,
+  killBoundMs: number,
+): Promise<string[]> {
+  const rows = await server.database.db.selectFrom('request_logs').select('trace_id').execute();
+  const counts = new Map<string, number>();
+  for (const { trace_id } of rows) counts.set(trace_id, (counts.get(trace_id) ?? 0) + 1);
+  return requested.flatMap(({ plan, status, isWhole, gate, doneMs }) => {
+    const count = counts.get(plan.id) ?? 0;
+    const { endedAtMs, isKilled } = incarnations[gate]!;
+    const isAnswered = status === 200 && isWhole;
+    if (count === 1 || (count === 0 && !isAnswered)) return [];
+    if (count === 0 && isKilled && doneMs > endedAtMs - killBoundMs) return [];
+    return [
+      `${plan.id} at gateway ${gate} has ${count} rows, ${endedAtMs - doneMs} ms before its end`,
+    ];
+  });
+}
+
+/** Charges the slices of everything that died, as if their leases had ended. Nothing runs any more. */
+export async function endLeases({ server }: Deployment): Promise<void> {
+  const { db } = server.database;
+  await db.updateTable('usage_slices').set({ lease_until: null }).execute();
+  await db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
+  await chargeLostSlices().run(jobContext(server.database, Date.now()));
+}
+
+/** What the log says of each call that reached the provider, or was charged. */
+export function readCalls(
+  { server, journal }: Deployment,
+  { requested, incarnations }: Crowd,
+): Promise<RequestCharge[]> {
+  const isUnsettled = (gate: number): boolean => incarnations[gate]!.isUnsettled;
+  return knownRequests(server.database.db, journal.entries, requested, isUnsettled);
+}
+
+/** Charges that the journal contradicts. Without a limit an unknown usage is only estimated for the log. */
+export function falseCharges(known: readonly RequestCharge[], { incarnations }: Crowd): string[] {
+  return known
+    .filter(({ requested, charge }) => {
+      if (charge === null) return !incarnations[requested.gate]!.isUnsettled;
+      return !charge.isEstimated || hasLimit((requested as CrowdObservation).by);
+    })
+    .map((one) => {
+      const fault = chargeFault(one);
+      return fault && `${(one.requested as CrowdObservation).by.kind} key: ${fault}`;
+    })
+    .filter((fault) => fault !== null);
+}
+
+const hasLimit = ({ kind }: CrowdKey): boolean => kind === 'refusing' || kind === 'allowing';
+
+export interface LimitReport {
+  readonly trueUnits: number;
+  readonly usedUnits: number;
+  readonly assumedUnits: number;
+}
+
+/** Checks that the provider did no more than the limit and the allowances, and that all of it is charged once. */
+export async function checkLimit(
+  { server }: Deployment,
+  { incarnations }: Crowd,
+  known: readonly RequestCharge[],
+  { limited, places }: { readonly limited: LimitedKey; readonly places: number },
+): Promise<LimitReport> {
+  const { key, limitUnitsMost, allowanceUnits } = limited;
+  const limit: GateLimit = {
+    name: 'key',
+    subjectId: key.id,
+    type: 'tokens',
+    units: limitUnitsMost,
+  };
+  const sum = { true: 0, ofSettled: 0, ofUnsettled: 0 };
+  for (const call of known) {
+    if ((call.requested as CrowdObservation).by !== key) continue;
+    if (call.entry !== null) sum.true += trueUnits('tokens', call.entry);
+    const isUnsettled = incarnations[call.requested.gate]!.isUnsettled;
+    sum[isUnsettled ? 'ofUnsettled' : 'ofSettled'] += chargedUnits('tokens', call);
+  }
+  const counters = await eventually(async () => {
+    const found = await countersOf(server.database.db, limit);
+    expect(found.map(({ reserved }) => reserved)).toEqual(found.map(() => 0));
+    return found;
+  });
+  const total = (field: 'used' | 'assumed') =>
+    counters.reduce((units, counter) => units + counter[field], 0);
+  const most = limitUnitsMost + (allowanceUnits ?? 0) * places;
+  const [used, assumed] = [total('used'), total('assumed')];
+  console.log(
+    `${key.kind}: ${sum.true} at the provider, ${used} charged (${assumed} assumed), at most ${most}; ` +
+      `settled ${sum.ofSettled}, unsettled up to ${sum.ofUnsettled}`,
+  );
+  expect(sum.true, `${key.kind}: the provider's journal`).toBeLessThanOrEqual(most);
+  expect(used, `${key.kind}: charges below the journal`).toBeGreaterThanOrEqual(sum.true);
+  const ofUnsettled = used - assumed - sum.ofSettled;
+  expect(ofUnsettled, `${key.kind}: settled charges that are missing`).toBeGreaterThanOrEqual(0);
+  expect(ofUnsettled, `${key.kind}: charged twice`).toBeLessThanOrEqual(sum.ofUnsettled);
+  return { trueUnits: sum.true, usedUnits: used, assumedUnits: assumed };
+}

@@ -1,0 +1,150 @@
+/** Sends requests through failures of a deployment, puts everything back, and checks what must hold afterwards. */
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { numbersOf } from '../gate/plan.ts';
+import { newSeed } from '../gate/run-gate.ts';
+import { eventually } from '../support/server/eventually.ts';
+import { logIsWritten } from '../support/server/request-log.ts';
+import { checkLimit, endLeases, falseAnswers, falseCharges, lostRows, readCalls } from './books.ts';
+import { Crowd, type CrowdKey } from './crowd.ts';
+import {
+  type Deployment,
+  type DeploymentOptions,
+  type GatewayOptions,
+  type GatewayPlace,
+  startDeployment,
+} from './deployment.ts';
+import { Faults, type LimitedKey } from './faults.ts';
+
+export interface OutageRun {
+  readonly deployment: Deployment;
+  readonly places: readonly GatewayPlace[];
+  readonly crowd: Crowd;
+  readonly faults: Faults;
+}
+
+export interface OutageOptions extends DeploymentOptions {
+  /** Options of each gateway; three usual ones by default. */
+  readonly gateways?: readonly GatewayOptions[];
+  /** What fails while the callers send requests. */
+  readonly script: (run: OutageRun) => Promise<void>;
+}
+
+const callers = 10;
+/** Documented in docs/guides/operations.md, Spool. */
+const groupMs = 10;
+/** Limit and allowance of each limited key, in tokens. */
+const budgets = [
+  [40_000, null],
+  [150_000, null],
+  [20_000, 5_000],
+  [100_000, 10_000],
+] as const;
+
+export async function runOutage(options: OutageOptions): Promise<Crowd> {
+  const random = numbersOf(newSeed());
+  const { script, gateways = [{}, {}, {}] } = options;
+  await using deployment = await startDeployment({ lostEvery: 50, ...options });
+  const config = await deployment.addConfig();
+  await using crowd = new Crowd({ random, config, outputTokensMost: 500 });
+  const limited = await addKeys(deployment, crowd);
+  const places: GatewayPlace[] = [];
+  for (const one of gateways) places.push(await deployment.addPlace(one));
+  const faults = new Faults({ deployment, crowd, places, limited, random });
+  await Promise.all(places.map((_, at) => faults.start(at)));
+  await deployment.awaitSaved(...places);
+  const delaysOver = measureDelays(join(deployment.folder, 'sync'));
+  const over = new AbortController();
+  const driving = crowd.drive(callers, over.signal);
+  try {
+    await script({ deployment, places, crowd, faults });
+  } finally {
+    over.abort();
+    await driving;
+  }
+  const killBoundMs = groupMs + (await delaysOver());
+  await faults.putBack();
+  tell(crowd, faults, killBoundMs);
+  await Promise.all(places.map(({ process }) => logIsWritten(process!)));
+  await deployment.awaitSaved(...places);
+  await eventually(async () => {
+    expect(await lostRows(deployment, crowd, killBoundMs)).toEqual([]);
+  });
+  await checkBooks({ deployment, places, crowd, faults }, limited);
+  return crowd;
+}
+
+/** Checks answers, charges and limits, once nothing runs any more. */
+async function checkBooks(
+  { deployment, places, crowd }: OutageRun,
+  limited: readonly LimitedKey[],
+): Promise<void> {
+  for (const place of places) await place.stop();
+  await deployment.killControl();
+  await endLeases(deployment);
+  const known = await readCalls(deployment, crowd);
+  expect(falseAnswers(crowd)).toEqual([]);
+  expect(falseCharges(known, crowd)).toEqual([]);
+  for (const one of limited) {
+    await checkLimit(deployment, crowd, known, { limited: one, places: places.length });
+  }
+}
+
+async function addKeys(deployment: Deployment, crowd: Crowd): Promise<LimitedKey[]> {
+  const add = async (kind: CrowdKey['kind'], more: object = {}): Promise<CrowdKey> => {
+    const key: CrowdKey = { ...(await deployment.addKey(more)), kind, revokedAtMs: null };
+    crowd.keys.push(key);
+    return key;
+  };
+  for (const _ of [1, 2]) await add('unlimited');
+  for (const _ of [1, 2, 3, 4]) await add('passing');
+  const limited: LimitedKey[] = [];
+  for (const [limitUnits, allowanceUnits] of budgets) {
+    const kind = allowanceUnits === null ? 'refusing' : 'allowing';
+    const terms = { type: 'tokens', credit_limit: limitUnits, periodic_reset_days: 365 };
+    const allowance = allowanceUnits === null ? {} : { on_outage_allowance: allowanceUnits };
+    const key = await add(kind, { usage_limits: { ...terms, ...allowance } });
+    limited.push({ key, allowanceUnits, limitUnits, limitUnitsMost: limitUnits });
+  }
+  return limited;
+}
+
+/** Measures how late a write may be on this machine: the longest delay of a turn, and of a sync. */
+function measureDelays(path: string): () => Promise<number> {
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  delays.enable();
+  const over = new AbortController();
+  const syncing = (async () => {
+    let longestMs = 0;
+    await using file = await open(path, 'w');
+    while (!over.signal.aborted) {
+      const beganMs = performance.now();
+      await file.write('x'.repeat(4096), 0);
+      await file.datasync();
+      longestMs = Math.max(longestMs, performance.now() - beganMs);
+      await wait(5);
+    }
+    return longestMs;
+  })();
+  return async () => {
+    over.abort();
+    delays.disable();
+    const longestMs = delays.max / 1e6 + (await syncing);
+    await rm(path);
+    return longestMs;
+  };
+}
+
+/** What was done and answered, for a failed run. */
+function tell(crowd: Crowd, faults: Faults, boundMs: number): void {
+  const answers = Object.groupBy(
+    crowd.requested,
+    ({ by, status, code }) => `${by.kind} ${status} ${code ?? ''}`,
+  );
+  const counts = Object.entries(answers).map(([answer, some]) => `${some!.length} × ${answer}`);
+  const total = `${crowd.requested.length} requests, bound of a kill ${boundMs.toFixed(0)} ms`;
+  console.log([...faults.done, total, ...counts.toSorted()].join('\n'));
+}
