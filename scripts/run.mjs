@@ -22,6 +22,7 @@ const targets = {
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
+  'test:outage': [['node', 'scripts/test-suites.mjs', 'outage']],
   'test:mcp': [['node', 'scripts/test-suites.mjs', 'mcp']],
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],

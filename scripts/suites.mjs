@@ -72,6 +72,7 @@ const suites = [
   { name: 'mcp', words: deploy('mcp'), usualMs: minuteMs },
   { name: 'agents', words: deploy('agents'), usualMs: 2 * minuteMs },
   { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
+  { name: 'outage', words: deploy('outage'), usualMs: 4 * minuteMs },
   {
     name: 'cluster',
     words: deploy('cluster', 'cluster-*'),

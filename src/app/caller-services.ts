@@ -50,7 +50,7 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
       spool?.stream({
         name: 'usage',
         dropping: null,
-        onAdopted: () => services.startJournal(),
+        onReadable: () => services.startJournal(),
       }) ?? null,
     database,
     records: parts.records,

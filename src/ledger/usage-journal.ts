@@ -51,6 +51,8 @@ export class UsageJournal {
   readonly #drawnBefore = new Map<string, number>();
   /** Whether what dead processes left has been read. */
   isLoaded = false;
+  /** Whether the stream may have records of dead processes that were not read. */
+  #hasUnread = true;
   #records = 0;
   #compacting: Promise<void> | null = null;
   readonly #timer: NodeJS.Timeout;
@@ -90,10 +92,15 @@ export class UsageJournal {
   }
 
   /**
-   * Reads what dead processes left, and settles it with the bank; repeated from time to time after the first call, for
-   * which the stream must be open. Rejects when the bank is away.
+   * Reads what dead processes left, and settles it with the bank. Called when the stream has such records or is opened;
+   * repeated from time to time after the first call. Rejects when the bank is away.
    */
   async settleLeft(): Promise<void> {
+    this.#hasUnread = true;
+    await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
     await this.#compact(recordsMax);
     for (const [key, { organisationId, uses }] of this.#left) {
       const holder = { organisationId, holder: Buffer.from(key, 'hex') };
@@ -118,7 +125,7 @@ export class UsageJournal {
     // The database may be away for long.
     detach(
       'settling usage of processes that ended',
-      this.settleLeft().catch(() => undefined),
+      this.#settle().catch(() => undefined),
     );
   }
 
@@ -136,7 +143,8 @@ export class UsageJournal {
   }
 
   async #rewrite(recordsMin: number): Promise<void> {
-    if (this.#records > 0 && this.#records < recordsMin) return;
+    if (!this.#hasUnread && this.#records > 0 && this.#records < recordsMin) return;
+    this.#hasUnread = false;
     this.#records = 0;
     const loaded: { readonly place: unknown; readonly count: number }[] = [];
     for (let one = await this.#stream.load(); one !== null; one = await this.#stream.load()) {

@@ -8,6 +8,8 @@ export class SpoolFolders {
   readonly #adopt: (directory: string) => Promise<boolean>;
   #own: OwnedDirectory | null = null;
   readonly #adopted = new Map<string, OwnedDirectory>();
+  /** Whether what dead processes have left was taken over at least once. */
+  isSearched = false;
 
   constructor(parent: string, adopt: (directory: string) => Promise<boolean>) {
     this.#parent = parent;
@@ -25,12 +27,16 @@ export class SpoolFolders {
     this.#own ??= await createOwned(this.#parent);
   }
 
-  async takeOver(): Promise<void> {
+  /** Returns whether it was the first time. */
+  async takeOver(): Promise<boolean> {
     const known = new Set([this.#own!.path, ...this.#adopted.keys()]);
     for (const dead of await takeOverDead(this.#parent, known)) {
       this.#adopted.set(dead.path, dead);
       if (!(await this.#adopt(dead.path))) await this.removeAdopted(dead.path);
     }
+    const isFirst = !this.isSearched;
+    this.isSearched = true;
+    return isFirst;
   }
 
   /** Does nothing for a folder with files that this build does not know. */

@@ -9,8 +9,11 @@ export interface StreamTerms {
   readonly name: string;
   /** Null for a stream whose records are never dropped: appends are refused instead. */
   readonly dropping: DroppingTerms | null;
-  /** Called when another process has left records, which {@link SpoolStream.load} hands out. */
-  readonly onAdopted: () => void;
+  /**
+   * Called when {@link SpoolStream.load} hands out all records that dead processes have left: once the spool is open,
+   * even if there are none, and when more were found.
+   */
+  readonly onReadable: () => void;
 }
 
 /** How a stream gives up its oldest records when the spool is full. */

@@ -138,7 +138,8 @@ export class Spool implements AsyncDisposable {
   async #tryOpen(): Promise<void> {
     try {
       await this.#folders.open();
-      await this.#folders.takeOver();
+      const isFirst = await this.#folders.takeOver();
+      if (isFirst) for (const { terms } of this.#streams.values()) terms.onReadable();
     } catch (error) {
       const reason = spoolReason(error);
       this.#budget.fault = reason;
@@ -160,7 +161,7 @@ export class Spool implements AsyncDisposable {
     for (const [name, segments] of found) {
       const stream = this.#streams.get(name);
       stream?.list.adopt(segments);
-      stream?.terms.onAdopted();
+      if (this.#folders.isSearched) stream?.terms.onReadable();
     }
     this.#budget.recount();
     return found.size > 0;

@@ -3,7 +3,6 @@ import { expect } from 'vitest';
 import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
 import { chargedUnits, chargeFault, knownRequests, type RequestCharge } from '../gate/charges.ts';
 import { countersOf, type GateLimit, trueUnits } from '../gate/counters.ts';
-import { eventually } from '../support/server/eventually.ts';
 import { jobContext } from '../support/server/job-context.ts';
 import type { Crowd, CrowdKey, CrowdObservation } from './crowd.ts';
 import type { Deployment } from './deployment.ts';
@@ -63,7 +62,7 @@ export async function endLeases({ server }: Deployment): Promise<void> {
   await chargeLostSlices().run(jobContext(server.database, Date.now()));
 }
 
-/** What the log says of each call that reached the provider, or was charged. */
+/** Reads the log entry of each call that reached the provider, or was charged. */
 export function readCalls(
   { server, journal }: Deployment,
   { requested, incarnations }: Crowd,
@@ -88,50 +87,73 @@ export function falseCharges(known: readonly RequestCharge[], { incarnations }: 
 
 const hasLimit = ({ kind }: CrowdKey): boolean => kind === 'refusing' || kind === 'allowing';
 
-export interface LimitReport {
-  readonly trueUnits: number;
-  readonly usedUnits: number;
-  readonly assumedUnits: number;
+interface LimitSums {
+  /** By the provider's journal. */
+  readonly true: number;
+  /** Charges of gateways that have settled. */
+  readonly ofSettled: number;
+  /** Most that others may have been charged. */
+  readonly ofUnsettled: number;
 }
 
-/** Checks that the provider did no more than the limit and the allowances, and that all of it is charged once. */
-export async function checkLimit(
-  { server }: Deployment,
-  { incarnations }: Crowd,
-  known: readonly RequestCharge[],
-  { limited, places }: { readonly limited: LimitedKey; readonly places: number },
-): Promise<LimitReport> {
-  const { key, limitUnitsMost, allowanceUnits } = limited;
+function sumsOf(known: readonly RequestCharge[], by: CrowdKey, { incarnations }: Crowd): LimitSums {
+  const sum = { true: 0, ofSettled: 0, ofUnsettled: 0 };
+  for (const call of known) {
+    if ((call.requested as CrowdObservation).by !== by) continue;
+    if (call.entry !== null) sum.true += trueUnits('tokens', call.entry);
+    const { isUnsettled } = incarnations[call.requested.gate]!;
+    sum[isUnsettled ? 'ofUnsettled' : 'ofSettled'] += chargedUnits('tokens', call);
+  }
+  return sum;
+}
+
+async function totalOf({ server }: Deployment, { key, limitUnitsMost }: LimitedKey) {
   const limit: GateLimit = {
     name: 'key',
     subjectId: key.id,
     type: 'tokens',
     units: limitUnitsMost,
   };
-  const sum = { true: 0, ofSettled: 0, ofUnsettled: 0 };
-  for (const call of known) {
-    if ((call.requested as CrowdObservation).by !== key) continue;
-    if (call.entry !== null) sum.true += trueUnits('tokens', call.entry);
-    const isUnsettled = incarnations[call.requested.gate]!.isUnsettled;
-    sum[isUnsettled ? 'ofUnsettled' : 'ofSettled'] += chargedUnits('tokens', call);
-  }
-  const counters = await eventually(async () => {
-    const found = await countersOf(server.database.db, limit);
-    expect(found.map(({ reserved }) => reserved)).toEqual(found.map(() => 0));
-    return found;
-  });
-  const total = (field: 'used' | 'assumed') =>
+  const counters = await countersOf(server.database.db, limit);
+  const total = (field: keyof (typeof counters)[0]) =>
     counters.reduce((units, counter) => units + counter[field], 0);
+  return { used: total('used'), assumed: total('assumed'), reserved: total('reserved') };
+}
+
+/** Whether less is charged than the provider did: usage of dead processes is on disk until it is settled. */
+export async function lacksCharges(
+  deployment: Deployment,
+  crowd: Crowd,
+  known: readonly RequestCharge[],
+  limited: readonly LimitedKey[],
+): Promise<boolean> {
+  for (const one of limited) {
+    const { used } = await totalOf(deployment, one);
+    if (used < sumsOf(known, one.key, crowd).true) return true;
+  }
+  return false;
+}
+
+/** Checks that the provider did no more than the limit and the allowances, and that all of it is charged once. */
+export async function checkLimit(
+  deployment: Deployment,
+  crowd: Crowd,
+  known: readonly RequestCharge[],
+  { limited, places }: { readonly limited: LimitedKey; readonly places: number },
+): Promise<void> {
+  const { key, limitUnitsMost, allowanceUnits } = limited;
+  const sum = sumsOf(known, key, crowd);
+  const { used, assumed, reserved } = await totalOf(deployment, limited);
   const most = limitUnitsMost + (allowanceUnits ?? 0) * places;
-  const [used, assumed] = [total('used'), total('assumed')];
   console.log(
     `${key.kind}: ${sum.true} at the provider, ${used} charged (${assumed} assumed), at most ${most}; ` +
       `settled ${sum.ofSettled}, unsettled up to ${sum.ofUnsettled}`,
   );
-  expect(sum.true, `${key.kind}: the provider's journal`).toBeLessThanOrEqual(most);
-  expect(used, `${key.kind}: charges below the journal`).toBeGreaterThanOrEqual(sum.true);
+  const name = `${key.kind} key with a limit of ${limitUnitsMost}`;
+  expect(reserved, `${name}: reserved`).toBe(0);
+  expect(sum.true, `${name}: the provider's journal`).toBeLessThanOrEqual(most);
+  expect(used, `${name}: charges below the journal`).toBeGreaterThanOrEqual(sum.true);
   const ofUnsettled = used - assumed - sum.ofSettled;
-  expect(ofUnsettled, `${key.kind}: settled charges that are missing`).toBeGreaterThanOrEqual(0);
-  expect(ofUnsettled, `${key.kind}: charged twice`).toBeLessThanOrEqual(sum.ofUnsettled);
-  return { trueUnits: sum.true, usedUnits: used, assumedUnits: assumed };
+  expect(ofUnsettled, `${name}: settled charges that are missing`).toBeGreaterThanOrEqual(0);
+  expect(ofUnsettled, `${name}: charged twice`).toBeLessThanOrEqual(sum.ofUnsettled);
 }

@@ -24,7 +24,7 @@ const passingMax = 12;
 
 export class Faults {
   readonly #options: FaultOptions;
-  /** What was done, for a failed run. */
+  /** The events in order, for a failed run. */
   readonly done: string[] = [];
   readonly #beganMs = Date.now();
 

@@ -9,7 +9,7 @@ import { readerOn } from '../support/snapshot/snapshots.ts';
 export interface SavedSnapshot {
   /** Whether it was the newest one at the last contact of its gateway with the database. */
   readonly wasCurrent: boolean;
-  /** Of the organisation of the test; null without a usable snapshot. */
+  /** Generation of the test's organisation; null without a usable snapshot. */
   readonly generation: string | null;
   /** Whether it has the value of this key. */
   holds(key: string): boolean;

@@ -122,7 +122,7 @@ export class RequestLogIntake {
     const queue = this.#queue;
     return {
       name: 'request-logs',
-      onAdopted: () => this.#onRows(false),
+      onReadable: () => this.#onRows(false),
       dropping: {
         mayDrop: (place) => !queue.isBeingWritten(place),
         summarise: (records, held) => summarise(queue, records, held),

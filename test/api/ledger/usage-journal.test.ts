@@ -9,6 +9,7 @@ import { Spool } from '../../../src/spool/spool.ts';
 import type { JournalledUse } from '../../../src/store/usage/journalled-use.ts';
 import type { Holder } from '../../../src/store/usage/usage-holders.ts';
 import { MemoryBank } from '../../support/ledger/memory-bank.ts';
+import { eventually } from '../../support/server/eventually.ts';
 
 let directory: string;
 const key = randomBytes(32);
@@ -39,9 +40,31 @@ async function openJournal() {
     now: () => 0,
     onDamage: () => expect.unreachable(),
   });
-  const stream = spool.stream({ name: 'usage', dropping: null, onAdopted: () => undefined });
+  const stream = spool.stream({ name: 'usage', dropping: null, onReadable: () => undefined });
   await spool.open();
   return { bank, spool, journal: new UsageJournal(stream, bank) };
+}
+
+/** Adopts at once what another process leaves in the folder. */
+async function openBeside() {
+  const bank = new NotingBank(() => 0);
+  const spool = new Spool({
+    directory,
+    bytesMax: 64 * 1024 * 1024,
+    readKey: () => key,
+    now: () => 0,
+    onDamage: () => expect.unreachable(),
+    adoptEveryMs: 10,
+  });
+  const readable: Promise<void>[] = [];
+  const stream = spool.stream({
+    name: 'usage',
+    dropping: null,
+    onReadable: () => void readable.push(journal.settleLeft()),
+  });
+  const journal = new UsageJournal(stream, bank);
+  await spool.open();
+  return { bank, spool, journal };
 }
 
 function use(after: number): JournalledUse {
@@ -94,4 +117,26 @@ it('replaces a thousand records by the last states', async () => {
   expect(spool.figures().records).toBe(1);
   await journal.close();
   await spool[Symbol.asyncDispose]();
+});
+
+it('is loaded once the spool is open, although nobody has left anything', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { spool, journal } = await openBeside();
+  stack.use(spool);
+  stack.defer(() => journal.close());
+  await eventually(() => expect(journal.isLoaded).toBe(true));
+});
+
+it('settles what a process leaves while another one with records of its own runs beside it', async () => {
+  await using stack = new AsyncDisposableStack();
+  const beside = await openBeside();
+  stack.use(beside.spool);
+  stack.defer(() => beside.journal.close());
+  const own: Holder = { organisationId: randomUUID(), holder: randomBytes(16) };
+  await beside.journal.write(own, [use(7)]);
+  const dying = await openJournal();
+  await dying.journal.write(holder, [use(3)]);
+  await dying.journal.close();
+  await dying.spool[Symbol.asyncDispose]();
+  await eventually(() => expect(beside.bank.settled).toEqual([{ holder, uses: [use(3)] }]));
 });

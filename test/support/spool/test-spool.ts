@@ -36,7 +36,7 @@ export function createTestSpool({ dropping, ...terms }: TestSpoolOptions): TestS
   });
   const logs = spool.stream({
     name: 'logs',
-    onAdopted: () => undefined,
+    onReadable: () => undefined,
     dropping: {
       mayDrop: () => true,
       summarise: (records) => [
@@ -48,7 +48,7 @@ export function createTestSpool({ dropping, ...terms }: TestSpoolOptions): TestS
       ...dropping,
     },
   });
-  const usage = spool.stream({ name: 'usage', onAdopted: () => undefined, dropping: null });
+  const usage = spool.stream({ name: 'usage', onReadable: () => undefined, dropping: null });
   return {
     spool,
     logs,
