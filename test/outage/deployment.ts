@@ -143,9 +143,9 @@ export class Deployment implements AsyncDisposable {
     return this.admin('POST', '/v1/api-keys/organisation/service', body);
   }
 
-  /** Adds a config that leads to the journal with a sealed key, and returns its slug. */
-  async addConfig(more: object = {}): Promise<string> {
-    const target = { provider: 'mock-upstream', custom_host: this.journal.url };
+  /** Adds a config that leads to the journal, or to another provider, with a sealed key, and returns its slug. */
+  async addConfig(more: object = {}, url = this.journal.url): Promise<string> {
+    const target = { provider: 'mock-upstream', custom_host: url };
     const config = { ...target, api_key: 'sk-sealed', ...more };
     const { data } = await this.admin('POST', '/v1/configs', { name: 'served', config });
     return data.slug;
