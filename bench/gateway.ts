@@ -5,6 +5,7 @@ import { latencyRows } from './gateway/latency.ts';
 import { enduranceRows, keysRows, streamMemoryRows } from './gateway/memory.ts';
 import { requestLogRows } from './gateway/request-log-cost.ts';
 import { buildRows, partRows, throughputRows } from './gateway/throughput.ts';
+import { translationRows } from './gateway/translation.ts';
 import type { Member, Row } from './harness.ts';
 
 const keys = 10_000;
@@ -19,6 +20,7 @@ const allStages: Readonly<Record<string, Stage>> = {
   log: requestLogRows,
   builds: buildRows,
   latency: latencyRows,
+  translation: translationRows,
   accounting: accountingRows,
   endurance: enduranceRows,
   streams: streamMemoryRows,

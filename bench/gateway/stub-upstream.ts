@@ -30,7 +30,12 @@ const chunkOf = (data: string): string => {
   const event = `data: ${data}\n\n`;
   return `${event.length.toString(16)}\r\n${event}\r\n`;
 };
-const chunkFields = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1 };
+const chunkFields = {
+  id: 'chatcmpl-bench',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'gpt-4o-mini',
+};
 const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const piece = Buffer.from(
