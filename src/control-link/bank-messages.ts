@@ -10,6 +10,8 @@ import type { Holder } from '../store/usage/usage-holders.ts';
 
 /** Most moves of one exchange, with reserve. */
 const movesMax = 1_000;
+/** Most counters of one process in an organisation, with reserve. */
+const usesMax = 10_000;
 const textCharsMax = 4_096;
 
 const bytes = z.codec(z.base64().max(64), z.instanceof(Buffer), {
@@ -59,6 +61,7 @@ const Move: z.ZodType<SliceMove> = z.strictObject({
   isNew: z.boolean(),
   units: z.int(),
   spent: z.int(),
+  totalUnits: z.int().nullish(),
   offered: z.int(),
   needs: z.array(z.strictObject({ units: count, unitsMin: count })),
   want: count,
@@ -92,12 +95,13 @@ const Use: z.ZodType<JournalledUse> = z.strictObject({
   after: z.int(),
   running: z.int(),
   drawn: z.int(),
+  totalMax: z.int().nullish(),
 });
 
 /** Usage that a process had on disk when it died. */
 export const SettleRequest = z.strictObject({
   holder: HolderMessage,
-  uses: z.array(Use).max(movesMax),
+  uses: z.array(Use).max(usesMax),
 });
 
 export const ExchangeRequest: z.ZodType<BankRequest> = z.strictObject({

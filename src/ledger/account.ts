@@ -103,6 +103,12 @@ export class Reservations {
     return { outputTokens };
   }
 
+  /** Slices of the last target of which more may be used than the journal says; null for none. */
+  beyondPromise(): readonly Slice[] | null {
+    if (!this.#charges.some(({ slice }) => slice.isBeyondPromise)) return null;
+    return this.#charges.map(({ slice }) => slice).filter((slice) => slice.isBeyondPromise);
+  }
+
   #charge(
     uncounted: readonly Charge[],
     bound: UsageBound,

@@ -7,6 +7,7 @@ import { type Limit, LimitReached, type UsageBound } from './limit.ts';
 import type { LimitBank } from './limit-bank.ts';
 import { OrganisationSlices } from './organisation-slices.ts';
 import { Outage, outageAfterMs } from './outage.ts';
+import type { Slice } from './slice.ts';
 import type { UsageJournal } from './usage-journal.ts';
 
 /** Interval at which waiting requests are retried. */
@@ -216,6 +217,11 @@ export class AdmissionQueue {
       if (!isNewRefusal(thrown, queue)) throw thrown;
       return storeRefusal(thrown, this);
     });
+  }
+
+  /** Resolves when the journal allows for what is reserved of these slices. */
+  async raise(organisationId: string, slices: readonly Slice[]): Promise<void> {
+    await this.#queues.get(organisationId)?.slices.uncovered?.raise(slices);
   }
 
   holders(organisationId: string): number | null {

@@ -10,6 +10,8 @@ const aheadMs = 1_000;
 const aheadShareMax = 0.01;
 /** Idle time after which no units are held for that time. */
 const idleMs = 2_000;
+/** Time for which a journal leaves room. */
+const soonMs = 4_000;
 /** Share of the unused units that all processes together hold for the next minutes. */
 const heldShare = 0.25;
 /** How long no units are held for minutes after another process lacked them. */
@@ -58,6 +60,11 @@ export class Forecast {
   /** Another process lacks units. */
   noteRecall(nowMs: number): void {
     this.#recalledMs = nowMs;
+  }
+
+  /** Units that may be needed within some seconds. */
+  unitsSoon(nowMs: number): number {
+    return Math.ceil(Math.max(this.#peakUnits, this.#rate.unitsIn(soonMs, nowMs)));
   }
 
   /** Whether no usage is expected from what is known. */

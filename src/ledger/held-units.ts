@@ -24,6 +24,9 @@ export class HeldUnits {
   drawnSpent = 0;
   /** Units used of such grants before, as far as they are beyond the limit. */
   drawnBefore = 0;
+  /** Units of the bank that were used in all, as reported; reservations are not among them. */
+  reportedTotal = 0;
+  #spentInMove = 0;
   /** Used units in the running move that no unit of the bank covers. */
   #uncoveredInMove = 0;
   #drawnInMove = 0;
@@ -36,6 +39,11 @@ export class HeldUnits {
   get isOpen(): boolean {
     const isDrawnOpen = this.drawnReserved !== 0 || this.drawnSpent !== 0;
     return this.reserved !== 0 || this.spent !== 0 || isDrawnOpen;
+  }
+
+  /** Units of the bank that were used in all. */
+  get total(): number {
+    return this.reportedTotal + this.spent;
   }
 
   /** Units granted by the process itself in this window. */
@@ -88,6 +96,8 @@ export class HeldUnits {
     this.#uncoveredInMove = this.drawnSpent + Math.max(0, -this.free);
     this.#drawnInMove = this.drawnSpent;
     this.units -= move.spent + move.offered;
+    this.#spentInMove = this.spent;
+    this.reportedTotal += this.spent;
     this.spent = 0;
     this.drawnBefore += this.drawnSpent;
     this.drawnSpent = 0;
@@ -104,6 +114,7 @@ export class HeldUnits {
   undoMove(move: SliceMove): void {
     this.units += move.spent + move.offered;
     this.spent += move.spent - this.#drawnInMove;
+    this.reportedTotal -= this.#spentInMove;
     this.drawnSpent += this.#drawnInMove;
     this.drawnBefore -= this.#drawnInMove;
     this.#uncoveredInMove = 0;

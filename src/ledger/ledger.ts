@@ -4,7 +4,7 @@ import type { Database } from '../store/connection/db.ts';
 import { CountedSlices, type Grant, type LimitLeft, Reservations } from './account.ts';
 import { AdmissionQueue } from './admission-queue.ts';
 import { DatabaseBank } from './database-bank.ts';
-import type { Limit, Usage, UsageBound } from './limit.ts';
+import { type Limit, LimitsUnknown, type Usage, type UsageBound } from './limit.ts';
 import type { LimitBank } from './limit-bank.ts';
 import { type JournalStream, UsageJournal } from './usage-journal.ts';
 
@@ -93,6 +93,24 @@ class QueuedAccount extends Reservations implements Account {
   }
 
   admit(limits: readonly Limit[], bound: UsageBound): Grant | Promise<Grant> {
-    return limits.length === 0 ? bound : this.#queue.admit(this, limits, bound);
+    if (limits.length === 0) return bound;
+    const grant = this.#queue.admit(this, limits, bound);
+    return grant instanceof Promise
+      ? grant.then((granted) => this.#secured(granted, limits))
+      : this.#secured(grant, limits);
+  }
+
+  /** Waits until the journal allows for what was reserved, which it usually does before. */
+  #secured(grant: Grant, [limit]: readonly Limit[]): Grant | Promise<Grant> {
+    const slices = this.beyondPromise();
+    if (slices === null) return grant;
+    return this.#queue.raise(limit!.organisationId, slices).then(
+      () => grant,
+      (error) => {
+        this.release();
+        this.uncount();
+        throw new LimitsUnknown(error);
+      },
+    );
   }
 }

@@ -48,7 +48,7 @@ export interface SliceClock {
 export class OrganisationSlices {
   readonly #bank: LimitBank;
   readonly #clock: SliceClock;
-  readonly #uncovered: UncoveredSlices | null;
+  readonly uncovered: UncoveredSlices | null;
   readonly #organisationId: string;
   #holder: Holder;
   readonly #slices: SliceSet;
@@ -67,14 +67,17 @@ export class OrganisationSlices {
     this.#clock = clock;
     this.#organisationId = organisationId;
     const place = () => ({ holder: this.#holder, sequence: this.#sequence });
-    this.#uncovered = journal === null ? null : new UncoveredSlices(journal, place);
-    this.#slices = new SliceSet(this.#lease, (slice) => this.#uncovered?.watch(slice));
-    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
+    this.uncovered = journal === null ? null : new UncoveredSlices(journal, place);
+    this.#slices = new SliceSet(this.#lease, {
+      onNew: (slice) => this.uncovered?.watch(slice),
+      onDropped: (slice) => this.uncovered?.drop(slice),
+    });
+    this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
   }
 
   /** Resolves when usage that the bank does not cover is on disk. Rejects when the disk does not take it. */
   async secure(slices: readonly Slice[]): Promise<void> {
-    await this.#uncovered?.write(slices);
+    await this.uncovered?.write(slices);
   }
 
   slice(limit: Limit): Slice {
@@ -95,7 +98,8 @@ export class OrganisationSlices {
     if (this.#sequence > 0 && nowMs >= this.#lease.endsMs) await this.#run(new Map(), true);
     let moves = new Map<SliceMove, Slice>();
     const wallMs = this.#clock.now();
-    for (const slice of this.#slices.due(nowMs)) {
+    const due = this.#slices.due(nowMs);
+    for (const slice of due) {
       const { endsAt } = slice.limit;
       const hasEnded = endsAt !== null && endsAt <= wallMs;
       const move = slice.beginMove({ nowMs, isDue, hasEnded });
@@ -105,6 +109,7 @@ export class OrganisationSlices {
       await this.#run(moves, false);
       moves = new Map();
     }
+    this.uncovered?.promise(due, nowMs, wallMs);
     const isHeld = this.#sequence > 0 && this.#slices.size > 0;
     if (moves.size === 0 && !(isHeld && nowMs - this.#renewedMs > renewMs)) return;
     await this.#run(moves, false);
@@ -129,11 +134,11 @@ export class OrganisationSlices {
     this.#slices.wakeAll();
     await this.exchange(this.#clock.monotonicMs(), true);
     if (this.#sequence > 0) await this.#bank.close(this.#holder);
-    this.#uncovered?.forget();
+    this.uncovered?.forget();
   }
 
   async #run(moves: ReadonlyMap<SliceMove, Slice>, listsHeld: boolean): Promise<void> {
-    await this.#uncovered?.beginExchange([...moves.values()]);
+    await this.uncovered?.beginExchange([...moves.values()]);
     const startedMs = this.#clock.monotonicMs();
     const request: BankRequest = {
       holder: this.#holder,
@@ -182,12 +187,12 @@ export class OrganisationSlices {
   }
 
   #loseAll(): void {
-    for (const slice of this.#slices.all()) slice.lose();
+    for (const slice of this.#slices.all()) slice.loseHolder();
     this.#sequence = 0;
     this.#lease.endsMs = 0;
-    this.#uncovered?.forget();
-    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
-    this.#uncovered?.noteAll(this.#slices.all());
+    this.uncovered?.forget();
+    this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
+    this.uncovered?.noteAll(this.#slices.all());
   }
 }
 

@@ -6,9 +6,14 @@ import type { HolderLease } from './slice-lease.ts';
 /** Interval of looking at slices that are not in use. */
 const sweepMs = 5_000;
 
+interface SliceEvents {
+  onNew(slice: Slice): void;
+  onDropped(slice: Slice): void;
+}
+
 export class SliceSet {
   readonly #lease: HolderLease;
-  readonly #onNew: (slice: Slice) => void;
+  readonly #events: SliceEvents;
   readonly #slices = new Map<string, Slice>();
   /** Slices by the limit object that was used last, which most requests of a window share. */
   readonly #byLimit = new Map<Limit, Slice>();
@@ -16,9 +21,9 @@ export class SliceSet {
   readonly #awake = new Set<Slice>();
   #sweptMs = 0;
 
-  constructor(lease: HolderLease, onNew: (slice: Slice) => void) {
+  constructor(lease: HolderLease, events: SliceEvents) {
     this.#lease = lease;
-    this.#onNew = onNew;
+    this.#events = events;
   }
 
   get size(): number {
@@ -39,7 +44,7 @@ export class SliceSet {
     let slice = this.#slices.get(key);
     if (slice === undefined) {
       slice = new Slice(limit, this.#lease);
-      this.#onNew(slice);
+      this.#events.onNew(slice);
       this.#slices.set(key, slice);
     }
     this.wake(slice);
@@ -73,6 +78,7 @@ export class SliceSet {
     if (!slice.isUnused(nowMs)) return;
     this.#slices.delete(keyOf(slice.limit));
     this.#byLimit.delete(slice.limit);
+    this.#events.onDropped(slice);
   }
 }
 

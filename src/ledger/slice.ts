@@ -38,12 +38,13 @@ export class Slice extends UsableSlice {
     this.#noted = spent;
     const isAnswer = this.isRecalled && units > 0;
     const target = this.isRecalled || hasEnded ? noTarget : this.#target(nowMs);
-    const isLeaseDue = units > 0 && this.lease.isDueAt(nowMs);
     const request = { free, spent, target: target.units, isRecalled: this.isRecalled };
+    const isLeaseDue = units > 0 && (this.lease.isDueAt(nowMs) || this.promise.isVoiding);
     const contents = moveContents(request, this, { isDue, isAnswer, isLeaseDue });
     if (contents === null) return null;
     const { leaseMs } = target;
-    const state = { isNew: this.#isNew, units, spent, isAnswer, leaseMs };
+    const totalUnits = this.held.total;
+    const state = { isNew: this.#isNew, units, spent, totalUnits, isAnswer, leaseMs };
     const refusedUnits = this.known.refusals.beginMove(this.limit);
     // The bank has not granted what the process granted itself.
     const reported = { ...contents, offered: contents.offered - drawnSpent, refusedUnits };
@@ -52,6 +53,7 @@ export class Slice extends UsableSlice {
     this.held.beginMove(move);
     this.#noted -= move.spent;
     this.move = move;
+    this.promise.beginMove();
     this.isRecalled = false;
     return move;
   }
@@ -75,6 +77,7 @@ export class Slice extends UsableSlice {
       return;
     }
     this.lease.end(move?.leaseMs ?? null, startedMs);
+    this.promise.endMove();
     this.#isNew = false;
     const { usedUnits, reservedUnits, granted } = outcome;
     this.held.endMove(granted, usedUnits + reservedUnits - this.limit.limitUnits);
@@ -97,6 +100,12 @@ export class Slice extends UsableSlice {
     this.held.undoMove(move);
     this.#noted += move.spent;
     this.known.refusals.undoMove();
+  }
+
+  /** As `lose`, when the process goes on as another holder, whose journal has no bounds. */
+  loseHolder(): void {
+    this.lose();
+    this.promise.reset();
   }
 
   /** Handles a lost lease: held units are already charged, usage beyond them is not. */

@@ -1,10 +1,25 @@
-/** Journals usage that no unit of the bank covers: of soft limits, beyond reservations, and granted in an outage. */
+/** Journals usage that no unit of the bank covers, and how much of the units that are held may be used. */
 import { detach } from '../detached.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
 import type { Slice } from './slice.ts';
 import type { UsableSlice } from './usable-slice.ts';
 import type { UsageJournal } from './usage-journal.ts';
+
+/** Least time that a window lasts on. */
+const windowMsMin = 60_000;
+/** Slices with a bound. */
+const promisedMax = 5_000;
+/** Interval of lowering a bound. */
+const loweredEveryMs = 2_000;
+/** Time without new bounds after the disk has refused one. */
+const retryMs = 30_000;
+/** Share of the idle units of a slice that lowering its bound must save. */
+const savedShareMin = 0.05;
+
+interface PromiseTime {
+  readonly atMs: number;
+}
 
 /** Delay of writing usage that requests do not wait for; the spool adds its own. */
 const writeAfterMs = 5;
@@ -16,6 +31,13 @@ export class UncoveredSlices {
   /** The last states that are on disk. */
   readonly #written = new WeakMap<UsableSlice, string>();
   #timer: NodeJS.Timeout | null = null;
+  /** Monotonic clock; as of the last exchange. */
+  #nowMs = 0;
+  #failedMs = Number.NEGATIVE_INFINITY;
+  /** The highest bound of any slice. */
+  #highest = 0;
+  /** Slices with a bound. */
+  readonly #promised = new Map<UsableSlice, PromiseTime>();
 
   constructor(
     journal: UsageJournal,
@@ -27,7 +49,49 @@ export class UncoveredSlices {
 
   /** Follows a new slice. */
   watch(slice: Slice): void {
+    slice.startTotal(this.#highest + 1);
     slice.onUncovered = (changed) => this.#note(changed);
+  }
+
+  /** The slice has no units, and nothing to report. */
+  drop(slice: Slice): void {
+    this.#promised.delete(slice);
+    this.#changed.delete(slice);
+    if (slice.promise.latest !== null) this.#journal.drop(this.#place().holder, slice.counter);
+  }
+
+  /** Bounds what may be used of slices, so that a restart is charged with less than all of their units. */
+  promise(slices: readonly Slice[], nowMs: number, wallMs: number): void {
+    this.#nowMs = nowMs;
+    // A disk that takes no bound is left alone for a while: each attempt holds requests up.
+    if (nowMs - this.#failedMs < retryMs) return;
+    const due = slices.filter((slice) => this.#isPromiseDue(slice, nowMs, wallMs));
+    if (due.length === 0) return;
+    for (const slice of due) this.#promised.set(slice, { atMs: nowMs });
+    detach(
+      'journalling bounds of usage',
+      this.write(due).catch(() => undefined),
+    );
+  }
+
+  /** Resolves when the bounds on disk allow for what is reserved of the slices. */
+  async raise(slices: readonly Slice[]): Promise<void> {
+    for (const slice of slices) this.#promised.set(slice, { atMs: this.#nowMs });
+    await this.write(slices);
+  }
+
+  #isPromiseDue(slice: Slice, nowMs: number, wallMs: number): boolean {
+    const { limit, promise } = slice;
+    if (limit.isRate || !limit.isHard || !slice.isHeld) return false;
+    if (limit.endsAt !== null && limit.endsAt - wallMs < windowMsMin) return false;
+    const earlier = this.#promised.get(slice);
+    if (earlier === undefined && this.#promised.size >= promisedMax) return false;
+    const roomy = slice.roomyTotal(nowMs);
+    // Half of the room is used.
+    if (promise.bound < (slice.totalMax + roomy) / 2) return true;
+    if (earlier !== undefined && nowMs - earlier.atMs < loweredEveryMs) return false;
+    const reachable = Math.min(promise.bound, slice.heldTotal);
+    return reachable - roomy > (slice.heldTotal - slice.totalMax) * savedShareMin;
   }
 
   noteAll(slices: Iterable<Slice>): void {
@@ -51,15 +115,33 @@ export class UncoveredSlices {
     for (const slice of slices) this.#changed.delete(slice);
     const { holder, sequence } = this.#place();
     const states = slices.map((slice) => [slice, stateOf(slice, sequence)] as const);
-    await this.#journal.write(
-      holder,
-      slices.map((slice) => useOf(slice, sequence)),
-    );
+    const ends = slices.map((slice) => this.#beginPromise(slice));
+    try {
+      await this.#journal.write(
+        holder,
+        slices.map((slice) => useOf(slice, sequence)),
+      );
+    } catch (error) {
+      this.#failedMs = this.#nowMs;
+      for (const slice of slices) {
+        if (this.#promised.delete(slice)) slice.voidPromise(this.#highest);
+      }
+      throw error;
+    }
+    for (const end of ends) end?.();
     for (const [slice, state] of states) this.#written.set(slice, state);
+  }
+
+  #beginPromise(slice: UsableSlice): (() => void) | null {
+    if (!this.#promised.has(slice)) return null;
+    const units = slice.roomyTotal(this.#nowMs);
+    this.#highest = Math.max(this.#highest, units);
+    return slice.promise.begin(units);
   }
 
   forget(): void {
     this.#changed.clear();
+    this.#promised.clear();
     this.#journal.forget(this.#place().holder);
   }
 
@@ -83,5 +165,6 @@ function stateOf({ uncovered: { before, after, running } }: UsableSlice, sequenc
 function useOf(slice: UsableSlice, sequence: number): JournalledUse {
   const { limitUnits, alertThresholdUnits, type, label } = slice.limit;
   const terms = { limitUnits, alertThresholdUnits, type, label };
-  return { counter: slice.counter, sequence, drawn: slice.drawn, ...slice.uncovered, ...terms };
+  const use = { sequence, drawn: slice.drawn, ...slice.uncovered };
+  return { counter: slice.counter, ...use, ...terms, totalMax: slice.promise.latest };
 }

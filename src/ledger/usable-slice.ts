@@ -7,6 +7,7 @@ import { HeldUnits, type Reservation, type UncoveredUse } from './held-units.ts'
 import { counterRefOf, type Limit, type LimitUsage } from './limit.ts';
 import { Refusals } from './refusals.ts';
 import { type HolderLease, SliceLease } from './slice-lease.ts';
+import { TotalPromise } from './total-promise.ts';
 
 /** How long a failed wait prevents further ones; other processes may hold their reservations for long. */
 const failedWaitMs = 500;
@@ -84,6 +85,8 @@ export class UsableSlice {
   protected readonly lease: SliceLease;
   protected readonly forecast = new Forecast();
   readonly known = new KnownCounter();
+  /** The bound of its usage in the journal. */
+  readonly promise = new TotalPromise();
 
   constructor(limit: Limit, lease: HolderLease) {
     this.limit = limit;
@@ -102,6 +105,37 @@ export class UsableSlice {
   freeAt(nowMs: number): number {
     const mayUse = !this.isRecalled && !this.lease.isOverAt(nowMs);
     return mayUse ? this.held.free : 0;
+  }
+
+  /** Whether more may be used than the journal says. */
+  get isBeyondPromise(): boolean {
+    return this.totalMax > this.promise.bound;
+  }
+
+  /** Units of the bank that are used when all running requests use what they have reserved. */
+  get totalMax(): number {
+    return this.held.total + this.held.reserved;
+  }
+
+  /** The disk took no bound: the next exchange makes every bound void, by a total above all of them. */
+  voidPromise(highest: number): void {
+    this.held.reportedTotal = Math.max(this.held.reportedTotal, highest + 1);
+    this.promise.isVoiding = true;
+  }
+
+  /** The total when all units that are held are used. */
+  get heldTotal(): number {
+    return this.totalMax + Math.max(0, this.held.free);
+  }
+
+  /** A later slice of the same counter continues above what was promised for the earlier one. */
+  startTotal(units: number): void {
+    this.held.reportedTotal = units;
+  }
+
+  /** A bound that leaves room for the next requests. */
+  roomyTotal(nowMs: number): number {
+    return this.totalMax + this.forecast.unitsSoon(nowMs);
   }
 
   get isHeld(): boolean {

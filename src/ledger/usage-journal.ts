@@ -80,12 +80,17 @@ export class UsageJournal {
     this.#own.delete(holder.toString('hex'));
   }
 
+  /** Nothing of a counter is held, and what was used of it is known to the bank; it stays while it has an allowance. */
+  drop({ holder }: Holder, counter: CounterRef): void {
+    const uses = this.#own.get(holder.toString('hex'))?.uses;
+    const place = placeOf(counter);
+    const use = uses?.get(place);
+    if (use !== undefined && use.drawn === 0) uses?.delete(place);
+  }
+
   /** Units of a counter that dead processes granted themselves. */
   drawnBefore(counter: CounterRef): number {
-    const { subjectKind, subjectId, windowStart, id } = counter;
-    const place = [subjectKind, subjectId.toString('hex'), windowStart, id.toString('hex')].join(
-      ' ',
-    );
+    const place = placeOf(counter);
     let units = this.#drawnBefore.get(place) ?? 0;
     for (const { uses } of this.#left.values()) units += uses.get(place)?.drawn ?? 0;
     return units;
@@ -168,13 +173,18 @@ export class UsageJournal {
   }
 }
 
-function isOpen({ before, after, drawn }: StoredUse): boolean {
-  return before > 0 || after > 0 || drawn > 0;
+function isOpen({ before, after, drawn, totalMax = null }: StoredUse): boolean {
+  return before > 0 || after > 0 || drawn > 0 || totalMax !== null;
 }
 
-function keyOf({ counter }: StoredUse): string {
-  const { subjectKind, subjectId, windowStart, id } = counter;
-  return [subjectKind, subjectId, windowStart, id].join(' ');
+function keyOf({ counter }: Pick<StoredUse, 'counter'>): string {
+  const { isRate, subjectKind, subjectId, windowStart, id } = counter;
+  return [Number(isRate), subjectKind, subjectId, windowStart, id].join(' ');
+}
+
+function placeOf({ subjectId, id, ...counter }: CounterRef): string {
+  const ids = { subjectId: subjectId.toString('hex'), id: id.toString('hex') };
+  return keyOf({ counter: { ...counter, ...ids } });
 }
 
 function storedUse({ counter, ...use }: JournalledUse): StoredUse {

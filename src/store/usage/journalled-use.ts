@@ -1,12 +1,14 @@
 /** Charges usage that a process had on disk when it died, once. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { counterKeyText } from './counter-place.ts';
 import * as uncoveredUsage from './uncovered-usage.ts';
 import type { UsageCorrection } from './usage-corrections.ts';
 import type { Holder } from './usage-holders.ts';
 import * as usageHolders from './usage-holders.ts';
+import * as usageSlices from './usage-slices.ts';
 
-/** Usage of one counter that was not covered by units of the process. */
+/** Usage of one counter that was not covered by units of the process, and a bound of what was. */
 export interface JournalledUse extends Omit<UsageCorrection, 'units'> {
   /** The last exchange of the process that was known to be carried out. */
   readonly sequence: number;
@@ -18,11 +20,13 @@ export interface JournalledUse extends Omit<UsageCorrection, 'units'> {
   readonly running: number;
   /** Units that the process granted itself in this window. */
   readonly drawn: number;
+  /** Most units of the bank that the process has used in all; a lost slice counts as used up when absent. */
+  readonly totalMax?: number | null;
 }
 
 /**
- * Charges what no exchange has reported, as the sequence number of the holder shows, and marks the holder as settled, so
- * that a repetition charges nothing.
+ * Charges what no exchange has reported, as the sequence number of the holder shows, corrects the charge for its slices,
+ * and marks the holder as settled, so that a repetition changes nothing.
  */
 export async function settle(
   tx: Db,
@@ -43,7 +47,16 @@ export async function settle(
   });
   await uncoveredUsage.charge(tx, organisationId, usages, now);
   for (const { use, units } of due) await markAssumed(tx, organisationId, use, units);
+  await usageSlices.chargeUsed(tx, holder, totalsMaxOf(uses));
   await usageHolders.markSettled(tx, holder);
+}
+
+function totalsMaxOf(uses: readonly JournalledUse[]): Map<string, number> {
+  return new Map(
+    uses.flatMap(({ counter, totalMax = null }) =>
+      totalMax === null || counter.isRate ? [] : [[counterKeyText(counter), totalMax]],
+    ),
+  );
 }
 
 /** A missing holder has never exchanged anything, or has ended in order. */

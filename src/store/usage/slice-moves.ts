@@ -25,6 +25,8 @@ export interface SliceMove {
   readonly units: number;
   /** Used since the last move; negative when refunds exceed the usage. */
   readonly spent: number;
+  /** Units of the bank that the holder has used of it in all, with `spent`; unknown when absent. */
+  readonly totalUnits?: number | null;
   /** Returned for redistribution; negative for usage beyond the slice. */
   readonly offered: number;
   /** Needs of waiting requests in order of arrival. */

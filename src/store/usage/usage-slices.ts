@@ -31,6 +31,8 @@ interface UsageSliceRow {
   lease_until: Generated<number | null>;
   /** When its units were charged, because its lease ended; kept for a holder with a journal. */
   charged_at: Generated<number | null>;
+  /** Units that the holder has used in all, as of its last move; null when it did not tell. */
+  total_units: Generated<number | null>;
   /** When the holder last returned its idle units, or had none; milliseconds by the database's clock. */
   answered_at: number | null;
 }
@@ -231,20 +233,20 @@ async function writeSlices(
     const place = sql`${Number(isRate)}, ${subjectKind}, ${subjectId}, ${windowStart}, ${id}`;
     // A slice that was empty before the move has no idle units.
     const answeredAt = move.isAnswer || move.units === 0 ? serverNowMs : null;
-    const { leaseMs } = move;
+    const { leaseMs, totalUnits = null } = move;
     const until = leaseMs === null ? null : sql`${serverNowMs} + ${leaseMs}`;
     if (units > 0)
       written.push(
-        sql`(${organisationId}, ${holder}, ${place}, ${units}, ${answeredAt}, ${until})`,
+        sql`(${organisationId}, ${holder}, ${place}, ${units}, ${answeredAt}, ${until}, ${totalUnits})`,
       );
     else if (move.units > 0) ended.push(sql`(${place})`);
   }
   if (written.length > 0)
     await sql`
       INSERT INTO usage_slices (organisation_id, holder, is_rate, subject_kind, subject_id,
-        window_start, counter_id, units, answered_at, lease_until)
+        window_start, counter_id, units, answered_at, lease_until, total_units)
       VALUES ${sql.join(written)} ON DUPLICATE KEY UPDATE units = VALUES(units),
-        lease_until = VALUES(lease_until), charged_at = NULL,
+        lease_until = VALUES(lease_until), total_units = VALUES(total_units), charged_at = NULL,
         answered_at = COALESCE(VALUES(answered_at), answered_at)`.execute(tx);
   if (ended.length > 0)
     await sql`
@@ -284,13 +286,42 @@ export async function chargeOverdue(tx: Db, holder: Holder, keepsRows: boolean):
   const due = slices.filter(({ lease_until: until }) => until === null || Number(until) < now);
   for (const slice of due) {
     await chargeOne(tx, slice);
-    const { organisation_id, is_rate, subject_kind, subject_id, window_start, counter_id } = slice;
-    const counter = { is_rate, subject_kind, subject_id, window_start, counter_id };
-    const where = { organisation_id, holder: slice.holder, ...counter };
+    const where = placeOf(slice);
     if (keepsRows) await table.update(tx, where, { charged_at: now });
     else await table.delete(tx, where);
   }
   return due.length;
+}
+
+/**
+ * Charges slices of budgets of a locked holder that has ended with what it may have used of them, in place of all their units, and
+ * deletes them. `totalsMax` has by counter the most that it has used in all. Slices of other counters, and those that it
+ * has exchanged since, stay as they are.
+ */
+export async function chargeUsed(
+  tx: Db,
+  { organisationId, holder }: Holder,
+  totalsMax: ReadonlyMap<string, number>,
+): Promise<void> {
+  if (totalsMax.size === 0) return;
+  const where = { organisation_id: organisationId, holder, is_rate: 0 };
+  for (const slice of await table.list(tx, where)) {
+    const totalMax = totalsMax.get(counterKeyText(counterKeyOf(slice)));
+    if (totalMax === undefined || slice.total_units === null) continue;
+    const [units, total] = [Number(slice.units), Number(slice.total_units)];
+    const used = totalMax - total;
+    // A process keeps its bound: a lower one is of an earlier slice of this counter.
+    if (used < 0 || used >= units) continue;
+    if (slice.charged_at === null) await chargeOne(tx, { ...slice, units: used }, units);
+    else await refundOne(tx, slice, units - used);
+    await table.delete(tx, placeOf(slice));
+  }
+}
+
+function placeOf(slice: StoredSlice) {
+  const { organisation_id, holder, is_rate, subject_kind, subject_id, window_start, counter_id } =
+    slice;
+  return { organisation_id, holder, is_rate, subject_kind, subject_id, window_start, counter_id };
 }
 
 export function hasUncharged(tx: Db, { organisationId, holder }: Holder): Promise<boolean> {
@@ -305,13 +336,26 @@ function listUncharged(tx: Db, { organisationId, holder }: Holder): Promise<Stor
   return table.list(tx, { organisation_id: organisationId, holder, charged_at: null });
 }
 
-async function chargeOne(tx: Db, slice: StoredSlice): Promise<void> {
+/** Takes back a part of the charge for a slice, unless the counter was reset since. */
+async function refundOne(tx: Db, slice: StoredSlice, units: number): Promise<void> {
+  const { subjectKind, subjectId, windowStart, id } = counterKeyOf(slice);
+  await sql`
+    UPDATE usage_counters
+    SET used_units = used_units - ${units}, assumed_units = GREATEST(0, assumed_units - ${units})
+    WHERE organisation_id = ${slice.organisation_id} AND subject_kind = ${subjectKind}
+      AND subject_id = ${subjectId} AND window_start = ${windowStart} AND id = ${id}
+      AND used_units >= ${units}
+      AND (last_reset_at IS NULL OR last_reset_at < ${slice.charged_at})`.execute(tx);
+}
+
+/** `heldUnits` are no longer reserved. */
+async function chargeOne(tx: Db, slice: StoredSlice, heldUnits = slice.units): Promise<void> {
   const { organisation_id: organisationId, units } = slice;
   const { subjectKind, subjectId, windowStart, id } = counterKeyOf(slice);
   const assumed = slice.is_rate ? sql`` : sql`, assumed_units = assumed_units + ${units}`;
   await sql`
     UPDATE ${counterTable(slice.is_rate === 1)}
-    SET used_units = used_units + ${units}, reserved_units = reserved_units - ${units}${assumed}
+    SET used_units = used_units + ${units}, reserved_units = reserved_units - ${heldUnits}${assumed}
     WHERE organisation_id = ${organisationId} AND subject_kind = ${subjectKind}
       AND subject_id = ${subjectId} AND window_start = ${windowStart} AND id = ${id}`.execute(tx);
 }
