@@ -73,11 +73,14 @@ export async function evaluateGuardrails(
   let { passages } = subject;
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
-    const scanned = { ...subject, passages: passages.slice(from) };
-    const { result, passages: remaining } = await evaluateOne(guardrail, scanned, now);
+    // Checks of several guardrails share the joined texts of one list.
+    const scanned = { ...subject, passages: from === 0 ? passages : passages.slice(from) };
+    const evaluating = evaluateOne(guardrail, scanned, now);
+    const { result, passages: remaining } =
+      evaluating instanceof Promise ? await evaluating : evaluating;
     results.push(result);
     if (guardrail.savedId !== null) verdicts.set(guardrail.savedId, verdictOf(result));
-    passages = [...passages.slice(0, from), ...remaining];
+    passages = from === 0 ? remaining : [...passages.slice(0, from), ...remaining];
   }
   return {
     results,
@@ -105,15 +108,32 @@ export function worstOf(
   return all;
 }
 
-async function evaluateOne(
+interface GuardrailEvaluation {
+  readonly result: HookResult;
+  readonly passages: readonly Passage[];
+}
+
+/** Synchronous when no check waits. */
+function evaluateOne(
   guardrail: Guardrail,
   subject: CheckSubject,
   now: number,
-): Promise<{ readonly result: HookResult; readonly passages: readonly Passage[] }> {
+): GuardrailEvaluation | Promise<GuardrailEvaluation> {
   const began = performance.now();
-  const { id, checks, isAsync, isSequential } = guardrail;
-  const run = isSequential ? runSequentially : runConcurrently;
-  const { checked, passages } = await run(checks, subject, now);
+  const run = guardrail.isSequential ? runSequentially : runConcurrently;
+  const running = run(guardrail.checks, subject, now);
+  return running instanceof Promise
+    ? running.then((ended) => evaluatedOf(guardrail, ended, now, began))
+    : evaluatedOf(guardrail, running, now, began);
+}
+
+function evaluatedOf(
+  guardrail: Guardrail,
+  { checked, passages }: Run,
+  now: number,
+  began: number,
+): GuardrailEvaluation {
+  const { id, isAsync } = guardrail;
   const results = checked.map(({ result }) => result);
   const verdict = checked.every((one) => hasPassed(guardrail, one));
   const feedback = verdict ? guardrail.feedback.success : guardrail.feedback.failure;
@@ -155,20 +175,34 @@ interface Run {
   readonly passages: readonly Passage[];
 }
 
-async function runConcurrently(
+function runConcurrently(
+  checks: readonly Check[],
+  subject: CheckSubject,
+  now: number,
+): Run | Promise<Run> {
+  if (isLongSubject(subject)) return runInTurns(checks, subject, now);
+  const { passages } = subject;
+  const running = checks.map((check) => runCheck(check, subject, now));
+  if (running.every(isDone)) return { checked: running, passages };
+  return Promise.all(running).then((checked) => ({ checked, passages }));
+}
+
+function isDone(one: CheckedResult | Promise<CheckedResult>): one is CheckedResult {
+  return !(one instanceof Promise);
+}
+
+async function runInTurns(
   checks: readonly Check[],
   subject: CheckSubject,
   now: number,
 ): Promise<Run> {
-  const isLong = isLongSubject(subject);
-  if (isLong) await joinInTurns(subject);
-  const running: Promise<CheckedResult>[] = [];
+  await joinInTurns(subject);
+  const running: (CheckedResult | Promise<CheckedResult>)[] = [];
   for (const check of checks) {
-    if (isLong) await nextTurn();
+    await nextTurn();
     running.push(runCheck(check, subject, now));
   }
-  const checked = await Promise.all(running);
-  return { checked, passages: subject.passages };
+  return { checked: await Promise.all(running), passages: subject.passages };
 }
 
 async function runSequentially(
@@ -192,32 +226,59 @@ async function runSequentially(
   return { checked, passages };
 }
 
-async function runCheck(
-  { id, run: judgeBy, failsOnError, judgesText }: Check,
+/** Synchronous when the check does not wait. */
+function runCheck(
+  check: Check,
   subject: CheckSubject,
   now: number,
-): Promise<CheckedResult> {
+): CheckedResult | Promise<CheckedResult> {
   const began = performance.now();
-  const times = (): Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_error'> => ({
+  const times = (): CheckTimes => ({
     execution_time: elapsedMs(began),
     created_at: isoTime(now),
-    fail_on_error: failsOnError === true,
+    fail_on_error: check.failsOnError === true,
   });
+  const failed = (thrown: unknown): CheckedResult => failedResult(check, thrown, times());
   try {
-    if (judgesText && subject.unreadable !== null) throw new CheckError(subject.unreadable);
-    const { passes, explanation, texts, data } = await judgeBy(subject);
-    const details = data === undefined ? { explanation } : { explanation, data };
-    const transformed = texts !== undefined;
-    const result = { id, verdict: passes, data: details, transformed, ...times() };
-    return { result, texts, failsOnError, isNothing: false };
+    const { unreadable } = subject;
+    if (check.judgesText && unreadable !== null) throw new CheckError(unreadable);
+    const judging = check.run(subject);
+    if (!(judging instanceof Promise)) return judgedResult(check, judging, times());
+    return judging.then((outcome) => judgedResult(check, outcome, times())).catch(failed);
   } catch (thrown) {
-    // Messages of other errors can contain the checked text.
-    const message = thrown instanceof CheckError ? thrown.message : 'the check could not run';
-    const error = { name: 'CheckError', message };
-    const result = { id, verdict: false, error, data: null, transformed: false, ...times() };
-    const isNothing = thrown instanceof NothingToJudge;
-    return { result, texts: undefined, failsOnError, isNothing };
+    return failed(thrown);
   }
+}
+
+type CheckTimes = Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_error'>;
+
+function judgedResult(
+  { id, failsOnError }: Check,
+  { passes, explanation, texts, data }: CheckOutcome,
+  times: CheckTimes,
+): CheckedResult {
+  const details = data === undefined ? { explanation } : { explanation, data };
+  const result = {
+    id,
+    verdict: passes,
+    data: details,
+    transformed: texts !== undefined,
+    ...times,
+  };
+  return { result, texts, failsOnError, isNothing: false };
+}
+
+function failedResult(
+  { id, failsOnError }: Check,
+  thrown: unknown,
+  times: CheckTimes,
+): CheckedResult {
+  // Messages of other errors can contain the checked text.
+  const message = thrown instanceof CheckError ? thrown.message : 'the check could not run';
+  const error = { name: 'CheckError', message };
+  const result = { id, verdict: false, error, data: null, transformed: false, ...times };
+  const isNothing = thrown instanceof NothingToJudge;
+  return { result, texts: undefined, failsOnError, isNothing };
 }
 
 /** Lists the names of the checks by result, in the format that feedback readers expect. */

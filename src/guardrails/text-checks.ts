@@ -21,12 +21,14 @@ const partCharacters = 1_000_000;
 
 const regexMatch: CheckFactory =
   ({ rule, not }, searches) =>
-  async (subject) => {
+  (subject) => {
     // A pattern that must not occur is searched everywhere; one that must occur, in the message.
     const text = not === true ? subjectText(subject) : messageText(subject);
     if (text === '') throw new NothingToJudge('there is no text to check');
-    const isFound = await searches.find(String(rule), '', text);
-    return makeOutcome(isFound, not, `the pattern ${isFound ? 'matches' : 'does not match'}`);
+    const outcomeOf = (isFound: boolean) =>
+      makeOutcome(isFound, not, `the pattern ${isFound ? 'matches' : 'does not match'}`);
+    const finding = searches.find(String(rule), '', text);
+    return finding instanceof Promise ? finding.then(outcomeOf) : outcomeOf(finding);
   };
 
 const regexReplace: CheckFactory = (parameters, searches) => {

@@ -23,8 +23,24 @@ export function callMcpServer(
   request: ServerRequestParts,
 ): ServerCall {
   if (request.isEventTransport) return events.call(request);
-  const { url, method, headers, body, silenceTimeoutMs } = request;
-  const { origin, pathname, search } = url;
-  const path = pathname + search;
+  const { method, headers, body, silenceTimeoutMs } = request;
+  const { origin, path } = addressOf(request.url);
   return new Call(origins.at(origin), { origin, path, method, headers, body, silenceTimeoutMs });
+}
+
+interface ServerAddress {
+  readonly origin: string;
+  readonly path: string;
+}
+
+const addresses = new WeakMap<URL, ServerAddress>();
+
+/** Cached, because each member of a URL is computed when it is read. */
+function addressOf(url: URL): ServerAddress {
+  const known = addresses.get(url);
+  if (known !== undefined) return known;
+  const { origin, pathname, search } = url;
+  const address = { origin, path: pathname + search };
+  addresses.set(url, address);
+  return address;
 }

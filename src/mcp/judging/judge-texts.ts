@@ -63,20 +63,24 @@ export async function judgeTexts(
   if (observing.length > 0) {
     detach('an observing guardrail', evaluateGuardrails(observing, subject, call.now));
   }
-  const deciding = guardrails.filter(({ isAsync }) => !isAsync);
+  const deciding =
+    observing.length === 0 ? guardrails : guardrails.filter(({ isAsync }) => !isAsync);
   const judgement = await evaluateGuardrails(deciding, subject, call.now);
+  const { verdicts, isDenied } = judgement;
+  const verdict = isDenied ? 'denied' : judgement.passes ? 'passed' : 'failed';
+  const fault = isDenied ? denial(judgement.results, side) : null;
+  const judged = { verdict, verdicts, fault } as const;
+  if (judgement.passages === passages) return { ...judged, value, changesOthers: false };
   const texts = judgement.passages.map(({ text }) => text);
   const own = passages.length - others.length;
   const changed = passages.map(({ text }, at) => text !== texts[at]);
   const isChanged = changed.slice(0, own).includes(true);
   return {
-    verdict: judgement.isDenied ? 'denied' : judgement.passes ? 'passed' : 'failed',
-    verdicts: judgement.verdicts,
+    ...judged,
     value: isChanged
       ? await runPromptly(writeTexts(value, passages.slice(0, own), texts.slice(0, own)))
       : value,
     changesOthers: changed.slice(own).includes(true),
-    fault: judgement.isDenied ? denial(judgement.results, side) : null,
   };
 }
 

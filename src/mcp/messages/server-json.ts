@@ -9,19 +9,29 @@ export class ServerJsonFault extends Error {
   override name = 'ServerJsonFault';
 }
 
-/** @throws ServerJsonFault for invalid JSON, and for a long one with more values or levels than requests may have */
-export async function readServerJson(bytes: Buffer, bounds: JsonBounds): Promise<unknown> {
-  if (bytes.length >= longLengthMin) {
-    const scan = new JsonScan(bytes, bounds);
-    for (;;) {
-      const fault = scan.step();
-      if (fault !== null) throw new ServerJsonFault(fault);
-      await nextTurn();
-      if (scan.isDone) break;
-    }
+/**
+ * Synchronous for a short one.
+ *
+ * @throws ServerJsonFault for invalid JSON, and for a long one with more values or levels than requests may have
+ */
+export function readServerJson(bytes: Buffer, bounds: JsonBounds): unknown {
+  return bytes.length < longLengthMin ? parsed(bytes.toString('utf8')) : readInTurns(bytes, bounds);
+}
+
+async function readInTurns(bytes: Buffer, bounds: JsonBounds): Promise<unknown> {
+  const scan = new JsonScan(bytes, bounds);
+  for (;;) {
+    const fault = scan.step();
+    if (fault !== null) throw new ServerJsonFault(fault);
+    await nextTurn();
+    if (scan.isDone) break;
   }
   const text = bytes.toString('utf8');
-  if (bytes.length >= longLengthMin) await nextTurn();
+  await nextTurn();
+  return parsed(text);
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -35,9 +35,13 @@ interface UnverifiedCall {
   readonly name: string;
 }
 
-/** Sets the fault of each call whose name cannot be used. */
-export async function verifyNames(access: NamesAccess): Promise<void> {
+/** Sets the fault of each call whose name cannot be used. Null when all names are known to be usable. */
+export function verifyNames(access: NamesAccess): Promise<void> | null {
   const unverified = unverifiedCalls(access);
+  return unverified.length === 0 ? null : lookUp(access, unverified);
+}
+
+async function lookUp(access: NamesAccess, unverified: readonly UnverifiedCall[]): Promise<void> {
   for (const type of ['tool', 'prompt'] as const) {
     const own = unverified.filter((one) => one.type === type);
     if (own.length === 0) continue;

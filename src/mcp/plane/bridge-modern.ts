@@ -153,7 +153,7 @@ export async function serveByLegacySession(
       response,
       output,
       now,
-      take: (message) => messages.take(message),
+      take: async (message) => await messages.take(message),
       noteSent: () => {
         sent.isSent = true;
       },

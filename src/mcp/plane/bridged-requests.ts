@@ -91,7 +91,7 @@ function portOf(exchange: McpExchange, calls: readonly PlaneCall[]): BridgePort 
       return call;
     },
     ask: askingServer(exchange),
-    take: (message) => messages.take(message),
+    take: async (message) => await messages.take(message),
     paramHeaders: (tool) => server.paramHeaders.get(tool),
     onStream: () => {
       reply.isStream = true;

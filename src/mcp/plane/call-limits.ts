@@ -49,22 +49,45 @@ const charsPerToken = 4;
  * @throws GatewayError when a limit is reached or unknown
  * @throws PlaneFault when a policy limits what tool calls do not have
  */
-export async function reserveCall(
+export function reserveCall(
   services: Pick<
     PlaneServices,
     'policies' | 'ledger' | 'enforcesLimits' | 'limitsBy' | 'answeredStates'
   >,
   call: LimitedCall,
-): Promise<ReservedCall> {
-  const policies = await services.policies.of(call.key.organisationId);
+): Promise<ReservedCall> | ReservedCall {
+  const reading = services.policies.of(call.key.organisationId);
+  return reading instanceof Promise
+    ? reading.then((policies) => reserveUnder(services, call, policies))
+    : reserveUnder(services, call, reading);
+}
+
+type LimitServices = Pick<
+  PlaneServices,
+  'ledger' | 'enforcesLimits' | 'limitsBy' | 'answeredStates'
+>;
+
+function reserveUnder(
+  services: LimitServices,
+  call: LimitedCall,
+  policies: readonly PolicyTerms[],
+): Promise<ReservedCall> | ReservedCall {
   const limits = limitsOf(services, call, policies);
-  if (limits.length === 0) return nothing;
-  const continued = await continuedCall(services, call);
+  return limits.length === 0 ? nothing : reserveLimits(services, call, limits);
+}
+
+async function reserveLimits(
+  services: LimitServices,
+  call: LimitedCall,
+  limits: readonly Limit[],
+): Promise<ReservedCall> {
+  const continued = call.retried === null ? null : await continuedCall(services, call);
   if (continued !== null) return continued;
   const account = services.ledger.open();
   const bound = boundOf(call, limits);
   try {
-    await account.admit(limits, bound);
+    const admitting = account.admit(limits, bound);
+    if (admitting instanceof Promise) await admitting;
   } catch (thrown) {
     throw limitRefusalOf(thrown, call.now);
   }

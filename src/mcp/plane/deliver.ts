@@ -114,7 +114,7 @@ function passedHeaders(
       passed[name] = value;
     }
   }
-  return { ...passed, ...headers };
+  return Object.assign(passed, headers);
 }
 
 /** The body is not needed. */
@@ -181,10 +181,7 @@ async function takenBody(
   { call: { status }, messages, seal, jsonBounds }: ResponseDelivery,
   body: Buffer,
 ): Promise<Buffer | null> {
-  const message = await readServerJson(body, jsonBounds).catch((thrown: unknown) => {
-    if (!(thrown instanceof ServerJsonFault)) throw thrown;
-    throw serverUnusable(`its response ${thrown.message}`);
-  });
+  const message = await readResponseJson(body, jsonBounds);
   if (messages.isExact && !isUtf8(body)) throw serverUnusable('its response is not valid UTF-8');
   if (messages.isExact && (await hasDuplicateKeys(body))) {
     throw serverUnusable('its response contains a duplicate member');
@@ -194,6 +191,15 @@ async function takenBody(
   if (taken === null && status >= 400) throw serverFailed(status, { status });
   if (taken === null) throw serverUnusable('its response belongs to another request');
   return messageBytes(taken, body.length);
+}
+
+async function readResponseJson(body: Buffer, bounds: JsonBounds): Promise<unknown> {
+  try {
+    return await readServerJson(body, bounds);
+  } catch (thrown) {
+    if (!(thrown instanceof ServerJsonFault)) throw thrown;
+    throw serverUnusable(`its response ${thrown.message}`);
+  }
 }
 
 /** @throws PlaneFault for a message that is nested too deeply to be written */

@@ -13,7 +13,6 @@ import { guardrailsFor } from './server-guardrails.ts';
 
 /** Sets the fault of each denied call. Returns what is sent, byte for byte what was judged. */
 export async function judgeInput(exchange: McpExchange, sent: SentMessages): Promise<SentMessages> {
-  if (exchange.server.guardrails.input.length === 0) return sent;
   const messages: RpcObject[] = [];
   const numbers = alteredNumbers(sent.body);
   for (const call of sent.calls) messages.push(await judgedMessage(exchange, call, numbers));

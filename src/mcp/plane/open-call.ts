@@ -82,7 +82,8 @@ async function openCallWith(
   const callerHeaders = arrival.request.headers;
   const identity = identityHeader(exchange);
   const wanted = { server, callerHeaders, credentials, token, identity, protocol };
-  const headers = await upstreamHeaders(wanted, services.secrets);
+  const reading = upstreamHeaders(wanted, services.secrets);
+  const headers = reading instanceof Promise ? await reading : reading;
   if (caller.isGone) throw new CallCut('the caller has gone');
   const { url, isEventTransport } = server;
   const principal = `${exchange.key.id} ${server.id}`;

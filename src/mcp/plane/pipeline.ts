@@ -66,7 +66,7 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     const authorization = services.connections.authorizationOf(server, key);
     const found = { key, server, metadata, callerToken, credentials, authorization };
     const exchange = { services, arrival, reply, ...found };
-    if (await forwardEventSession(exchange)) {
+    if (server.isEventTransport && (await forwardEventSession(exchange))) {
       // The owner of the session serves and logs the request.
     } else if (request.method === 'POST') await serveMessages(exchange);
     else if (request.method === 'GET') await openStream(exchange);
@@ -90,7 +90,8 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
 
     // Capability.
     verifyCapabilities(exchange.server, sent.calls);
-    await verifyListed(exchange, sent);
+    const listing = verifyListed(exchange, sent);
+    if (listing !== null) await listing;
 
     // Bridge: a retry continues the call that asked, at the replica that keeps it open.
     const retry = bridgedRetryOf(exchange, sent);
@@ -108,14 +109,18 @@ async function serveMessages(exchange: McpExchange): Promise<void> {
     if (!reply.isRefused && retry === null) await reserveCalls(exchange, sent.calls);
 
     // Input guardrails.
-    const judged = reply.isRefused ? sent : await judgeInput(exchange, sent);
+    const { guardrails, pins } = exchange.server;
+    const isJudged = !reply.isRefused && guardrails.input.length > 0;
+    const judged = isJudged ? await judgeInput(exchange, sent) : sent;
 
     // Definitions: what the server offers now.
-    if (!reply.isRefused) await verifyDefinitions(exchange, judged);
+    if (pins.isEnforced && !reply.isRefused) await verifyDefinitions(exchange, judged);
     if (reply.isRefused) return reply.refuse();
 
     // Call upstream, output guardrails, deliver: call-server.ts and deliver.ts, or the bridge.
-    if (retry !== null || (await needsLegacySession(exchange, judged))) {
+    const needsSession =
+      retry !== null || (sent.era === 'modern' && (await needsLegacySession(exchange, judged)));
+    if (needsSession) {
       await serveByLegacySession(exchange, judged);
     } else await callServer(exchange, judged);
   } finally {

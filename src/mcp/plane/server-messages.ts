@@ -113,19 +113,17 @@ export class ServerMessages {
   }
 
   /**
-   * Returns what the caller receives in place of the message; null for nothing. `json` is the message as it was
-   * received where its bytes may be sent.
+   * Returns what the caller receives in place of the message, or a promise of it; null for nothing. `json` is the
+   * message as it was received where its bytes may be sent.
    */
-  async take(message: unknown, json: Buffer | null = null): Promise<unknown> {
+  take(message: unknown, json: Buffer | null = null): unknown {
     this.#numbers = json !== null && this.isJudged ? alteredNumbers(json) : [];
-    if (Array.isArray(message)) {
-      const taken = await Promise.all(message.map((one) => this.#takeOne(one)));
-      return taken.filter((one) => one !== null);
-    }
-    return await this.#takeOne(message);
+    if (!Array.isArray(message)) return this.#takeOne(message);
+    return present(message.map((one) => this.#takeOne(one)));
   }
 
-  async #takeOne(message: unknown): Promise<unknown> {
+  /** A promise where guardrails judge the message. */
+  #takeOne(message: unknown): unknown {
     if (!isObject(message)) return this.isExact ? null : message;
     if (!this.#expected.accepts(message)) return null;
     if (this.isExact && !isPlainMessage(message)) {
@@ -133,11 +131,11 @@ export class ServerMessages {
       return refuseMalformed(this.#expected, message);
     }
     return typeof message.method === 'string'
-      ? await this.#takeRequest(message)
-      : await this.#takeResponse(message);
+      ? this.#takeRequest(message)
+      : this.#takeResponse(message);
   }
 
-  #guardrailsOf(call: PlaneCall | undefined) {
+  #guardrailsOf(call: PlaneCall | undefined): readonly Guardrail[] {
     return outputGuardrails(this.#server, call, this.#isOpenStream);
   }
 
@@ -162,37 +160,50 @@ export class ServerMessages {
     return fault === null ? judged : this.#endCall(owner, fault, message);
   }
 
-  async #takeResponse(message: RpcObject): Promise<RpcObject | null> {
+  #takeResponse(message: RpcObject): RpcObject | Promise<RpcObject> {
     const call = this.#expected.answeredBy(message);
-    const { lists, errors } = this.#options;
-    errors.note(message);
+    this.#options.errors.note(message);
     if (call?.named && isUnknownName(this.#server, call.named, message)) {
       return refuse(call, unknownCapability(call.named), message);
     }
     const guardrails = this.#guardrailsOf(call);
-    const { message: judged, fault } =
-      guardrails.length > 0
-        ? await judgeServerResponse(this.#judge(guardrails, call), message)
-        : { message, fault: null };
-    if (fault !== null) return refuse(call, fault, message);
-    const { result } = judged;
-    if (!isObject(result)) return judged;
-    const mayList = call === undefined || isListMethod(call.message.method);
-    const filtered = mayList ? listForCaller(this.#server, lists, result) : result;
-    return filtered === result ? judged : { ...judged, result: filtered };
+    if (guardrails.length === 0)
+      return listedResponse(this.#server, this.#options.lists, call, message);
+    return this.#judgedResponse(guardrails, call, message);
+  }
+
+  async #judgedResponse(
+    guardrails: readonly Guardrail[],
+    call: PlaneCall | undefined,
+    message: RpcObject,
+  ): Promise<RpcObject> {
+    const judge = this.#judge(guardrails, call);
+    const { message: judged, fault } = await judgeServerResponse(judge, message);
+    return fault === null
+      ? listedResponse(this.#server, this.#options.lists, call, judged)
+      : refuse(call, fault, message);
   }
 
   #judge(guardrails: readonly Guardrail[], call: PlaneCall | undefined): MessageJudge {
-    const { headers, metadata, traceId, now } = this.#options;
-    const server = this.#server.slug;
-    const numbers = this.#numbers;
-    return { guardrails, call, server, numbers, headers, metadata, traceId, now };
+    const about = { guardrails, call, numbers: this.#numbers, server: this.#server.slug };
+    return judgeOf(this.#options, about);
   }
 
   #endCall(call: PlaneCall | undefined, fault: PlaneFault, message: RpcObject): RpcObject | null {
     if (call === undefined || !('id' in message) || !this.#expected.answer(call)) return null;
     return refuse(call, fault, { id: call.message.id });
   }
+}
+
+async function present(taking: readonly unknown[]): Promise<unknown[]> {
+  return (await Promise.all(taking)).filter((one) => one !== null);
+}
+
+function judgeOf(
+  { headers, metadata, traceId, now }: ServerMessagesOptions,
+  about: Pick<MessageJudge, 'guardrails' | 'call' | 'numbers' | 'server'>,
+): MessageJudge {
+  return { ...about, headers, metadata, traceId, now };
 }
 
 /** Refuses a message with a part that no rule reads, which could carry what guardrails deny. */
@@ -218,6 +229,20 @@ function isUnknownName(
   response: RpcObject,
 ): boolean {
   return capabilities.restricts(named.type) && saysUnknown(response, named);
+}
+
+/** The response with its list as the caller may see it. */
+function listedResponse(
+  server: PlaneServer,
+  lists: ListExaminer,
+  call: PlaneCall | undefined,
+  response: RpcObject,
+): RpcObject {
+  const mayList = call === undefined || isListMethod(call.message.method);
+  const { result } = response;
+  if (!mayList || !isObject(result)) return response;
+  const filtered = listForCaller(server, lists, result);
+  return filtered === result ? response : { ...response, result: filtered };
 }
 
 /** The list as its caller may see it. A shared cache would hand a public one to other callers. */

@@ -22,12 +22,26 @@ export interface UpstreamHeadersRequest {
   readonly protocol: Readonly<Record<string, string>>;
 }
 
-/** @throws PlaneFault when a secret cannot be read */
-export async function upstreamHeaders(
-  { server, callerHeaders, credentials, token, identity, protocol }: UpstreamHeadersRequest,
+/**
+ * Synchronous for a server without secrets of a manager.
+ *
+ * @throws PlaneFault when a secret cannot be read
+ */
+export function upstreamHeaders(
+  wanted: UpstreamHeadersRequest,
+  secrets: Pick<SecretValueCache, 'peek' | 'get'>,
+): Record<string, string> | Promise<Record<string, string>> {
+  const { headers, mapped } = wanted.server.access.reveal();
+  if (mapped.length === 0) return mergedHeaders(wanted, { ...headers });
+  return managedHeaders(wanted, secrets).then((own) => mergedHeaders(wanted, own));
+}
+
+/** The headers with the credentials of the integration, some of which a secret manager holds. */
+async function managedHeaders(
+  { server }: UpstreamHeadersRequest,
   secrets: Pick<SecretValueCache, 'peek' | 'get'>,
 ): Promise<Record<string, string>> {
-  const { headers, passthrough, mapped } = server.access.reveal();
+  const { headers, mapped } = server.access.reveal();
   const own: Record<string, string> = { ...headers };
   for (const { target, place, secretKey, slug } of mapped) {
     try {
@@ -37,6 +51,14 @@ export async function upstreamHeaders(
       throw unreadable(slug, error);
     }
   }
+  return own;
+}
+
+function mergedHeaders(
+  { server, callerHeaders, credentials, token, identity, protocol }: UpstreamHeadersRequest,
+  own: Record<string, string>,
+): Record<string, string> {
+  const { passthrough } = server.access.reveal();
   if (token !== null) own.authorization = `Bearer ${token.reveal()}`;
   const forwarded = forwardedHeaders(server.forward, callerHeaders, credentials);
   return { ...forwarded, ...own, ...passthrough, ...identity, ...protocol };

@@ -15,12 +15,15 @@ const verifiedMethods: Readonly<Record<string, ListedType>> = {
   'prompts/get': 'prompt',
 };
 
-/** Sets the fault of each call that names an unknown or disabled tool or prompt; enforced pins refuse those without a list. */
-export async function verifyListed(exchange: McpExchange, sent: SentMessages): Promise<void> {
+/**
+ * Sets the fault of each call that names an unknown or disabled tool or prompt; enforced pins refuse those without
+ * a list. Null when no name must be looked up.
+ */
+export function verifyListed(exchange: McpExchange, sent: SentMessages): Promise<void> | null {
   const { services, server, key } = exchange;
   const { capabilities, pins } = server;
-  if (!capabilities.isRestricted || pins.isEnforced) return;
-  await verifyNames({
+  if (!capabilities.isRestricted || pins.isEnforced) return null;
+  return verifyNames({
     calls: sent.calls,
     era: sent.era,
     capabilities,
@@ -32,8 +35,6 @@ export async function verifyListed(exchange: McpExchange, sent: SentMessages): P
 
 /** Sets the fault of each call whose definition is not the approved one. */
 export async function verifyDefinitions(exchange: McpExchange, sent: SentMessages): Promise<void> {
-  const { pins } = exchange.server;
-  if (!pins.isEnforced) return;
   for (const type of new Set(sent.calls.map(verifiedType))) {
     if (type === null) continue;
     const calls = sent.calls.filter((call) => verifiedType(call) === type);

@@ -152,7 +152,7 @@ describe('a check', () => {
   });
 
   it('stops after its timeout, and the next check runs', async () => {
-    const rule = '(?i)(a|b|ab)*[a-z]{100}z';
+    const rule = '(?i)[^z]{1,900}#';
     const text = `z${'ab'.repeat(4_000_000)}`;
     const { results } = await stated({ regexMatch: { rule } }, text);
     expect(results[0]!.checks[0]!.error!.message).toContain('took longer');
