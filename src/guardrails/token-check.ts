@@ -19,8 +19,23 @@ const fetchTimeoutMs = 5_000;
 const defaultCacheSeconds = 86_400;
 const defaultToleranceSeconds = 5;
 
-/** Verifies the token in the headers of a caller, whose names are in lower case. @throws CheckError when nothing can verify it now */
-export type TokenVerifier = (headers: CheckSubject['headers']) => Promise<CheckOutcome>;
+/** The issuer of a token and whom it is for. */
+export interface TokenRecipient {
+  readonly issuer: string;
+  /** A token must name one of them. */
+  readonly audiences: readonly string[];
+}
+
+/**
+ * Verifies the token in the headers of a caller, whose names are in lower case; any issuer and audience without a
+ * recipient.
+ *
+ * @throws CheckError when nothing can verify it now
+ */
+export type TokenVerifier = (
+  headers: CheckSubject['headers'],
+  recipient?: TokenRecipient | null,
+) => Promise<CheckOutcome>;
 
 export function tokenCheck(
   parameters: Parameters,
@@ -41,11 +56,13 @@ export function tokenVerifier(
     parameters.jwks === undefined && parameters.jwksUri === undefined
       ? introspectionVerifier(parameters, outbound)
       : keyVerifier(parameters, outbound);
-  return async (headers) => {
+  return async (headers, recipient = null) => {
     const token = tokenOf(headers, parameters.headerKey);
-    if (token === null) return failed('there is no token');
+    if (token === null) return failed(noToken);
     const claims = await verify(token);
     if (claims === null) return failed('the token is not valid');
+    const fault = recipient === null ? null : recipientFault(claims, recipient);
+    if (fault !== null) return failed(fault);
     const missing = namesOf(parameters.requiredClaims).filter((name) => claims[name] === undefined);
     if (missing.length > 0) return failed('the token lacks a claim');
     const values = await hasValues(claims, parameters.claimValues, searches);
@@ -54,6 +71,18 @@ export function tokenVerifier(
 }
 
 const passed: CheckOutcome = { passes: true, explanation: 'the token is valid' };
+
+/** Explanation of a request without a token. */
+export const noToken = 'there is no token';
+
+function recipientFault(
+  { iss, aud }: JWTPayload,
+  { issuer, audiences }: TokenRecipient,
+): string | null {
+  if (iss !== issuer) return 'the token is of another issuer';
+  const isMeant = [aud ?? []].flat().some((one) => audiences.includes(one));
+  return isMeant ? null : 'the token is for another recipient: its aud must be this server';
+}
 
 function failed(explanation: string): CheckOutcome {
   return { passes: false, explanation };

@@ -47,7 +47,10 @@ export class AuthorizationRequests {
     const { requests, addresses, keyring, database, now } = this.#parts;
     if (addresses === null) throw new OAuthFault('GATEWRIGHT_MCP_URL is not set');
     const resource = await discoverResource(requests, server.url);
-    const at = await firstUsable(resource.issuers, (one) => discoverServer(requests, one));
+    const replacing = server.userOAuth?.metadata ?? null;
+    const at = await firstUsable(resource.issuers, (issuer) =>
+      discoverServer(requests, { issuer, replacing }),
+    );
     const client = await this.#clients.open(server, at);
     const granted = wanted === null ? null : await this.#grantedScope(server, userId);
     const usual = server.userOAuth?.scope ?? granted ?? resource.scope;

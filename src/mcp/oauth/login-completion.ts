@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import type { MappedField } from '../../auth/mapped-fields.ts';
 import type { ClientLogin } from '../../gateway/logins/client-login.ts';
+import type { OAuthMetadata } from '../../model/mcp/external-auth.ts';
 import type { ClientSecrets } from './client-secrets.ts';
 import type { OAuthClients } from './oauth-clients.ts';
 import type { OAuthRequests } from './oauth-http.ts';
@@ -52,7 +53,7 @@ export class LoginCompletion {
   async #withEndpoint(server: LoginServer, login: ServerLogin): Promise<ClientLogin> {
     const client = login.client.reveal();
     if (client.endpoint !== '') return client;
-    const found = await this.#issuerOf(server, client);
+    const found = await this.#issuerOf(server, client, login.metadata);
     const isBySecret = client.authMethod !== 'private_key_jwt';
     return {
       ...client,
@@ -63,27 +64,38 @@ export class LoginCompletion {
   }
 
   /** Concurrent requests share one discovery; a failed one is repeated by the next request. */
-  #issuerOf(server: LoginServer, client: ClientLogin): Promise<TokenIssuer> {
+  #issuerOf(
+    server: LoginServer,
+    client: ClientLogin,
+    replacing: OAuthMetadata | null,
+  ): Promise<TokenIssuer> {
     const key = JSON.stringify([
       server.integrationId,
       server.url.href,
       client.issuer,
       client.clientId,
+      replacing,
     ]);
     const known = this.#issuers.get(key);
     if (known !== undefined) return known;
-    const finding = this.#discover(server, client);
+    const finding = this.#discover(server, client, replacing);
     this.#issuers.set(key, finding);
     finding.catch(() => this.#issuers.delete(key));
     return finding;
   }
 
   /** Without `oauth_issuer` the first issuer that the server names stays the only one for the client. */
-  async #discover(server: LoginServer, { issuer, clientId }: ClientLogin): Promise<TokenIssuer> {
+  async #discover(
+    server: LoginServer,
+    { issuer, clientId }: ClientLogin,
+    replacing: OAuthMetadata | null,
+  ): Promise<TokenIssuer> {
     const { requests, clients } = this.#options;
-    if (issuer !== '') return await discoverTokenIssuer(requests, issuer);
+    if (issuer !== '') return await discoverTokenIssuer(requests, { issuer, replacing });
     const { issuers } = await discoverResource(requests, server.url);
-    const found = await firstUsable(issuers, (one) => discoverTokenIssuer(requests, one));
+    const found = await firstUsable(issuers, (one) =>
+      discoverTokenIssuer(requests, { issuer: one, replacing }),
+    );
     await clients.requireBoundIssuer(server, found.issuer, clientId);
     return found;
   }

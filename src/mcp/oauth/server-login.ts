@@ -1,6 +1,7 @@
 /** Reads how the gateway obtains tokens for an MCP server with OAuth client credentials. */
 import type { MappedField } from '../../auth/mapped-fields.ts';
 import type { ClientLogin } from '../../gateway/logins/client-login.ts';
+import type { OAuthMetadata } from '../../model/mcp/external-auth.ts';
 import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { isClientSecret } from '../../model/mcp/mcp-secret-fields.ts';
 import { Secret } from '../../secret.ts';
@@ -21,6 +22,8 @@ export interface ServerLogin {
   readonly mapped: readonly MappedField[];
   /** Whether the integration says how its client authenticates. */
   readonly namesMethod: boolean;
+  /** Members in place of those that the authorization server publishes. */
+  readonly metadata: OAuthMetadata | null;
 }
 
 /**
@@ -59,6 +62,7 @@ export function serverLoginOf(
     identityProvider: isAsserted ? new Secret(identityLoginOf(login, opened), origin) : null,
     mapped: fields.filter(({ target }) => isClientSecret(target)),
     namesMethod: opened.oauth_token_endpoint_auth_method !== undefined,
+    metadata: opened.oauth_metadata ?? null,
   };
 }
 

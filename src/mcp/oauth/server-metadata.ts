@@ -1,4 +1,5 @@
 /** Reads and verifies the metadata of an authorization server (RFC 8414, OpenID Connect Discovery). */
+import type { OAuthMetadata } from '../../model/mcp/external-auth.ts';
 import { OAuthFault } from './oauth-fault.ts';
 import { fetchDocument, type OAuthRequests, requireTlsOrTrust, shortUrl } from './oauth-http.ts';
 
@@ -28,12 +29,19 @@ export interface TokenIssuer {
   readonly secretMethod: 'client_secret_basic' | 'client_secret_post';
 }
 
+/** An issuer, and members in place of those that its metadata contain. */
+export interface NamedIssuer {
+  readonly issuer: string;
+  readonly replacing: OAuthMetadata | null;
+}
+
 /** @throws OAuthFault */
 export async function discoverServer(
   requests: OAuthRequests,
-  issuer: string,
+  named: NamedIssuer,
 ): Promise<AuthorizationServer> {
-  const { document, at } = await findMetadata(requests, issuer);
+  const { issuer } = named;
+  const { document, at } = await completeMetadata(requests, named);
   const server = readServerMetadata(document, issuer, at);
   requireTlsOrTrust(server.authorizationEndpoint, requests.trusted);
   return server;
@@ -42,9 +50,10 @@ export async function discoverServer(
 /** Like {@link discoverServer}, for logins without a user. @throws OAuthFault */
 export async function discoverTokenIssuer(
   requests: OAuthRequests,
-  issuer: string,
+  named: NamedIssuer,
 ): Promise<TokenIssuer> {
-  const { document, at } = await findMetadata(requests, issuer);
+  const { issuer } = named;
+  const { document, at } = await completeMetadata(requests, named);
   const tokenEndpoint = requireEndpoint(document, 'token_endpoint', at);
   requireTlsOrTrust(tokenEndpoint, requests.trusted);
   const methods = textsOf(document.token_endpoint_auth_methods_supported);
@@ -55,6 +64,14 @@ export async function discoverTokenIssuer(
     tokenEndpoint,
     secretMethod: isPosted ? 'client_secret_post' : 'client_secret_basic',
   };
+}
+
+/** Address of the keys with which an issuer signs. @throws OAuthFault */
+export async function discoverKeySet(requests: OAuthRequests, issuer: string): Promise<string> {
+  const { document, at } = await findMetadata(requests, issuer);
+  const address = requireEndpoint(document, 'jwks_uri', at);
+  requireTlsOrTrust(address, requests.trusted);
+  return address;
 }
 
 /** Returns the result of the first issuer with usable metadata. @throws OAuthFault of the first one */
@@ -73,8 +90,33 @@ export async function firstUsable<T>(
   throw first;
 }
 
+interface IssuerMetadata {
+  readonly document: Readonly<Record<string, unknown>>;
+  /** Where it was found, for errors. */
+  readonly at: string;
+}
+
+/** Issuers without metadata can be used when both endpoints are configured. @throws OAuthFault */
+async function completeMetadata(
+  requests: OAuthRequests,
+  { issuer, replacing }: NamedIssuer,
+): Promise<IssuerMetadata> {
+  const { authorization_endpoint: authorize, token_endpoint: token } = replacing ?? {};
+  const isComplete = authorize !== undefined && token !== undefined;
+  try {
+    const { document, at } = await findMetadata(requests, issuer);
+    return { document: { ...document, ...replacing }, at };
+  } catch (error) {
+    if (!isComplete || !(error instanceof MetadataMissing)) throw error;
+    return { document: { ...replacing }, at: 'oauth_metadata' };
+  }
+}
+
+/** The authorization server publishes no metadata. */
+class MetadataMissing extends OAuthFault {}
+
 /** The metadata of exactly this issuer. @throws OAuthFault */
-async function findMetadata(requests: OAuthRequests, issuer: string) {
+async function findMetadata(requests: OAuthRequests, issuer: string): Promise<IssuerMetadata> {
   for (const place of metadataPlaces(issuer)) {
     const document = await fetchDocument(requests, place);
     if (document === null) continue;
@@ -82,7 +124,7 @@ async function findMetadata(requests: OAuthRequests, issuer: string) {
     if (document.issuer === issuer) return { document, at };
     throw new OAuthFault(`${at} is the metadata of another issuer than ${shortUrl(issuer)}`);
   }
-  throw new OAuthFault(`the authorization server ${shortUrl(issuer)} has no metadata`);
+  throw new MetadataMissing(`the authorization server ${shortUrl(issuer)} has no metadata`);
 }
 
 /** Null when the metadata have none. @throws OAuthFault */
@@ -127,7 +169,7 @@ function metadataPlaces(issuer: string): string[] {
 
 /** @throws OAuthFault */
 function readServerMetadata(
-  document: Record<string, unknown>,
+  document: Readonly<Record<string, unknown>>,
   issuer: string,
   at: string,
 ): AuthorizationServer {

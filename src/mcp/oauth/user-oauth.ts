@@ -1,5 +1,6 @@
 /** Reads how the users of an MCP server authorize the gateway there. */
 import type { MappedField } from '../../auth/mapped-fields.ts';
+import type { OAuthMetadata } from '../../model/mcp/external-auth.ts';
 import type { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { Secret } from '../../secret.ts';
 import type { ConfiguredClient } from './oauth-client.ts';
@@ -11,6 +12,8 @@ export interface UserOAuth {
   readonly client: ConfiguredClient | null;
   /** Scope to request in place of the one that the server names; null for that one. */
   readonly scope: string | null;
+  /** Members in place of those that the authorization server publishes. */
+  readonly metadata: OAuthMetadata | null;
 }
 
 /** Null when no user needs to. `opened` has its secrets in plain text; `fields` come from secret managers. */
@@ -28,7 +31,11 @@ export function userOAuthOf(
     mapped: fields.find(({ target }) => target[0] === 'oauth_client_secret') ?? null,
     issuer: orNull(opened.oauth_issuer),
   });
-  return { client: isSet(id) ? client(id) : null, scope: orNull(opened.oauth_scope) };
+  return {
+    client: isSet(id) ? client(id) : null,
+    scope: orNull(opened.oauth_scope),
+    metadata: opened.oauth_metadata ?? null,
+  };
 }
 
 function isSet(text: string | undefined): text is string {

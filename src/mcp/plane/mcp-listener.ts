@@ -93,7 +93,9 @@ function servePublicDocument(
 ): boolean {
   if (request.method !== 'GET') return false;
   const path = pathOf(request);
-  const found = resource.isKeySet(path) ? identities.keySet : resource.metadataAt(path);
+  const found = resource.isKeySet(path)
+    ? identities.keySet
+    : resource.metadataAt(path, queryOf(request));
   if (found === null) return false;
   const text = JSON.stringify(found);
   writeResponseHead(response, 200, {
@@ -103,6 +105,10 @@ function servePublicDocument(
   });
   response.end(text);
   return true;
+}
+
+function queryOf({ url = '' }: IncomingMessage): URLSearchParams {
+  return new URLSearchParams(url.split('?').slice(1).join('?'));
 }
 
 function pathOf({ url = '' }: IncomingMessage): string {

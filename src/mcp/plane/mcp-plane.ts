@@ -125,7 +125,11 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     modernToLegacy,
     callStates: new CallStates(readKey),
     answeredStates: new AnsweredStates(options),
-    resource: new ProtectedResource({ ...options.resource, audience: tokens?.audience ?? null }),
+    resource: new ProtectedResource({
+      ...options.resource,
+      audience: tokens?.audience ?? null,
+      readKey,
+    }),
     eras: new ServerEras(options),
     streams: openStreams(options),
     bridge: new LegacyBridge(

@@ -57,7 +57,9 @@ export async function serveMcp(services: PlaneServices, arrival: McpArrival): Pr
     // User access.
     requireServerUser(key, server);
     requireUsableServer(server);
-    if (server.verifyToken !== null) await requireValidToken(server.verifyToken, request.headers);
+    if (server.verifyToken !== null) {
+      await requireValidToken(services, server, server.verifyToken, request.headers);
+    }
     const metadata = metadataOf(key, header, undefined);
     reply.metadata = metadata;
     services.keys.noteUse(key, arrival.now);

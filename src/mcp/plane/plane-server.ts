@@ -10,6 +10,7 @@ import { openSecrets } from '../../auth/secret-values.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { type TokenVerifier, tokenVerifier } from '../../guardrails/token-check.ts';
 import { stricterPolicy } from '../../model/mcp/definition-state.ts';
+import type { UsableExternalAuth } from '../../model/mcp/external-auth.ts';
 import { type ForwardedIdentity, isForwarded } from '../../model/mcp/identity-forwarding.ts';
 import type { ForwardHeaders, McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
@@ -22,6 +23,7 @@ import { Secret } from '../../secret.ts';
 import type { McpServerReading } from '../../store/reads/mcp-reads.ts';
 import type { ReadableReference } from '../../store/resources/secret-references.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { issuerTokenVerifier } from '../identity/external-tokens.ts';
 import { CapabilityRules, type KnownCapability } from '../messages/capability-rules.ts';
 import { type ParamHeaders, paramHeadersIn } from '../messages/verify-headers.ts';
 import { type ServerLogin, serverLoginOf } from '../oauth/server-login.ts';
@@ -67,6 +69,8 @@ export interface PlaneServer {
   readonly guardrails: ServerGuardrails;
   /** Verifies a further token of each caller; null where none is required. */
   readonly verifyToken: TokenVerifier | null;
+  /** Identity provider whose token is required; null for tokens of any. */
+  readonly externalAuth: UsableExternalAuth | null;
   /** Why the server cannot be called as it is configured; null when it can. */
   readonly fault: string | null;
 }
@@ -121,7 +125,8 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     pins,
     paramHeaders: paramHeadersOf(parts.reading),
     guardrails: serverGuardrails(parts.reading, parts),
-    verifyToken: verifierOf(stored, parts.tools),
+    verifyToken: verifierOf(stored, parts),
+    externalAuth: externalAuthOf(stored),
     fault: pinsFault(pins) ?? faultOf(parts, stored, access, login !== null),
   };
 }
@@ -188,14 +193,21 @@ function passthroughOf(stored: McpConfigurations): Record<string, string> {
 }
 
 function verifierOf(
-  { jwt_validation: validation }: McpConfigurations,
-  { searches, outbound }: CheckTools,
+  stored: McpConfigurations,
+  { tools, trusted }: PlaneServerParts,
 ): TokenVerifier | null {
-  return validation === undefined ? null : tokenVerifier(validation, searches, outbound);
+  const { jwt_validation: validation } = stored;
+  if (validation !== undefined) return tokenVerifier(validation, tools.searches, tools.outbound);
+  const external = externalAuthOf(stored);
+  return external === null ? null : issuerTokenVerifier(external.issuer, tools, trusted);
 }
 
-/** A setting that decides with which identity the gateway calls, and that it does not apply. */
-const unsupportedSetting = 'external_auth_config';
+function externalAuthOf({
+  external_auth_config: external,
+}: McpConfigurations): UsableExternalAuth | null {
+  const { issuer } = external ?? {};
+  return issuer === undefined ? null : { ...external, issuer };
+}
 
 function faultOf(
   parts: PlaneServerParts,
@@ -211,8 +223,8 @@ function faultOf(
   if (barred !== undefined) return `the secret ${barred.slug} may not be sent to its host`;
   const closed = mapped.find(({ isAllowed }) => !isAllowed);
   if (closed !== undefined) return `its workspace may not use the secret ${closed.slug}`;
-  if (stored[unsupportedSetting] !== undefined) {
-    return `its setting configurations.${unsupportedSetting} is not supported; remove it, and let users sign in at GATEWRIGHT_MCP_AUTHORIZATION_SERVERS, or require their tokens by jwt_validation`;
+  if (stored.external_auth_config !== undefined && externalAuthOf(stored) === null) {
+    return 'its configurations.external_auth_config has no issuer';
   }
   const { user_identity_forwarding: forwarding } = stored;
   if (forwarding !== undefined && !isForwarded(forwarding)) {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { authenticate } from '../../gateway/callers/authenticate.ts';
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import { CheckError } from '../../guardrails/check.ts';
-import type { TokenVerifier } from '../../guardrails/token-check.ts';
+import { noToken, type TokenVerifier } from '../../guardrails/token-check.ts';
 import { hasUnreadableName, type NamedCapability } from '../messages/capability-rules.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
@@ -44,20 +44,34 @@ export function requireUsableServer({ fault }: PlaneServer): void {
   if (fault !== null) throw serverUnusable(fault);
 }
 
-/** @throws PlaneFault for a request without the token that the server's `jwt_validation` requires */
+/** @throws PlaneFault for a request without the token that `jwt_validation` or `external_auth_config` requires */
 export async function requireValidToken(
+  { resource }: Pick<PlaneServices, 'resource'>,
+  server: PlaneServer,
   verifyToken: TokenVerifier,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
-  const { passes, explanation } = await verifyToken(headers).catch((error: unknown) => {
+  const { slug, externalAuth: external } = server;
+  const audiences = external === null ? [] : resource.externalAudiencesOf(slug, external);
+  if (external !== null && audiences.length === 0) {
+    const why = 'its external_auth_config needs GATEWRIGHT_MCP_URL, or an audience';
+    throw serverUnusable(why);
+  }
+  const recipient = external && { issuer: external.issuer, audiences };
+  const { passes, explanation } = await verifyToken(headers, recipient).catch((error: unknown) => {
     if (!(error instanceof CheckError)) throw error;
     const message = `The token for this MCP server cannot be verified now: ${error.message}`;
     throw new PlaneFault('token_unverified', message, { cause: error });
   });
   if (passes) return;
-  const message = `This MCP server requires a token (jwt_validation): ${explanation}`;
-  const challenge = { 'www-authenticate': 'Bearer error="invalid_token"' };
-  throw new PlaneFault('token_invalid', message, { headers: challenge });
+  const error = explanation === noToken ? null : 'invalid_token';
+  const setting = external === null ? 'jwt_validation' : 'external_auth_config';
+  const message = `This MCP server requires a token (${setting}): ${explanation}`;
+  const challenge =
+    external === null
+      ? 'Bearer error="invalid_token"'
+      : resource.externalChallenge(error, slug, external);
+  throw new PlaneFault('token_invalid', message, { headers: { 'www-authenticate': challenge } });
 }
 
 /** Sets the fault of each call that names a capability that may not be used. */

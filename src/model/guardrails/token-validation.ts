@@ -15,6 +15,9 @@ const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
   ['256', '384', '512'].map((size) => family + size),
 );
 
+/** Algorithms by which tokens may be signed. */
+export const tokenAlgorithms = [...asymmetric, 'EdDSA', 'Ed25519'];
+
 export const matchTypes = z.enum(['exact', 'contains', 'containsAll', 'regex']);
 
 const ClaimValues = z.record(
@@ -63,10 +66,7 @@ export const tokenValidationShape = {
     { default: '1d' },
   ),
   algorithms: described(
-    z
-      .array(z.enum([...asymmetric, 'EdDSA', 'Ed25519']))
-      .min(1)
-      .optional(),
+    z.array(z.enum(tokenAlgorithms)).min(1).optional(),
     'Accepted signature algorithms.',
     { default: ['RS256'] },
   ),

@@ -9,6 +9,7 @@ import { outboundUrlFault } from '../services/outbound-url.ts';
 import { mockMcpUrl } from '../services/provider-addresses.ts';
 import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
 import { ineffectiveFields, unknownFieldsBeside } from '../wire/unknown-fields.ts';
+import { externalAuthFaults, oauthMetadataFaults } from './external-auth.ts';
 import { identityForwardingFaults } from './identity-forwarding.ts';
 import { type ForwardHeaders, McpConfigurations } from './mcp-integration.ts';
 import { clientSecretFields, secretHeaderMaps } from './mcp-secret-fields.ts';
@@ -82,6 +83,7 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
       identityForwardingFaults(configurations.user_identity_forwarding ?? {}),
     ),
     ...prefixFaults(['jwt_validation'], validationFaults(configurations.jwt_validation, trusted)),
+    ...signInFaults(configurations, trusted),
     ...assertionFaults(configurations),
     ...others.flatMap(([key, value]) => otherFaults(key, value)),
   ]);
@@ -92,6 +94,20 @@ function validationFaults(
   trusted: TrustedHosts,
 ): Fault[] {
   return validation === undefined ? [] : tokenValidationFaults(validation, trusted);
+}
+
+function signInFaults(configurations: McpConfigurations, trusted: TrustedHosts): Fault[] {
+  const { external_auth_config: external, oauth_metadata: metadata } = configurations;
+  return [
+    ...prefixFaults(
+      ['external_auth_config'],
+      external === undefined ? [] : externalAuthFaults(external, trusted),
+    ),
+    ...prefixFaults(
+      ['oauth_metadata'],
+      metadata === undefined ? [] : oauthMetadataFaults(metadata, trusted),
+    ),
+  ];
 }
 
 const endpointMembers = ['oauth_token_endpoint', 'oauth_idp_token_endpoint'] as const;

@@ -3,12 +3,11 @@ import { z } from 'zod';
 import { TokenValidation } from '../guardrails/token-validation.ts';
 import { GlobalWorkspaceAccess } from '../providers/integration-access.ts';
 import { McpSecretMappings } from '../secrets/secret-mapping.ts';
-import { foreignMcpFields } from '../services/foreign-fields.ts';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { OptionalSlug } from '../wire/slug.ts';
-import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 import { DefinitionDigest, DefinitionPolicy } from './definition-state.ts';
+import { ExternalAuth, OAuthMetadata } from './external-auth.ts';
 import { UserIdentityForwarding } from './identity-forwarding.ts';
 
 const capabilitiesMax = 1000;
@@ -44,82 +43,84 @@ export type ForwardHeaders = z.infer<typeof ForwardHeaders>;
  * How the gateway connects to the server. The values of `custom_headers` and `headers` and
  * `oauth_client_secret`, `oauth_private_key`, `oauth_idp_client_secret` are secrets: write-only, and returned as `secretMask` (model/secrets/secret-fields.ts).
  */
-export const McpConfigurations = acceptWithoutEffect(
-  z.looseObject({
-    custom_headers: described(
-      HeaderMap.optional(),
-      'Headers of every request; values are secrets.',
-    ),
-    headers: described(HeaderMap.optional(), 'Alias of custom_headers.'),
-    oauth_client_secret: described(
-      z.string().min(1).max(4096).optional(),
-      'Secret of the OAuth client named by oauth_client_id; never returned.',
-    ),
-    passthrough_header: described(
-      HeaderMap.optional(),
-      'Headers of every request whose values are no secrets.',
-    ),
-    passthrough_headers: described(HeaderMap.optional(), 'Alias of passthrough_header.'),
-    forward_headers: described(
-      ForwardHeaders.optional(),
-      'Headers of the caller that are forwarded, except credentials and others that are restricted.',
-    ),
-    user_identity_forwarding: described(
-      UserIdentityForwarding.optional(),
-      'Header by which the server learns who calls.',
-    ),
-    jwt_validation: described(
-      TokenValidation.optional(),
-      'Token that every request to the server must carry, beside the key of the gateway or as its token.',
-    ),
-    oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
-    oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),
-    oauth_token_endpoint: described(z.string().optional(), 'Address that issues its tokens.'),
-    oauth_grant_type: described(
-      z.enum(['client_credentials', 'token_exchange', 'identity_assertion']).optional(),
-      "Whether the gateway requests its own token, exchanges the token of each caller (RFC 8693), or has the callers' identity provider assert who calls (ID-JAG).",
-      { default: 'client_credentials' },
-    ),
-    oauth_idp_token_endpoint: described(
-      z.string().optional(),
-      "Token endpoint of the callers' identity provider, for identity_assertion.",
-    ),
-    oauth_idp_client_id: described(
-      z.string().optional(),
-      'Id of the OAuth client at the identity provider.',
-    ),
-    oauth_idp_client_secret: described(
-      z.string().min(1).max(4096).optional(),
-      'Secret of the OAuth client at the identity provider; never returned.',
-    ),
-    oauth_audience: described(
-      z.string().max(2048).optional(),
-      'Audience that exchanged tokens are requested for, beside the resource.',
-    ),
-    oauth_token_endpoint_auth_method: described(
-      z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt']).optional(),
-      'How the client authenticates there.',
-      { default: 'client_secret_basic' },
-    ),
-    oauth_private_key: described(
-      z.string().min(1).max(16_384).optional(),
-      'Private key of the client for private_key_jwt, in PEM or as a JWK; never returned.',
-    ),
-    oauth_private_key_id: described(
-      z.string().min(1).max(255).optional(),
-      'Name of the key (kid) in assertions; by default that of the JWK.',
-    ),
-    oauth_issuer: described(
-      z.string().min(1).max(2048).optional(),
-      'Issuer at the token endpoint, for which assertions are made: required for identity_assertion; for private_key_jwt the endpoint by default.',
-    ),
-    oauth_resource: described(
-      z.string().max(2048).optional(),
-      'Resource that tokens are requested for (RFC 8707); by default the url, and none if it is empty.',
-    ),
-  }),
-  foreignMcpFields,
-);
+export const McpConfigurations = z.looseObject({
+  custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
+  headers: described(HeaderMap.optional(), 'Alias of custom_headers.'),
+  oauth_client_secret: described(
+    z.string().min(1).max(4096).optional(),
+    'Secret of the OAuth client named by oauth_client_id; never returned.',
+  ),
+  passthrough_header: described(
+    HeaderMap.optional(),
+    'Headers of every request whose values are no secrets.',
+  ),
+  passthrough_headers: described(HeaderMap.optional(), 'Alias of passthrough_header.'),
+  forward_headers: described(
+    ForwardHeaders.optional(),
+    'Headers of the caller that are forwarded, except credentials and others that are restricted.',
+  ),
+  user_identity_forwarding: described(
+    UserIdentityForwarding.optional(),
+    'Header by which the server learns who calls.',
+  ),
+  jwt_validation: described(
+    TokenValidation.optional(),
+    'Token that every request to the server must carry, beside the key of the gateway or as its token.',
+  ),
+  oauth_client_id: described(z.string().optional(), 'Id of the OAuth client.'),
+  oauth_scope: described(z.string().optional(), 'Scope of its tokens.'),
+  oauth_token_endpoint: described(z.string().optional(), 'Address that issues its tokens.'),
+  oauth_grant_type: described(
+    z.enum(['client_credentials', 'token_exchange', 'identity_assertion']).optional(),
+    "Whether the gateway requests its own token, exchanges the token of each caller (RFC 8693), or has the callers' identity provider assert who calls (ID-JAG).",
+    { default: 'client_credentials' },
+  ),
+  oauth_idp_token_endpoint: described(
+    z.string().optional(),
+    "Token endpoint of the callers' identity provider, for identity_assertion.",
+  ),
+  oauth_idp_client_id: described(
+    z.string().optional(),
+    'Id of the OAuth client at the identity provider.',
+  ),
+  oauth_idp_client_secret: described(
+    z.string().min(1).max(4096).optional(),
+    'Secret of the OAuth client at the identity provider; never returned.',
+  ),
+  oauth_audience: described(
+    z.string().max(2048).optional(),
+    'Audience that exchanged tokens are requested for, beside the resource.',
+  ),
+  oauth_token_endpoint_auth_method: described(
+    z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt']).optional(),
+    'How the client authenticates there.',
+    { default: 'client_secret_basic' },
+  ),
+  oauth_private_key: described(
+    z.string().min(1).max(16_384).optional(),
+    'Private key of the client for private_key_jwt, in PEM or as a JWK; never returned.',
+  ),
+  oauth_private_key_id: described(
+    z.string().min(1).max(255).optional(),
+    'Name of the key (kid) in assertions; by default that of the JWK.',
+  ),
+  oauth_issuer: described(
+    z.string().min(1).max(2048).optional(),
+    'Issuer at the token endpoint, for which assertions are made: required for identity_assertion; for private_key_jwt the endpoint by default.',
+  ),
+  oauth_resource: described(
+    z.string().max(2048).optional(),
+    'Resource that tokens are requested for (RFC 8707); by default the url, and none if it is empty.',
+  ),
+  oauth_metadata: described(
+    OAuthMetadata.optional(),
+    'Members in place of those that the authorization server of the MCP server publishes.',
+  ),
+  external_auth_config: described(
+    ExternalAuth.optional(),
+    'Identity provider at which callers sign in; a token of it is required beside the key of the gateway.',
+  ),
+});
 export type McpConfigurations = z.infer<typeof McpConfigurations>;
 
 const McpUrl = z

@@ -95,5 +95,27 @@ export const foreignPricedUnits: readonly string[] = [
   'request_text_token',
 ];
 
-/** Fields of the configurations of an MCP integration. */
-export const foreignMcpFields: readonly string[] = ['external_auth_config', 'oauth_metadata'];
+/** Fields of the identity provider of an MCP integration; clients read them from the metadata of its issuer. */
+export const foreignExternalAuthFields: readonly string[] = [
+  'authorization_endpoint',
+  'client_id',
+  'jwks_uri',
+  'registration_endpoint',
+  'token_endpoint',
+];
+
+/** Fields of metadata of an authorization server that the gateway does not evaluate. */
+export const foreignOAuthMetadataFields: readonly string[] = [
+  'client_name',
+  'client_uri',
+  'grant_types',
+  'grant_types_supported',
+  'issuer',
+  'jwks_uri',
+  'logo_uri',
+  'redirect_uris',
+  'response_types',
+  'response_types_supported',
+  'scope',
+  'token_endpoint_auth_method',
+];

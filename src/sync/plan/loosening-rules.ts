@@ -150,4 +150,5 @@ export const relayedCallerRules = {
   'configurations.user_identity_forwarding.method': gives,
   'configurations.user_identity_forwarding.include_claims.*': gives,
   'configurations.jwt_validation.**': tokenRule,
+  'configurations.external_auth_config.**': tokenRule,
 } satisfies Record<string, Judge>;

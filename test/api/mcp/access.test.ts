@@ -177,7 +177,7 @@ describe('a server', () => {
   it.each([
     ['client credentials', { auth_type: 'oauth_client_credentials' }],
     [
-      'a foreign authorization',
+      'an identity provider without an address of the gateway',
       { configurations: { external_auth_config: { issuer: 'https://login.example.com' } } },
     ],
     [

@@ -109,6 +109,26 @@ describe('a token endpoint that is not configured', () => {
     expect(wellKnown()).toEqual([]);
   });
 
+  it('is that of oauth_metadata where the issuer publishes none, or another one', async () => {
+    const oauth_metadata = {
+      authorization_endpoint: `${login.url}/authorize`,
+      token_endpoint: login.tokenUrl,
+    };
+    for (const [issuer, replaced] of [
+      [`${login.url}/realms/silent`, oauth_metadata],
+      [login.url, { token_endpoint: login.tokenUrl }],
+    ] as const) {
+      named = [issuer];
+      const { slug } = await serverWith({ ...bySecret, oauth_metadata: replaced });
+      expect([issuer, await statusAt(slug)]).toEqual([issuer, 200]);
+    }
+    const { slug } = await serverWith({
+      ...bySecret,
+      oauth_metadata: { token_endpoint: `${plane.upstream.url}/elsewhere` },
+    });
+    expect(await statusAt(slug)).toBe(502);
+  });
+
   it('is found by queries of the Admin API, too', async () => {
     const { integration } = await serverWith(bySecret);
     const path = `/v2/mcp-integrations/${integration.id}/sync`;

@@ -270,6 +270,15 @@ describe('an authorization', () => {
     expect(page).toMatchObject({ status: 400, text: expect.stringContaining(reason) });
   });
 
+  it('follows oauth_metadata of the integration in place of what is published', async () => {
+    const oauth_metadata = { code_challenge_methods_supported: ['S256'] };
+    await using own = await startUserOAuthScene({}, { configurations: { oauth_metadata } });
+    own.issuer.metadata = { code_challenge_methods_supported: undefined };
+    const { key } = await own.addUserKey();
+    const page = await own.connect(key, `${publicUrl}/${own.server.slug}/connect`);
+    expect(page.text).toContain(`Connected to ${own.server.slug}`);
+  });
+
   it.each([
     ['describes another resource', { resource: 'https://other.example/mcp' }, 'another resource'],
     ['describes a part of the server', { resource: 'PART' }, 'another resource'],
