@@ -20,7 +20,7 @@ const defaultCacheSeconds = 86_400;
 const defaultToleranceSeconds = 5;
 
 /** The issuer of a token and whom it is for. */
-export interface TokenRecipient {
+interface TokenRecipient {
   readonly issuer: string;
   /** A token must name one of them. */
   readonly audiences: readonly string[];

@@ -1,7 +1,7 @@
 /** HTTP routes for rate-limit policies (docs/reference/resources.md, Rate-limit policies). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/routes/route.ts';
+import type { Reply, Route } from '../../http/routes/route.ts';
 import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { RateLimit } from '../../model/limits/limits.ts';
 import {
@@ -50,6 +50,7 @@ import {
   PolicyListQuery,
   PolicyQuery,
 } from './shared-policy.ts';
+import { withServerWarnings } from './unknown-servers.ts';
 
 const CreateBody = RateLimitPolicyCreate.extend(createFields).superRefine(checkTargetRules);
 /** `target` is immutable; repeating the current value is no change. */
@@ -111,12 +112,13 @@ function rateLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { body } = request;
   const { type, unit, value, target = 'llm' } = body;
-  const { id } = await createResource(deps, request, 'RateLimitPolicy', async (tx, workspace) => {
+  const made = await createResource(deps, request, 'RateLimitPolicy', async (tx, workspace) => {
     const row = { ...newPolicy(request, workspace), type, unit, value, target };
     await policies.insert(tx, row);
     return { row, changes: { fields: namesOfSentFields(body) } };
   });
-  return { id, object: 'rate-limits-policy' as const };
+  const reply = { id: made.id, object: 'rate-limits-policy' as const };
+  return await withServerWarnings(deps.database.readable, made, body.conditions, reply);
 }
 
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
@@ -153,9 +155,9 @@ const writer: ResourceWriter<policies.StoredRateLimitPolicy> = {
 async function update(
   deps: AdminDeps,
   request: BodyRequest<z.infer<typeof UpdateBody>>,
-): Promise<Record<string, never>> {
+): Promise<Record<string, never> | Reply<Record<string, never>>> {
   const { body } = request;
-  await updateResource(deps, request, writer, {
+  const row = await updateResource(deps, request, writer, {
     columns: (_, row) => {
       requireUnchanged('target', body.target, row.target);
       rejectFaults(targetFaults({ ...body, target: row.target }));
@@ -163,7 +165,7 @@ async function update(
       return { ...changedPolicy(body, row), type, unit, value };
     },
   });
-  return {};
+  return await withServerWarnings(deps.database.readable, row, body.conditions, {});
 }
 
 /** Archives the policy and returns `{}`. */

@@ -1,5 +1,6 @@
 /** Creates, updates and archives usage-limit policies, each in one transaction with its audit row. */
 
+import type { Reply } from '../../http/routes/route.ts';
 import { findLimitFault, fromUnits, type LimitFields } from '../../model/limits/limits.ts';
 import type {
   UsageLimitPolicyCreate,
@@ -37,15 +38,21 @@ import {
 import { findOr404, idOr404 } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
 import { activeOnly, changedPolicy, newPolicy } from './shared-policy.ts';
+import { withServerWarnings } from './unknown-servers.ts';
+
+interface PolicyReceipt {
+  readonly id: string;
+  readonly object: 'usage-limits-policy';
+}
 
 /** Returns the id of the new policy. */
 export async function createUsageLimitPolicy(
   deps: AdminDeps,
   request: BodyRequest<UsageLimitPolicyCreate & CreateFields>,
-): Promise<{ id: string; object: 'usage-limits-policy' }> {
+): Promise<PolicyReceipt | Reply<PolicyReceipt>> {
   const { body, now } = request;
   requireFutureReset(body, now);
-  const { id } = await createResource(deps, request, 'UsageLimitPolicy', async (tx, workspace) => {
+  const made = await createResource(deps, request, 'UsageLimitPolicy', async (tx, workspace) => {
     const row = {
       ...newPolicy(request, workspace),
       type: body.type,
@@ -58,7 +65,8 @@ export async function createUsageLimitPolicy(
     await policies.insert(tx, row);
     return { row, changes: { fields: namesOfSentFields(body) } };
   });
-  return { id, object: 'usage-limits-policy' };
+  const reply = { id: made.id, object: 'usage-limits-policy' as const };
+  return await withServerWarnings(deps.database.readable, made, body.conditions, reply);
 }
 
 const findActive = activeOnly(policies.findByIdForUpdate);
@@ -74,10 +82,10 @@ const writer: ResourceWriter<policies.StoredUsageLimitPolicy> = {
 export async function updateUsageLimitPolicy(
   deps: AdminDeps,
   request: BodyRequest<UsageLimitPolicyUpdate & UpdateFields>,
-): Promise<Record<string, never>> {
+): Promise<Record<string, never> | Reply<Record<string, never>>> {
   const { body, now } = request;
   const { reset_usage_for_value: valueKey } = body;
-  await updateResource(deps, request, writer, {
+  const updated = await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       await moveToCurrentWindow(
         tx,
@@ -96,7 +104,7 @@ export async function updateUsageLimitPolicy(
       }
     },
   });
-  return {};
+  return await withServerWarnings(deps.database.readable, updated, body.conditions, {});
 }
 
 /** Archives the policy and returns `{}`. Its window ends; its counters are deleted after the usual time. */

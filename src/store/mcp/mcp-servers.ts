@@ -70,6 +70,18 @@ export function findByIntegration(
   return table.rows.findFirst(db, where);
 }
 
+/** Ids and slugs of the servers of a workspace. */
+export function listNames(
+  db: Db,
+  organisationId: string,
+  workspaceId: string,
+): Promise<Pick<StoredMcpServer, 'id' | 'slug'>[]> {
+  return table.rows
+    .matching(db, { organisation_id: organisationId, workspace_id: workspaceId })
+    .select(['id', 'slug'])
+    .execute();
+}
+
 export interface RegistryFilter {
   readonly workspaceId?: string | undefined;
   /** Part of the name or slug, in any case. */

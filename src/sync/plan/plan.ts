@@ -10,7 +10,8 @@ import {
 } from '../resources/resource-set.ts';
 import { blockDependants, blockWhatIsInUse } from './blocking.ts';
 import { type ComparisonOptions, compareSets, type SetComparison } from './comparison.ts';
-import { definitionHints } from './definition-hints.ts';
+import { definitionHints } from './hints/definition-hints.ts';
+import { unknownServerHints } from './hints/unknown-server-hints.ts';
 import { orderChanges } from './order.ts';
 import { passedDefaults } from './passed-defaults.ts';
 import type { DraftChange, Plan, PlanDraft, UnmanagedResource } from './plan-model.ts';
@@ -86,6 +87,7 @@ export function planFrom(comparison: SetComparison, facts: PlanFacts): Plan {
       ...uncomparedHints(wanted, live, byKey),
       ...renameHints(changes),
       ...draft.hints,
+      ...unknownServerHints(wanted, resources),
       ...definitionHints(resources.filter(({ identity }) => !borders.isOutside(identity))),
     ],
     nextRotationAt: draft.nextRotationAt,

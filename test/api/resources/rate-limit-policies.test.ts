@@ -40,6 +40,49 @@ const read = (id: string, query = '') => server.request('GET', `${base}/${id}${q
 const put = (id: string, body: Record<string, unknown>) =>
   server.request('PUT', `${base}/${id}`, { body });
 
+describe('a condition that names an MCP server which the workspace does not have', () => {
+  const toolPolicy = (value: unknown) => ({
+    target: 'mcp_tools',
+    conditions: [{ key: 'mcp_tool', value }],
+    group_by: [{ key: 'api_key' }],
+  });
+  const warning =
+    '299 gatewright "conditions: mcp_tool fils/search names the MCP server fils, which the workspace does not have, so it matches no call unless a tool has this name; did you mean files/search?"';
+
+  it('causes a warning when it is created or changed, and none once the server exists', async () => {
+    const workspace_id = await makeWorkspace('Servers');
+    const integration = await server.request('POST', '/v1/mcp-integrations', {
+      body: {
+        name: 'files',
+        url: 'https://mcp.example.com/mcp',
+        auth_type: 'none',
+        transport: 'http',
+        workspace_id,
+      },
+    });
+    const mcp_integration_id = integration.body.id;
+    const body = { name: 'files', slug: 'files', mcp_integration_id, workspace_id };
+    expect((await server.request('POST', '/v1/mcp-servers', { body })).status).toBe(200);
+    for (const [path, terms] of [
+      [base, { type: 'requests', unit: 'rpm', value: 60 }],
+      ['/v2/policies/usage-limits', { type: 'requests', credit_limit: 60, target: undefined }],
+    ] as const) {
+      const send = (method: string, at: string, value: string, more: object = {}) =>
+        server.request(method, at, {
+          body: { ...toolPolicy(value), ...more, ...(method === 'POST' && { workspace_id }) },
+        });
+      const made = await send('POST', path, 'fils/search', terms);
+      expect([made.status, made.headers.warning]).toEqual([200, warning]);
+      const at = `${path}/${made.body.id}`;
+      const conditions = (value: string) => ({ conditions: toolPolicy(value).conditions });
+      const wrong = await server.request('PUT', at, { body: conditions('fils/search') });
+      expect([wrong.status, wrong.headers.warning]).toEqual([200, warning]);
+      const right = await server.request('PUT', at, { body: conditions('files/search') });
+      expect([right.status, right.headers.warning]).toEqual([200, undefined]);
+    }
+  });
+});
+
 describe('status 200', () => {
   it('returns on every mount what was sent, and the default target', async () => {
     const body = bodyOf({

@@ -30,7 +30,11 @@ describe('MCP configurations', () => {
       { passthrough_headers: { 'x-gateway-api-key': 'x' } },
       'passthrough_headers.x-gateway-api-key',
     ],
-    [{ external_auth_config: { client_secret: 'x' } }, 'external_auth_config.client_secret'],
+    [
+      { external_auth_config: { issuer: 'https://login.example.com', client_secret: 'x' } },
+      'external_auth_config.client_secret',
+    ],
+    [{ oauth_metadata: { token_endpoint: 'http://a.example' } }, 'oauth_metadata.token_endpoint'],
     [{ auth: [{ apiKey: 'x' }] }, 'auth.0.apiKey'],
     [{ command: 'npx' }, 'command'],
     [{ server: { args: ['-y'] } }, 'server.args'],

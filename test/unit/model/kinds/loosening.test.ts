@@ -528,6 +528,20 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/configurations/jwt_validation/jwks'],
     ],
     [
+      'tokens of another provider, or for another audience',
+      {
+        configurations: {
+          external_auth_config: { issuer: 'a', scope: 'a', audience: 'a', client_id: 'a' },
+        },
+      },
+      {
+        configurations: {
+          external_auth_config: { issuer: 'b', scope: 'b', audience: 'b', client_id: 'b' },
+        },
+      },
+      Array<string>(4).fill('/configurations/external_auth_config'),
+    ],
+    [
       'without rules for tokens',
       { configurations: { forward_headers: ['a'], jwt_validation: tokenRules('a') } },
       { configurations: { forward_headers: ['a'] } },
@@ -1019,6 +1033,8 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     'configurations.custom_headers.*',
     'configurations.headers.*',
     'configurations.*',
+    'configurations.oauth_metadata.*',
+    'configurations.oauth_metadata.*.*',
     'configurations.user_identity_forwarding.header_name',
     'configurations.user_identity_forwarding.jwt_expiry_seconds',
     'workspaces.*.id',

@@ -1,6 +1,6 @@
 /** Reports definitions of MCP servers that are not approved, with their differences. */
-import { findingText } from '../../model/mcp/definition-finding.ts';
-import { identityKey, type LiveResource } from '../resources/resource-set.ts';
+import { findingText } from '../../../model/mcp/definition-finding.ts';
+import { identityKey, type LiveResource } from '../../resources/resource-set.ts';
 
 const linesMax = 5;
 const hintsMax = 20;
