@@ -2,7 +2,7 @@
 import type { Reply } from '../../http/routes/route.ts';
 import { serversNamedIn, unknownServerText } from '../../model/limits/named-servers.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { listNames } from '../../store/mcp/mcp-servers.ts';
+import { listServerNames } from '../../store/mcp/mcp-servers.ts';
 import { withWarnings } from '../request/warnings.ts';
 
 interface WrittenPolicy {
@@ -19,7 +19,7 @@ export async function withServerWarnings<Receipt>(
 ): Promise<Receipt | Reply<Receipt>> {
   const named = serversNamedIn(conditions);
   if (named.length === 0 || workspaceId === null) return receipt;
-  const servers = await listNames(db, organisationId, workspaceId);
+  const servers = await listServerNames(db, organisationId, workspaceId);
   const known = new Set(servers.flatMap(({ id, slug }) => [id, slug]));
   const slugs = servers.map(({ slug }) => slug);
   const warnings = named

@@ -79,7 +79,7 @@ async function exchangeOnce(bridged: LegacyCall, more: RpcObject, round: number)
   const live = await sendOnce(bridged, headers, { jsonrpc: '2.0', id, method, params });
   requireModern(port, live.status);
   if (isEventStream(live.headers)) reply.begin();
-  for await (const one of messagesIn(live)) {
+  for await (const one of messagesIn(live, port.holdMemory())) {
     if (!isObject(one)) continue;
     if (isResponse(one, id)) {
       call.follow(null);

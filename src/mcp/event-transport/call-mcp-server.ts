@@ -1,4 +1,5 @@
 /** Sends a request to an MCP server over the transport that the server has: streamable HTTP, or HTTP+SSE. */
+import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import { Call } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerCall } from '../transfer/response-chunks.ts';
@@ -8,6 +9,8 @@ import type { EventRequest, EventSessions } from './event-sessions.ts';
 export interface ServerConnections {
   readonly origins: Pick<Origins, 'at'>;
   readonly events: Pick<EventSessions, 'call'>;
+  /** Bounds the messages of servers that are read before they are sent. */
+  readonly responseMemory: Pick<BodyMemory, 'hold'>;
 }
 
 export interface ServerRequestParts extends Omit<EventRequest, 'headers'> {

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { CheckError } from '../../guardrails/check.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { type TokenVerifier, tokenVerifier } from '../../guardrails/token-check.ts';
-import { tokenAlgorithms } from '../../model/guardrails/token-validation.ts';
+import { validationAlgorithms } from '../../model/guardrails/token-validation.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { OAuthFault } from '../oauth/oauth-fault.ts';
 import { discoverKeySet } from '../oauth/server-metadata.ts';
@@ -19,7 +19,7 @@ export function issuerTokenVerifier(
   const verifiers = new LRUCache<string, Promise<TokenVerifier>>({ max: 1, ttl: cachedMs });
   const find = async (): Promise<TokenVerifier> => {
     const jwksUri = await discoverKeySet({ outbound, trusted }, issuer).catch(throwCheckError);
-    return tokenVerifier({ jwksUri, algorithms: tokenAlgorithms }, searches, outbound);
+    return tokenVerifier({ jwksUri, algorithms: validationAlgorithms }, searches, outbound);
   };
   return async (headers, recipient) => {
     let finding = verifiers.get(issuer);

@@ -6,7 +6,12 @@ import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import type { ServerCall } from '../transfer/response-chunks.ts';
 import type { ServerSession } from './legacy-session.ts';
-import { readResponse, requireResponse, startOfStream } from './legacy-transport.ts';
+import {
+  type MessageSink,
+  readResponse,
+  requireResponse,
+  startOfStream,
+} from './legacy-transport.ts';
 import { MessageQueue } from './message-queue.ts';
 
 /** Longest wait for the head of a response, and between two chunks of it. */
@@ -88,7 +93,8 @@ export class SessionCall {
     for (;;) {
       const { lastEventId } = position;
       await requireResponse(this.#current);
-      await readResponse(this.#current, (message, bytes) => this.#take(message, bytes), position);
+      const sink: MessageSink = (message, bytes) => this.#take(message, bytes);
+      await readResponse(this.#current, sink, position, this.#session.holdMemory());
       if (this.#isAnswered || this.#isDone || position.lastEventId === null) return;
       resumptions = position.lastEventId === lastEventId ? resumptions + 1 : 0;
       if (resumptions > resumptionsMax) {

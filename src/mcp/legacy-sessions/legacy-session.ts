@@ -1,6 +1,7 @@
 /** Holds a session of the legacy era with a server, for one caller and one call at a time, and ends it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
+import type { BodyHold } from '../../http/input/body-hold.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { CallCut } from '../../upstream/call.ts';
 import { serverBrokeOff, serverFailed } from '../messages/plane-fault.ts';
@@ -27,6 +28,8 @@ const noTimeout = 0;
 export class ServerSession {
   /** The server's answer to `initialize`. */
   readonly initialized: RpcObject;
+  /** Counts messages of one response until it is released. */
+  readonly holdMemory: () => BodyHold;
   readonly #transport: LegacyTransport;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #sending = new Set<Promise<void>>();
@@ -44,6 +47,7 @@ export class ServerSession {
     headers: Readonly<Record<string, string>>,
   ) {
     this.#transport = transport;
+    this.holdMemory = () => transport.holdMemory();
     this.initialized = initialized;
     this.#headers = headers;
   }
@@ -81,16 +85,13 @@ export class ServerSession {
   /** Sends a request that the server answers at once, and returns the response. @throws PlaneFault @throws SessionLost */
   async ask(method: string, params: RpcObject): Promise<RpcObject> {
     const id = this.nextId();
-    return await oneResponse(this.post({ jsonrpc: '2.0', id, method, params }, shortMs), id);
+    const call = this.post({ jsonrpc: '2.0', id, method, params }, shortMs);
+    return await oneResponse(call, id, this.holdMemory());
   }
 
   /** Answers a request of the server that no caller sees. */
-  answer({ id, method }: RpcObject): void {
-    const own =
-      method === 'ping'
-        ? { result: {} }
-        : { error: { code: -32601, message: `The client does not support ${method}` } };
-    this.sendDetached({ jsonrpc: '2.0', id, ...own });
+  answer(request: RpcObject): void {
+    this.sendDetached(ownAnswer(request));
   }
 
   /** Sends a message without waiting; a failure shows at the next request. */
@@ -152,7 +153,8 @@ export class ServerSession {
         return false;
       }
       onOpen();
-      await readResponse(call, (message, bytes) => this.take(message, bytes), position);
+      const sink: MessageSink = (message, bytes) => this.take(message, bytes);
+      await readResponse(call, sink, position, this.holdMemory());
       return true;
     } finally {
       if (this.#stream === call) this.#stream = null;
@@ -174,8 +176,20 @@ export class ServerSession {
   }
 }
 
+function ownAnswer({ id, method }: RpcObject): RpcObject {
+  const own =
+    method === 'ping'
+      ? { result: {} }
+      : { error: { code: -32601, message: `The client does not support ${method}` } };
+  return { jsonrpc: '2.0', id, ...own };
+}
+
 /** Reads the one response to a request. @throws PlaneFault @throws SessionLost */
-export async function oneResponse(call: ServerCall, id: string): Promise<RpcObject> {
+export async function oneResponse(
+  call: ServerCall,
+  id: string,
+  memory: BodyHold,
+): Promise<RpcObject> {
   await requireResponse(call);
   let found: RpcObject | null = null;
   const sink: MessageSink = async (message) => {
@@ -185,7 +199,7 @@ export async function oneResponse(call: ServerCall, id: string): Promise<RpcObje
     call.cut(new CallCut('the rest of the response is not needed'));
   };
   try {
-    await readResponse(call, sink, startOfStream());
+    await readResponse(call, sink, startOfStream(), memory);
   } catch (error) {
     if (found === null) throw error;
   }

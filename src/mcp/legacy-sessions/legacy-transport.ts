@@ -1,5 +1,6 @@
 /** Sends requests of the gateway to a server of the legacy era, and reads the messages of its responses. */
 
+import type { BodyHold } from '../../http/input/body-hold.ts';
 import { isObject, readJson } from '../../model/json/read-object.ts';
 import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';
 import { CallCut } from '../../upstream/call.ts';
@@ -69,6 +70,11 @@ export class LegacyTransport {
     this.#principal = principal;
   }
 
+  /** Counts messages of one response until it is released. */
+  holdMemory(): BodyHold {
+    return this.#connections.responseMemory.hold(this.#principal);
+  }
+
   /** @param headers of the protocol; they take precedence */
   send(
     method: 'GET' | 'POST' | 'DELETE',
@@ -119,15 +125,24 @@ export async function requireResponse(call: ServerCall): Promise<void> {
   throw serverFailed(status);
 }
 
-/** Passes all messages of a response to the sink. @throws PlaneFault for a body that cannot be read */
+/**
+ * Passes all messages of a response to the sink. `memory` counts each until the sink has taken it.
+ *
+ * @throws PlaneFault for a body that cannot be read @throws GatewayError when there is no memory for it
+ */
 export async function readResponse(
   call: ServerCall,
   sink: MessageSink,
   position: StreamPosition,
+  memory: BodyHold,
 ): Promise<void> {
-  if (isEventStream(call.headers)) await readEvents(call, sink, position);
-  else if (isJsonBody(call.headers)) await readJsonBody(call, sink);
-  else dropResponse(call);
+  try {
+    if (isEventStream(call.headers)) await readEvents(call, sink, position, memory);
+    else if (isJsonBody(call.headers)) await readJsonBody(call, sink, memory);
+    else dropResponse(call);
+  } finally {
+    memory.release();
+  }
 }
 
 export function startOfStream(): StreamPosition {
@@ -140,7 +155,7 @@ export function dropResponse(call: ServerCall): void {
   call.cut(new CallCut('the response is not needed'));
 }
 
-async function readJsonBody(call: ServerCall, sink: MessageSink): Promise<void> {
+async function readJsonBody(call: ServerCall, sink: MessageSink, memory: BodyHold): Promise<void> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunksOf(call)) {
@@ -149,6 +164,7 @@ async function readJsonBody(call: ServerCall, sink: MessageSink): Promise<void> 
       call.cut(new CallCut('the response is too long'));
       throw serverUnusable(`its response has more than ${messageBytesMax} bytes`);
     }
+    addMemory(call, memory, chunk.length);
     pieces.push(chunk);
   }
   const message = readJson(Buffer.concat(pieces).toString('utf8'));
@@ -160,14 +176,27 @@ async function readEvents(
   call: ServerCall,
   sink: MessageSink,
   position: StreamPosition,
+  memory: BodyHold,
 ): Promise<void> {
   const reader = new StreamEventReader(messageBytesMax);
   for await (const chunk of chunksOf(call)) {
+    addMemory(call, memory, chunk.length);
     for (const { bytes, data } of reader.push(chunk)) {
       notePosition(bytes, position);
       const message = data === null ? undefined : readJson(data);
       if (isObject(message)) await sink(message, bytes.length);
+      memory.add(-bytes.length);
     }
+  }
+}
+
+/** @throws GatewayError when there is no memory for it; the rest is not received */
+function addMemory(call: ServerCall, memory: BodyHold, bytes: number): void {
+  try {
+    memory.add(bytes);
+  } catch (error) {
+    call.cut(new CallCut('there is no memory for the response'));
+    throw error;
   }
 }
 

@@ -90,6 +90,7 @@ function portOf(exchange: McpExchange, calls: readonly PlaneCall[]): BridgePort 
       requireDeliverable({ call, messages });
       return call;
     },
+    holdMemory: () => services.responseMemory.hold(key.id),
     ask: askingServer(exchange),
     take: async (message) => await messages.take(message),
     paramHeaders: (tool) => server.paramHeaders.get(tool),

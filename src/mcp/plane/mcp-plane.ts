@@ -21,6 +21,7 @@ import { LegacyBridge } from '../bridge/legacy-bridge.ts';
 import { LegacySessions } from '../bridge/legacy-session.ts';
 import { ModernToLegacy, type ModernToLegacyOptions } from '../bridge/modern-to-legacy.ts';
 import { ServerEras, type ServerErasOptions } from '../bridge/server-eras.ts';
+import type { ServerConnections } from '../event-transport/call-mcp-server.ts';
 import { EventSessions, type EventSessionsOptions } from '../event-transport/event-sessions.ts';
 import { ForwardedIdentities } from '../identity/forwarded-identity.ts';
 import { KnownNames } from '../names/known-names.ts';
@@ -99,7 +100,9 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
   const { keys, tokens, ledger, origins } = callers;
   const readKey = (): Buffer => options.keyring.mcpSessionKey;
   let ownAddress = '';
-  const address = { origins, readKey, ownAddress: () => ownAddress };
+  const memory = memoryOf(options);
+  const { responseMemory } = memory;
+  const address = { origins, readKey, responseMemory, ownAddress: () => ownAddress };
   const { eventSessions, serverConnections, modernToLegacy } = sessionsOf(address);
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
@@ -125,18 +128,14 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     modernToLegacy,
     callStates: new CallStates(readKey),
     answeredStates: new AnsweredStates(options),
-    resource: new ProtectedResource({
-      ...options.resource,
-      audience: tokens?.audience ?? null,
-      readKey,
-    }),
+    resource: resourceOf(options, readKey),
     eras: new ServerEras(options),
     streams: openStreams(options),
     bridge: new LegacyBridge(
       new LegacySessions(() => options.keyring.mcpSessionKey),
       options.records,
     ),
-    ...memoryOf(options),
+    ...memory,
     keepAliveMs: options.keepAliveMs,
     jsonBounds: options.jsonBounds,
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
@@ -171,6 +170,13 @@ function identitiesOf({ keyring, resource: { publicUrl } }: McpPlaneOptions): Fo
   return new ForwardedIdentities({ readSeed: () => keyring.mcpIdentitySeed, publicUrl });
 }
 
+function resourceOf(
+  { resource, callers: { tokens } }: McpPlaneOptions,
+  readKey: () => Buffer,
+): ProtectedResource {
+  return new ProtectedResource({ ...resource, audience: tokens?.audience ?? null, readKey });
+}
+
 function memoryOf({ bodiesBytesMax, bodyBytesMax }: McpPlaneOptions) {
   return {
     bodyMemory: new BodyMemory(bodiesBytesMax, bodyBytesMax),
@@ -182,10 +188,12 @@ function memoryOf({ bodiesBytesMax, bodyBytesMax }: McpPlaneOptions) {
 /** Sessions that the gateway keeps open with servers. */
 function sessionsOf(
   options: Pick<EventSessionsOptions, 'origins' | 'ownAddress'> &
-    Pick<ModernToLegacyOptions, 'readKey'>,
+    Pick<ModernToLegacyOptions, 'readKey'> &
+    Pick<ServerConnections, 'responseMemory'>,
 ) {
   const eventSessions = new EventSessions(options);
-  const serverConnections = { origins: options.origins, events: eventSessions };
+  const { origins, responseMemory } = options;
+  const serverConnections = { origins, events: eventSessions, responseMemory };
   const modernToLegacy = new ModernToLegacy({ ...options, connections: serverConnections });
   return { eventSessions, serverConnections, modernToLegacy };
 }

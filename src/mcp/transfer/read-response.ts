@@ -1,12 +1,22 @@
 /** Reads short bodies of responses before they are delivered. */
+import type { BodyHold } from '../../http/input/body-hold.ts';
 import { serverFailed, serverUnusable } from '../messages/plane-fault.ts';
 import { chunksOf, type LiveResponse } from './response-chunks.ts';
 
-/** @throws PlaneFault for a longer or broken body */
-export async function readShortBody(response: LiveResponse, bytesMax: number): Promise<Buffer> {
+/**
+ * `memory` counts the bytes, where they can be many.
+ *
+ * @throws PlaneFault for a longer or broken body @throws GatewayError when there is no memory for it
+ */
+export async function readShortBody(
+  response: LiveResponse,
+  bytesMax: number,
+  memory: BodyHold | null = null,
+): Promise<Buffer> {
   const gathered: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunksOf(response)) {
+    memory?.add(chunk.length);
     gathered.push(chunk);
     bytes += chunk.length;
     if (bytes <= bytesMax) continue;

@@ -16,7 +16,7 @@ const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
 );
 
 /** Algorithms by which tokens may be signed. */
-export const tokenAlgorithms = [...asymmetric, 'EdDSA', 'Ed25519'];
+export const validationAlgorithms = [...asymmetric, 'EdDSA', 'Ed25519'];
 
 export const matchTypes = z.enum(['exact', 'contains', 'containsAll', 'regex']);
 
@@ -66,7 +66,7 @@ export const tokenValidationShape = {
     { default: '1d' },
   ),
   algorithms: described(
-    z.array(z.enum(tokenAlgorithms)).min(1).optional(),
+    z.array(z.enum(validationAlgorithms)).min(1).optional(),
     'Accepted signature algorithms.',
     { default: ['RS256'] },
   ),

@@ -71,7 +71,7 @@ export function findByIntegration(
 }
 
 /** Ids and slugs of the servers of a workspace. */
-export function listNames(
+export function listServerNames(
   db: Db,
   organisationId: string,
   workspaceId: string,

@@ -1,6 +1,6 @@
 /** Tests the warnings of a plan about policies that name MCP servers which will not exist. */
 import { beforeEach, expect, it } from 'vitest';
-import type { DesiredResource } from '../../../../src/sync/resources/resource-set.ts';
+import type { DesiredResource, Spec } from '../../../../src/sync/resources/resource-set.ts';
 import { ModelServer, setOf, want } from '../../../support/sync/sync-model.ts';
 
 let server: ModelServer;
@@ -10,7 +10,7 @@ beforeEach(() => {
 
 const base = [want('Workspace', 'team'), want('Workspace', 'sales')];
 const files = want('McpServer', 'team/files', { slug: 'files' });
-const policy = (key: string, value: unknown, more: object = {}): DesiredResource =>
+const policy = (key: string, value: string | string[], more: Spec = {}): DesiredResource =>
   want('RateLimitPolicy', 'team/calls', {
     target: 'mcp_tools',
     conditions: [{ key, value, ...more }],
