@@ -74,6 +74,7 @@ export function createAppGateway(parts: GatewayParts): Gateway {
     mayBeItself: inference.signsInAsItself,
     runsGuardrails: settings.features.guardrails,
     limitsBy: settings.features,
+    readRealtimeKey: () => keyring.realtimeKey,
     unsealerOf: (organisationId) => keyring.unsealerOf(organisationId),
     ...listenerEvents(parts, 'inference', 'an inference request failed'),
   });

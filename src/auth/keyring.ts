@@ -34,6 +34,8 @@ export interface DeploymentKeys {
   readonly signInKey: Buffer;
   /** 32 bytes that seal the ids of MCP sessions. */
   readonly mcpSessionKey: Buffer;
+  /** 32 bytes that seal what callers of realtime sessions hold for the gateway. */
+  readonly realtimeKey: Buffer;
   /** 32 bytes that seal the records of the spool. */
   readonly spoolKey: Buffer;
   /** 32 bytes for the signer of identities at MCP servers. */
@@ -98,6 +100,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
     tokenSigningSeed: derive('token-sign'),
     signInKey: derive('sign-in'),
     mcpSessionKey: derive('mcp-sessions'),
+    realtimeKey: derive('realtime'),
     mcpIdentitySeed: derive('mcp-identities'),
     spoolKey: derive('spool'),
     derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
@@ -152,6 +155,9 @@ export function createKeyring(
     },
     get mcpSessionKey() {
       return opened().mcpSessionKey;
+    },
+    get realtimeKey() {
+      return opened().realtimeKey;
     },
     get spoolKey() {
       return opened().spoolKey;

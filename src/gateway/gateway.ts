@@ -1,6 +1,7 @@
 /** Assembles the parts of the gateway, and disposes of them in order. */
 
 import type { Keyring } from '../auth/keyring.ts';
+import { TextSealer } from '../auth/sealing.ts';
 import { Searches } from '../guardrails/searches.ts';
 import type { PolicyTerms } from '../ledger/request-limits.ts';
 import type { TargetLimits } from '../model/configs/config-document.ts';
@@ -16,6 +17,7 @@ import type { RenderablePrompt } from '../store/reads/prompt-reads.ts';
 import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { Outbound } from '../upstream/outbound.ts';
 import type { CallerServices } from './callers/caller-services.ts';
+import { SessionSecrets } from './callers/session-secrets.ts';
 import { Breakers } from './calls/breaker.ts';
 import type { GatewayServices } from './calls/request-context.ts';
 import { ResponseCache } from './calls/response-cache.ts';
@@ -28,6 +30,7 @@ import { type LimitSwitches, Policies } from './metering/limits.ts';
 import { storedCallers } from './objects/internal-calls.ts';
 import { OwnedObjects } from './objects/owned-objects.ts';
 import { SocketAcceptor } from './realtime/accept-socket.ts';
+import { LiveHandles } from './realtime/live/live-handles.ts';
 import { OpenSessions, type SessionFigures } from './realtime/open-sessions.ts';
 import type { RealtimeServices } from './realtime/serve-realtime.ts';
 import {
@@ -90,6 +93,8 @@ export interface GatewayOptions
   /** Kinds of limits that are switched on. */
   readonly limitsBy: LimitSwitches;
   readonly realtime: RealtimeOptions;
+  /** Returns 32 bytes that seal what callers of realtime sessions hold for the gateway. */
+  readonly readRealtimeKey: () => Buffer;
   /** Further prefixes of the gateway's headers, in lower case with a dash at the end. */
   readonly headerAliases: readonly string[];
 }
@@ -115,6 +120,8 @@ const guardrailsMax = 10_000;
 const organisationsMax = 10_000;
 const workspacesMax = 10_000;
 const promptsMax = 1_000;
+/** Longer handles and secrets of realtime sessions are refused unread. */
+const sealedCharsMax = 16_384;
 
 /** The gateway must be disposed after its server has closed. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -154,6 +161,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       ...vectors.families,
       new AssistantObjects({ database, drivers, search }),
     ]),
+    sessionSecrets: new SessionSecrets(sealerOf(options, 'session-secret'), callers.keys),
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };
   drivers.start(options.requireConnection);
@@ -171,12 +179,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-function realtimeOf({ realtime, callers }: GatewayOptions, services: Pipeline): RealtimeServices {
+function realtimeOf(options: GatewayOptions, services: Pipeline): RealtimeServices {
+  const { realtime, callers } = options;
   const sessions = new OpenSessions(realtime);
   callers.onChange((organisationId) => sessions.noteChange(organisationId));
   const { messageBytesMax } = realtime;
   const acceptor = new SocketAcceptor(messageBytesMax);
-  return { services, sessions, acceptor, bounds: realtime, messageBytesMax };
+  const handles = new LiveHandles(sealerOf(options, 'live-handle'));
+  const { sessionSecrets: secrets } = services;
+  return { services, sessions, acceptor, handles, secrets, bounds: realtime, messageBytesMax };
+}
+
+function sealerOf({ readRealtimeKey: readKey }: GatewayOptions, purpose: string): TextSealer {
+  return new TextSealer({ readKey, purpose, sealedCharsMax });
 }
 
 /** Shared parts of the look-ups of configs, providers and guardrails. */

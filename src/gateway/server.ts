@@ -19,7 +19,7 @@ import { canonicalArrival, isInferenceUrl } from './inference/canonical-arrival.
 import { type Pipeline, serveRequest } from './inference/pipeline.ts';
 import { parsePromptPath } from './inference/prompts.ts';
 import { type RealtimeServices, serveRealtime } from './realtime/serve-realtime.ts';
-import { isSocketPath, isSocketRequest } from './realtime/socket-request.ts';
+import { isSocketPath, isSocketRequest, takeLiveUrl } from './realtime/socket-request.ts';
 import { plainModelTarget } from './references/model-path.ts';
 import { createCallerListener, type UpgradeArrival } from './transfer/caller-listener.ts';
 import { errorFormOf } from './transfer/error-form.ts';
@@ -115,8 +115,13 @@ function dispatchUpgrade(
   isExcess: boolean,
 ): void {
   const { headerPrefixes } = pipeline;
+  const live = takeLiveUrl(request);
+  const [liveVersion, liveFault] = live instanceof GatewayError ? [null, live] : [live, null];
   const refusal =
-    excessFault(isExcess) ?? plainFault(request) ?? aliasFault(request, headerPrefixes);
+    excessFault(isExcess) ??
+    liveFault ??
+    plainFault(request) ??
+    aliasFault(request, headerPrefixes);
   if (refusal !== null) onRefusedBytes(refusal);
   const { target, fault } = readTarget(request);
   const header = ownHeaders(request, headerPrefixes);
@@ -128,7 +133,7 @@ function dispatchUpgrade(
     refuseBy(first);
     return;
   }
-  const about = { ...target, id, header, headerPrefix, beganMs: monotonicMs() };
+  const about = { ...target, id, header, headerPrefix, beganMs: monotonicMs(), liveVersion };
   const arrival = { ...about, request, socket, head, refuse: refuseBy };
   detach('a realtime session', serveRealtime(realtime, arrival));
 }
@@ -154,7 +159,7 @@ function refusalOf(
 ): GatewayError | null {
   const fault = excessFault(isExcess) ?? plainFault(request);
   if (fault !== null) return fault;
-  if (isInferenceUrl(request.url!)) {
+  if (isInferenceUrl(request.url!) || isSocketPath(request)) {
     return (
       methodFault(request.method!) ??
       webSocketFault(request, isSocketPath(request)) ??

@@ -192,7 +192,7 @@ const mayImport: Record<string, readonly string[]> = {
     objects: ['ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model', 'clock'],
     models: ['guardrails', 'http', 'model'],
     inference: ['upstream', 'auth', 'http', 'store', 'model'],
-    realtime: ['guardrails', 'ledger', 'upstream', 'http', 'model'],
+    realtime: ['auth', 'guardrails', 'ledger', 'upstream', 'http', 'model'],
   }),
   mcp: [
     'mcp/bridge',

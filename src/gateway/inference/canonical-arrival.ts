@@ -15,7 +15,7 @@ import { parsePromptPath } from './prompts.ts';
 type Method = IncomingMessage['method'];
 
 /** Prefixes of paths below which inference is served. `/v1beta1` has what Google's clients send to Vertex AI. */
-const prefixes = ['/v1/', '/v1beta/', '/v1beta1/', '/model/'];
+const prefixes = ['/v1/', '/v1beta/', '/v1beta1/', '/v1alpha/', '/model/'];
 
 export function isInferenceUrl(url: string): boolean {
   return prefixes.some((prefix) => url.startsWith(prefix));

@@ -9,6 +9,7 @@ import { authenticate, credentialsOf, type SentCredentials } from '../callers/au
 import type { Exchange } from '../callers/exchange.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
 import { metadataOf } from '../callers/metadata.ts';
+import type { SessionSecrets } from '../callers/session-secrets.ts';
 import { deliver } from '../calls/deliver.ts';
 import { gatewayErrorOf, sendError } from '../calls/error-response.ts';
 import { ProviderCalls } from '../calls/provider-calls.ts';
@@ -31,10 +32,12 @@ import { nameJsonType, withActionMembers } from './action-members.ts';
 import { type Prompts, parsePromptPath, type RenderedPrompt } from './prompts.ts';
 import { sendRendered } from './rendered-prompt.ts';
 import { readMembers } from './request-members.ts';
+import { isSecretRequest, serveSessionSecret } from './session-secret-endpoint.ts';
 
 export interface Pipeline extends GatewayServices {
   readonly prompts: Prompts;
   readonly objects: OwnedObjects;
+  readonly sessionSecrets: SessionSecrets;
 }
 
 /** Responds to the request in every case, and logs it; never rejects. */
@@ -117,6 +120,9 @@ async function respond(
     const served = serveObjects(pipeline, context, owned);
     if (served !== null) return await served;
     if (isModelsRequest(context.exchange)) return await serveModels(context);
+    if (isSecretRequest(context.exchange)) {
+      return await serveSessionSecret(context, pipeline.sessionSecrets);
+    }
 
     // Guard, admit, call, judge: gateway/calls/target-stages.ts lists these stages of one target.
     const outcome = await callTargets(context, callTarget);

@@ -3,11 +3,6 @@ import type { WebSocket } from 'ws';
 import type { Account } from '../../ledger/ledger.ts';
 import type { UsageBound } from '../../ledger/limit.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
-import { readJsonObject } from '../../model/json/read-object.ts';
-import { readEvent, textIn } from '../../model/realtime/openai-events.ts';
-import type { DialectName } from '../../model/services/provider-addresses.ts';
-import { usualAddress } from '../../model/services/service-address.ts';
-import { splitQuery } from '../../upstream/dialects/dialect.ts';
 import { openProviderSocket, SocketRefused } from '../../upstream/provider-socket.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { localOutcome, type TargetOutcome } from '../calls/outcome.ts';
@@ -20,11 +15,14 @@ import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { SocketMessage } from './event-queue.ts';
+import { firstMessage, firstMessageMs } from './first-message.ts';
+import type { PreparedTarget, RealtimeForm } from './realtime-form.ts';
 import { SessionTerms } from './session-terms.ts';
 
 /** A connection to the provider, which is not read until the session starts. */
 export interface ConnectedTarget {
   readonly terms: SessionTerms;
+  readonly prepared: PreparedTarget;
   readonly socket: WebSocket;
   readonly first: SocketMessage;
 }
@@ -36,13 +34,12 @@ export interface ConnectOptions {
   /** Counts the session once, whichever target is connected. */
   readonly account: Account;
   readonly messageBytesMax: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly form: RealtimeForm;
   /** Null when the session is not traced. */
   readonly trace: RequestTrace | null;
   readonly onConnected: (connected: ConnectedTarget) => void;
 }
 
-const firstEventMs = 15_000;
 /** A session itself uses nothing but its place. */
 const noUse: UsageBound = {
   inputTokens: 0,
@@ -59,10 +56,9 @@ export async function connectTarget(
   leaf: ConfigLeaf,
   options: ConnectOptions,
 ): Promise<TargetOutcome> {
-  const { services, exchange, config, account, onConnected } = options;
+  const { services, exchange, config, account, form, onConnected } = options;
   const terms = await SessionTerms.resolve(services, exchange, config, leaf);
   const { target } = terms;
-  requireRealtime(target);
   const limits = await terms.limitsAt(exchange.now);
   try {
     await account.admit(
@@ -72,8 +68,12 @@ export async function connectTarget(
   } catch (thrown) {
     throw limitRefusalOf(thrown, exchange.now);
   }
-  const connected = await connect(terms, options);
-  if ('error' in connected) return failed(target, connected);
+  const prepared = await form.prepare(terms);
+  const connected = await connect(terms, prepared, options);
+  if ('error' in connected) {
+    prepared.release();
+    return failed(target, connected);
+  }
   onConnected(connected);
   const response = {
     status: 200,
@@ -94,25 +94,27 @@ interface FailedConnection {
 
 async function connect(
   terms: SessionTerms,
-  { services, messageBytesMax, trace, headers: added }: ConnectOptions,
+  prepared: PreparedTarget,
+  { services, messageBytesMax, trace, form }: ConnectOptions,
 ): Promise<ConnectedTarget | FailedConnection> {
   const { target, leaf } = terms;
-  const timeoutMs = leaf.settings.requestTimeoutMs ?? firstEventMs;
+  const timeoutMs = leaf.settings.requestTimeoutMs ?? firstMessageMs;
   const span = trace?.begin(target) ?? null;
-  const plain = await authorizedCall(target);
-  const call = trace === null ? plain : trace.withTraceHeaders(span!, plain);
-  const { origin } = call;
   let socket: WebSocket | null = null;
   try {
-    const headers = { ...socketHeaders(call.headers), ...added };
-    const path = socketPath(target);
+    const plain = await authorizedCall(target);
+    const call = trace === null ? plain : trace.withTraceHeaders(span!, plain);
+    const { origin } = call;
+    const headers = { ...socketHeaders(call.headers), ...prepared.headers };
+    const { path, opening } = prepared;
     const request = { origin, path, headers, protocols: [], messageBytesMax, timeoutMs };
     socket = await openProviderSocket(request, services.origins.connectorTo(origin));
-    const first = await firstMessage(socket, timeoutMs);
-    const refusal = refusalIn(first);
+    if (opening !== null) socket.send(opening);
+    const first = await firstMessage(socket, 'The provider', timeoutMs);
+    const refusal = form.refusalIn(first);
     if (refusal !== null) throw new GatewayError('upstream_unreachable', refusal);
     span?.end(101, null);
-    return { terms, socket, first };
+    return { terms, prepared, socket, first };
   } catch (thrown) {
     socket?.terminate();
     const failure = failureOf(thrown, target);
@@ -121,67 +123,8 @@ async function connect(
   }
 }
 
-/** @throws GatewayError for a provider without OpenAI's realtime API */
-function requireRealtime({ pricing, provider }: ResolvedTarget): void {
-  if (realtimeDialects.has(usualAddress(pricing.service).dialect)) return;
-  throw new GatewayError('not_found', `The provider ${provider} has no realtime API`);
-}
-
-const realtimeDialects: ReadonlySet<DialectName> = new Set<DialectName>([
-  'openai',
-  'azure-openai',
-  'foundry-openai',
-]);
-
-/** The parameters are the query of the session; the older form of Azure names a deployment instead. */
-function socketPath({ call }: ResolvedTarget): string {
-  const [path, query] = splitQuery(call.path);
-  const members = new URLSearchParams(query);
-  const params = readJsonObject(call.body?.toString('utf8') ?? '') ?? {};
-  for (const name of ['model', 'intent']) {
-    const value = params[name];
-    if (typeof value === 'string' && !members.has('deployment')) members.set(name, value);
-  }
-  return members.size === 0 ? path : `${path}?${members}`;
-}
-
 function socketHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !requestHeaders.has(name)));
-}
-
-async function firstMessage(socket: WebSocket, timeoutMs: number): Promise<SocketMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<SocketMessage>();
-  const onMessage = (data: Buffer, isBinary: boolean): void => {
-    socket.pause();
-    resolve({ data, isBinary });
-  };
-  const onClose = (code: number): void =>
-    reject(
-      new GatewayError('upstream_unreachable', `The provider has closed the session (${code})`),
-    );
-  const timer = setTimeout(() => {
-    reject(
-      new GatewayError('request_timeout', `The provider sent no event within ${timeoutMs} ms`),
-    );
-  }, timeoutMs);
-  socket.once('message', onMessage).once('close', onClose);
-  socket.resume();
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-    socket.off('message', onMessage).off('close', onClose);
-  }
-}
-
-const refusalCharsMax = 500;
-
-/** Providers accept the connection before they look at the model; an error in place of the session refuses it. */
-function refusalIn({ data }: SocketMessage): string | null {
-  const event = readEvent(data);
-  if (event?.type !== 'error') return null;
-  const message = textIn(event.error, 'message') ?? '';
-  return `The provider has refused the session: ${message.slice(0, refusalCharsMax)}`;
 }
 
 function failureOf(thrown: unknown, { provider, call }: ResolvedTarget): FailedConnection {

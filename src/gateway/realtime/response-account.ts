@@ -4,7 +4,7 @@ import { type Limit, type UsageBound, usageAtPrice } from '../../ledger/limit.ts
 import { effectivePrice } from '../../model/pricing/effective-price.ts';
 import { type PriceOrigin, priceOrigin } from '../../model/pricing/price-origin.ts';
 import { lookUpPrice } from '../../model/pricing/price-table.ts';
-import type { TokenUsage } from '../../model/pricing/pricing.ts';
+import { costUnitsMax, type Price, type TokenUsage } from '../../model/pricing/pricing.ts';
 import { limitRefusalOf, noTokens } from '../metering/admit.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
@@ -13,6 +13,8 @@ import type { ResolvedTarget } from '../targets/resolve-target.ts';
 export interface ResponseBound {
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Whether less output than this is of no use, because the provider does not receive a bound of this response. */
+  readonly isWhole?: boolean;
 }
 
 /** Smallest useful output. */
@@ -24,7 +26,7 @@ export async function admitResponse(
   ledger: Ledger,
   target: ResolvedTarget,
   limits: readonly Limit[],
-  { inputTokens, outputTokens }: ResponseBound,
+  { inputTokens, outputTokens, isWhole = false }: ResponseBound,
   now: number,
 ): Promise<ResponseAccount> {
   const { pricing } = target;
@@ -34,7 +36,7 @@ export async function admitResponse(
     inputTokens,
     likelyInputTokens: Math.ceil(inputTokens / bytesOfToken),
     outputTokens,
-    outputTokensMin: Math.min(outputTokens, outputTokensMin),
+    outputTokensMin: isWhole ? outputTokens : Math.min(outputTokens, outputTokensMin),
     price,
   };
   const account = ledger.open();
@@ -52,7 +54,9 @@ export class ResponseAccount {
   readonly outputTokens: number;
   readonly #account: Account;
   readonly #limits: readonly Limit[];
-  readonly #bound: UsageBound;
+  /** Accounts of input that was added later. */
+  readonly #extensions: Account[] = [];
+  #bound: UsageBound;
   readonly #priceOrigin: PriceOrigin | null;
 
   constructor(
@@ -74,15 +78,54 @@ export class ResponseAccount {
     return this.#limits.some(({ type, isHard }) => isHard && type !== 'requests');
   }
 
-  /** Charges what the provider reports; null for nothing, which charges everything granted under a limit. */
-  settle(reported: TokenUsage | null): MeteredUsage {
-    const usage = reported ?? this.#unreported();
+  /** Reserved input tokens. */
+  get inputTokens(): number {
+    return this.#bound.inputTokens;
+  }
+
+  /**
+   * Reserves input that is added to the response before it begins.
+   *
+   * @throws GatewayError when a limit refuses it
+   */
+  async extend(ledger: Ledger, inputTokens: number, now: number): Promise<void> {
+    const bound = this.#bound;
+    const whole = {
+      ...bound,
+      inputTokens: bound.inputTokens + inputTokens,
+      likelyInputTokens: bound.likelyInputTokens + Math.ceil(inputTokens / bytesOfToken),
+    };
+    const account = ledger.open();
+    try {
+      await account.admit(
+        this.#limits.filter(({ type }) => type !== 'requests'),
+        {
+          inputTokens,
+          likelyInputTokens: Math.ceil(inputTokens / bytesOfToken),
+          outputTokens: 0,
+          outputTokensMin: 0,
+          price: bound.price && differenceOf(bound.price, bound, whole),
+        },
+      );
+    } catch (thrown) {
+      throw limitRefusalOf(thrown, now);
+    }
+    this.#extensions.push(account);
+    this.#bound = whole;
+  }
+
+  /**
+   * Charges what the provider reports, or an estimate; null for nothing, which charges everything granted under a limit.
+   */
+  settle(counted: TokenUsage | null, isReported = counted !== null): MeteredUsage {
+    const usage = counted ?? this.#unreported();
     const used = usageAtPrice(this.#bound.price, usage);
     this.#account.settle(used);
+    for (const one of this.#extensions) one.release();
     return {
       usage,
       costUnits: used.costUnits,
-      isEstimated: reported === null,
+      isEstimated: !isReported,
       model: null,
       priceOrigin: this.#priceOrigin,
     };
@@ -90,6 +133,7 @@ export class ResponseAccount {
 
   /** Nothing was used: the provider has refused the response, or it was never sent. */
   release(): void {
+    for (const one of this.#extensions) one.release();
     this.#account.release();
     this.#account.uncount();
   }
@@ -100,3 +144,24 @@ export class ResponseAccount {
     return isCounted ? { ...noTokens, inputTokens, outputTokens: this.outputTokens } : noTokens;
   }
 }
+
+type Tokens = Pick<UsageBound, 'inputTokens' | 'outputTokens'>;
+
+/** A price of a request that is what one bound costs more than another; a tier may make all of its tokens dearer. */
+function differenceOf(price: Price, one: Tokens, other: Tokens): Price {
+  const costOf = ({ inputTokens, outputTokens }: Tokens): number =>
+    costUnitsMax(price, inputTokens, outputTokens);
+  const units = Math.max(0, costOf(other) - costOf(one));
+  return { ...noPrice, requestPico: units * picoPerMicro };
+}
+
+const picoPerMicro = 1_000_000;
+const noPrice: Price = {
+  inputPico: 0,
+  outputPico: 0,
+  cachedInputPico: null,
+  cacheWritePico: null,
+  cacheWriteHourPico: null,
+  requestPico: 0,
+  tiers: [],
+};

@@ -50,7 +50,7 @@ export function publicPath(path: string): string {
 
 /** Whether a path of the catalogue is not below `/v1`. */
 export function isRootedPath(path: string): boolean {
-  return path.startsWith(geminiPrefix) || path.startsWith(bedrockPrefix);
+  return rootedPrefixes.some((prefix) => path.startsWith(prefix));
 }
 
 /** Begins paths of Amazon Bedrock. */
@@ -58,6 +58,9 @@ export const bedrockPrefix = '/model/';
 
 /** Begins paths of Gemini, which are not below `/v1`. */
 export const geminiPrefix = '/v1beta/';
+
+/** Google's WebSockets, and what it serves in no other version. */
+const rootedPrefixes = [geminiPrefix, bedrockPrefix, '/ws/', '/v1alpha/'];
 
 function placeholders({ words }: Template): number {
   return words.filter(isPlaceholder).length;

@@ -19,6 +19,25 @@ export const geminiCountFacts: EndpointFacts = {
 const embed: EndpointFacts = { metering: 'input', requestTexts: 'embeddings', references };
 const model = '/v1beta/models/{model+}';
 
+/** Sessions of the live API; a session is served as this path whatever its client calls. */
+const live: EndpointFacts = {
+  name: 'realtime',
+  metering: 'live',
+  requestTexts: 'unknown',
+  responseTexts: 'unknown',
+};
+const livePath = '/v1beta/live';
+const livePaths = [
+  ...['v1', 'v1beta', 'v1alpha'].flatMap((version) =>
+    ['BidiGenerateContent', 'BidiGenerateContentConstrained'].map(
+      (method) => `/ws/google.ai.generativelanguage.${version}.GenerativeService.${method}`,
+    ),
+  ),
+  ...['v1', 'v1beta1'].map(
+    (version) => `/ws/google.cloud.aiplatform.${version}.LlmBidiService/BidiGenerateContent`,
+  ),
+];
+
 export const geminiEndpoints: readonly ListedEndpoint[] = [
   endpoint(`POST ${model}:generateContent`, generateFacts),
   endpoint(`POST ${model}:streamGenerateContent`, generateFacts),
@@ -27,4 +46,7 @@ export const geminiEndpoints: readonly ListedEndpoint[] = [
   endpoint(`POST ${model}:batchEmbedContents`, { ...embed, name: 'embed_content' }),
   endpoint('GET /v1beta/models', { name: 'models' }),
   endpoint(`GET ${model}`),
+  endpoint('POST /v1alpha/auth_tokens', { name: 'realtime_secrets' }),
+  endpoint(`GET ${livePath}`, live),
+  ...livePaths.map((path) => endpoint(`GET ${path}`, { ...live, servedAs: livePath })),
 ];

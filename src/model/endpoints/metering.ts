@@ -46,6 +46,8 @@ export const meterings = {
   runs: bounded(['max_completion_tokens']),
   /** Each response of a session; its input is the conversation. */
   realtime: bounded(['max_output_tokens', 'max_response_output_tokens']),
+  /** The same for Gemini's live API, where the setup bounds every response. */
+  live: bounded(['generationConfig.maxOutputTokens']),
   /** Reads no more than the request contains and writes no text: embeddings, rankings, classifications. */
   input: bounded([]),
   compact: bounded([]),

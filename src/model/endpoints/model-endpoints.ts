@@ -67,6 +67,8 @@ const openAi: readonly ListedEndpoint[] = [
     requestTexts: 'unknown',
     responseTexts: 'unknown',
   }),
+  endpoint('POST /realtime/client_secrets', { name: 'realtime_secrets' }),
+  endpoint('POST /realtime/sessions', { name: 'realtime_secrets' }),
   endpoint('GET /models', { name: 'models' }),
   endpoint('GET /models/{model+}'),
   endpoint('POST /engines/{model}/completions', completions),

@@ -426,7 +426,7 @@ describe('a workspace that shares its account', () => {
     return !isTop.test(body);
   }
 
-  it.each(['/clips', '/agents', '/organization/users', '/x/files/file-1', '/realtime/sessions'])(
+  it.each(['/clips', '/agents', '/organization/users', '/x/files/file-1', '/realtime/calls'])(
     'gets 404 for %s, which is not in the catalogue',
     async (path) => {
       for (const method of ['GET', 'POST', 'DELETE']) {

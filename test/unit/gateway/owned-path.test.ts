@@ -28,6 +28,8 @@ const storedByNobody = new Map([
   ['POST /content_provenance_checks', 'looks at a file that comes along'],
   ['POST /fine_tuning/alpha/graders/run', 'asks a model'],
   ['POST /fine_tuning/alpha/graders/validate', 'looks at what comes along'],
+  ['POST /realtime/client_secrets', 'is answered by the gateway'],
+  ['POST /realtime/sessions', 'is answered by the gateway'],
   ['GET /models', 'tells the models of the account, which are for all who share it'],
   ['GET /models/{model}', 'tells of a model'],
   ['GET /models/{modelID}', 'tells of a model'],
@@ -35,7 +37,7 @@ const storedByNobody = new Map([
 
 /** Paths about the account as a whole, which are not in the catalogue (docs/reference/stored-objects.md). */
 const ofWholeAccount =
-  /^\/(?:organizations?|projects|webhook_\w+|safety|realtime|live|chatkit|audio\/voice\w*|agents|environments|sessions|deployments|deployment_runs|vaults|memory_stores|dreams|tunnels|user_profiles)(?:\/|$)/;
+  /^\/(?:organizations?|projects|webhook_\w+|safety|realtime(?=\/(?!client_secrets$|sessions$))|live|chatkit|audio\/voice\w*|agents|environments|sessions|deployments|deployment_runs|vaults|memory_stores|dreams|tunnels|user_profiles)(?:\/|$)/;
 
 /** Methods that send nothing, or only what other methods send. */
 const helpers = [

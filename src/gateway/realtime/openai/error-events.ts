@@ -1,7 +1,7 @@
 /** Writes errors of the gateway as events of a session in the form of OpenAI. */
-import type { Judgement } from '../../guardrails/evaluate.ts';
-import { newId } from '../../model/wire/ids.ts';
-import { type GatewayError, gatewayErrors } from '../transfer/gateway-error.ts';
+import type { Judgement } from '../../../guardrails/evaluate.ts';
+import { newId } from '../../../model/wire/ids.ts';
+import { type GatewayError, gatewayErrors } from '../../transfer/gateway-error.ts';
 
 export function newEventId(): string {
   return `event_${newId()}`;

@@ -1,14 +1,14 @@
 /** Holds the events of responses until guardrails have judged all of them. */
-import type { Judgement } from '../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
+import type { Judgement } from '../../../guardrails/evaluate.ts';
+import type { Guardrail } from '../../../guardrails/guardrail.ts';
 import {
   objectIn,
   providerEvents,
   type RealtimeEvent,
   textIn,
-} from '../../model/realtime/openai-events.ts';
-import { hasDeciding, judgeEvents, judgeUnread } from './judge-events.ts';
-import type { SessionTerms } from './session-terms.ts';
+} from '../../../model/realtime/openai-events.ts';
+import { hasDeciding, judgeEvents, judgeUnread } from '../judge-events.ts';
+import type { SessionTerms } from '../session-terms.ts';
 
 /** Events of a response of five minutes with sound take about 20 MB. */
 const heldBytesMax = 32 * 1024 * 1024;

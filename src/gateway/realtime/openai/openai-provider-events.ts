@@ -1,23 +1,23 @@
 /** Handles the events of a provider of OpenAI's realtime API: charges responses, and holds them for guardrails. */
-import { detach } from '../../detached.ts';
-import { isFromCaller } from '../../guardrails/answer-passages.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
+import { detach } from '../../../detached.ts';
+import { isFromCaller } from '../../../guardrails/answer-passages.ts';
+import type { Guardrail } from '../../../guardrails/guardrail.ts';
 import {
   objectIn,
   providerEvents,
   type RealtimeEvent,
   readEvent,
   textIn,
-} from '../../model/realtime/openai-events.ts';
-import { verdictOf } from '../guardrails/guarded-response.ts';
-import { GatewayError } from '../transfer/gateway-error.ts';
+} from '../../../model/realtime/openai-events.ts';
+import { verdictOf } from '../../guardrails/guarded-response.ts';
+import { GatewayError } from '../../transfer/gateway-error.ts';
+import type { SocketMessage } from '../event-queue.ts';
+import { judgeEvents } from '../judge-events.ts';
+import type { SessionPorts } from '../session-ports.ts';
 import { DetectedTurns } from './detected-turns.ts';
 import { denialEvent } from './error-events.ts';
-import type { SocketMessage } from './event-queue.ts';
 import { HeldEvents, holdsResponses, isOfResponse, withheldResponse } from './held-events.ts';
-import { judgeEvents } from './judge-events.ts';
 import type { OpenAiState } from './openai-state.ts';
-import type { SessionPorts } from './session-ports.ts';
 
 export class OpenAiProviderEvents {
   readonly #state: OpenAiState;

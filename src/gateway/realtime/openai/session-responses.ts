@@ -1,20 +1,20 @@
 /** Tracks the responses of a session: reserves each before it is created, and charges it when it is done. */
 
-import type { Ledger } from '../../ledger/ledger.ts';
-import type { TokenUsage } from '../../model/pricing/pricing.ts';
+import type { Ledger } from '../../../ledger/ledger.ts';
+import type { TokenUsage } from '../../../model/pricing/pricing.ts';
 import {
   addReportedUsage,
   completeUsage,
   newReportedUsage,
-} from '../../model/pricing/reported-usage.ts';
-import { objectIn, type RealtimeEvent, textIn } from '../../model/realtime/openai-events.ts';
-import { monotonicMs } from '../../monotonic.ts';
-import type { MeteredUsage } from '../metering/meter.ts';
-import { GatewayError } from '../transfer/gateway-error.ts';
-import type { ConversationBound } from './conversation-bound.ts';
-import { admitResponse, type ResponseAccount, type ResponseBound } from './response-account.ts';
-import type { LoggedResponse } from './session-log.ts';
-import type { SessionPorts } from './session-ports.ts';
+} from '../../../model/pricing/reported-usage.ts';
+import { objectIn, type RealtimeEvent, textIn } from '../../../model/realtime/openai-events.ts';
+import { monotonicMs } from '../../../monotonic.ts';
+import type { MeteredUsage } from '../../metering/meter.ts';
+import { GatewayError } from '../../transfer/gateway-error.ts';
+import type { ConversationBound } from '../conversation-bound.ts';
+import { admitResponse, type ResponseAccount, type ResponseBound } from '../response-account.ts';
+import type { LoggedResponse } from '../session-log.ts';
+import type { SessionPorts } from '../session-ports.ts';
 
 /** A response that was requested, or is running. */
 export interface TrackedResponse {

@@ -1,5 +1,5 @@
 /** Follows the turns that a provider detects, and asks for a response at the end of each where the gateway creates them. */
-import { detach } from '../../detached.ts';
+import { detach } from '../../../detached.ts';
 import type { OpenAiState } from './openai-state.ts';
 
 export class DetectedTurns {

@@ -1,21 +1,13 @@
 /** Keeps what is known about one session of OpenAI's realtime API. */
-import type { Ledger } from '../../ledger/ledger.ts';
-import { soundBytesPerToken } from '../../model/realtime/input-tokens.ts';
-import type { RealtimeEvent } from '../../model/realtime/openai-events.ts';
-import { objectIn } from '../../model/realtime/openai-events.ts';
-import type { SettingsForm } from '../../model/realtime/session-settings.ts';
-import { ConversationBound } from './conversation-bound.ts';
-import type { SessionPorts } from './session-ports.ts';
+import type { Ledger } from '../../../ledger/ledger.ts';
+import { soundBytesPerToken } from '../../../model/realtime/input-tokens.ts';
+import type { RealtimeEvent } from '../../../model/realtime/openai-events.ts';
+import { objectIn } from '../../../model/realtime/openai-events.ts';
+import type { SettingsForm } from '../../../model/realtime/session-settings.ts';
+import { ConversationBound } from '../conversation-bound.ts';
+import type { LimitRules } from '../limit-rules.ts';
+import type { SessionPorts } from '../session-ports.ts';
 import { SessionResponses } from './session-responses.ts';
-import type { SessionTerms } from './session-terms.ts';
-
-/** How limits apply to a session. */
-export interface LimitRules {
-  /** A limit may refuse a response, so that the gateway decides which responses are created. */
-  readonly isGoverned: boolean;
-  /** A limit counts tokens or cost, so that the usage of everything must be bounded. */
-  readonly isBounded: boolean;
-}
 
 export class OpenAiState {
   readonly ports: SessionPorts;
@@ -53,9 +45,4 @@ export class OpenAiState {
     const bytes = soundBytesPerToken(settings);
     this.#bytesPerToken = Math.min(this.#bytesPerToken ?? bytes, bytes);
   }
-}
-
-export async function limitRulesAt(terms: SessionTerms, now: number): Promise<LimitRules> {
-  const hard = (await terms.limitsAt(now)).filter(({ isHard }) => isHard);
-  return { isGoverned: hard.length > 0, isBounded: hard.some(({ type }) => type !== 'requests') };
 }

@@ -1,13 +1,13 @@
 /** Checks the events of a caller of OpenAI's realtime API against model rules, limits and guardrails, and passes them on. */
 
-import { base64Bytes, eventTokens } from '../../model/realtime/input-tokens.ts';
+import { base64Bytes, eventTokens } from '../../../model/realtime/input-tokens.ts';
 import {
   callerEvents,
   objectIn,
   type RealtimeEvent,
   readEvent,
   textIn,
-} from '../../model/realtime/openai-events.ts';
+} from '../../../model/realtime/openai-events.ts';
 import {
   answersTurns,
   maxOutputName,
@@ -16,12 +16,12 @@ import {
   unseenSetting,
   withMaxOutput,
   withoutOwnResponses,
-} from '../../model/realtime/session-settings.ts';
-import { run } from '../../slices.ts';
-import { requireModel } from '../targets/model-permission.ts';
-import { GatewayError } from '../transfer/gateway-error.ts';
+} from '../../../model/realtime/session-settings.ts';
+import { run } from '../../../slices.ts';
+import { requireModel } from '../../targets/model-permission.ts';
+import { GatewayError } from '../../transfer/gateway-error.ts';
+import type { SocketMessage } from '../event-queue.ts';
 import { errorEvent, newEventId } from './error-events.ts';
-import type { SocketMessage } from './event-queue.ts';
 import { CallerEventJudge } from './judge-caller-events.ts';
 import type { OpenAiState } from './openai-state.ts';
 

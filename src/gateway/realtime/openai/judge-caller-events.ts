@@ -1,10 +1,10 @@
 /** Has the guardrails of the input judge the events of a caller, and tells the caller what they deny. */
-import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { type RealtimeEvent, textIn } from '../../model/realtime/openai-events.ts';
-import { GatewayError } from '../transfer/gateway-error.ts';
+import type { Guardrail } from '../../../guardrails/guardrail.ts';
+import { type RealtimeEvent, textIn } from '../../../model/realtime/openai-events.ts';
+import { GatewayError } from '../../transfer/gateway-error.ts';
+import { judgeEvents, judgeUnread } from '../judge-events.ts';
+import type { SessionPorts } from '../session-ports.ts';
 import { denialEvent } from './error-events.ts';
-import { judgeEvents, judgeUnread } from './judge-events.ts';
-import type { SessionPorts } from './session-ports.ts';
 
 export class CallerEventJudge {
   readonly #ports: SessionPorts;

@@ -1,19 +1,20 @@
 /** Applies limits, guardrails and model rules to a session of OpenAI's realtime API. */
-import type { Ledger } from '../../ledger/ledger.ts';
-import { readEvent } from '../../model/realtime/openai-events.ts';
+import type { Ledger } from '../../../ledger/ledger.ts';
+import { readEvent } from '../../../model/realtime/openai-events.ts';
 import {
   answersTurns,
   quietSession,
   type SettingsForm,
   turnDetectionIn,
   unseenSetting,
-} from '../../model/realtime/session-settings.ts';
+} from '../../../model/realtime/session-settings.ts';
+import type { SocketMessage } from '../event-queue.ts';
+import { type LimitRules, limitRulesAt } from '../limit-rules.ts';
+import type { SessionPorts, SessionRules } from '../session-ports.ts';
 import { newEventId } from './error-events.ts';
-import type { SocketMessage } from './event-queue.ts';
 import { OpenAiCallerEvents } from './openai-caller-events.ts';
 import { OpenAiProviderEvents } from './openai-provider-events.ts';
-import { type LimitRules, limitRulesAt, OpenAiState } from './openai-state.ts';
-import type { SessionPorts, SessionRules } from './session-ports.ts';
+import { OpenAiState } from './openai-state.ts';
 
 export function openAiRules(
   ports: SessionPorts,
