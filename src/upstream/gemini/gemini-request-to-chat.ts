@@ -8,6 +8,7 @@ import {
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { acceptedSampling } from '../translation/sampling.ts';
 import type { RequestTerms } from '../translation/translation.ts';
+import * as rules from './gemini-request-rules.ts';
 import { chatMessages, dropHints } from './gemini-turns-to-chat.ts';
 import { standardSchema } from './json-schemas.ts';
 import { effortOf } from './thinking.ts';
@@ -27,17 +28,7 @@ export function chatFromGemini(
   terms: RequestTerms,
   differences: ChatDifferences,
 ): Json {
-  const request = DocumentNode.ofRequest(sent, terms).only(
-    'model',
-    'stream',
-    'contents',
-    'systemInstruction',
-    'tools',
-    'toolConfig',
-    'generationConfig',
-    ...hintMembers,
-  );
-  dropHints(request, hintMembers);
+  const request = DocumentNode.ofRequest(sent, terms).follow(rules.requestShape.kinds['']);
   const extensions = chatExtensionsOf(terms.service, terms.isIntermediate === true);
   const isStream = sent.stream === true;
   const config = request.at('generationConfig');
@@ -54,9 +45,6 @@ export function chatFromGemini(
   });
 }
 
-/** Members that are left out, because other providers filter, label and store in their own way. */
-const hintMembers = ['safetySettings', 'labels', 'serviceTier', 'store', 'modelArmorConfig'];
-
 /** Settings that differ only in their spelling. */
 const copied = new Map([
   ['temperature', 'temperature'],
@@ -69,30 +57,12 @@ const copied = new Map([
   ['responseLogprobs', 'logprobs'],
   ['logprobs', 'top_logprobs'],
 ]);
-const settingHints = [
-  'mediaResolution',
-  'audioTimestamp',
-  'enableAffectiveDialog',
-  'enableEnhancedCivicAnswers',
-];
-
 function settings(
   config: DocumentNode,
   { maxName, takesTopK, takesOneSampling }: ChatDifferences,
 ): Json {
   if (config.isAbsent) return {};
-  config.only(
-    ...copied.keys(),
-    ...settingHints,
-    'maxOutputTokens',
-    'topK',
-    'responseMimeType',
-    'responseSchema',
-    'responseJsonSchema',
-    'responseModalities',
-    'thinkingConfig',
-  );
-  dropHints(config, settingHints);
+  config.follow(rules.settingsShape.kinds['']);
   const chat: Record<string, unknown> = {};
   const most = config.at('maxOutputTokens');
   if (!most.isAbsent) chat[maxName] = most.value;
@@ -178,7 +148,7 @@ function hasFunctions(tool: DocumentNode): boolean {
 }
 
 /** Tools that Google runs, which the model may do without beside functions of the caller. */
-const optionalTools = ['googleSearch', 'googleSearchRetrieval', 'urlContext', 'googleMaps'];
+const optionalTools = rules.membersOf(rules.toolShape, 'optional');
 
 function functionsOf(tool: DocumentNode, isOptional: boolean): DeclaredTool[] {
   if (isOptional) dropHints(tool, optionalTools);
@@ -193,14 +163,7 @@ interface DeclaredTool {
 }
 
 function toolOf(declaration: DocumentNode): DeclaredTool {
-  declaration.only(
-    'name',
-    'description',
-    'parameters',
-    'parametersJsonSchema',
-    ...declarationHints,
-  );
-  dropHints(declaration, declarationHints);
+  declaration.follow(rules.declarationShape.kinds['']);
   const name = declaration.at('name').text();
   const { description, parameters, parametersJsonSchema } = declaration.json();
   const schema = parametersJsonSchema ?? standardSchema(parameters) ?? null;
@@ -211,9 +174,6 @@ function toolOf(declaration: DocumentNode): DeclaredTool {
   };
   return { name, tool: { type: 'function', function: definition } };
 }
-
-/** Descriptions of what a function returns, and when. */
-const declarationHints = ['behavior', 'response', 'responseJsonSchema'];
 
 interface Choice {
   /** Null when the model decides. */
@@ -226,11 +186,10 @@ interface Choice {
 function choiceOf(config: DocumentNode): Choice {
   const none = { choice: null, allowed: null };
   if (config.isAbsent) return none;
-  config.only('functionCallingConfig', 'retrievalConfig', 'includeServerSideToolInvocations');
-  dropHints(config, ['retrievalConfig', 'includeServerSideToolInvocations']);
+  config.follow(rules.toolConfigShape.kinds['']);
   const calling = config.at('functionCallingConfig');
   if (calling.isAbsent) return none;
-  calling.only('mode', 'allowedFunctionNames', 'streamFunctionCallArguments');
+  calling.follow(rules.callingShape.kinds['']);
   const mode = calling.at('mode');
   const names = calling.at('allowedFunctionNames');
   const allowed =

@@ -14,6 +14,7 @@ import {
   extensionOfCall,
   geminiReasoning,
 } from '../translation/thought-signatures.ts';
+import * as rules from './gemini-request-rules.ts';
 import { addressToChat, bytesToChat } from './media.ts';
 
 /** @throws NotTranslatable */
@@ -79,7 +80,7 @@ function systemText(instruction: DocumentNode): string {
 }
 
 /** Members of parts that only hint at how they are read. */
-const partHints = ['mediaResolution', 'partMetadata', 'mediaProcessing'];
+const partHints = rules.membersOf(rules.partShape, 'hint');
 
 export function dropHints(node: DocumentNode, names: readonly string[]): void {
   for (const name of names) if (!node.at(name).isAbsent) node.at(name).dropHint();
@@ -89,7 +90,7 @@ function userMessages(turn: DocumentNode, calls: OpenCalls): Json[] {
   const results: Json[] = [];
   const content: Json[] = [];
   for (const part of partsIn(turn)) {
-    dropHints(part, partHints);
+    part.follow(rules.partShape.kinds['']);
     const response = part.at('functionResponse');
     if (response.isAbsent) content.push(userPart(part));
     else results.push(toolMessage(response, calls));
@@ -117,14 +118,11 @@ function userPart(part: DocumentNode): Json {
 }
 
 function toolMessage(response: DocumentNode, calls: OpenCalls): Json {
-  response.only('id', 'name', 'response', 'parts', 'scheduling', 'willContinue');
-  dropHints(response, ['scheduling', 'willContinue']);
+  response.follow(rules.resultShape.kinds['']);
   const id = response.at('id');
   const name = response.at('name').text();
   const callId = calls.take(id.isAbsent || id.value === '' ? undefined : id.text(), name);
   if (callId === undefined) return response.refuse('belongs to no functionCall before it');
-  const parts = response.at('parts');
-  if (!parts.isAbsent && parts.items().length > 0) parts.dropMeaning();
   return { role: 'tool', tool_call_id: callId, content: textOfResult(response.at('response')) };
 }
 
@@ -146,7 +144,7 @@ function modelMessage(
   const details: ReasoningDetail[] = [];
   const called: Json[] = [];
   for (const part of partsIn(turn)) {
-    dropHints(part, partHints);
+    part.follow(rules.partShape.kinds['']);
     const { thought, thoughtSignature: signature } = part.json();
     const call = part.at('functionCall');
     const isForeign = isPacked(signature);
@@ -212,7 +210,7 @@ function toolCall(
   calls: OpenCalls,
   signature: unknown,
 ): { readonly id: string } & Json {
-  call.only('id', 'name', 'args');
+  call.follow(rules.callShape.kinds['']);
   const name = call.at('name').text();
   const id = call.at('id');
   const args = call.at('args');

@@ -1,5 +1,6 @@
 /** Translates how much a model thinks between chats and Gemini. */
 import type { DocumentNode, Json } from '../documents/document-node.ts';
+import * as rules from './gemini-request-rules.ts';
 
 /** Models up to 2.5 take a number of tokens, later ones a level. */
 const budgetModels = /gemini-(?:1|2)(?:\.\d+)?-/;
@@ -72,7 +73,7 @@ const effortsByBudget: readonly (readonly [number, string])[] = [
 /** Returns the effort of a chat for `thinkingConfig`; null when the model decides. */
 export function effortOf(config: DocumentNode): string | null {
   if (config.isAbsent) return null;
-  config.only('includeThoughts', 'thinkingBudget', 'thinkingLevel');
+  config.follow(rules.thinkingShape.kinds['']);
   const level = config.at('thinkingLevel');
   if (!level.isAbsent && level.text() !== 'THINKING_LEVEL_UNSPECIFIED') {
     return level.text().toLowerCase();

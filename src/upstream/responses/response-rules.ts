@@ -54,13 +54,19 @@ export const requestShape: ObjectShape = {
       image: hint(),
       top_logprobs: refusal('', [0]),
       moderation: refusal(),
+      multi_agent: refusal('the provider runs the agents'),
+      betas: hint(),
       access_programs: refusal(),
       prompt: refusal('use a prompt of the gateway'),
     }),
   },
 };
 
-const identity = { id: implied(), status: implied() };
+const identity = {
+  id: implied(),
+  status: implied(),
+  agent: hint('the agent of several that made it'),
+};
 const direct = refusal('', [{ type: 'direct' }]);
 
 /** Items by `type`; one without a type is a message. */
@@ -139,6 +145,9 @@ export const itemShape: ObjectShape = {
       execution: implied('`client`'),
       ...identity,
     }),
+    agent_message: refusal('the provider runs the agents'),
+    multi_agent_call: refusal('the provider runs the agents'),
+    multi_agent_call_output: refusal('the provider runs the agents'),
     web_search_call: hint('an earlier search; its result is in the text'),
     compaction_trigger: hint(),
     configuration_update: refusal(),

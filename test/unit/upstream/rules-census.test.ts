@@ -6,6 +6,11 @@ import type {
   ObjectShape,
 } from '../../../src/upstream/documents/member-rules.ts';
 import { geminiAnswerRules } from '../../../src/upstream/gemini/gemini-answer-rules.ts';
+import {
+  geminiRequestRules,
+  requestShape,
+  settingsShape,
+} from '../../../src/upstream/gemini/gemini-request-rules.ts';
 import { chatAnswerRules } from '../../../src/upstream/messages/chat-answer-rules.ts';
 import { chatRules } from '../../../src/upstream/messages/chat-rules.ts';
 import { messageAnswerRules } from '../../../src/upstream/messages/message-answer-rules.ts';
@@ -38,13 +43,17 @@ function rulesAt(rules: FormatRules, object: SdkObject): readonly (MemberRules |
   });
 }
 
-/** Kinds and members of a request type that no rule covers. */
-function uncovered(rules: FormatRules, file: string, typeName: string): string[] {
+/** Kinds and members of a type that no rule covers; `at` is the place of its objects in the document. */
+function uncovered(rules: FormatRules, file: string, typeName: string, at = ''): string[] {
+  const placed = (object: SdkObject): SdkObject => {
+    const path = [at, object.path].filter((one) => one !== '').join('.');
+    return { ...object, path };
+  };
   // A value is read further only where the translation builds its counterpart.
-  const objects = types.objectsOf(file, typeName, (object, member) =>
-    rulesAt(rules, object).some((one) => one?.get(member)?.treatment === 'mapped'),
+  const found = types.objectsOf(file, typeName, (object, member) =>
+    rulesAt(rules, placed(object)).some((one) => one?.get(member)?.treatment === 'mapped'),
   );
-  const faults = objects.flatMap((object) => {
+  const faults = found.map(placed).flatMap((object) => {
     const shape = shapeAt(rules, object.path);
     if (shape === undefined)
       return freePlaces.test(object.path) ? [] : [`${object.path}: no shape`];
@@ -61,7 +70,7 @@ function uncovered(rules: FormatRules, file: string, typeName: string): string[]
 
 /** Objects that are built member by member in code which refuses others, or whose members callers choose. */
 const freePlaces =
-  /(?:cache_control|logprobs|logprobsResult|\.args|input_schema|schema|parameters|\.input|\.function|\.custom|\.format|citations\[\]|^include\[\])(?:\.grammar)?$/;
+  /(?:cache_control|logprobs|logprobsResult|\.args|input_schema|schema|responseSchema|parameters|\.input|\.function|\.custom|\.format|citations\[\]|^include\[\])(?:\.grammar)?$/;
 
 describe.each([
   [
@@ -86,6 +95,12 @@ describe.each([
     'responses',
     responseRules,
     'openai/resources/responses/responses.d.mts',
+    'ResponseCreateParamsBase',
+  ],
+  [
+    'responses with betas',
+    responseRules,
+    'openai/resources/beta/responses/responses.d.mts',
     'ResponseCreateParamsBase',
   ],
   ...[
@@ -121,6 +136,27 @@ describe.each([
     });
   },
 );
+
+/** The SDK has one flat object where the wire has the request and its `generationConfig`. */
+const geminiFile = '@google/genai/dist/node/node.d.ts';
+
+describe("the rules of requests in Gemini's form", () => {
+  it.each([
+    ['Content', 'contents[]'],
+    ['GenerationConfig', 'generationConfig'],
+    ['Tool', 'tools[]'],
+    ['ToolConfig', 'toolConfig'],
+  ])('covers every member of the type %s of the SDK, at %s', (typeName, at) => {
+    expect(uncovered(geminiRequestRules, geminiFile, typeName, at)).toEqual([]);
+  });
+
+  it('covers every setting of the SDK, in the request or in its generationConfig', () => {
+    const [config] = types.objectsOf(geminiFile, 'GenerateContentConfig', () => false);
+    const known = [requestShape, settingsShape].flatMap(({ kinds }) => [...kinds[''].keys()]);
+    expect(config!.members.filter((name) => !known.includes(name))).toEqual([]);
+    expect(config!.members.length).toBeGreaterThan(30);
+  });
+});
 
 it('reports a member that a later SDK adds', () => {
   const [request, ...others] = messageRules.shapes;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
 import { geminiAnswerRules } from '../../../src/upstream/gemini/gemini-answer-rules.ts';
+import { geminiRequestRules } from '../../../src/upstream/gemini/gemini-request-rules.ts';
 import { chatAnswerRules } from '../../../src/upstream/messages/chat-answer-rules.ts';
 import { chatRules } from '../../../src/upstream/messages/chat-rules.ts';
 import { messageAnswerRules } from '../../../src/upstream/messages/message-answer-rules.ts';
@@ -20,6 +21,7 @@ it('lists every rule of the code in docs/reference/translation.md', async () => 
     messageRules,
     chatRules,
     responseRules,
+    geminiRequestRules,
     messageAnswerRules,
     chatAnswerRules,
     geminiAnswerRules,
