@@ -117,6 +117,7 @@ const Answer: z.ZodType<BankAnswer> = z.object({
   outcomes: z.array(Outcome),
   held: z.array(text).nullable(),
   holders: count.nullable(),
+  rank: count.nullish(),
 });
 
 /** Null when the holder has lost everything it held. */

@@ -6,9 +6,8 @@ import { type Charge, type Grant, type Reservations, Shortage } from './account.
 import { type Limit, LimitReached, type UsageBound } from './limit.ts';
 import type { LimitBank } from './limit-bank.ts';
 import { OrganisationSlices } from './organisation-slices.ts';
-import { Outage, outageAfterMs } from './outage.ts';
+import { Outage, type OutageSources, outageAfterMs } from './outage.ts';
 import type { Slice } from './slice.ts';
-import type { UsageJournal } from './usage-journal.ts';
 
 /** Interval at which waiting requests are retried. */
 const tickMs = 50;
@@ -169,11 +168,9 @@ function isNewRefusal(thrown: unknown, { slices }: OrganisationQueue): thrown is
   return thrown instanceof LimitReached && slices.slice(thrown.limit).known.refusals.isPending;
 }
 
-export interface AdmissionQueueOptions extends WaitLimits {
+export interface AdmissionQueueOptions extends WaitLimits, OutageSources {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Null without a folder for it. */
-  readonly journal: UsageJournal | null;
 }
 
 export class AdmissionQueue {
@@ -225,7 +222,7 @@ export class AdmissionQueue {
   }
 
   holders(organisationId: string): number | null {
-    return this.#queues.get(organisationId)?.slices.holders ?? null;
+    return this.#queues.get(organisationId)?.slices.sharing.holders ?? null;
   }
 
   /** Resolves when the usage up to now has been reported, or reporting failed. */
@@ -341,7 +338,7 @@ async function storeRefusal(
 function newQueue(
   organisationId: string,
   bank: LimitBank,
-  { now, journal }: AdmissionQueueOptions,
+  { now, journal, gatewaysSeen }: AdmissionQueueOptions,
 ): OrganisationQueue {
   const clock = { now, monotonicMs };
   const slices = new OrganisationSlices({ bank, journal, clock }, organisationId);
@@ -352,6 +349,6 @@ function newQueue(
     reportedMs: 0,
     recalledMs: 0,
     fault: null,
-    outage: new Outage(slices, journal),
+    outage: new Outage(slices, { journal, gatewaysSeen }),
   };
 }

@@ -93,8 +93,9 @@ export class DatabaseBank implements LimitBank {
     const held = listsHeld ? await slices.listHeld(tx, holder) : null;
     const outcomes =
       moves.length === 0 ? [] : await slices.exchange(tx, holder, moves, this.#options.now());
-    const count = countsHolders ? await holders.count(tx, holder.organisationId) : null;
-    const answer = { outcomes, held, holders: count };
+    const none = { holders: null, rank: null };
+    const count = countsHolders ? await holders.countWithRank(tx, holder) : none;
+    const answer = { outcomes, held, ...count };
     if (keepsAnswer) await holders.keepAnswer(tx, holder, JSON.stringify(answer));
     return answer;
   }

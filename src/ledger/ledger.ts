@@ -55,6 +55,8 @@ export function createLedger(deps: {
   readonly bank?: LimitBank;
   /** Stream of the spool for usage; null without a folder for it. */
   readonly journal?: JournalStream | null;
+  /** Processes that shared limits when the database was last seen, for one that has not seen it; unknown by default. */
+  readonly gatewaysSeen?: () => number | null;
   /** How long a request waits for units of other processes; default one second. */
   readonly waitMs?: number;
   /** Additional wait for processes that have not reported; default 4 seconds. */
@@ -63,9 +65,9 @@ export function createLedger(deps: {
   const { database, clock, waitMs = waitMsDefault, lateMs = lateMsDefault } = deps;
   const now = () => clock.now();
   const bank = deps.bank ?? new DatabaseBank({ database, now });
-  const { journal: stream = null } = deps;
+  const { journal: stream = null, gatewaysSeen = () => null } = deps;
   const journal = stream === null ? null : new UsageJournal(stream, bank);
-  const queue = new AdmissionQueue(bank, { now, waitMs, lateMs, journal });
+  const queue = new AdmissionQueue(bank, { now, waitMs, lateMs, journal, gatewaysSeen });
   return {
     open: () => new QueuedAccount(queue, new CountedSlices()),
     report: (organisationId) => queue.report(organisationId),

@@ -24,6 +24,8 @@ export interface BankAnswer {
   readonly held: readonly string[] | null;
   /** Holders with a lease, including this one; null unless requested. */
   readonly holders: number | null;
+  /** How many of these holders come before this one in an order that all of them share; unknown when absent. */
+  readonly rank?: number | null;
 }
 
 /**

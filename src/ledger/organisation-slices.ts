@@ -6,6 +6,7 @@ import type { SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
 import type { Limit } from './limit.ts';
 import type { BankAnswer, BankRequest, LimitBank } from './limit-bank.ts';
+import type { Sharing } from './share.ts';
 import type { Slice } from './slice.ts';
 import { type HolderLease, holderLeaseMs, leaseMarginMs } from './slice-lease.ts';
 import { SliceSet } from './slice-set.ts';
@@ -59,8 +60,8 @@ export class OrganisationSlices {
   #countedMs = 0;
   /** An exchange whose outcome is unknown. */
   #inDoubt: SliceExchange | null = null;
-  /** Holders of the organisation at the last count; null before. */
-  holders: number | null = null;
+  /** As of the last count. */
+  sharing: Sharing = { holders: null, rank: null };
 
   constructor({ bank, journal, clock }: SliceSources, organisationId: string) {
     this.#bank = bank;
@@ -146,7 +147,7 @@ export class OrganisationSlices {
       moves: [...moves.keys()],
       listsHeld,
       keepsAnswer: false,
-      countsHolders: this.holders === null || startedMs - this.#countedMs > countMs,
+      countsHolders: this.sharing.holders === null || startedMs - this.#countedMs > countMs,
     };
     await this.#carryOut({ moves, request, startedMs });
   }
@@ -173,7 +174,7 @@ export class OrganisationSlices {
     this.#renewedMs = startedMs;
     if (request.countsHolders) {
       this.#countedMs = startedMs;
-      this.holders = answer.holders;
+      this.sharing = { holders: answer.holders, rank: answer.rank ?? null };
     }
     let at = 0;
     for (const slice of moves.values()) {

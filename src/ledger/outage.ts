@@ -3,6 +3,7 @@ import { monotonicMs } from '../monotonic.ts';
 import type { Charge, Grant, Reservations } from './account.ts';
 import { LimitsUnknown, type UsageBound } from './limit.ts';
 import type { OrganisationSlices } from './organisation-slices.ts';
+import type { Sharing } from './share.ts';
 import type { UsageJournal } from './usage-journal.ts';
 
 /** A shorter absence is waited for. */
@@ -10,15 +11,24 @@ export const outageAfterMs = 500;
 /** Absence from which on requests that lack units are refused at once. */
 const refuseAfterMs = 1_750;
 
+export interface OutageSources {
+  /** Null without a folder for it. */
+  readonly journal: UsageJournal | null;
+  /** Processes that shared limits when the database was last seen, by any process; null when unknown. */
+  readonly gatewaysSeen: () => number | null;
+}
+
 export class Outage {
   readonly #slices: OrganisationSlices;
   readonly #journal: UsageJournal | null;
+  readonly #gatewaysSeen: () => number | null;
   /** Null while the bank responds; monotonic clock. */
   #sinceMs: number | null = null;
 
-  constructor(slices: OrganisationSlices, journal: UsageJournal | null) {
+  constructor(slices: OrganisationSlices, { journal, gatewaysSeen }: OutageSources) {
     this.#slices = slices;
     this.#journal = journal;
+    this.#gatewaysSeen = gatewaysSeen;
   }
 
   begin(nowMs: number): void {
@@ -43,6 +53,12 @@ export class Outage {
     return new LimitsUnknown(cause, hint);
   }
 
+  /** By the number that was seen by others where this process has seen none. */
+  get #sharing(): Sharing {
+    const { sharing } = this.#slices;
+    return sharing.holders === null ? { holders: this.#gatewaysSeen(), rank: null } : sharing;
+  }
+
   /**
    * Null when the bank is not away, or the process may not grant itself enough. Grants of budgets are on disk before the
    * request is sent.
@@ -54,8 +70,7 @@ export class Outage {
   ): Grant | Promise<Grant> | null {
     const nowMs = monotonicMs();
     if (this.#sinceMs === null || nowMs - this.#sinceMs < outageAfterMs) return null;
-    const holders = Math.max(1, this.#slices.holders ?? 1);
-    const terms = { holders, journal: this.#journal };
+    const terms = { sharing: this.#sharing, journal: this.#journal };
     const drawn = reservations.draw(charges, bound, nowMs, terms);
     if (drawn === null) return null;
     const grant = { outputTokens: bound.outputTokens };

@@ -6,6 +6,7 @@ import { Forecast } from './forecast.ts';
 import { HeldUnits, type Reservation, type UncoveredUse } from './held-units.ts';
 import { counterRefOf, type Limit, type LimitUsage } from './limit.ts';
 import { Refusals } from './refusals.ts';
+import { rateShare, type Sharing } from './share.ts';
 import { type HolderLease, SliceLease } from './slice-lease.ts';
 import { TotalPromise } from './total-promise.ts';
 
@@ -65,8 +66,8 @@ interface AllowanceJournal {
 
 /** Limits of the grants that a process makes to itself while the bank is away. */
 export interface OutageTerms {
-  /** Processes that share rate limits. */
-  readonly holders: number;
+  /** The processes that share rate limits. */
+  readonly sharing: Sharing;
   /** Takes grants of budgets; null without a folder for it. */
   readonly journal: AllowanceJournal | null;
 }
@@ -158,13 +159,13 @@ export class UsableSlice {
   }
 
   /** Units that the process may grant itself in an outage, beyond those that it has granted. */
-  drawable({ holders, journal }: OutageTerms): number {
+  drawable({ sharing, journal }: OutageTerms): number {
     const { limitUnits, isRate, outageUnits = 0 } = this.limit;
     const known = this.known.usage?.usedUnits ?? 0;
     if (known >= limitUnits) return 0;
     if (isRate) {
-      const share = Math.floor((limitUnits - known) / holders) - this.held.units;
-      return Math.max(1, share) - this.held.drawn;
+      const share = rateShare(limitUnits - known, sharing, this.counter.id.readUInt32BE(0));
+      return share - this.held.units - this.held.drawn;
     }
     if (outageUnits === 0 || journal === null || !journal.isLoaded) return 0;
     return outageUnits - this.held.drawn - journal.drawnBefore(this.counter);

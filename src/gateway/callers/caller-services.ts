@@ -100,7 +100,8 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   const origins = new Origins(trustedHosts);
   const issuerOrigins = new IssuerOrigins(origins, options.proxies);
   const { usageJournal: journal = null, bank } = options;
-  const ledger = createLedger({ database, clock, journal, ...(bank && { bank }) });
+  const gatewaysSeen = () => configuration.gatewaysSeen();
+  const ledger = createLedger({ database, clock, journal, gatewaysSeen, ...(bank && { bank }) });
   const cache = <T>(entriesMax: number): SnapshotCache<T> =>
     new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
   return {

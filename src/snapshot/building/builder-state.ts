@@ -3,6 +3,7 @@ import type { Db } from '../../store/connection/db.ts';
 import type { DataKeyRow } from '../../store/resources/data-keys.ts';
 import type { HeadLease } from '../../store/snapshot/snapshot-heads.ts';
 import * as snapshotParts from '../../store/snapshot/snapshot-parts.ts';
+import * as usageHolders from '../../store/usage/usage-holders.ts';
 import { partNumberOf } from '../format/part-numbers.ts';
 import {
   openHead,
@@ -22,6 +23,9 @@ export interface PageChange {
   readonly entries: readonly PageEntry[];
 }
 
+/** Shorter than the time after which a head without changes is replaced. */
+const countEveryMs = 20_000;
+
 export class BuilderState {
   readonly keys: SnapshotKeys;
   readonly lease: HeadLease;
@@ -36,6 +40,7 @@ export class BuilderState {
   readonly #entries = new Map<string, PageEntry>();
   #idsByPage = new Map<number, Set<string>>();
   #pageCount = 1;
+  #counted: { readonly gateways: number; readonly atMs: number } | null = null;
 
   private constructor(
     keys: SnapshotKeys,
@@ -69,6 +74,14 @@ export class BuilderState {
       onRefused(error);
       return empty();
     }
+  }
+
+  /** Gateways that share limits, counted from time to time. */
+  async countGateways(db: Db, now: number): Promise<number> {
+    if (this.#counted === null || now - this.#counted.atMs >= countEveryMs) {
+      this.#counted = { gateways: await usageHolders.countMost(db), atMs: now };
+    }
+    return this.#counted.gateways;
   }
 
   get organisationIds(): Iterable<string> {

@@ -60,7 +60,8 @@ export async function publishHead(
   // They could be deleted as garbage before the head names them.
   if (monotonicMs() - beganAtMs > graceMs / 2) throw new Error('publishing took too long');
   const sequence = state.sequence + 1;
-  const head = { deploymentKey, sequence, builtAtMs, isSettled, pages: addresses };
+  const gateways = await state.countGateways(db, now);
+  const head = { deploymentKey, sequence, builtAtMs, gateways, isSettled, pages: addresses };
   const body = sealHead(keys, head);
   const at = { ...lease, sequence: state.sequence };
   if (!(await snapshotHeads.publish(db, at, { etag: etagOf(body), body }))) {

@@ -70,6 +70,8 @@ export interface SnapshotHead {
   readonly deploymentKey: DataKeyRow;
   readonly sequence: number;
   readonly builtAtMs: number;
+  /** Most gateways that share the limits of an organisation; absent in heads of earlier versions. */
+  readonly gateways?: number;
   /** Whether every change that was committed by then is contained. */
   readonly isSettled: boolean;
   /** A power of two; null for a page without organisations. */

@@ -67,6 +67,10 @@ export class LiveSnapshot implements SnapshotView {
     return this.#head.builtAtMs;
   }
 
+  get gateways(): number | null {
+    return this.#head.gateways ?? null;
+  }
+
   get isWhole(): boolean {
     return this.#damaged.size === 0;
   }

@@ -16,6 +16,8 @@ export interface ConfigurationSource {
   snapshotGeneration(organisationId: string): string | undefined;
   /** When the snapshot was last known to be current, on the shared clock; null for no usable snapshot. */
   snapshotConfirmedAtMs(): number | null;
+  /** Gateways that shared limits when the snapshot was built; null when unknown. */
+  gatewaysSeen(): number | null;
 }
 
 export interface ConfigurationSourceOptions {
@@ -50,6 +52,7 @@ export function configurationSource(options: ConfigurationSourceOptions): Config
       const found = usable();
       return found && (found.completeUntilMs ?? found.view.builtAtMs);
     },
+    gatewaysSeen: () => usable()?.view.gateways ?? null,
   };
 }
 
@@ -80,6 +83,7 @@ export function linkedConfiguration(options: {
     snapshotGeneration: (organisationId) =>
       snapshot.view()?.organisation(organisationId)?.generation,
     snapshotConfirmedAtMs: () => (snapshot.view() === null ? null : confirmedAtMs()),
+    gatewaysSeen: () => snapshot.view()?.gateways ?? null,
   };
 }
 

@@ -29,6 +29,8 @@ export interface SnapshotView {
   readonly sequence: number;
   /** Database time at which the contents were known to be current when they were published. */
   readonly builtAtMs: number;
+  /** Most gateways that shared the limits of an organisation then; unknown when absent. */
+  readonly gateways?: number | null;
   /** False when rows of an organisation are missing, because its part was damaged. */
   readonly isWhole: boolean;
   /** The row of data_keys with the key of the deployment. */

@@ -97,12 +97,24 @@ export async function markSettled(tx: Db, { organisationId, holder }: Holder): P
     ON DUPLICATE KEY UPDATE settled_at = VALUES(settled_at)`.execute(tx);
 }
 
-/** Number of processes of an organisation that have a lease. */
-export async function count(tx: Db, organisationId: string): Promise<number> {
-  const { rows } = await sql<{ holders: number | string }>`
-    SELECT COUNT(*) AS holders FROM usage_holders
+/** Number of processes of an organisation that have a lease, and how many of them come before this one. */
+export async function countWithRank(
+  tx: Db,
+  { organisationId, holder }: Holder,
+): Promise<{ readonly holders: number; readonly rank: number }> {
+  const { rows } = await sql<{ holders: number | string; rank_of: number | string | null }>`
+    SELECT COUNT(*) AS holders, SUM(holder < ${holder}) AS rank_of FROM usage_holders
     WHERE organisation_id = ${organisationId} AND lease_until >= ${serverNowMs}`.execute(tx);
-  return Number(rows[0]!.holders);
+  const { holders, rank_of: rank } = rows[0]!;
+  return { holders: Number(holders), rank: Number(rank ?? 0) };
+}
+
+/** Most processes that have a lease in one organisation. */
+export async function countMost(db: Db): Promise<number> {
+  const { rows } = await sql<{ holders: number | string }>`
+    SELECT COUNT(*) AS holders FROM usage_holders WHERE lease_until >= ${serverNowMs}
+    GROUP BY organisation_id ORDER BY holders DESC LIMIT 1`.execute(db);
+  return Number(rows[0]?.holders ?? 0);
 }
 
 /** The last exchange; waits for one in progress. Null when there was none, or the lease has expired. */

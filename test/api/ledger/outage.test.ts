@@ -33,7 +33,8 @@ class Gateway {
   readonly ledger: Ledger;
   readonly loaded: Promise<void>;
 
-  constructor(hasJournal = true) {
+  /** @param gatewaysSeen as in the snapshot */
+  constructor(hasJournal = true, gatewaysSeen: number | null = null) {
     const transaction: typeof test.database.transaction = async (run, ...rest) => {
       this.#requireDatabase();
       const result = await test.database.transaction(run, ...rest);
@@ -52,7 +53,8 @@ class Gateway {
       transaction,
     };
     const journal = hasJournal ? disk.open(() => this.#isDead) : null;
-    this.ledger = createLedger({ database, clock: { now: () => Date.now() }, journal });
+    const clock = { now: () => Date.now() };
+    this.ledger = createLedger({ database, clock, journal, gatewaysSeen: () => gatewaysSeen });
     this.loaded = this.ledger.settleLeft().catch(() => undefined);
     gateways.push(this);
   }
@@ -250,10 +252,28 @@ describe('a rate limit', () => {
     await eventually(async () => expect(await counter(limits[0]!)).toMatchObject({ used: total }));
   });
 
-  it('admits at least one request in each process', async () => {
-    const limits = [await budget({ ...terms, limitUnits: 1, endsAt: Date.now() + 3_600_000 })];
-    const gateway = new Gateway();
+  it('admits all of a small limit in all processes together, and no more', async () => {
+    const pair = [new Gateway(), new Gateway()];
+    const other = [await budget({ limitUnits: 1_000 })];
+    await eventually(async () => {
+      for (const one of pair) await one.use(other, 1);
+      for (const one of pair) expect(one.ledger.holders(organisationId)).toBe(2);
+    });
+    for (const one of pair) one.isAway = true;
+    for (const limitUnits of [1, 3]) {
+      const limits = [await budget({ ...terms, limitUnits, endsAt: Date.now() + 3_600_000 })];
+      const admitted = [await pair[0]!.useUp(limits, 1), await pair[1]!.useUp(limits, 1)];
+      expect(admitted[0]! + admitted[1]!).toBe(limitUnits);
+    }
+  });
+
+  it('is divided by the processes of the snapshot in a process that starts in the outage', async () => {
+    const limits = [await budget({ ...terms, limitUnits: 100, endsAt: Date.now() + 3_600_000 })];
+    const gateway = new Gateway(true, 4);
     gateway.isAway = true;
-    expect(await gateway.useUp(limits, 1)).toBe(1);
+    expect(await gateway.useUp(limits, 1)).toBe(25);
+    const alone = new Gateway();
+    alone.isAway = true;
+    expect(await alone.useUp(limits, 1)).toBe(100);
   });
 });

@@ -270,3 +270,18 @@ describe('a rotation of the master key', () => {
     expect(held.refused).toEqual([]);
   });
 });
+
+it('tells how many gateways share the limits of an organisation at most', async () => {
+  const lease = (organisationId: string, endsInMs: number) =>
+    sql`INSERT INTO usage_holders (organisation_id, holder, sequence, lease_until)
+      VALUES (${organisationId}, RANDOM_BYTES(16), 1, ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) + ${endsInMs})`.execute(
+      db,
+    );
+  const [one, other] = [await addOrganisation(), await addOrganisation()];
+  for (const endsInMs of [60_000, 60_000, -60_000]) await lease(one, endsInMs);
+  await lease(other, 60_000);
+  await buildAll(builderOn(db));
+  using held = readerOn(db);
+  await held.reader.pull();
+  expect(held.reader.view()!.gateways).toBe(2);
+});
