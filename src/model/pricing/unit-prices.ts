@@ -42,6 +42,11 @@ const unitModels: Readonly<Record<string, Readonly<Record<string, Counts>>>> = {
 /** A search unit of Cohere: one query with up to 100 documents. */
 const rankings: Counts = { searchUnit: dollars(0.002) };
 const rankingModel = /^(?:cohere[./-])?rerank-/;
+/** Rankings of Amazon Bedrock: a query with up to 100 documents, in dollars. */
+const bedrockRankings: readonly (readonly [models: RegExp, units: Counts])[] = [
+  [/cohere\.rerank-v3-5/, rankings],
+  [/amazon\.rerank-v1/, { searchUnit: dollars(0.001) }],
+];
 
 /** Units of all models of a service. */
 const codeOfOpenAi: Counts = { codeSession: dollars(0.03) };
@@ -49,6 +54,7 @@ const codeOfOpenAi: Counts = { codeSession: dollars(0.03) };
 /** Prices of a model that has none for tokens; undefined for none. */
 export function unitsOfModel(service: string, model: string): Counts | undefined {
   const named = unitModels[service === 'azure-openai' ? 'openai' : service]?.[model];
+  if (service === 'bedrock') return bedrockRankings.find(([models]) => models.test(model))?.[1];
   return named ?? (service === 'cohere' && rankingModel.test(model) ? rankings : undefined);
 }
 

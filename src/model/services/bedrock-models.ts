@@ -29,13 +29,13 @@ export function bedrockDialect(model: string | null, setting: string | undefined
   );
 }
 
-/** The form of a model for embeddings or rankings; null for any other request. */
+/** The form of a model for embeddings or rankings; null for any other request. Embeddings of Nova share that of Titan. */
 export function bedrockRetrieval(path: string | null, model: string | null): DialectName | null {
   const name = model ?? '';
   if (path === '/rerank') return /rerank/i.test(name) ? 'bedrock-ranking' : null;
   if (path !== '/embeddings') return null;
   if (/cohere\.embed/i.test(name)) return 'bedrock-cohere';
-  return /titan-embed/i.test(name) ? 'bedrock-titan' : null;
+  return /titan-embed|nova-.*embeddings/i.test(name) ? 'bedrock-titan' : null;
 }
 
 /** Path of an operation on a model. The encoding is the one that signatures of AWS are computed from. */

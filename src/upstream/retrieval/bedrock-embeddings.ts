@@ -1,8 +1,8 @@
-/** Translates embeddings of OpenAI's form to those of Titan and Cohere on Amazon Bedrock, and back. */
+/** Translates embeddings of OpenAI's form to those of Titan, Nova and Cohere on Amazon Bedrock, and back. */
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { RequestTerms, TranslationContext } from '../translation/translation.ts';
 
-/** @throws NotTranslatable for several texts, which Titan embeds one by one */
+/** @throws NotTranslatable for several texts, which Titan and Nova embed one by one */
 export function titanRequest(sent: Json, terms: RequestTerms): Json {
   const request = embeddingsIn(sent, terms);
   const texts = textsIn(request.at('input'));
@@ -10,10 +10,25 @@ export function titanRequest(sent: Json, terms: RequestTerms): Json {
     request.at('input').refuse('must be one text for this model, which embeds one at a time');
   }
   const size = request.at('dimensions');
+  const model = request.at('model').text();
+  if (/nova/i.test(model)) return novaRequest(model, texts[0]!, size);
   return {
-    model: request.at('model').text(),
+    model,
     inputText: texts[0],
     ...(size.isAbsent ? {} : { dimensions: size.value }),
+  };
+}
+
+/** A text that is too long is cut at its end, as Titan does by itself. */
+function novaRequest(model: string, value: string, size: DocumentNode): Json {
+  return {
+    model,
+    taskType: 'SINGLE_EMBEDDING',
+    singleEmbeddingParams: {
+      embeddingPurpose: 'GENERIC_INDEX',
+      ...(size.isAbsent ? {} : { embeddingDimension: size.value }),
+      text: { truncationMode: 'END', value },
+    },
   };
 }
 
@@ -47,7 +62,8 @@ function textsIn(input: DocumentNode): string[] {
 export function titanResponse(body: unknown, about: TranslationContext): Json {
   const response = new DocumentNode(body);
   const { inputTextTokenCount: tokens } = response.json();
-  const vector = numbersIn(response.at('embedding'));
+  const list = response.at('embeddings');
+  const vector = numbersIn((list.isAbsent ? response : list.items()[0]!).at('embedding'));
   return listOf([vector], typeof tokens === 'number' ? tokens : about.inputTokens, about);
 }
 

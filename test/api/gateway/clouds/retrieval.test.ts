@@ -76,7 +76,7 @@ async function rowOf(keyId: string) {
   await logIsWritten(inference.server);
   return inference.server.database.db
     .selectFrom('request_logs')
-    .select(['endpoint', 'input_tokens', 'is_estimated'])
+    .select(['endpoint', 'input_tokens', 'is_estimated', 'cost_units'])
     .where('api_key_id', '=', keyId)
     .where('status', '=', 200)
     .executeTakeFirst();
@@ -100,6 +100,35 @@ describe('a request for embeddings', () => {
     const several = clientOf(key).embeddings.create({ model, input: ['a', 'b'] });
     await expect(several).rejects.toMatchObject({ status: 400, param: 'input' });
     expect(inference.upstream.reached).toHaveLength(1);
+  });
+
+  it('reaches Nova with one text, and returns the count of the header', async () => {
+    const { key } = await keyTo('bedrock', signed);
+    inference.upstream.script = (_, response) => {
+      response.setHeader('x-amzn-bedrock-input-token-count', '4');
+      sendJson(response, { embeddings: [{ embeddingType: 'TEXT', embedding: [0.5, -0.25] }] });
+    };
+    const model = 'amazon.nova-2-multimodal-embeddings-v1:0';
+    const answer = await clientOf(key).embeddings.create({
+      model,
+      input: 'hello',
+      dimensions: 256,
+    });
+    expect(answer).toMatchObject({
+      data: [{ index: 0, embedding: [0.5, -0.25] }],
+      usage: { prompt_tokens: 4, total_tokens: 4 },
+    });
+    expect(await signedRequest()).toEqual({
+      url: `/model/${encodeURIComponent(model)}/invoke`,
+      body: {
+        taskType: 'SINGLE_EMBEDDING',
+        singleEmbeddingParams: {
+          embeddingPurpose: 'GENERIC_INDEX',
+          embeddingDimension: 256,
+          text: { truncationMode: 'END', value: 'hello' },
+        },
+      },
+    });
   });
 
   it('reaches Cohere on Bedrock, and returns the count of the header', async () => {
@@ -199,6 +228,17 @@ describe('a ranking', () => {
       const { url } = await signedRequest();
       expect(url).toBe(`/model/${encodeURIComponent(model)}/invoke`);
     }
+  });
+
+  it.each([
+    ['cohere.rerank-v3-5:0', 4000],
+    ['amazon.rerank-v1:0', 2000],
+  ])('costs the bound of its queries under a cost limit with %s', async (model, cost) => {
+    const usage_limits = { type: 'cost', credit_limit: 1 };
+    const { key, id } = await keyTo('bedrock', signed, { usage_limits });
+    inference.upstream.script = (_, response) => sendJson(response, { results: ranked });
+    await rank(key, { model, query: 'q', documents: ['a', 'b'] });
+    expect(await rowOf(id)).toMatchObject({ is_estimated: 1, cost_units: cost });
   });
 
   it('is charged its bound and marked where the provider reports nothing', async () => {

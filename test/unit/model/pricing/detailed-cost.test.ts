@@ -49,6 +49,8 @@ describe('the cost of a request with details', () => {
     ['openai', 'tts-1', { details: { units: { character: 1_001 } } }, 15_015],
     ['openai', 'dall-e-3', { details: { units: { 'image hd 1024x1792': 2 } } }, 240_000],
     ['cohere', 'rerank-v3.5', { details: { units: { searchUnit: 3 } } }, 6_000],
+    ['bedrock', 'cohere.rerank-v3-5:0', { details: { units: { searchUnit: 3 } } }, 6_000],
+    ['bedrock', 'amazon.rerank-v1:0', { details: { units: { searchUnit: 3 } } }, 3_000],
     [
       'perplexity-ai',
       'sonar-deep-research',
