@@ -4,6 +4,7 @@ import { type CanonicalTarget, canonicalTarget } from '../../model/endpoints/can
 import { endpointAt, isRootedPath, publicPath } from '../../model/endpoints/catalogue.ts';
 import { type ActionTarget, cloudTarget } from '../../model/endpoints/cloud-target.ts';
 import { geminiTarget } from '../../model/endpoints/gemini-target.ts';
+import { interactionsTarget } from '../../model/endpoints/interactions.ts';
 import { commonQueryMembers } from '../../model/endpoints/query-members.ts';
 import { conversePath } from '../../model/services/bedrock-models.ts';
 import { didYouMean } from '../../suggest.ts';
@@ -35,8 +36,10 @@ export function canonicalArrival({
   const query = question < 0 ? '' : url.slice(question);
   const whole = url.slice(0, end);
   const named = geminiTarget(method, whole, query) ?? cloudTarget(method, whole, query);
-  const isRooted = !url.startsWith('/v1/');
-  const target = named ?? canonicalTarget(method, whole.slice(isRooted ? 0 : 3), query);
+  const interaction = interactionsTarget(whole);
+  const isRooted = interaction !== null || !url.startsWith('/v1/');
+  const path = interaction ?? whole.slice(isRooted ? 0 : 3);
+  const target = named ?? canonicalTarget(method, path, query);
   if ('fault' in target) throw new GatewayError('invalid_request', target.fault);
   if (named === null) requireListedPrefix(method, target.path, isRooted);
   if (target.query !== '') requireKnownQuery(method, target);

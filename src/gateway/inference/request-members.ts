@@ -1,6 +1,7 @@
 /** Reads the members of a body, as JSON or as a form, and refuses bodies that could not be checked. */
 import type { IncomingMessage } from 'node:http';
 import { endpointAt, publicPath } from '../../model/endpoints/catalogue.ts';
+import { interactionsPath, unknownInteractionMember } from '../../model/endpoints/interactions.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
 import { readFormParams } from '../transfer/form-fields.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -31,9 +32,11 @@ export function readMembers(
   const type = headers['content-type'];
   if (isJsonType(type)) {
     const parsing = parseParams(body, bounds);
-    return parsing instanceof Promise
-      ? parsing.then((params) => ({ isJson: true, params }))
-      : { isJson: true, params: parsing };
+    const checked = (params: Params): RequestMembers => {
+      if (path === interactionsPath) requireKnownMembers(params);
+      return { isJson: true, params };
+    };
+    return parsing instanceof Promise ? parsing.then(checked) : checked(parsing);
   }
   const endpoint = endpointAt(method, path);
   if (endpoint === null || body.length === 0) return noMembers;
@@ -42,6 +45,17 @@ export function readMembers(
   }
   const message = `The body of ${method} ${publicPath(endpoint.path)} must be JSON with the content type application/json`;
   throw new GatewayError('invalid_json', message, 'content-type');
+}
+
+/** Members in another spelling would be read by the provider, and by nothing here. */
+function requireKnownMembers(params: Params): void {
+  const unknown = unknownInteractionMember(params);
+  if (unknown === null) return;
+  const message =
+    unknown === 'agent'
+      ? 'Agents of the provider call models outside of any limit; name a model'
+      : `Interactions at this gateway have no member ${unknown}; leave it out, or spell it as Google documents it`;
+  throw new GatewayError('invalid_request', message, unknown);
 }
 
 /** Only POST requests of the catalogue have a body. */

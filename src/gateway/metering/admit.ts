@@ -145,6 +145,11 @@ function requireBound(endpoint: MeteringName, params: ResolvedTarget['params']):
     const message = `${raised} may raise the output beyond a limit; use inferenceConfig.maxTokens`;
     throw new GatewayError('usage_unbounded', message, raised);
   }
+  if (endpoint === 'interactions' && params.background === true) {
+    const message =
+      'The usage of an interaction in the background is known to nobody who waits for it; leave background out';
+    throw new GatewayError('usage_unbounded', message, 'background');
+  }
   const name = unboundedParam(endpoint, params);
   if (name === null) return;
   throw new GatewayError('invalid_request', `${name} must be a whole number`, name);

@@ -39,6 +39,7 @@ const markers = new Map([
   ['completions', textMarker],
   ['converse', deltaMarker],
   ['generate_content', partsMarker],
+  ['interactions', deltaMarker],
   ['messages', deltaMarker],
   ['responses', deltaMarker],
 ]);

@@ -63,6 +63,8 @@ const lists = ['messages', 'input', 'inputs'];
 /** Parameters that add input which is not in the request. */
 const openNames = [
   'previous_response_id',
+  'previous_interaction_id',
+  'cached_content',
   'conversation',
   'container',
   'mcp_servers',
@@ -155,6 +157,10 @@ const textTypes = new Set<unknown>([
   'reasoning',
   'function_call',
   'function_call_output',
+  'function_result',
+  'model_output',
+  'thought',
+  'user_input',
   'custom_tool_call',
   'custom_tool_call_output',
 ]);

@@ -152,9 +152,11 @@ class OwnedRequest {
     this.#named = await this.#lookup.referencesIn(this.#context.exchange, this.#owned);
     const foreign = await this.#lookup.firstUnknown(this.#named);
     const { params, newResponse } = this.#context.exchange;
-    const prior = params.previous_response_id;
+    const isInteraction = this.#owned.kind === 'interactions';
+    const prior = isInteraction ? params.previous_interaction_id : params.previous_response_id;
+    const priorKind = isInteraction ? 'interactions' : 'responses';
     const isElsewhere = typeof prior === 'string' && newResponse?.isContinued !== true;
-    const row = isElsewhere ? await this.#lookup.find('responses', prior) : undefined;
+    const row = isElsewhere ? await this.#lookup.find(priorKind, prior) : undefined;
     if (row === undefined) return this.#finish(await this.#callConfig(foreign), null);
     if (foreign !== null) throw notFound(foreign);
     await this.#lookup.requireReadable(this.#named);

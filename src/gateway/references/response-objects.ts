@@ -106,11 +106,11 @@ function extractFromEvent(
   method: string | undefined,
   event: unknown,
 ): ExtractedObject[] {
-  const { response, item } = membersOf(event);
+  const { response, item, interaction } = membersOf(event);
   const items = owned.kind === 'responses' && item !== undefined ? extractFromItems([item]) : [];
   return [
     ...withValidId(items),
-    ...extractObjects(owned, method, response ?? (item ? undefined : event)),
+    ...extractObjects(owned, method, response ?? interaction ?? (item ? undefined : event)),
   ];
 }
 

@@ -29,6 +29,17 @@ const gemini: NestedForm = {
     ['frequency_penalty', 'frequencyPenalty'],
   ]),
 };
+const interactions: NestedForm = {
+  member: 'generation_config',
+  names: new Map([
+    ['temperature', 'temperature'],
+    ['top_p', 'top_p'],
+    ['max_tokens', 'max_output_tokens'],
+    ['max_completion_tokens', 'max_output_tokens'],
+    ['stop', 'stop_sequences'],
+    ['seed', 'seed'],
+  ]),
+};
 const converse: NestedForm = {
   member: 'inferenceConfig',
   names: new Map([
@@ -43,6 +54,7 @@ const converse: NestedForm = {
 /** Null for a request whose parameters are top-level members; `path` is canonical. */
 function nestedFormOf(path: string): NestedForm | null {
   if (path === conversePath) return converse;
+  if (path === '/v1beta/interactions') return interactions;
   return path.startsWith('/v1beta/') ? gemini : null;
 }
 

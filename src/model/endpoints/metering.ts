@@ -43,6 +43,7 @@ export const meterings = {
   gemini: bounded(['generationConfig.maxOutputTokens'], {
     countNames: ['generationConfig.candidateCount'],
   }),
+  interactions: bounded(['generation_config.max_output_tokens']),
   runs: bounded(['max_completion_tokens']),
   /** Each response of a session; its input is the conversation. */
   realtime: bounded(['max_output_tokens', 'max_response_output_tokens']),

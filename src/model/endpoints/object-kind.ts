@@ -23,4 +23,5 @@ export type ObjectKind =
   | 'video_characters'
   | 'audio'
   | 'cached_contents'
+  | 'interactions'
   | 'messages';

@@ -1,5 +1,6 @@
 /** Lists the endpoints of the objects that providers or the gateway store for callers, by kind. */
 import { type EndpointFacts, endpoint, type ListedEndpoint, type OwnedKind } from './endpoint.ts';
+import { interactionsPath } from './interactions.ts';
 
 /** A kind, what all of its endpoints have in common, and its operations behind the base. */
 interface StoredKind {
@@ -330,6 +331,25 @@ const videoCharacters: StoredKind = {
   operations: { POST: form, 'GET {id}': none },
 };
 
+/** Conversations of Gemini, each step of which is an object that a later one continues. */
+const interactions: StoredKind = {
+  owned: owned('interactions', interactionsPath),
+  facts: {
+    references: ['previous_interaction_id', 'cached_content', 'file_search_store_names', 'uri'],
+  },
+  operations: {
+    POST: {
+      name: 'interactions',
+      metering: 'interactions',
+      requestTexts: 'unknown',
+      responseTexts: 'unknown',
+    },
+    'GET {id}': { responseTexts: 'unknown' },
+    'DELETE {id}': none,
+    'POST {id}/cancel': { responseTexts: 'unknown' },
+  },
+};
+
 const storedKinds: readonly StoredKind[] = [
   responses,
   conversations,
@@ -350,6 +370,7 @@ const storedKinds: readonly StoredKind[] = [
   skills,
   videos,
   videoCharacters,
+  interactions,
 ];
 
 export const storedEndpoints: readonly ListedEndpoint[] = storedKinds.flatMap((stored) =>

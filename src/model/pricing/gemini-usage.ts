@@ -8,6 +8,35 @@ export function geminiUsageIn({ usageMetadata: usage }: JsonObject): JsonObject 
   return isObject(usage) ? chatCounts(usage) : null;
 }
 
+/** The counts of an interaction under the names of a chat; null for usage in another form. */
+export function interactionUsageIn(usage: JsonObject): JsonObject | null {
+  const { total_input_tokens: input, total_output_tokens: output } = usage;
+  if (input === undefined && output === undefined) return null;
+  const thoughts = usage.total_thought_tokens ?? 0;
+  return {
+    prompt_tokens: sumOf(input, usage.total_tool_use_tokens ?? 0),
+    completion_tokens: sumOf(output ?? 0, thoughts),
+    total_tokens: usage.total_tokens,
+    prompt_tokens_details: {
+      cached_tokens: usage.total_cached_tokens,
+      ...interactionCounts(usage.input_tokens_by_modality),
+    },
+    completion_tokens_details: {
+      reasoning_tokens: usage.total_thought_tokens,
+      ...interactionCounts(usage.output_tokens_by_modality),
+    },
+  };
+}
+
+function interactionCounts(list: unknown): JsonObject {
+  if (!Array.isArray(list)) return {};
+  const counts = list.map((one: unknown) => {
+    const { modality, tokens } = isObject(one) ? one : {};
+    return { modality: String(modality).toUpperCase(), tokenCount: tokens };
+  });
+  return countsByKind(counts);
+}
+
 /** Results of tools that Google ran are input, thoughts are output. */
 function chatCounts(usage: JsonObject): JsonObject {
   const { promptTokenCount: prompt, candidatesTokenCount: output, totalTokenCount: total } = usage;

@@ -2,7 +2,7 @@
 
 import { pickMembers } from '../json/json-object.ts';
 import { isObject } from '../json/read-object.ts';
-import { geminiUsageIn } from './gemini-usage.ts';
+import { geminiUsageIn, interactionUsageIn } from './gemini-usage.ts';
 import type { TokenUsage } from './pricing.ts';
 import {
   addBodyDetails,
@@ -66,6 +66,7 @@ const holders = [
   'model',
   'message',
   'response',
+  'interaction',
   'meta',
   'service_tier',
   'usageMetadata',
@@ -123,6 +124,7 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
     own ??
     usageIn(body.message) ??
     usageIn(body.response) ??
+    usageIn(body.interaction) ??
     billedIn(body.meta) ??
     usageIn(body.metadata) ??
     titanUsageIn(body);
@@ -149,7 +151,8 @@ function titanUsageIn({ inputTextTokenCount: tokens }: JsonObject): JsonObject |
 }
 
 function usageIn(holder: unknown): JsonObject | null {
-  return isObject(holder) && isObject(holder.usage) ? holder.usage : null;
+  if (!isObject(holder) || !isObject(holder.usage)) return null;
+  return interactionUsageIn(holder.usage) ?? holder.usage;
 }
 
 /** Cohere bills tokens or search units. */

@@ -23,7 +23,9 @@ function nameOf(model: string | null): string {
 }
 
 /** Model and stream are in the path; requests inside of the body repeat the model. */
-function changesOf({ model, params }: DialectRequest): MemberChanges | null {
+function changesOf({ path, model, params }: DialectRequest): MemberChanges | null {
+  // Interactions name both in the body.
+  if (path.startsWith('/v1beta/interactions')) return null;
   const changes = new Map<string, unknown>();
   for (const name of ['model', 'stream']) {
     if (params[name] !== undefined) changes.set(name, undefined);

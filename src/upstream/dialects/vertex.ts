@@ -64,6 +64,9 @@ export const vertexGemini: Dialect = {
   credentialHeaders,
   passedHeaders: [],
   pathOf: (request) => {
+    if (request.path.startsWith('/v1beta/interactions')) {
+      throw new NotServed('Vertex AI serves no interactions');
+    }
     const model = request.model?.replace(/^(?:publishers\/)?google\/(?:models\/)?/, '') ?? null;
     return `${locationOf(request)}/publishers/google${gemini.pathOf({ ...request, model })}`;
   },
