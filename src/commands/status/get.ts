@@ -60,8 +60,8 @@ const none = '-';
 
 function tableOf(found: readonly LiveResource[], { kind, output }: GetOptions): string {
   const isWide = output === 'wide';
-  // The slug of an MCP server is its address at the gateway.
-  const showsSlug = isWide || kind === 'McpServer';
+  // The slug of an MCP server is its address at the gateway; refusals name guardrails by theirs.
+  const showsSlug = isWide || kind === 'McpServer' || kind === 'Guardrail';
   const headings = [
     ...(kind === undefined ? ['KIND'] : []),
     'NAME',

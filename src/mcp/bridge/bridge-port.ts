@@ -35,6 +35,8 @@ export interface BridgePort {
   readonly take: (message: RpcObject) => Promise<unknown>;
   /** Headers of arguments of the tool; undefined for a tool that is unknown. */
   readonly paramHeaders: (tool: string) => ParamHeaders | undefined;
+  /** Has the server list its tools, so that the headers of their arguments are known. @throws PlaneFault, ListingFailed */
+  readonly learnParamHeaders: () => Promise<void>;
   /** Called when the response becomes a stream. */
   readonly onStream: () => void;
   /** Called with an error that the client receives in a stream. */

@@ -1,12 +1,13 @@
 /** Sends a call of a legacy client to a modern server, and repeats it with the answers to the server's questions. */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../model/json/read-object.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { modernHeaders, modernParams } from '../messages/modern-request.ts';
 import { PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
-import { firstModernVersion } from '../messages/verify-headers.ts';
+import { firstModernVersion, type ParamHeaders } from '../messages/verify-headers.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
 import type { BridgePort } from './bridge-port.ts';
 import { type BridgedCall, CallEnded } from './bridged-calls.ts';
@@ -65,7 +66,35 @@ async function resultOf(bridged: LegacyCall): Promise<unknown> {
 
 type Outcome = { readonly final: unknown } | { readonly input: RequiredInput };
 
+/** A server whose definitions are unknown or have changed refuses a call without headers of its arguments; it is sent once more. */
 async function exchangeOnce(bridged: LegacyCall, more: RpcObject, round: number): Promise<Outcome> {
+  const { port, message, call } = bridged;
+  const id = `${call.nonce}.${round}`;
+  const headersKnown = (): ParamHeaders | undefined =>
+    message.method === 'tools/call' ? port.paramHeaders(String(message.params.name)) : undefined;
+  const used = headersKnown();
+  const response = await responseTo(bridged, more, id, used);
+  if (message.method !== 'tools/call' || !isHeaderMismatch(response)) {
+    return await readResponse(bridged, response);
+  }
+  await port.learnParamHeaders();
+  const learned = headersKnown();
+  if (isDeepStrictEqual(learned, used)) return await readResponse(bridged, response);
+  return await readResponse(bridged, await responseTo(bridged, more, `${id}.again`, learned));
+}
+
+const headerMismatch = -32020;
+
+function isHeaderMismatch({ error }: RpcObject): boolean {
+  return isObject(error) && error.code === headerMismatch;
+}
+
+async function responseTo(
+  bridged: LegacyCall,
+  more: RpcObject,
+  id: string,
+  known: ParamHeaders | undefined,
+): Promise<RpcObject> {
   const { port, message, session, logLevel, call, reply } = bridged;
   const { method } = message;
   const { capabilities, client: info } = session;
@@ -73,9 +102,7 @@ async function exchangeOnce(bridged: LegacyCall, more: RpcObject, round: number)
   const { task: _, ...own } = message.params;
   const client = { version: firstModernVersion, capabilities, info, logLevel };
   const params = { ...modernParams(own, client), ...more };
-  const known = method === 'tools/call' ? port.paramHeaders(String(params.name)) : undefined;
   const headers = modernHeaders(method, params, firstModernVersion, known);
-  const id = `${call.nonce}.${round}`;
   const live = await sendOnce(bridged, headers, { jsonrpc: '2.0', id, method, params });
   requireModern(port, live.status);
   if (isEventStream(live.headers)) reply.begin();
@@ -83,7 +110,7 @@ async function exchangeOnce(bridged: LegacyCall, more: RpcObject, round: number)
     if (!isObject(one)) continue;
     if (isResponse(one, id)) {
       call.follow(null);
-      return await readResponse(bridged, one);
+      return one;
     }
     await passNotification(bridged, one);
   }

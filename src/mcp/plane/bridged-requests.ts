@@ -11,7 +11,7 @@ import { EventOutput } from '../streams/event-output.ts';
 import type { OpenStream } from '../streams/open-streams.ts';
 import type { ServerCall } from '../transfer/response-chunks.ts';
 import { requireDeliverable } from './deliver.ts';
-import { exchangeMessages } from './exchange-messages.ts';
+import { exchangeMessages, listAside } from './exchange-messages.ts';
 import { followChanges } from './follow-changes.ts';
 import type { McpExchange, SentMessages } from './mcp-exchange.ts';
 import { openCall } from './open-call.ts';
@@ -93,7 +93,12 @@ function portOf(exchange: McpExchange, calls: readonly PlaneCall[]): BridgePort 
     holdMemory: () => services.responseMemory.hold(key.id),
     ask: askingServer(exchange),
     take: async (message) => await messages.take(message),
-    paramHeaders: (tool) => server.paramHeaders.get(tool),
+    // A list that was read here is newer than the last synchronisation.
+    paramHeaders: (tool) =>
+      services.knownNames.headersOf(server.id, tool) ?? server.paramHeaders.get(tool),
+    learnParamHeaders: async () => {
+      services.knownNames.noteHeaders(server.id, await listAside(exchange, 'legacy', 'tool'));
+    },
     onStream: () => {
       reply.isStream = true;
     },

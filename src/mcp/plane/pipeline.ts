@@ -147,7 +147,11 @@ async function readSent(exchange: McpExchange, hold: BodyHold): Promise<SentMess
   reply.setCalls(calls, isBatch);
   const { spanExport } = services;
   reply.trace = spanExport && beginMcpTrace(spanExport.sampler, headers, received.messages[0]!);
-  const era = verifyHeaders(headers, received, (tool) => server.paramHeaders.get(tool));
+  const era = verifyHeaders(
+    headers,
+    received,
+    (tool) => server.paramHeaders.get(tool) ?? services.knownNames.headersOf(server.id, tool),
+  );
   const version = headers['mcp-protocol-version'];
   authorization?.noteRequest({
     era,

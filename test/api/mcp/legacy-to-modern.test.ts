@@ -59,6 +59,7 @@ const toolCall = (name: string, args: object = {}, id: unknown = 7) =>
   rpc('tools/call', { name, arguments: args }, id);
 const answer = (id: unknown, result: object) => ({ jsonrpc: '2.0', id, result });
 const only = async (response: OpenedResponse) => (await response.rest())[0];
+const count = (method: string) => sentMethods().filter((one) => one === method).length;
 const sentMethods = () => fixture.journal.map(({ body }) => (body as { method: string }).method);
 
 describe('initialize', () => {
@@ -124,6 +125,21 @@ describe('a call', () => {
         },
       },
     });
+  });
+
+  it('has the headers of its arguments though the server was never synchronised', async () => {
+    const headers = await open();
+    for (const lists of [1, 0]) {
+      (fixture.journal as unknown[]).splice(0);
+      const called = toolCall('test_custom_headers', { region: 'eu' });
+      expect(await only(await send(0, called, headers))).toMatchObject({
+        result: { content: [{ text: 'region: eu' }] },
+      });
+      const calls = fixture.journal.filter(
+        ({ headers: sent }) => sent['mcp-param-region'] === 'eu',
+      );
+      expect([calls.length, count('tools/list')]).toEqual([1, lists]);
+    }
   });
 
   it('is served without a session too', async () => {
