@@ -81,9 +81,8 @@ export async function forwardEventSession({
   if (!server.isEventTransport || sealed === undefined || isBridgedSession(String(sealed))) {
     return false;
   }
-  const owner = services.eventSessions.ownerOf(
-    services.sessions.open(String(sealed), { key, server }),
-  );
+  const { upstreamId } = services.sessions.open(String(sealed), { key, server });
+  const owner = services.eventSessions.ownerOf(upstreamId);
   if (owner === null) return false;
   if (request.headers[forwardedHeader] !== undefined) throw sessionNotFound();
   const hold = services.bodyMemory.hold(key.id);

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { CallCut } from '../../upstream/call.ts';
+import { declaredIn } from '../messages/declared-capabilities.ts';
 import { postHeaders } from '../messages/post-headers.ts';
 import { isFromLegacyClient } from '../messages/verify-headers.ts';
 import { requireOpenedState, sealRound } from '../rounds/call-rounds.ts';
@@ -129,7 +130,13 @@ async function respond(
   const { services, key, arrival, reply } = exchange;
   const { response, id } = arrival;
   const calls = sent?.calls ?? [];
-  const { messages, errors } = exchangeMessages(exchange, sent?.era ?? 'legacy', calls);
+  const { messages, errors } = exchangeMessages(
+    exchange,
+    sent?.era ?? 'legacy',
+    calls,
+    undefined,
+    session?.declared,
+  );
   reply.isStream = isEventStream(call.headers);
   const headers = {
     'x-gateway-trace-id': visibleHeaderValue(id),
@@ -166,6 +173,10 @@ function sessionHeader(
   const upstreamId = call.headers['mcp-session-id'];
   if (typeof upstreamId !== 'string' || sent?.era === 'modern') return {};
   const isSame = session !== null && session.upstreamId === upstreamId;
-  const sealed = isSame ? session.sealed : services.sessions.seal(upstreamId, { key, server });
+  const opening = sent?.calls.find(({ message }) => message.method === 'initialize');
+  const declared = opening === undefined ? null : declaredIn(opening.message.params.capabilities);
+  const sealed = isSame
+    ? session.sealed
+    : services.sessions.seal(upstreamId, { key, server }, declared);
   return sealed === null ? {} : { 'mcp-session-id': sealed };
 }

@@ -8,6 +8,7 @@ import { ServerErrors } from '../messages/server-errors.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 import { type ListedType, listDefinitions } from '../pins/list-definitions.ts';
 import { ListExaminer } from '../pins/list-examiner.ts';
+import type { SealedSession } from '../sessions/session-ids.ts';
 import type { ServerCall } from '../transfer/response-chunks.ts';
 import type { McpExchange } from './mcp-exchange.ts';
 import { openCall } from './open-call.ts';
@@ -22,12 +23,13 @@ export interface ExchangeMessages {
   readonly errors: ServerErrors;
 }
 
-/** `list` lists the definitions of the server again. */
+/** `list` lists the definitions of the server again; `declared` is what a session says that the client can be asked for. */
 export function exchangeMessages(
   exchange: McpExchange,
   era: McpEra,
   calls: readonly PlaneCall[],
   list = (type: ListedType): Promise<RpcObject> => listAside(exchange, era, type),
+  declared: OpenedSession['declared'] = null,
 ): ExchangeMessages {
   const { services, server, arrival, metadata } = exchange;
   const { request, id, now } = arrival;
@@ -41,14 +43,13 @@ export function exchangeMessages(
   const errors = new ServerErrors(calls);
   const sources = { headers: request.headers, metadata, traceId: id, now };
   const onDropped = services.observeDropped;
-  const rules = { server, calls, errors, lists, onDropped, ...sources };
+  const rules = { server, calls, errors, lists, onDropped, declared, ...sources };
   return { messages: new ServerMessages(rules), errors };
 }
 
-/** The session that the caller names and its upstream id; null for none. */
-export interface OpenedSession {
+/** The session that the caller names; null for none. */
+export interface OpenedSession extends SealedSession {
   readonly sealed: string;
-  readonly upstreamId: string;
 }
 
 export function openedSession({
@@ -61,7 +62,7 @@ export function openedSession({
   if (sealed === undefined) return null;
   return {
     sealed: String(sealed),
-    upstreamId: services.sessions.open(String(sealed), { key, server }),
+    ...services.sessions.open(String(sealed), { key, server }),
   };
 }
 

@@ -15,6 +15,7 @@ import {
   type ListNotice,
   type NamedCapability,
 } from '../messages/capability-rules.ts';
+import { requestedCapability, undeclaredText } from '../messages/declared-capabilities.ts';
 import { type DropReason, ExpectedMessages } from '../messages/expected-messages.ts';
 import { type PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
@@ -37,6 +38,8 @@ export interface ServerMessagesOptions {
   readonly traceId: string;
   readonly now: number;
   readonly lists: ListExaminer;
+  /** Capabilities by which the client of a session can be asked; null when they are unknown. */
+  readonly declared: readonly string[] | null;
   /** Reports a message that is not sent to the caller. */
   readonly onDropped?: (reason: DropReason) => void;
 }
@@ -147,15 +150,15 @@ export class ServerMessages {
     this.#options.lists.noteMethod(server.pins, message.method);
     if (namesHiddenResource(server, message)) return null;
     const owner = calls.length === 1 ? calls[0] : undefined;
+    const undeclared = undeclaredQuestion(this.#options, message);
+    if (undeclared !== null) return this.#endCall(owner, undeclared, message);
     const guardrails =
       owner === undefined
         ? guardrailsFor(server.guardrails.output, null)
         : this.#guardrailsOf(owner);
     if (guardrails.length === 0) return message;
-    const { message: judged, fault } = await judgeServerRequest(
-      this.#judge(guardrails, owner),
-      message,
-    );
+    const judge = this.#judge(guardrails, owner);
+    const { message: judged, fault } = await judgeServerRequest(judge, message);
     // A refused question ends the call, which would wait for its answer; a refused notice is left out.
     return fault === null ? judged : this.#endCall(owner, fault, message);
   }
@@ -215,6 +218,17 @@ function refuseMalformed(
   if (call === undefined) return null;
   const fault = serverUnusable('its response is not a message of JSON-RPC');
   return refuse(call, fault, { id: call.message.id });
+}
+
+/** Null for a message that asks for nothing, or that the client can be asked. */
+function undeclaredQuestion(
+  { declared, onDropped }: Pick<ServerMessagesOptions, 'declared' | 'onDropped'>,
+  { method }: RpcObject,
+): PlaneFault | null {
+  const capability = requestedCapability(method);
+  if (declared === null || capability === null || declared.includes(capability)) return null;
+  onDropped?.('unasked');
+  return serverUnusable(undeclaredText(capability));
 }
 
 function namesHiddenResource({ capabilities }: PlaneServer, { params }: RpcObject): boolean {

@@ -1,6 +1,11 @@
 /** Keeps the rounds of a call that requires input together: seals the state in results, and opens it in retries. */
 import { isObject } from '../../model/json/read-object.ts';
 import { newId } from '../../model/wire/ids.ts';
+import {
+  declaredIn,
+  requestedCapability,
+  undeclaredText,
+} from '../messages/declared-capabilities.ts';
 import { type PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import { type CallState, type CallStates, callStateFault } from './call-states.ts';
@@ -101,13 +106,6 @@ export function sealRound(
 
 const clientCapabilities = 'io.modelcontextprotocol/clientCapabilities';
 
-/** Capabilities that a client must have declared to be asked, by method. */
-const capabilityOf: Readonly<Record<string, string>> = {
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
-  'sampling/createMessage': 'sampling',
-};
-
 /** Null when the client has declared everything for which it is asked. */
 function undeclaredQuestion(
   { params }: ClientMessage,
@@ -115,14 +113,11 @@ function undeclaredQuestion(
 ): string | null {
   if (!isObject(inputRequests)) return null;
   const { _meta: meta } = params;
-  const declared = isObject(meta) ? meta[clientCapabilities] : undefined;
+  const declared = declaredIn(isObject(meta) ? meta[clientCapabilities] : undefined);
   for (const question of Object.values(inputRequests)) {
-    const method = isObject(question) ? String(question.method) : '';
-    const capability = Object.hasOwn(capabilityOf, method) ? capabilityOf[method]! : null;
+    const capability = requestedCapability(isObject(question) ? question.method : null);
     if (capability === null) return 'it asks the client for something unknown';
-    if (!isObject(declared) || !isObject(declared[capability])) {
-      return `it asks for ${capability}, which the client has not declared`;
-    }
+    if (!declared.includes(capability)) return undeclaredText(capability);
   }
   return null;
 }

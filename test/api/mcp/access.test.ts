@@ -1,6 +1,6 @@
 /** Verifies who may reach an MCP server through the gateway; the server's journal is the witness of each refusal. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTokenIssuer } from '../../support/callers/token-issuer.ts';
+import { startTokenIssuer, tokenSettings } from '../../support/callers/token-issuer.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import {
@@ -340,13 +340,7 @@ describe('a token of a trusted issuer', () => {
   it('acts as a key of its workspace when it has mcp.invoke', async () => {
     await using issuer = await startTokenIssuer();
     const signer = await issuer.addKey('main');
-    const tokens = {
-      keySets: [{ url: issuer.url, tsgId: null }],
-      issuer: null,
-      audience: 'gatewright',
-      clockToleranceSeconds: 5,
-      defaultScopes: [],
-    };
+    const tokens = tokenSettings(issuer.url, { audience: 'gatewright' });
     await using own = await startMcpTestPlane(
       { inference: { ...testSettings().inference, tokens } },
       issuer.host,

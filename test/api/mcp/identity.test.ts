@@ -1,7 +1,11 @@
 /** Verifies what MCP servers learn about the caller, and that its credential is never passed on. */
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTokenIssuer, type TokenIssuer } from '../../support/callers/token-issuer.ts';
+import {
+  startTokenIssuer,
+  type TokenIssuer,
+  tokenSettings,
+} from '../../support/callers/token-issuer.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
 import { addUser } from '../../support/server/people.ts';
 import { testSettings } from '../../support/server/server.ts';
@@ -18,13 +22,7 @@ beforeAll(async () => {
   issuer = await startTokenIssuer();
   signer = await issuer.addKey('main');
   const settings = testSettings();
-  const tokens = {
-    keySets: [{ url: issuer.url, tsgId: null }],
-    issuer: null,
-    audience: null,
-    clockToleranceSeconds: 5,
-    defaultScopes: [],
-  };
+  const tokens = tokenSettings(issuer.url);
   const inference = { ...settings.inference, tokens };
   plane = await startMcpTestPlane({ inference, mcp: { ...settings.mcp, publicUrl } }, issuer.host);
   ({ key, id: keyId } = await plane.addKey());

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
-import { startTokenIssuer } from '../../support/callers/token-issuer.ts';
+import { startTokenIssuer, tokenSettings } from '../../support/callers/token-issuer.ts';
 import { openEvents } from '../../support/mcp/open-events.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import {
@@ -226,13 +226,7 @@ describe('an idle stream', () => {
     await using issuer = await startTokenIssuer();
     const signer = await issuer.addKey('main');
     const settings = testSettings();
-    const tokens = {
-      keySets: [{ url: issuer.url, tsgId: null }],
-      issuer: null,
-      audience: 'gatewright',
-      clockToleranceSeconds: 5,
-      defaultScopes: [],
-    };
+    const tokens = tokenSettings(issuer.url, { audience: 'gatewright' });
     await using own = await startMcpTestPlane(
       { inference: { ...settings.inference, tokens }, mcp: { ...settings.mcp, keepAliveMs: 20 } },
       issuer.host,

@@ -4,7 +4,11 @@ import {
   extractWWWAuthenticateParams,
 } from '@modelcontextprotocol/sdk/client/auth.js';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTokenIssuer, type TokenIssuer } from '../../support/callers/token-issuer.ts';
+import {
+  startTokenIssuer,
+  type TokenIssuer,
+  tokenSettings,
+} from '../../support/callers/token-issuer.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
 import { testSettings } from '../../support/server/server.ts';
@@ -41,13 +45,7 @@ async function startPlane(
   authorizationServers: readonly string[] = [login],
 ): Promise<McpTestPlane> {
   const settings = testSettings();
-  const tokens = {
-    keySets: [{ url: issuer.url, tsgId: null }],
-    issuer: null,
-    audience,
-    clockToleranceSeconds: 5,
-    defaultScopes: [],
-  };
+  const tokens = tokenSettings(issuer.url, { audience });
   const inference = { ...settings.inference, tokens };
   const mcp = { ...settings.mcp, publicUrl: address, authorizationServers };
   return await startMcpTestPlane({ inference, mcp }, issuer.host);

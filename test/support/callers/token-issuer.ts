@@ -2,7 +2,10 @@
  * Starts a token issuer: real keys, published by a real HTTP server, and tokens signed with them.
  */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import type { Settings } from '../../../src/settings.ts';
 import { sendJson, startUpstream, type TestUpstream } from '../upstream/upstream.ts';
+
+type TokenSettings = NonNullable<Settings['inference']['tokens']>;
 
 export interface TokenIssuer extends AsyncDisposable {
   /** The URL of its key set. */
@@ -25,6 +28,18 @@ interface SigningKey {
     claims: Readonly<Record<string, unknown>>,
     header?: Record<string, unknown>,
   ): Promise<string>;
+}
+
+/** Settings of a gateway that accepts tokens whose keys are at this address. */
+export function tokenSettings(keysUrl: string, rules: Partial<TokenSettings> = {}): TokenSettings {
+  return {
+    keySets: [{ url: keysUrl, tsgId: null }],
+    issuer: null,
+    audience: null,
+    clockToleranceSeconds: 5,
+    defaultScopes: [],
+    ...rules,
+  };
 }
 
 export async function startTokenIssuer(): Promise<TokenIssuer> {

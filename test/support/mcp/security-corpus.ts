@@ -439,6 +439,11 @@ const groups: readonly (readonly [
         'test/api/mcp/corpus/hostile-messages.test.ts',
         'cannot ask a client for %s that has not declared it',
       ],
+      [
+        'relayed, in a session of the legacy era',
+        'test/api/mcp/corpus/hostile-messages.test.ts',
+        'cannot ask a client of a session for %s without its declaration',
+      ],
       ['bridged', 'test/api/mcp/bridged-rules.test.ts', 'cannot ask an %s question'],
       [
         'bridged, without capabilities',

@@ -178,6 +178,50 @@ describe('a redirect', () => {
   );
 });
 
+describe('a legacy server', () => {
+  /** Opens a session that declares these capabilities; the server then asks in each response and on the stream. */
+  async function ask(method: string, capabilities: object) {
+    const question = { jsonrpc: '2.0', id: 'q', method, params: { message: 'secret question' } };
+    plane.upstream.script = ({ body, method: verb }, response) => {
+      const isOpening = body?.method === 'initialize';
+      response.writeHead(200, {
+        'content-type': isOpening ? 'application/json' : 'text/event-stream',
+        'mcp-session-id': 'one',
+      });
+      if (isOpening) {
+        response.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result: { capabilities: {} } }));
+        return;
+      }
+      const answer =
+        verb === 'GET' ? '' : `data: ${JSON.stringify({ ...result('answer'), id: body.id })}\n\n`;
+      response.end(`data: ${JSON.stringify(question)}\n\n${answer}`);
+    };
+    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'a' } };
+    const opened = await plane.call(key, slug, 'initialize', params);
+    const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const called = await plane.call(key, slug, 'tools/call', { name: 'echo' }, { headers });
+    const stream = await plane.send(key, slug, undefined, { method: 'GET', headers });
+    return [String(called.body), String(stream.body)] as const;
+  }
+
+  it.each([
+    ['sampling', 'sampling/createMessage', { elicitation: {}, roots: {} }],
+    ['elicitation', 'elicitation/create', { sampling: {} }],
+    ['roots', 'roots/list', {}],
+  ])(
+    'cannot ask a client of a session for %s without its declaration',
+    async (capability, method, others) => {
+      const [called, stream] = await ask(method, others);
+      expect(called).toContain(`it asks for ${capability}, which the client has not declared`);
+      expect(called).not.toContain('answer');
+      for (const text of [called, stream]) expect(text).not.toContain('secret question');
+      const declared = await ask(method, { ...others, [capability]: {} });
+      for (const text of declared) expect(text).toContain('secret question');
+      expect(declared[0]).toContain('answer');
+    },
+  );
+});
+
 describe('a modern server', () => {
   it.each([
     ['sampling', 'sampling/createMessage', { elicitation: {}, roots: {} }],

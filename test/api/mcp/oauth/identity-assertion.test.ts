@@ -6,6 +6,7 @@ import {
   oauthClients,
   startOAuthServer,
 } from '../../../support/callers/oauth-server.ts';
+import { tokenSettings } from '../../../support/callers/token-issuer.ts';
 import { dumpDatabase } from '../../../support/database/dump.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../../support/server/mcp-plane.ts';
 import { logIsWritten } from '../../../support/server/request-log.ts';
@@ -26,13 +27,7 @@ beforeAll(async () => {
   identityProvider = await startOAuthServer();
   vendor = await startOAuthServer(identityProvider);
   const settings = testSettings();
-  const tokens = {
-    keySets: [{ url: `${identityProvider.url}/jwks`, tsgId: null }],
-    issuer: identityProvider.url,
-    audience: null,
-    clockToleranceSeconds: 5,
-    defaultScopes: [],
-  };
+  const tokens = tokenSettings(`${identityProvider.url}/jwks`, { issuer: identityProvider.url });
   const inference = { ...settings.inference, tokens };
   const hosts = `${identityProvider.host},${vendor.host}`;
   plane = await startMcpTestPlane({ inference, mcp: { ...settings.mcp, publicUrl } }, hosts);

@@ -6,6 +6,7 @@ import {
   oauthClients,
   startOAuthServer,
 } from '../../../support/callers/oauth-server.ts';
+import { tokenSettings } from '../../../support/callers/token-issuer.ts';
 import { dumpDatabase } from '../../../support/database/dump.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../../support/server/mcp-plane.ts';
 import { logIsWritten } from '../../../support/server/request-log.ts';
@@ -38,13 +39,7 @@ afterAll(async () => {
 
 async function startPlane(authorizationServers: readonly string[]): Promise<McpTestPlane> {
   const settings = testSettings();
-  const tokens = {
-    keySets: [{ url: `${login.url}/jwks`, tsgId: null }],
-    issuer: login.url,
-    audience: null,
-    clockToleranceSeconds: 5,
-    defaultScopes: [],
-  };
+  const tokens = tokenSettings(`${login.url}/jwks`, { issuer: login.url });
   const started = await startMcpTestPlane(
     {
       inference: { ...settings.inference, tokens },
