@@ -16,6 +16,7 @@ import { member as stateful } from './objects/stateful.ts';
 import { member as realtime } from './realtime.ts';
 import { member as serve } from './serve.ts';
 import { member as snapshot } from './snapshot.ts';
+import { member as spool } from './spool.ts';
 import { member as sync } from './sync.ts';
 import { member as syncFirst } from './sync-first.ts';
 import { member as syncIdle } from './sync-idle.ts';
@@ -54,6 +55,7 @@ const all = [
   jobs,
   stateful,
   snapshot,
+  spool,
   syncFirst,
   sync,
   syncIdle,

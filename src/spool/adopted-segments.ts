@@ -1,6 +1,7 @@
 /** Finds the segments that a dead process left in its folder. */
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { partSuffix } from '../durable-files.ts';
 import { parseFileName, Segment } from './segment.ts';
 import { headerBytes, parseHeader, type SegmentHeader, UnusableSegment } from './segment-format.ts';
 import type { SegmentDamage } from './segment-list.ts';
@@ -14,7 +15,7 @@ export async function findSegments(
   const found = new Map<string, Segment[]>();
   for (const name of (await readdir(directory)).sort()) {
     const path = join(directory, name);
-    if (name.endsWith('.part')) await rm(path, { force: true });
+    if (name.endsWith(partSuffix)) await rm(path, { force: true });
     const parsed = parseFileName(name);
     if (parsed === null) continue;
     const { stream, number } = parsed;

@@ -1,5 +1,5 @@
 /** Reads the records of a segment, and replaces segments by a summary of their records. */
-import { open, rename, rm } from 'node:fs/promises';
+import { replaceFile } from '../durable-files.ts';
 import { Segment } from './segment.ts';
 import {
   headerBytes,
@@ -54,25 +54,12 @@ export async function writeSummary(
   const summary = new Segment({ stream, directory, header }, state);
   summary.startAge(first.ageMs);
   try {
-    await writeAtomically(summary.path, file);
+    await replaceFile(summary.path, file);
   } catch {
     // A full disk has no room for the summary either; the records must go all the same.
     summary.unsaved = records;
     summary.bytes = 0;
-    await rm(`${summary.path}.part`, { force: true });
     await first.delete();
   }
   return summary;
-}
-
-async function writeAtomically(path: string, bytes: Buffer): Promise<void> {
-  const part = `${path}.part`;
-  const file = await open(part, 'w', 0o600);
-  try {
-    await file.writeFile(bytes);
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
-  await rename(part, path);
 }

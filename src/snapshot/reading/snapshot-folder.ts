@@ -1,7 +1,7 @@
 /** Keeps the files of a snapshot in a folder that one process writes. */
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { diskFaults, syncFolder } from '../../durable-files.ts';
+import { diskFaults, partSuffix, replaceFile } from '../../durable-files.ts';
 import { isNotLockFile, lockFile } from '../../file-lock.ts';
 import type { FileStore } from './snapshot-files.ts';
 
@@ -11,7 +11,6 @@ export class SnapshotFolderUnusable extends Error {
 }
 
 const lockName = 'lock';
-const partSuffix = '.part';
 
 export class SnapshotFolder implements FileStore {
   readonly description: string;
@@ -59,21 +58,7 @@ export class SnapshotFolder implements FileStore {
   }
 
   async write(name: string, bytes: Buffer): Promise<void> {
-    const partial = join(this.#path, `${name}${partSuffix}`);
-    try {
-      const file = await open(partial, 'w', 0o600);
-      try {
-        await file.writeFile(bytes);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(partial, join(this.#path, name));
-      await syncFolder(this.#path);
-    } catch (error) {
-      await rm(partial, { force: true }).catch(() => undefined);
-      throw this.#explain(error);
-    }
+    await this.#explained(replaceFile(join(this.#path, name), bytes));
   }
 
   async delete(name: string): Promise<void> {
