@@ -4,29 +4,15 @@ import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { chatEffort } from '../translation/reasoning-effort.ts';
 import type { RequestTerms } from '../translation/translation.ts';
+import * as rules from './converse-request-rules.ts';
 import { type ConverseTerms, cacheMark, chatMessagesOf } from './converse-turns-to-chat.ts';
-
-/** Members that are left out, because the response means the same without them. */
-const hints = ['requestMetadata', 'performanceConfig', 'additionalModelResponseFieldPaths'];
 
 /** Members of a chat that Bedrock has for some models only. */
 const modelFields = ['top_k', 'thinking', 'reasoning_config'];
 
 /** @throws NotTranslatable when the request has a member without a counterpart in a chat */
 export function chatFromConverse(sent: Json, terms: RequestTerms): Json {
-  const request = DocumentNode.ofRequest(sent, terms).only(
-    'model',
-    'stream',
-    'messages',
-    'system',
-    'inferenceConfig',
-    'toolConfig',
-    'additionalModelRequestFields',
-    'serviceTier',
-    'outputConfig',
-    ...hints,
-  );
-  for (const name of hints) if (!request.at(name).isAbsent) request.at(name).dropHint();
+  const request = DocumentNode.ofRequest(sent, terms).follow(rules.requestShape.kinds['']);
   const isIntermediate = terms.isIntermediate === true;
   const extensions = chatExtensionsOf(terms.service, isIntermediate);
   const about: ConverseTerms = { extensions };
@@ -43,7 +29,7 @@ export function chatFromConverse(sent: Json, terms: RequestTerms): Json {
 
 function inference(config: DocumentNode, { service, isIntermediate }: RequestTerms): Json {
   if (config.isAbsent) return {};
-  config.only('maxTokens', 'temperature', 'topP', 'stopSequences');
+  config.follow(rules.inferenceShape.kinds['']);
   const { maxTokens, temperature, topP, stopSequences: stop } = config.json();
   const maxName = isIntermediate === true ? 'max_completion_tokens' : outputLimitName(service);
   return {
@@ -56,7 +42,7 @@ function inference(config: DocumentNode, { service, isIntermediate }: RequestTer
 
 function tooling(config: DocumentNode, terms: ConverseTerms): Json {
   if (config.isAbsent) return {};
-  config.only('tools', 'toolChoice');
+  config.follow(rules.toolConfigShape.kinds['']);
   const tools: Record<string, unknown>[] = [];
   for (const tool of config.at('tools').items()) {
     if (!tool.at('cachePoint').isAbsent) Object.assign(tools.at(-1) ?? {}, cacheMark(tool, terms));
@@ -70,7 +56,7 @@ function tooling(config: DocumentNode, terms: ConverseTerms): Json {
 
 function toolOf(tool: DocumentNode): Record<string, unknown> {
   const spec = tool.only('toolSpec').at('toolSpec');
-  spec.only('name', 'description', 'inputSchema', 'strict');
+  spec.follow(rules.specShape.kinds['']);
   const { description, strict } = spec.json();
   const schema = spec.at('inputSchema');
   return {
@@ -87,7 +73,7 @@ function toolOf(tool: DocumentNode): Record<string, unknown> {
 /** Null when the model may choose. */
 function choiceOf(choice: DocumentNode): unknown {
   if (choice.isAbsent) return null;
-  choice.only('auto', 'any', 'tool');
+  choice.follow(rules.choiceShape.kinds['']);
   if (!choice.at('any').isAbsent) return 'required';
   const tool = choice.at('tool');
   if (tool.isAbsent) return null;
@@ -107,7 +93,7 @@ function output(request: DocumentNode): Json {
   if (!tier.isAbsent && type === undefined) tier.dropHint();
   const served = type === undefined ? {} : { service_tier: type };
   if (config.isAbsent) return served;
-  config.only('textFormat', 'effort');
+  config.follow(rules.outputShape.kinds['']);
   const effort = config.at('effort');
   const format = config.at('textFormat');
   return {

@@ -2,6 +2,7 @@
 import type { ChatExtensions } from '../../model/services/chat-extensions.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { type ReasoningDetail, textOfDetail, unpackDetails } from '../translation/reasoning.ts';
+import * as rules from './converse-request-rules.ts';
 import { documentType } from './media-formats.ts';
 import { reasoningFormat } from './reasoning.ts';
 
@@ -18,7 +19,7 @@ export function chatMessagesOf(request: DocumentNode, terms: ConverseTerms): Jso
     if (parts.length > 0) messages.push({ role: 'system', content: simplified(parts) });
   }
   for (const turn of request.at('messages').items()) {
-    const role = turn.only('role', 'content').at('role');
+    const role = turn.follow(rules.messageShape.kinds['']).at('role');
     const blocks = turn.at('content').items();
     if (role.value === 'user') messages.push(...userMessages(blocks, terms));
     else if (role.value === 'assistant') messages.push(assistantMessage(blocks, terms));
@@ -135,7 +136,7 @@ function toolMessage(
   result: DocumentNode,
   terms: ConverseTerms,
 ): { readonly message: Json; readonly files: readonly Json[] } {
-  result.only('toolUseId', 'content', 'status', 'type');
+  result.follow(rules.resultShape.kinds['']);
   const id = result.at('toolUseId').text();
   const blocks = result.at('content').items();
   const parts = blocks.flatMap((block) =>
@@ -217,7 +218,7 @@ function detailsOf(content: DocumentNode): readonly ReasoningDetail[] {
 }
 
 function toolCall(use: DocumentNode): Json {
-  use.only('toolUseId', 'name', 'input', 'type');
+  use.follow(rules.useShape.kinds['']);
   const input = use.at('input');
   return {
     id: use.at('toolUseId').text(),

@@ -67,7 +67,8 @@ class Walk {
     if (!type.isObjectType() || above.has(type.id)) return;
     if (this.#checker.isArrayType(type)) {
       const [item] = this.#checker.getTypeArguments(type as never);
-      if (item !== undefined) this.#visit(item, `${path}[]`, above);
+      // A list of any JSON contains itself.
+      if (item !== undefined) this.#visit(item, `${path}[]`, new Set([...above, type.id]));
       return;
     }
     const members = this.#checker.getPropertiesOfType(type);

@@ -1,10 +1,15 @@
 /** Checks that a rule covers every member that the types of the OpenAI and Anthropic SDKs have. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  blockShape,
+  converseRequestRules,
+} from '../../../src/upstream/converse/converse-request-rules.ts';
 import type {
   FormatRules,
   MemberRules,
   ObjectShape,
 } from '../../../src/upstream/documents/member-rules.ts';
+import { translationFor } from '../../../src/upstream/formats/all-translations.ts';
 import { geminiAnswerRules } from '../../../src/upstream/gemini/gemini-answer-rules.ts';
 import {
   geminiRequestRules,
@@ -56,7 +61,9 @@ function uncovered(rules: FormatRules, file: string, typeName: string, at = ''):
   const faults = found.map(placed).flatMap((object) => {
     const shape = shapeAt(rules, object.path);
     if (shape === undefined)
-      return freePlaces.test(object.path) ? [] : [`${object.path}: no shape`];
+      return freePlaces.test(object.path) || converseFree.test(object.path)
+        ? []
+        : [`${object.path}: no shape`];
     return kindsOf(object, shape).flatMap((kind) => {
       if (!Object.hasOwn(shape.kinds, kind)) return [`${object.path}[${kind}]`];
       const found = shape.kinds[kind];
@@ -71,6 +78,10 @@ function uncovered(rules: FormatRules, file: string, typeName: string, at = ''):
 /** Objects that are built member by member in code which refuses others, or whose members callers choose. */
 const freePlaces =
   /(?:cache_control|logprobs|logprobsResult|\.args|input_schema|schema|responseSchema|parameters|\.input|\.function|\.custom|\.format|citations\[\]|^include\[\])(?:\.grammar)?$/;
+
+/** As above, of Converse. */
+const converseFree =
+  /^(?:serviceTier|outputConfig\.textFormat|toolConfig\.toolChoice\.(?:any|tool)|.*\.(?:cachePoint|image|document|guardContent|searchResult|citationsContent|reasoningContent|content\[\]\.toolResult\.content\[\])|system\[\]\.guardContent)$/;
 
 describe.each([
   [
@@ -136,6 +147,32 @@ describe.each([
     });
   },
 );
+
+describe('the rules of requests of Converse', () => {
+  it('covers every kind and member of the type of the SDK', () => {
+    const file = '@aws-sdk/client-bedrock-runtime/dist-types/models/models_0.d.ts';
+    expect(uncovered(converseRequestRules, file, 'ConverseRequest')).toEqual([]);
+    expect(uncovered(converseRequestRules, file, 'ConverseStreamRequest')).toEqual([]);
+  });
+
+  it('refuses exactly the content blocks of which the table says so', () => {
+    const translation = translationFor('/model/converse', 'openai')!;
+    const refusedOf = [...blockShape.kinds['']].filter(([name, { treatment }]) => {
+      const body = { model: 'm', messages: [{ role: 'user', content: [{ [name]: {} }] }] };
+      const terms = { service: 'openrouter', unsupported: null, dropped: [] };
+      const refuse = () => translation.request(body, terms);
+      if (treatment !== 'refused') return false;
+      expect(refuse).toThrow('messages[0].content[0] has no counterpart');
+      return true;
+    });
+    expect(refusedOf.map(([name]) => name)).toEqual([
+      'video',
+      'audio',
+      'toolAddition',
+      'toolRemoval',
+    ]);
+  });
+});
 
 /** The SDK has one flat object where the wire has the request and its `generationConfig`. */
 const geminiFile = '@google/genai/dist/node/node.d.ts';

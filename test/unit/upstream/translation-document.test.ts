@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
+import { converseRequestRules } from '../../../src/upstream/converse/converse-request-rules.ts';
 import { geminiAnswerRules } from '../../../src/upstream/gemini/gemini-answer-rules.ts';
 import { geminiRequestRules } from '../../../src/upstream/gemini/gemini-request-rules.ts';
 import { chatAnswerRules } from '../../../src/upstream/messages/chat-answer-rules.ts';
@@ -22,6 +23,7 @@ it('lists every rule of the code in docs/reference/translation.md', async () => 
     chatRules,
     responseRules,
     geminiRequestRules,
+    converseRequestRules,
     messageAnswerRules,
     chatAnswerRules,
     geminiAnswerRules,
