@@ -25,12 +25,13 @@ import { type Addresses, closeServers, listenAll } from './app/listen.ts';
 import { createAppMcpPlane } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
-import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
+import { missingMasterKey } from './app/missing-settings.ts';
 import { openAppSnapshot } from './app/outages/app-snapshot.ts';
 import { type Changes, openChanges } from './app/outages/changes.ts';
 import { createProbes } from './app/outages/process-probes.ts';
 import { ProcessState } from './app/outages/process-state.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
+import { openOwnDatabase } from './app/own-database.ts';
 import { createRequestLog } from './app/request-log.ts';
 import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
@@ -60,7 +61,7 @@ import type { Settings } from './settings.ts';
 import type { RunningSnapshot } from './snapshot/open-snapshot.ts';
 import { databaseOrigin } from './snapshot/reading/snapshot-origin.ts';
 import type { Spool } from './spool/spool.ts';
-import { type Database, openDatabase } from './store/connection/db.ts';
+import type { Database } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
 import { auditTrail } from './store/logs/audit-log.ts';
 import { assertUsableSchema } from './store/migrations/migration-state.ts';
@@ -187,13 +188,6 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   });
 }
 
-/** @throws Failure when none is set */
-function openOwnDatabase(settings: Settings, log: Log): Database {
-  if (settings.database === null) throw missingDatabase();
-  const reader = settings.writerHadr ? settings.databaseReader : null;
-  return openDatabase(settings.database, { log, reader });
-}
-
 interface Parts {
   readonly settings: Settings;
   readonly database: Database;
@@ -222,8 +216,8 @@ interface Parts {
 }
 
 function createAppJobs(parts: Parts, metrics: Metrics, { lists }: OutboundClients): Scheduler {
-  const { auditKey: auditKeyOf } = parts.keyring;
-  return createJobs({ ...parts, lists, auditKeyOf, onRun: metrics.observeJob });
+  const { auditKey } = parts.keyring;
+  return createJobs({ ...parts, lists, auditKeyOf: auditKey, onRun: metrics.observeJob });
 }
 
 /** Interval between measurements of the database time. */
@@ -266,7 +260,7 @@ function assemble(parts: Parts): App {
     if (!(state.isConnected || state.isLinked) || state.isDraining) return;
     measuring ??= keepMeasured(clock);
     if (state.isListening && runsGateways(parts)) shared.callers.startPolling();
-    if (state.isListening) parts.snapshot?.start();
+    if (state.isListening) for (const one of [parts.snapshot, parts.link?.region]) one?.start();
     if (runsComponent(parts, 'jobs') && state.isListening) jobs.start();
   };
   return {
@@ -307,6 +301,7 @@ function assemble(parts: Parts): App {
 async function connect(parts: Parts): Promise<void> {
   const { link, state, snapshot } = parts;
   if (link !== null && snapshot !== null) {
+    await link.region?.prove();
     await connectToControlPlane({ ...parts, snapshot });
     await parts.spool?.open();
     return;
@@ -377,7 +372,7 @@ function createListeners(
     mcp,
     servers: [admin, gateway.server, mcp.listener, ...(link === null ? [] : [link])],
     running: {
-      link: runs('admin') ? link : null,
+      link: runs('admin') || parts.link !== null ? link : null,
       admin: runs('admin') ? admin : null,
       inference: runs('gateway') ? gateway.server : null,
       mcp: runs('mcp') ? mcp.listener : null,

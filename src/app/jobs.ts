@@ -1,4 +1,4 @@
-/** Creates the scheduler of all jobs. */
+/** Creates the scheduler of all jobs, or of those of a region. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { SharedClock } from '../clock.ts';
@@ -11,6 +11,7 @@ import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { StoredBlobs } from '../store/stored-blobs.ts';
+import type { ProcessLink } from './link/process-link.ts';
 import type { createProviderLists } from './provider-lists.ts';
 
 /** Idle until `start()`; runs carry the name of this process as owner. */
@@ -23,8 +24,11 @@ export function createJobs(parts: {
   readonly clock: SharedClock;
   readonly log: Log;
   readonly onRun?: (run: JobOutcome) => void;
+  /** Null or absent in a process of home. */
+  readonly link?: ProcessLink | null;
 }): Scheduler {
-  const { settings, auditKeyOf, blobs, lists, ...rest } = parts;
+  const { settings, auditKeyOf, blobs, lists, link, ...rest } = parts;
+  if (link?.region) return link.region.createJobs(rest.onRun);
   const { mail, recipients } = settings.alerts;
   return createScheduler({
     ...rest,

@@ -77,7 +77,13 @@ const Outcome: z.ZodType<MoveOutcome> = z
     usedUnits: z.int(),
     reservedUnits: z.int(),
     refused: z.object({ units: count, limitUnits: count }).nullable(),
-    shortage: z.object({ atMs: z.number(), answeredAtMs: z.number().nullable() }).nullable(),
+    shortage: z
+      .object({
+        atMs: z.number(),
+        answeredAtMs: z.number().nullable(),
+        isHomeAway: z.boolean().optional(),
+      })
+      .nullable(),
   })
   .nullable();
 
@@ -111,6 +117,7 @@ export const ExchangeRequest: z.ZodType<BankRequest> = z.strictObject({
   listsHeld: z.boolean(),
   countsHolders: z.boolean(),
   keepsAnswer: z.boolean(),
+  leavesOutLost: z.boolean().optional(),
 });
 
 const Answer: z.ZodType<BankAnswer> = z.object({
@@ -118,6 +125,7 @@ const Answer: z.ZodType<BankAnswer> = z.object({
   held: z.array(text).nullable(),
   holders: count.nullable(),
   rank: count.nullish(),
+  lost: z.array(text).optional(),
 });
 
 /** Null when the holder has lost everything it held. */

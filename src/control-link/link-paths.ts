@@ -9,4 +9,5 @@ export const linkPaths = {
   closeHolder: '/link/v1/limits/close',
   logRows: '/link/v1/logs',
   records: '/link/v1/records',
+  totals: '/link/v1/totals',
 } as const;

@@ -1,5 +1,6 @@
 /** Deletes requests from the log and its totals after their retention, by daily partitions or in batches. */
 import type { Settings } from '../settings.ts';
+import type { Db } from '../store/connection/db.ts';
 import { isDenied } from '../store/connection/denied.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
 import * as requestLogs from '../store/logs/request-logs.ts';
@@ -12,10 +13,11 @@ const dayMs = 86_400_000;
 const daysAhead = 7;
 const batchRowsMax = 1_000;
 
-export function deleteOldLogs({
-  logDays,
-  totalsDays,
-}: Pick<Settings['inference']['retention'], 'logDays' | 'totalsDays'>): Job {
+/** @param listOrganisations ids of the organisations that may have rows; by default of all that exist */
+export function deleteOldLogs(
+  { logDays, totalsDays }: Pick<Settings['inference']['retention'], 'logDays' | 'totalsDays'>,
+  listOrganisations: (db: Db) => Promise<readonly string[]> = organisations.listIds,
+): Job {
   return {
     name: 'delete-old-logs',
     cron: '7 * * * *',
@@ -26,19 +28,14 @@ export function deleteOldLogs({
       const logsBefore = startOfRetention(context.now, logDays);
       const totalsBefore = startOfRetention(context.now, totalsDays);
       const partitions = await changePartitions(context, logsBefore);
+      const ids = await listOrganisations(context.db);
+      const deleteAged = (aged: oldRows.AgedTable, before: number | null) =>
+        deleteRows(context, ids, aged, before);
       return {
         partitions,
-        logs: await deleteRows(context, { table: 'request_logs', column: 'ended_at' }, logsBefore),
-        feedback: await deleteRows(
-          context,
-          { table: 'feedback', column: 'created_at' },
-          logsBefore,
-        ),
-        totals: await deleteRows(
-          context,
-          { table: 'request_totals', column: 'began_at' },
-          totalsBefore,
-        ),
+        logs: await deleteAged({ table: 'request_logs', column: 'ended_at' }, logsBefore),
+        feedback: await deleteAged({ table: 'feedback', column: 'created_at' }, logsBefore),
+        totals: await deleteAged({ table: 'request_totals', column: 'began_at' }, totalsBefore),
       };
     },
   };
@@ -92,12 +89,13 @@ function missingDayEnds(now: number, lastEnd: number | null): number[] {
 
 async function deleteRows(
   { db, transaction, signal }: JobContext,
+  ids: readonly string[],
   aged: oldRows.AgedTable,
   before: number | null,
 ): Promise<number> {
   if (before === null) return 0;
   let total = 0;
-  for (const id of await organisations.listIds(db)) {
+  for (const id of ids) {
     while (!signal.aborted && (await oldRows.hasBefore(db, aged, id, before))) {
       total += await transaction((tx) => oldRows.deleteBefore(tx, aged, id, before, batchRowsMax));
     }

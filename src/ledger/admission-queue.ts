@@ -116,10 +116,16 @@ class Waiter {
   /** Whether all holders of the slice have returned idle units, or have had enough time for it. */
   #haveAllResponded(nowMs: number): boolean {
     const { shortage } = this.#shortage.lacking.slice.known;
+    if (this.isCutOff) return false;
     if (this.#publishedAtMs === null || shortage === null || shortage.answeredAtMs === null)
       return true;
     if (shortage.answeredAtMs >= this.#publishedAtMs) return true;
     return nowMs >= this.#deadlineMs + this.#patience.lateMs;
+  }
+
+  /** Whether the region lacks what the request waits for, and cannot ask its home. */
+  get isCutOff(): boolean {
+    return this.#shortage.lacking.slice.known.shortage?.isHomeAway === true;
   }
 
   /** Called at each turn of the timer. True when the database has not responded for too many of them. */
@@ -135,7 +141,15 @@ class Waiter {
 
   /** Admits the request by what the process grants itself; false when that does not suffice. */
   draw(outage: Outage): boolean {
-    const grant = outage.admit(this.#reservations, this.#charges, this.#bound);
+    return this.#take(outage.admit(this.#reservations, this.#charges, this.#bound));
+  }
+
+  /** As {@link draw}, while the region cannot ask its home. */
+  drawCutOff(outage: Outage): boolean {
+    return this.#take(outage.admitCutOff(this.#reservations, this.#charges, this.#bound));
+  }
+
+  #take(grant: Grant | Promise<Grant> | null): boolean {
     if (grant === null) return false;
     this.#removeNeeds();
     this.#settle.resolve(grant);
@@ -316,11 +330,29 @@ export class AdmissionQueue {
       }
       return;
     }
-    const triedMs = monotonicMs();
-    for (const waiter of queue.waiters) {
-      if (waiter.retry(triedMs, included.has(waiter))) queue.waiters.delete(waiter);
-    }
+    retryAll(queue, included);
   }
+}
+
+/** Retries all waiting requests after an exchange, which included some of them. */
+function retryAll({ waiters, outage }: OrganisationQueue, included: ReadonlySet<Waiter>): void {
+  const triedMs = monotonicMs();
+  for (const waiter of waiters) {
+    const wasIncluded = included.has(waiter);
+    const isDone =
+      waiter.retry(triedMs, wasIncluded) || (wasIncluded && endsCutOff(waiter, outage, triedMs));
+    if (isDone) waiters.delete(waiter);
+  }
+}
+
+/** Decides about a request that lacks units while the region cannot ask its home; false when it waits on. */
+function endsCutOff(waiter: Waiter, outage: Outage, nowMs: number): boolean {
+  outage.noteHome(waiter.isCutOff, nowMs);
+  if (!waiter.isCutOff) return false;
+  if (waiter.drawCutOff(outage)) return true;
+  if (!outage.isCutOffLong) return false;
+  waiter.giveUp(new Error('the region cannot ask its home for units'), outage);
+  return true;
 }
 
 /** Rejects with the refusal after it was stored, or could not be stored in time. */

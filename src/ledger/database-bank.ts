@@ -1,9 +1,11 @@
 /** Exchanges slices with the database: one transaction for each exchange of a holder. */
 import type { Database, Db } from '../store/connection/db.ts';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
-import type { CounterKey } from '../store/usage/counter-place.ts';
+import { type CounterKey, counterKeyText } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import * as journalledUse from '../store/usage/journalled-use.ts';
+import { listLostSlices } from '../store/usage/lost-slices.ts';
+import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import * as holders from '../store/usage/usage-holders.ts';
 import * as slices from '../store/usage/usage-slices.ts';
 import * as wantedSlices from '../store/usage/wanted-slices.ts';
@@ -23,6 +25,8 @@ export interface DatabaseBankOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Computes what is granted; by default up to the limits. */
+  readonly grant?: slices.GrantMoves;
 }
 
 export class DatabaseBank implements LimitBank {
@@ -62,8 +66,9 @@ export class DatabaseBank implements LimitBank {
   }
 
   async settle(holder: holders.Holder, uses: readonly JournalledUse[]): Promise<void> {
-    const now = this.#options.now();
-    await this.#options.database.transaction((tx) => journalledUse.settle(tx, holder, uses, now));
+    const { database, now, grant } = this.#options;
+    const nowMs = now();
+    await database.transaction((tx) => journalledUse.settle(tx, holder, uses, nowMs, grant));
   }
 
   async close(holder: holders.Holder): Promise<void> {
@@ -88,15 +93,35 @@ export class DatabaseBank implements LimitBank {
       const stored = await holders.findAnswer(tx, holder, sequence + 1);
       if (stored !== null) return JSON.parse(stored) as BankAnswer;
     }
-    if (sequence === 0) await holders.insert(tx, holder, holderLeaseMs);
-    else if (!(await holders.renew(tx, holder, sequence, holderLeaseMs))) return null;
+    if (sequence > 0) {
+      if (!(await holders.renew(tx, holder, sequence, holderLeaseMs))) return null;
+    } else if (!(await holders.insert(tx, holder, holderLeaseMs))) {
+      // Another attempt at the same request was carried out meanwhile.
+      const stored = await holders.findAnswer(tx, holder, 1);
+      return stored === null ? null : (JSON.parse(stored) as BankAnswer);
+    }
     const held = listsHeld ? await slices.listHeld(tx, holder) : null;
-    const outcomes =
-      moves.length === 0 ? [] : await slices.exchange(tx, holder, moves, this.#options.now());
+    const lost = request.leavesOutLost === true ? await listLostSlices(tx, holder, moves) : [];
+    const outcomes = await this.#move(tx, holder, moves, new Set(lost));
     const none = { holders: null, rank: null };
     const count = countsHolders ? await holders.countWithRank(tx, holder) : none;
-    const answer = { outcomes, held, ...count };
+    const answer = { outcomes, held, ...count, ...(lost.length === 0 ? {} : { lost }) };
     if (keepsAnswer) await holders.keepAnswer(tx, holder, JSON.stringify(answer));
     return answer;
+  }
+
+  /** The outcomes in the order of the moves; null for those that are left out. */
+  async #move(
+    tx: Db,
+    holder: holders.Holder,
+    moves: readonly SliceMove[],
+    leftOut: ReadonlySet<string>,
+  ): Promise<MoveOutcome[]> {
+    const { now, grant } = this.#options;
+    const some = moves.filter(({ counter }) => !leftOut.has(counterKeyText(counter)));
+    if (some.length === 0) return moves.map(() => null);
+    const outcomes = await slices.exchange(tx, holder, some, now(), grant);
+    const found = new Map(some.map((move, at) => [move, outcomes[at]!]));
+    return moves.map((move) => found.get(move) ?? null);
   }
 }

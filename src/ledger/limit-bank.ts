@@ -15,6 +15,11 @@ export interface BankRequest {
   readonly countsHolders: boolean;
   /** Whether the answer is stored, so that any replica of the bank answers the same request again. */
   readonly keepsAnswer: boolean;
+  /**
+   * Whether moves of slices that were charged, because their lease had ended, are left out; for a holder that cannot know
+   * when its request arrives.
+   */
+  readonly leavesOutLost?: boolean | undefined;
 }
 
 export interface BankAnswer {
@@ -26,6 +31,8 @@ export interface BankAnswer {
   readonly holders: number | null;
   /** How many of these holders come before this one in an order that all of them share; unknown when absent. */
   readonly rank?: number | null;
+  /** Counters by `counterKeyText` whose moves were left out; absent unless requested. */
+  readonly lost?: readonly string[] | undefined;
 }
 
 /**

@@ -24,6 +24,8 @@ export class Outage {
   readonly #gatewaysSeen: () => number | null;
   /** Null while the bank responds; monotonic clock. */
   #sinceMs: number | null = null;
+  /** Null unless the bank is a region that lacks units and cannot ask its home; monotonic clock. */
+  #homeAwaySinceMs: number | null = null;
 
   constructor(slices: OrganisationSlices, { journal, gatewaysSeen }: OutageSources) {
     this.#slices = slices;
@@ -42,6 +44,17 @@ export class Outage {
   /** Whether waiting for the bank is pointless. */
   get isLong(): boolean {
     return this.#sinceMs !== null && monotonicMs() - this.#sinceMs >= refuseAfterMs;
+  }
+
+  /** Notes whether the region that is the bank could ask its home for units that a request lacks. */
+  noteHome(isAway: boolean, nowMs: number): void {
+    this.#homeAwaySinceMs = isAway ? (this.#homeAwaySinceMs ?? nowMs) : null;
+  }
+
+  /** Whether waiting for what the region lacks is pointless. */
+  get isCutOffLong(): boolean {
+    const sinceMs = this.#homeAwaySinceMs;
+    return sinceMs !== null && monotonicMs() - sinceMs >= refuseAfterMs;
   }
 
   /** The error of a request that cannot be admitted. */
@@ -68,8 +81,26 @@ export class Outage {
     charges: readonly Charge[],
     bound: UsageBound,
   ): Grant | Promise<Grant> | null {
+    return this.#admitSince(this.#sinceMs, reservations, charges, bound);
+  }
+
+  /** As {@link admit}, after the region has answered that it lacks units and cannot ask its home. */
+  admitCutOff(
+    reservations: Reservations,
+    charges: readonly Charge[],
+    bound: UsageBound,
+  ): Grant | Promise<Grant> | null {
+    return this.#admitSince(this.#homeAwaySinceMs, reservations, charges, bound);
+  }
+
+  #admitSince(
+    sinceMs: number | null,
+    reservations: Reservations,
+    charges: readonly Charge[],
+    bound: UsageBound,
+  ): Grant | Promise<Grant> | null {
     const nowMs = monotonicMs();
-    if (this.#sinceMs === null || nowMs - this.#sinceMs < outageAfterMs) return null;
+    if (sinceMs === null || nowMs - sinceMs < outageAfterMs) return null;
     const terms = { sharing: this.#sharing, journal: this.#journal };
     const drawn = reservations.draw(charges, bound, nowMs, terms);
     if (drawn === null) return null;

@@ -11,6 +11,7 @@ import type { SnapshotSource } from '../store/reads/snapshot-view.ts';
 import type { BucketFolder } from './bucket/bucket-files.ts';
 import { SnapshotBuilder } from './building/snapshot-builder.ts';
 import type { SnapshotRefused } from './format/snapshot-refused.ts';
+import { heldOrigin } from './reading/held-origin.ts';
 import { FolderCopy } from './reading/snapshot-copy.ts';
 import { databaseOrigin, type SnapshotOrigin } from './reading/snapshot-origin.ts';
 import { SnapshotReader } from './reading/snapshot-reader.ts';
@@ -31,6 +32,8 @@ interface SnapshotFigures {
 
 export interface RunningSnapshot extends AsyncDisposable {
   readonly source: SnapshotSource;
+  /** Serves the snapshot that this process holds to others. */
+  readonly heldOrigin: SnapshotOrigin;
   figures(): SnapshotFigures;
   /** Loads the copy in the folder, before the database is reached. Never rejects. */
   load(): Promise<void>;
@@ -115,12 +118,12 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
     parts.bucket && new SnapshotBucket({ folder: parts.bucket, reader, buildRight, onFailure });
   return {
     source: reader,
+    heldOrigin: heldOrigin(reader),
     figures: () => figuresOf(reader, builder, faults, clock.now()),
-    load: async () => {
-      await reader.load().catch((error) => {
-        report('refused', error, 'the saved snapshot could not be read');
-      });
-    },
+    load: () =>
+      loadSaved(reader, (error) =>
+        report('refused', error, 'the saved snapshot could not be read'),
+      ),
     pull,
     loadFromBucket: async () => {
       await bucket?.step();
@@ -139,6 +142,10 @@ export function openSnapshot(parts: SnapshotParts): RunningSnapshot | null {
       await parts.bucket?.[Symbol.asyncDispose]();
     },
   };
+}
+
+async function loadSaved(reader: SnapshotReader, onFailure: (error: unknown) => void) {
+  await reader.load().catch(onFailure);
 }
 
 function figuresOf(

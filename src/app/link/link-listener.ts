@@ -1,4 +1,4 @@
-/** Creates the listener at which gateways without a database connect to this control plane. */
+/** Creates the listener at which gateways without a database connect to this control plane, or to this region. */
 import type { SharedClock } from '../../clock.ts';
 import { bankRoutes } from '../../control-link/bank-routes.ts';
 import { createLinkListener, type LinkListenerOptions } from '../../control-link/link-listener.ts';
@@ -6,19 +6,27 @@ import { logRoute } from '../../control-link/log-route.ts';
 import { recordRoute } from '../../control-link/record-route.ts';
 import { sealedSnapshotRoutes } from '../../control-link/snapshot-routes.ts';
 import { timeRoute } from '../../control-link/time-route.ts';
+import { totalsRoute } from '../../control-link/totals-route.ts';
 import { databaseLogSink } from '../../gateway/logs/log-sink.ts';
+import type { Route } from '../../http/routes/route.ts';
 import type { HttpServer } from '../../http/server/server.ts';
 import { DatabaseBank } from '../../ledger/database-bank.ts';
 import type { Log } from '../../log.ts';
 import type { Settings } from '../../settings.ts';
+import type { RunningSnapshot } from '../../snapshot/open-snapshot.ts';
 import { databaseOrigin } from '../../snapshot/reading/snapshot-origin.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { auditTrail } from '../../store/logs/audit-log.ts';
 import { databaseRecords } from '../../store/records/database-records.ts';
+import type { ProcessLink } from './process-link.ts';
 
 interface LinkListenerParts {
   readonly settings: Pick<Settings, 'controlLink' | 'features' | 'server'>;
   readonly database: Database;
+  /** Null in a process of home. */
+  readonly link: ProcessLink | null;
+  /** Null when no snapshot is kept. */
+  readonly snapshot: Pick<RunningSnapshot, 'heldOrigin'> | null;
   readonly clock: SharedClock;
   readonly log: Log;
 }
@@ -30,9 +38,10 @@ type LinkListenerEvents = Pick<
 
 /** Null where no gateways connect. @throws Failure when the certificates are not usable */
 export function createAppLinkListener(
-  { settings, database, clock, log }: LinkListenerParts,
+  parts: LinkListenerParts,
   events: LinkListenerEvents,
 ): HttpServer | null {
+  const { settings, clock, log } = parts;
   const { listener, readCertificates } = settings.controlLink;
   if (listener === null || readCertificates === null) return null;
   const now = (): number => clock.now();
@@ -40,15 +49,29 @@ export function createAppLinkListener(
     ...events,
     readCertificates,
     clientNames: listener.clientNames,
-    routes: [
-      timeRoute(async () => (await clock.measure()).now),
-      ...sealedSnapshotRoutes(databaseOrigin(database.readable)),
-      logRoute(databaseLogSink(database)),
-      recordRoute(databaseRecords(database, auditTrail(settings.features.auditLogs))),
-      ...bankRoutes(new DatabaseBank({ database, now })),
-    ],
+    routes: [timeRoute(async () => (await clock.measure()).now), ...routesOf(parts)],
     now,
     log,
     connectionsMax: settings.server.connectionsMax,
   });
+}
+
+/** Home serves its database, a region what it holds and its own database. */
+function routesOf({ settings, link, snapshot, database, clock }: LinkListenerParts): Route<null>[] {
+  if (link !== null && snapshot !== null) {
+    const { bank, logSink, records } = link;
+    return [
+      ...sealedSnapshotRoutes(snapshot.heldOrigin),
+      logRoute(logSink),
+      recordRoute(records),
+      ...bankRoutes(bank),
+    ];
+  }
+  return [
+    ...sealedSnapshotRoutes(databaseOrigin(database.readable)),
+    logRoute(databaseLogSink(database)),
+    recordRoute(databaseRecords(database, auditTrail(settings.features.auditLogs))),
+    totalsRoute(database),
+    ...bankRoutes(new DatabaseBank({ database, now: () => clock.now() })),
+  ];
 }

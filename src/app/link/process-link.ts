@@ -1,4 +1,4 @@
-/** Opens what a gateway without a database uses in its place: the link to its control plane. */
+/** Opens what a gateway without the database of home uses in its place: the link to its control plane. */
 import { z } from 'zod';
 import type { SharedClock } from '../../clock.ts';
 import { ControlLink } from '../../control-link/control-link.ts';
@@ -19,6 +19,7 @@ import { DatabaseUnavailable } from '../../store/connection/unavailable.ts';
 import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
 import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import type { ProcessState } from '../outages/process-state.ts';
+import { openProcessRegion, type ProcessRegion } from './process-region.ts';
 
 export interface ProcessLink extends AsyncDisposable {
   /** Refuses all work. */
@@ -29,17 +30,20 @@ export interface ProcessLink extends AsyncDisposable {
   readonly records: GatewayRecords;
   /** Milliseconds since the epoch of the clock that all processes of the deployment share. */
   readTime(): Promise<number>;
+  /** The region of this process; null for a gateway that has no database at all. */
+  readonly region: ProcessRegion | null;
 }
 
 const SharedTime = z.object({ now_ms: z.int() });
 
 const noDatabaseHere = 'This request needs a database, and this gateway has none of its own';
 
-/** Null for a process with a database. @throws Failure when the certificates are not usable */
+/** Null for a process of home. @throws Failure when the certificates are not usable */
 export function openProcessLink(
-  { controlLink, proxies }: Pick<Settings, 'controlLink' | 'proxies'>,
+  settings: Pick<Settings, 'controlLink' | 'proxies' | 'database' | 'inference'>,
   log: Log,
 ): ProcessLink | null {
+  const { controlLink, proxies } = settings;
   const { url, readCertificates } = controlLink;
   if (url === null || readCertificates === null) return null;
   const link = new ControlLink({
@@ -48,17 +52,22 @@ export function openProcessLink(
     proxies,
     onUnusable: (err) => log.error({ err }, 'the new certificates of the link are not usable'),
   });
+  const region = openProcessRegion(settings, link, log);
   return {
     database: noDatabase(noDatabaseHere),
     origin: new LinkedOrigin(link),
-    bank: new LinkedBank(link),
-    logSink: new LinkedLogSink(link),
+    bank: region?.bank ?? new LinkedBank(link),
+    logSink: region?.logSink ?? new LinkedLogSink(link),
     records: linkedRecords(link),
+    region,
     readTime: async () => {
       const answer = await link.read(linkPaths.time, {});
       return SharedTime.parse(JSON.parse(answer.toString())).now_ms;
     },
-    [Symbol.asyncDispose]: () => link[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      await region?.[Symbol.asyncDispose]();
+      await link[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -62,7 +62,7 @@ export const serveCommand: Command<Options> = {
     }),
     components: choicesOption(allComponents, 'LIST', {
       describe: 'What to run, separated by commas: admin, gateway, mcp, jobs',
-      fallback: 'all; gateway,mcp with GATEWRIGHT_LINK_URL',
+      fallback: 'all; gateway,mcp with GATEWRIGHT_LINK_URL, and jobs with GATEWRIGHT_REGION',
     }),
     'no-jobs': switchOption('Leave the scheduled jobs to other replicas'),
     migrate: switchOption(
@@ -76,10 +76,12 @@ export const serveCommand: Command<Options> = {
     const log = createLog({ level: settings.logLevel ?? 'info', destination: io.stderr });
     for (const warning of settings.warnings) log.warn(warning);
     const home = resolve(io.cwd, options.home ?? settings.home);
-    const isLinked = settings.controlLink.url !== null;
-    if (isLinked) refuseWithoutDatabase(options);
-    const database = isLinked ? null : await resolveDatabase(settings, home);
-    const components = componentsOf(options, isLinked ? linkedComponents : allComponents);
+    const { url, region } = settings.controlLink;
+    const isLinked = url !== null;
+    if (isLinked) refuseWithoutDatabase(options, region);
+    const hasDatabase = !isLinked || region !== null;
+    const database = hasDatabase ? await resolveDatabase(settings, home) : null;
+    const components = componentsOf(options, usualComponents(settings));
     const app = openApp({ ...settings, database }, { log, components });
     try {
       let hasStarted = false;
@@ -109,17 +111,35 @@ export const serveCommand: Command<Options> = {
   },
 };
 
-/** Components that need no database. */
-const linkedComponents = ['gateway', 'mcp'] as const satisfies readonly Component[];
+/** Components that need no database, and those of a region, which has jobs of its own. */
+const linkedComponents: readonly Component[] = ['gateway', 'mcp'];
+const regionComponents: readonly Component[] = ['gateway', 'mcp', 'jobs'];
 
-/** @throws Failure when an option needs the database that a linked gateway does not have */
-function refuseWithoutDatabase({ components, migrate: migrates }: Options): void {
-  const unfit = components.filter((one) => !linkedComponents.some((other) => other === one));
+function usualComponents({
+  controlLink: { url, region },
+}: Pick<Settings, 'controlLink'>): readonly Component[] {
+  if (url === null) return allComponents;
+  return region === null ? linkedComponents : regionComponents;
+}
+
+/** @throws Failure when an option needs a database that the process does not have */
+function refuseWithoutDatabase(
+  { components, migrate: migrates }: Options,
+  region: string | null,
+): void {
+  const fit = region === null ? linkedComponents : regionComponents;
+  const unfit = components.filter((one) => !fit.includes(one));
   const words = [
-    ...(migrates ? ['--migrate'] : []),
+    ...(migrates && region === null ? ['--migrate'] : []),
     ...(unfit.length === 0 ? [] : [`--components ${unfit.join(',')}`]),
   ];
   if (words.length === 0) return;
+  if (region !== null)
+    throw new Failure(
+      'invalidInput',
+      `${words.join(' and ')} needs the database of home, but GATEWRIGHT_REGION makes this process one of a ` +
+        'region: leave it out, or run it at home',
+    );
   throw new Failure(
     'invalidInput',
     `${words.join(' and ')} needs a database, but GATEWRIGHT_LINK_URL makes this process a gateway ` +

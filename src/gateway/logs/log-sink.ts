@@ -1,7 +1,8 @@
 /** Defines where log rows are stored, and stores them in the database. */
-import type { Database } from '../../store/connection/db.ts';
+import type { Database, Db } from '../../store/connection/db.ts';
 import { lossOf, writeBatch } from '../../store/logs/logged-requests.ts';
 import type { WrittenRow } from '../../store/logs/request-logs.ts';
+import * as unsentTotals from '../../store/regions/unsent-totals.ts';
 import type { LostRequests } from './lost-requests.ts';
 
 /** Rows and counts of lost requests of one organisation. */
@@ -20,12 +21,25 @@ export interface LogSink {
 }
 
 export function databaseLogSink(database: Pick<Database, 'transaction'>): LogSink {
+  return sinkOf(database, () => undefined);
+}
+
+/** Stores log rows in the database of a region, and notes which totals its home does not have yet. */
+export function regionLogSink(database: Pick<Database, 'transaction'>): LogSink {
+  return sinkOf(database, (tx) => (totals) => unsentTotals.note(tx, totals));
+}
+
+function sinkOf(
+  database: Pick<Database, 'transaction'>,
+  onTotalsIn: (tx: Db) => Parameters<typeof writeBatch>[3],
+): LogSink {
   return {
     write: ({ rows, lost }, isRepeated) => {
       const losses = lost.map(({ organisationId, hour, requests, id }) =>
         lossOf(organisationId, hour, requests, id),
       );
-      return database.transaction((tx) => writeBatch(tx, { rows, losses }, isRepeated));
+      const batch = { rows, losses };
+      return database.transaction((tx) => writeBatch(tx, batch, isRepeated, onTotalsIn(tx)));
     },
   };
 }

@@ -19,8 +19,10 @@ export interface ControlLinkSettings {
     /** DNS names in lower case, of which a certificate must contain one. */
     readonly clientNames: readonly string[];
   } | null;
-  /** Address of the control plane of a gateway without a database; null for a process with one. */
+  /** Address of the control plane of a gateway without a database, or of a region; null for other processes. */
   readonly url: URL | null;
+  /** Name of the region whose database this process has; null for other processes. */
+  readonly region: string | null;
   /**
    * Reads the certificates, again from their files with each call; null without a link.
    *
@@ -46,6 +48,7 @@ const cert = 'GATEWRIGHT_LINK_CERT';
 const key = 'GATEWRIGHT_LINK_KEY';
 const port = 'GATEWRIGHT_LINK_PORT';
 const url = 'GATEWRIGHT_LINK_URL';
+const region = 'GATEWRIGHT_REGION';
 const certificateNames = [ca, cert, key] as const;
 const databaseNames = ['DB_HOST', 'DB_SOCKET', 'DB_URL'] as const;
 
@@ -69,6 +72,7 @@ export function controlLinkSettings(
   return {
     listener: listenPort === undefined ? null : { port: listenPort, clientNames },
     url: values[url] ?? null,
+    region: values[region] ?? null,
     readCertificates: certificates && (() => certificatesIn(readAgain(certificateNames))!),
   };
 }
@@ -86,6 +90,7 @@ export function controlLinkFaults(
 ): string[] {
   const sides = [port, url].filter((name) => isGiven(name as SettingName)) as SettingName[];
   if (sides.length === 0) {
+    if (isGiven(region)) return [`${region} needs ${url}, the address of its home: set it`];
     const idle = certificateNames.filter(isGiven);
     if (idle.length === 0) return [];
     return [`${idle.join(', ')} would have no effect: set ${port} or ${url} too, or remove it`];
@@ -93,11 +98,27 @@ export function controlLinkFaults(
   const faults = certificateNames
     .filter((name) => !isGiven(name))
     .map((name) => `${sides.join(' and ')} needs ${name}: set it`);
-  if (sides.length === 2)
-    faults.push(`${port} is of a control plane, ${url} of a gateway without a database: keep one`);
-  if (!isGiven(url)) return faults;
   const databases = databaseNames.filter(isGiven);
-  if (databases.length > 0)
-    faults.push(`${url} is of a gateway without a database: remove it, or ${databases.join(', ')}`);
+  if (isGiven(region)) return [...faults, ...regionFaults(isGiven, databases)];
+  if (sides.length === 2)
+    faults.push(
+      `${port} is of a control plane, ${url} of a gateway without a database: keep one, or set ${region}`,
+    );
+  if (isGiven(url) && databases.length > 0)
+    faults.push(
+      `${url} is of a gateway without a database: remove it, or ${databases.join(', ')}; or set ${region}`,
+    );
   return faults;
+}
+
+function regionFaults(
+  isGiven: (name: SettingName) => boolean,
+  databases: readonly SettingName[],
+): string[] {
+  return [
+    ...(isGiven(url) ? [] : [`${region} needs ${url}, the address of its home: set it`]),
+    ...(databases.length > 0
+      ? []
+      : [`${region} needs a database of its own: set DB_HOST, DB_SOCKET or DB_URL`]),
+  ];
 }

@@ -20,7 +20,18 @@ const controlPlane: forms.Form<URL> = {
   example: 'https://gatewright-control.example.com:8443',
 };
 
+const regionName = forms.pattern(
+  /^[a-z0-9][a-z0-9-]{0,62}$/,
+  'at most 63 lower-case letters, digits and hyphens',
+  'eu-west',
+);
+
 export const linkVariables = {
+  GATEWRIGHT_REGION: optional(
+    'Link',
+    regionName,
+    'Gateways of a region: its name. The DB_ variables then name a database of the region alone, and GATEWRIGHT_LINK_URL its home.',
+  ),
   GATEWRIGHT_LINK_PORT: optional(
     'Link',
     { ...forms.listenPort, example: '8443' },
@@ -29,7 +40,7 @@ export const linkVariables = {
   GATEWRIGHT_LINK_URL: optional(
     'Link',
     controlPlane,
-    'Gateway without a database: https address of the control plane, without a path. Then none of DB_HOST, DB_SOCKET and DB_URL may be set.',
+    'Gateway without a database, or of a region: https address of the control plane, without a path. Without GATEWRIGHT_REGION none of DB_HOST, DB_SOCKET and DB_URL may be set.',
   ),
   GATEWRIGHT_LINK_CA: optional(
     'Link',

@@ -1,7 +1,7 @@
 /** Keeps the newest snapshot in memory and in files: loads it at the start, and pulls what changes. */
 import type { MasterKeys } from '../../auth/master-keys.ts';
 import type { Clock } from '../../clock.ts';
-import type { SnapshotSource, SnapshotView } from '../../store/reads/snapshot-view.ts';
+import type { SnapshotSource } from '../../store/reads/snapshot-view.ts';
 import { etagOf } from '../format/sealed-object.ts';
 import { SnapshotRefused } from '../format/snapshot-refused.ts';
 import { AgeLimit } from './age-limit.ts';
@@ -59,7 +59,7 @@ export class SnapshotReader implements SnapshotSource {
     return this.#held.live;
   }
 
-  view(): SnapshotView | null {
+  view(): LiveSnapshot | null {
     return this.#live === null || this.#age.isExceeded(this.#confirmedAtMs) ? null : this.#live;
   }
 

@@ -15,19 +15,26 @@ export interface LogBatch {
   readonly losses: readonly requestTotals.RequestTotalRow[];
 }
 
-/** Writes a batch. With `isRepeated` it omits rows that an attempt with a lost response, or an earlier process, has written. */
+/**
+ * Writes a batch. With `isRepeated` it omits rows that an attempt with a lost response, or an earlier process, has written.
+ * `onTotals` is called in the transaction with the totals that change.
+ */
 export async function writeBatch(
   tx: Db,
   { rows, losses }: LogBatch,
   isRepeated: boolean,
+  onTotals: (totals: readonly requestTotals.RequestTotalRow[]) => Promise<void> = async () => {},
 ): Promise<void> {
   const missing = isRepeated ? await requestLogs.withoutExisting(tx, rows) : rows;
   if (missing.length > 0) {
     const current = missing.some(isOpen) ? await withSettled(tx, missing) : missing;
     await requestLogs.insertMany(tx, current);
-    await requestTotals.addMany(tx, totalsOf(current));
+    const totals = totalsOf(current);
+    await requestTotals.addMany(tx, totals);
+    await onTotals(totals);
   }
   await requestTotals.putMany(tx, losses);
+  if (losses.length > 0) await onTotals(losses);
 }
 
 type OpenRow = requestLogs.WrittenRow & { readonly openCharge: openCharges.OpenChargeKey };

@@ -127,3 +127,21 @@ export function hasRequestTotals(db: Db, organisationId: string): Promise<boolea
 export async function putMany(tx: Db, totals: readonly RequestTotalRow[]): Promise<void> {
   await bulkInsert(tx, target, totals, 'ON DUPLICATE KEY UPDATE status = VALUES(status)');
 }
+
+const growing = countColumns
+  .map((name) => `${name} = GREATEST(${name}, VALUES(${name}))`)
+  .join(', ');
+
+/**
+ * Writes the totals that another database has counted, beside those of this one. Counts only grow there, so that
+ * repetitions, also late ones, change nothing. `idIn` gives each row an id of that database.
+ */
+export async function putOfOther(
+  tx: Db,
+  totals: readonly RequestTotalRow[],
+  idIn: (id: Buffer) => Buffer,
+): Promise<void> {
+  const own = totals.map((row) => ({ ...row, id: idIn(row.id) }));
+  const sorted = own.toSorted((a, b) => a.began_at - b.began_at || a.id.compare(b.id));
+  await bulkInsert(tx, target, sorted, `ON DUPLICATE KEY UPDATE ${growing}`);
+}

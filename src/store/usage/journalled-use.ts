@@ -33,6 +33,7 @@ export async function settle(
   holder: Holder,
   uses: readonly JournalledUse[],
   now: number,
+  grant?: usageSlices.GrantMoves,
 ): Promise<void> {
   const row = await usageHolders.findForUpdate(tx, holder);
   if (row !== null && row.settledAt !== null) return;
@@ -45,7 +46,7 @@ export async function settle(
     const { counter, limitUnits, alertThresholdUnits, type, label } = use;
     return { counter, limitUnits, alertThresholdUnits, type, label, isNew: true, units };
   });
-  await uncoveredUsage.charge(tx, organisationId, usages, now);
+  await uncoveredUsage.charge(tx, organisationId, usages, now, grant);
   for (const { use, units } of due) await markAssumed(tx, organisationId, use, units);
   await usageSlices.chargeUsed(tx, holder, totalsMaxOf(uses));
   await usageHolders.markSettled(tx, holder);

@@ -89,12 +89,16 @@ export interface CountedMove {
   readonly isShort: boolean;
 }
 
-/** Computes one move on the locked counter. */
-export function applyMove(move: SliceMove, state: LockedCounter): CountedMove {
-  const { spent, offered, needs, want, limitUnits } = move;
+/** Computes one move on the locked counter. Used and reserved units stay within `mostUnits`. */
+export function applyMove(
+  move: SliceMove,
+  state: LockedCounter,
+  mostUnits = move.limitUnits,
+): CountedMove {
+  const { spent, offered, needs, want } = move;
   const usedUnits = Math.max(0, state.used_units + spent);
   const left = Math.max(0, state.reserved_units - spent - offered);
-  const { granted, isShort } = grantOf(limitUnits - usedUnits - left, needs, want);
+  const { granted, isShort } = grantOf(mostUnits - usedUnits - left, needs, want);
   const refused = refusedAfter(move, state);
   const outcome = { granted, usedUnits, reservedUnits: left + granted, refused };
   return { move, state, outcome, alerts: alertsOf(move, state, outcome), isShort };

@@ -22,10 +22,11 @@ export async function charge(
   organisationId: string,
   usages: readonly UncoveredUsage[],
   now: number,
+  grant?: usageSlices.GrantMoves,
 ): Promise<void> {
   if (usages.length === 0) return;
   const moves = usages.map(moveOf);
-  await usageSlices.exchange(tx, { organisationId, holder: noHolder }, moves, now);
+  await usageSlices.exchange(tx, { organisationId, holder: noHolder }, moves, now, grant);
 }
 
 /** A move that spends as much as it offers back, so that it raises alerts like any other move. */

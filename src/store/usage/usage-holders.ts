@@ -36,16 +36,17 @@ export interface Holder {
   readonly isJournalled?: boolean;
 }
 
-/** Registers a process before its first exchange. */
+/** Registers a process before its first exchange; false when it is registered, by an attempt whose answer was lost. */
 export async function insert(
   tx: Db,
   { organisationId, holder, isJournalled = false }: Holder,
   leaseMs: number,
-): Promise<void> {
-  await sql`
-    INSERT INTO usage_holders (organisation_id, holder, sequence, lease_until, is_journalled)
+): Promise<boolean> {
+  const result = await sql`
+    INSERT IGNORE INTO usage_holders (organisation_id, holder, sequence, lease_until, is_journalled)
     VALUES (${organisationId}, ${holder}, 1, ${serverNowMs} + ${leaseMs},
       ${Number(isJournalled)})`.execute(tx);
+  return result.numAffectedRows === 1n;
 }
 
 /** Renews the lease for the exchange after `sequence`; returns false when it expired and its slices were charged. */

@@ -47,6 +47,35 @@ type StoredSlice = Selectable<UsageSliceRow>;
 
 const table = rows('usage_slices');
 
+/** A move and its locked counter. */
+export interface LockedMove {
+  readonly move: SliceMove;
+  readonly state: LockedCounter;
+}
+
+/** A move that was computed, and what its holder learns. */
+export interface GrantedMove extends CountedMove {
+  readonly answer: NonNullable<MoveOutcome>;
+}
+
+/** Computes moves of locked counters, all budgets or all rate limits, in their order. */
+export type GrantMoves = (
+  tx: Db,
+  holder: Holder,
+  moves: readonly LockedMove[],
+) => Promise<readonly GrantedMove[]>;
+
+/** Grants up to the limits. */
+const grantWithinLimits: GrantMoves = async (tx, holder, moves) => {
+  const granted: GrantedMove[] = [];
+  for (const { move, state } of moves) {
+    const counted = applyMove(move, state);
+    const shortage = counted.isShort ? await readShortage(tx, holder, move.counter) : null;
+    granted.push({ ...counted, answer: { ...counted.outcome, shortage } });
+  }
+  return granted;
+};
+
 /**
  * Carries out moves of one holder, whose lease was renewed in this transaction. Counters are locked
  * before they are read, so that all grants and the usage together stay within the limit; only usage that
@@ -57,6 +86,7 @@ export async function exchange(
   holder: Holder,
   moves: readonly SliceMove[],
   now: number,
+  grant: GrantMoves = grantWithinLimits,
 ): Promise<MoveOutcome[]> {
   const outcomes = new Map<SliceMove, MoveOutcome>();
   for (const isRate of [false, true]) {
@@ -64,18 +94,16 @@ export async function exchange(
     if (some.length === 0) continue;
     await insertMissing(tx, holder.organisationId, isRate, some);
     const counters = await lockCounters(tx, holder.organisationId, isRate, some);
-    const counted: CountedMove[] = [];
+    const locked: LockedMove[] = [];
     for (const move of some) {
-      const row = counters.get(counterKeyText(move.counter));
-      if (row === undefined) outcomes.set(move, null);
-      else counted.push(applyMove(move, row));
+      const state = counters.get(counterKeyText(move.counter));
+      if (state === undefined) outcomes.set(move, null);
+      else locked.push({ move, state });
     }
-    for (const { move, outcome, isShort } of counted) {
-      const shortage = isShort ? await readShortage(tx, holder, move.counter) : null;
-      outcomes.set(move, { ...outcome, shortage });
-    }
-    await writeCounters(tx, holder.organisationId, isRate, counted);
-    await usageAlerts.insertMany(tx, alertsToSend(holder.organisationId, counted, now));
+    const granted = await grant(tx, holder, locked);
+    for (const { move, answer } of granted) outcomes.set(move, answer);
+    await writeCounters(tx, holder.organisationId, isRate, granted);
+    await usageAlerts.insertMany(tx, alertsToSend(holder.organisationId, granted, now));
   }
   await writeSlices(tx, holder, moves, outcomes);
   return moves.map((move) => outcomes.get(move)!);
@@ -110,11 +138,12 @@ const budgetColumns = [
   'refused_limit_units',
 ];
 
-async function lockCounters(
+/** The counters that exist, by `counterKeyText`. */
+export async function lockCounters(
   tx: Db,
   organisationId: string,
   isRate: boolean,
-  moves: readonly SliceMove[],
+  moves: readonly { readonly counter: CounterKey }[],
 ): Promise<Map<string, LockedCounter>> {
   const places = moves.map(
     ({ counter: { subjectKind, subjectId, windowStart, id } }) =>

@@ -10,6 +10,8 @@ export interface SliceShortage {
   readonly atMs: number;
   /** When the last of the other holders answered; null without other holders that have a lease. */
   readonly answeredAtMs: number | null;
+  /** Whether the region that lends the units cannot ask its home for more. */
+  readonly isHomeAway?: boolean;
 }
 
 /** Call it in the transaction that found the shortage. */

@@ -104,6 +104,16 @@ export function manualSnapshot(): ManualSnapshot {
     loadFromBucket: async () => undefined,
     start: () => undefined,
     figures: () => ({ organisations: 0, keys: 0, ageSeconds: null, isBuilder: false, faults }),
+    heldOrigin: {
+      isAuthoritative: true,
+      readState: async () => ({
+        exists: false,
+        sealedHead: null,
+        hasPending: false,
+        confirmedAtMs: null,
+      }),
+      readObjects: async () => new Map(),
+    },
     source: {
       view: () => snapshot.view,
       isCurrent: () => snapshot.isCurrent,

@@ -1,4 +1,4 @@
-/** Starts a control plane and gateways without a database that are linked to it by mutual TLS. */
+/** Starts a control plane, and gateways and regions that are linked to it by mutual TLS. */
 import { type App, openApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
 import { Secret } from '../../../src/secret.ts';
@@ -6,6 +6,8 @@ import type { LinkCertificates } from '../../../src/settings/groups/control-link
 import type { Settings } from '../../../src/settings.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { createPki, type IssuedCertificate } from '../callers/pki.ts';
+import { createTestDatabase, type TestDatabase } from '../database/database.ts';
+import { type DatabaseLink, startDatabaseLink } from '../database/database-link.ts';
 import { exchange, type TestResponse } from '../network/exchange.ts';
 import { eventually } from '../server/eventually.ts';
 import { startTestServer, type TestServer } from '../server/server.ts';
@@ -18,8 +20,21 @@ export interface LinkedGateway extends AsyncDisposable {
   readonly inferenceUrl: string;
   readonly mcpUrl: string;
   readonly metricsUrl: string;
+  /** Where further gateways connect, to a gateway of a region. */
+  readonly linkUrl: string | null;
   readonly logLines: readonly string[];
   ready(): Promise<TestResponse>;
+}
+
+export interface TestRegion {
+  readonly gateway: LinkedGateway;
+  /** Starts a further gateway that has the region's database. */
+  startGateway(): Promise<LinkedGateway>;
+  /** Starts a gateway without a database, which is linked to the region. */
+  startLinked(): Promise<LinkedGateway>;
+  readonly database: TestDatabase;
+  /** Between the region and its home. */
+  readonly link: Pick<DatabaseLink, 'cut' | 'freeze' | 'mend'>;
 }
 
 export interface LinkedPlanes extends AsyncDisposable {
@@ -27,6 +42,8 @@ export interface LinkedPlanes extends AsyncDisposable {
   readonly control: TestServer;
   /** Starts a gateway; `settings` are beside those of the link. */
   startGateway(settings?: Partial<Settings>): Promise<LinkedGateway>;
+  /** Starts a region with one gateway, at which others can connect. */
+  startRegion(name: string): Promise<TestRegion>;
 }
 
 const certificatesOf = (ca: string, { cert, key }: IssuedCertificate): LinkCertificates => ({
@@ -46,12 +63,16 @@ export function createLinkSides(): LinkSides {
   const pki = createPki();
   const authority = pki.authority('link');
   const server = authority.issue({ name: 'control', altNames: 'IP:127.0.0.1' });
-  const client = authority.issue({ name: 'gateway', altNames: `DNS:${clientName}` });
+  const client = authority.issue({
+    name: 'gateway',
+    altNames: `DNS:${clientName},IP:127.0.0.1`,
+  });
   return {
     control: {
       controlLink: {
         listener: { port: 0, clientNames: [clientName] },
         url: null,
+        region: null,
         readCertificates: () => certificatesOf(authority.cert, server),
       },
     },
@@ -61,6 +82,7 @@ export function createLinkSides(): LinkSides {
       controlLink: {
         listener: null,
         url: new URL(linkUrl!),
+        region: null,
         readCertificates: () => certificatesOf(authority.cert, client),
       },
     }),
@@ -83,13 +105,32 @@ export async function startLinkedPlanes(): Promise<LinkedPlanes> {
   );
   const gatewaySettings = sides.gateway(control);
   const started = parts.move();
+  const startOne = async (settings: Partial<Settings> = {}): Promise<LinkedGateway> =>
+    started.use(await startLinkedGateway({ ...gatewaySettings, ...settings }));
   return {
     upstream,
     control,
-    startGateway: async (settings = {}) => {
-      const gateway = await startLinkedGateway({ ...gatewaySettings, ...settings });
-      started.use(gateway);
-      return gateway;
+    startGateway: startOne,
+    startRegion: async (name) => {
+      // The rows that counters and logs belong to are at home.
+      const database = started.use(await createTestDatabase({ breaksRules: true }));
+      const link = started.use(await startDatabaseLink());
+      const { controlLink } = gatewaySettings;
+      const { hostname: host, port } = controlLink.url!;
+      const led = await link.lead({ ...database.settings, host, port: Number(port) });
+      const listener = { port: 0, clientNames: [clientName] };
+      const url = new URL(`https://127.0.0.1:${led.port}`);
+      const ofRegion = { ...controlLink, region: name, url, listener };
+      const startInRegion = () => startOne({ database: database.settings, controlLink: ofRegion });
+      const gateway = await startInRegion();
+      return {
+        gateway,
+        database,
+        link,
+        startGateway: startInRegion,
+        startLinked: () =>
+          startOne({ controlLink: { ...controlLink, url: new URL(gateway.linkUrl!) } }),
+      };
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
@@ -105,13 +146,14 @@ export async function startLinkedGateway(
   const log = createLog({ level: 'debug', destination: { write } });
   const app = openApp(settings, { components: ['gateway', 'mcp'], log, ...more });
   await eventually(() => app.connect());
-  const { inferenceUrl, mcpUrl, metricsUrl } = await app.listen();
+  const { inferenceUrl, mcpUrl, linkUrl, metricsUrl } = await app.listen();
   let disposal: Promise<void> | null = null;
   return {
     app,
     inferenceUrl: inferenceUrl!,
     mcpUrl: mcpUrl!,
     metricsUrl,
+    linkUrl,
     logLines,
     ready: () => exchange('GET', `${metricsUrl}/readyz`, undefined, {}),
     [Symbol.asyncDispose]: async () => {

@@ -732,7 +732,8 @@ describe('the reference', () => {
     for (const name of settingNames) {
       const [example] = schema.properties[name]!.examples!;
       // The settings of databases and of the link need others that are valid too.
-      if (example!.startsWith('/run/') || /^(?:DB_|GATEWRIGHT_LINK_)/.test(name)) continue;
+      if (example!.startsWith('/run/') || /^(?:DB_|GATEWRIGHT_LINK_|GATEWRIGHT_REGION)/.test(name))
+        continue;
       const rest = {
         ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
@@ -1003,5 +1004,33 @@ describe('the settings of traces', () => {
       expect(faults).toContain('NAME=VALUE');
       expect(faults).not.toContain('canary');
     }
+  });
+});
+
+describe('the settings of a region', () => {
+  const region = { GATEWRIGHT_REGION: 'eu-west' };
+  const url = { GATEWRIGHT_LINK_URL: 'https://control.example:8443' };
+
+  it('rejects a region without its home', () => {
+    expect(faultsOf({ ...region, ...database })).toContain(
+      'GATEWRIGHT_REGION needs GATEWRIGHT_LINK_URL, the address of its home: set it',
+    );
+  });
+
+  it('rejects a region without a database of its own', () => {
+    expect(faultsOf({ ...region, ...url })).toContain(
+      'GATEWRIGHT_REGION needs a database of its own: set DB_HOST, DB_SOCKET or DB_URL',
+    );
+  });
+
+  it('names it where a link and a database are set together', () => {
+    expect(faultsOf({ ...url, ...database })).toContain('or set GATEWRIGHT_REGION');
+    const port = { GATEWRIGHT_LINK_PORT: '8443' };
+    expect(faultsOf({ ...url, ...port })).toContain('keep one, or set GATEWRIGHT_REGION');
+    expect(faultsOf({ ...url, ...port, ...database, ...region })).not.toContain('keep one');
+  });
+
+  it('rejects a name with other letters', () => {
+    expect(faultsOf({ GATEWRIGHT_REGION: 'EU West' })).toContain('lower-case letters');
   });
 });

@@ -1,0 +1,40 @@
+/** Defines the message by which a region gives the totals of its requests to its home. */
+import { z } from 'zod';
+import {
+  countColumns,
+  type RequestCounts,
+  type RequestTotalRow,
+} from '../store/logs/request-totals.ts';
+
+/** Most rows of one message. */
+export const totalsMax = 500;
+const textCharsMax = 4_096;
+
+const bytes = z.codec(z.base64().max(64), z.instanceof(Buffer), {
+  decode: (text) => Buffer.from(text, 'base64'),
+  encode: (value) => value.toString('base64'),
+});
+const text = z.string().max(textCharsMax).nullable();
+const count = z.int().nonnegative();
+
+const counts = Object.fromEntries(countColumns.map((name) => [name, count])) as {
+  [K in keyof RequestCounts]: typeof count;
+};
+
+const Total: z.ZodType<RequestTotalRow> = z.strictObject({
+  organisation_id: z.uuid(),
+  began_at: z.int(),
+  id: bytes,
+  workspace_id: text,
+  api_key_id: text,
+  provider: text,
+  model: text,
+  status: z.int(),
+  ...counts,
+});
+
+/** Totals of one organisation; `origin` names the database that counted them. */
+export const TotalsRequest = z.strictObject({
+  origin: bytes,
+  totals: z.array(Total).max(totalsMax),
+});
