@@ -40,7 +40,7 @@ export function configurationSource(options: ConfigurationSourceOptions): Config
     if (snapshot === null || view === null) return null;
     const confirmedAtMs = snapshot.confirmedAtMs();
     const isComplete = view.isWhole && snapshot.isCurrent();
-    return { view, isComplete, completeUntilMs: confirmedAtMs };
+    return { view, isComplete, completeUntilMs: confirmedAtMs, isInForce: false };
   };
   return {
     reads: snapshot === null ? options.database : combinedReads(options, usable),
@@ -68,6 +68,7 @@ export function linkedConfiguration(options: {
 }): ConfigurationSource {
   const { snapshot, awayAfterMs, now } = options;
   const confirmedAtMs = (): number => snapshot.confirmedAtMs() ?? 0;
+  const isAway = (): boolean => now() - confirmedAtMs() > awayAfterMs;
   return {
     reads: new SnapshotReads(() => {
       const view = snapshot.view();
@@ -75,9 +76,9 @@ export function linkedConfiguration(options: {
         throw new DatabaseUnavailable('The control plane has not sent its configuration yet');
       }
       const isComplete = view.isWhole && snapshot.isCurrent();
-      return { view, isComplete, completeUntilMs: confirmedAtMs() };
+      return { view, isComplete, completeUntilMs: confirmedAtMs(), isInForce: !isAway() };
     }),
-    isDatabaseAway: () => now() - confirmedAtMs() > awayAfterMs,
+    isDatabaseAway: isAway,
     suspectDatabase: () => undefined,
     hasSnapshot: () => snapshot.view() !== null,
     snapshotGeneration: (organisationId) =>

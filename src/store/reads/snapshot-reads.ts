@@ -14,6 +14,8 @@ export interface ReadableSnapshot {
   readonly isComplete: boolean;
   /** Database time up to which `isComplete` holds; null for an unknown time. */
   readonly completeUntilMs: number | null;
+  /** Whether its origin responds, so that hardly anything can have been created since. */
+  readonly isInForce: boolean;
 }
 
 /**
@@ -54,7 +56,12 @@ export class SnapshotReads implements ConfigurationReads {
   readonly findTokenWorkspace: ConfigurationReads['findTokenWorkspace'] = async (
     organisation,
     workspace,
-  ) => this.#find(organisation, (view) => rows.findTokenWorkspaceIn(view, workspace));
+  ) => {
+    const found = this.#find(organisation, (view) => rows.findTokenWorkspaceIn(view, workspace));
+    // A token does not tell when its workspace was created.
+    if (found === undefined && !this.#read().isInForce) throw unknownHere();
+    return found;
+  };
 
   readonly findWorkspace: ConfigurationReads['findWorkspace'] = async (organisationId, reference) =>
     this.#find(organisationId, (view) => rows.findActiveWorkspaceIn(view, reference));

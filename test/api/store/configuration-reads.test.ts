@@ -26,7 +26,12 @@ beforeAll(async () => {
   await server.database.db.insertInto('data_keys').values(dataKey).execute();
   database = databaseReads(server.database.readable);
   const view = await readDatabaseView(server.database, now);
-  snapshot = new SnapshotReads(() => ({ view, isComplete: true, completeUntilMs: now }));
+  snapshot = new SnapshotReads(() => ({
+    view,
+    isComplete: true,
+    completeUntilMs: now,
+    isInForce: true,
+  }));
 });
 
 afterAll(async () => {
@@ -119,7 +124,12 @@ describe('a snapshot', () => {
 
   it('fails like an unreachable database for everything that it lacks while it may be incomplete', async () => {
     const view = await readDatabaseView(server.database, now);
-    const unsure = new SnapshotReads(() => ({ view, isComplete: false, completeUntilMs: now }));
+    const unsure = new SnapshotReads(() => ({
+      view,
+      isComplete: false,
+      completeUntilMs: now,
+      isInForce: true,
+    }));
     const [id] = tenants;
     const missing = [
       unsure.findHolder(Buffer.alloc(32), now, -1e12),
