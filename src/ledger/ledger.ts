@@ -66,7 +66,7 @@ export function createLedger(deps: {
   const now = () => clock.now();
   const bank = deps.bank ?? new DatabaseBank({ database, now });
   const { journal: stream = null, gatewaysSeen = () => null } = deps;
-  const journal = stream === null ? null : new UsageJournal(stream, bank);
+  const journal = stream === null ? null : new UsageJournal(stream, bank, now);
   const queue = new AdmissionQueue(bank, { now, waitMs, lateMs, journal, gatewaysSeen });
   return {
     open: () => new QueuedAccount(queue, new CountedSlices()),

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
 import { counterKeyText } from '../store/usage/counter-place.ts';
-import type { SliceMove } from '../store/usage/slice-moves.ts';
+import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
 import type { Limit } from './limit.ts';
 import type { BankAnswer, BankRequest, LimitBank } from './limit-bank.ts';
@@ -135,7 +135,7 @@ export class OrganisationSlices {
     this.#slices.wakeAll();
     await this.exchange(this.#clock.monotonicMs(), true);
     if (this.#sequence > 0) await this.#bank.close(this.#holder);
-    this.uncovered?.forget();
+    this.uncovered?.end(this.#slices.all());
   }
 
   async #run(moves: ReadonlyMap<SliceMove, Slice>, listsHeld: boolean): Promise<void> {
@@ -178,7 +178,9 @@ export class OrganisationSlices {
     }
     let at = 0;
     for (const slice of moves.values()) {
-      slice.endMove(answer.outcomes[at++]!, startedMs, this.#clock.monotonicMs());
+      const outcome = answer.outcomes[at++]!;
+      slice.endMove(outcome, startedMs, this.#clock.monotonicMs());
+      this.uncovered?.noteBeyond(slice, beyondOf(slice, outcome));
     }
     if (answer.held !== null) loseOthers(this.#slices.all(), new Set(answer.held));
   }
@@ -195,6 +197,12 @@ export class OrganisationSlices {
     this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
     this.uncovered?.noteAll(this.#slices.all());
   }
+}
+
+/** Units used and reserved beyond the limit; 0 for a counter that was deleted. */
+function beyondOf({ limit }: Slice, outcome: MoveOutcome): number {
+  if (outcome === null) return 0;
+  return outcome.usedUnits + outcome.reservedUnits - limit.limitUnits;
 }
 
 /** Loses the slices that were charged because their lease had ended. */

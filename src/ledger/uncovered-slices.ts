@@ -139,6 +139,23 @@ export class UncoveredSlices {
     return slice.promise.begin(units);
   }
 
+  /** After the last exchange of the holder. */
+  end(slices: Iterable<Slice>): void {
+    this.#changed.clear();
+    this.#promised.clear();
+    const { holder, sequence } = this.#place();
+    const drawing = [...slices].filter((slice) => slice.drawn > 0);
+    this.#journal.end(
+      holder,
+      drawing.map((slice) => useOf(slice, sequence)),
+    );
+  }
+
+  /** The bank has told the usage of the counter. */
+  noteBeyond({ counter }: Slice, beyondUnits: number): void {
+    this.#journal.noteBeyond(counter, beyondUnits);
+  }
+
   forget(): void {
     this.#changed.clear();
     this.#promised.clear();

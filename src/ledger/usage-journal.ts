@@ -3,7 +3,16 @@ import { detach } from '../detached.ts';
 import type { CounterRef } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import { EarlierGrants } from './earlier-grants.ts';
 import type { LimitBank } from './limit-bank.ts';
+import {
+  type HolderState,
+  keyOf,
+  placeOfCounter,
+  restoredUse,
+  type StoredUse,
+  storedUse,
+} from './stored-use.ts';
 
 /** A stream of the spool that never drops records. */
 export interface JournalStream {
@@ -20,18 +29,8 @@ interface JournalRecord {
   /** As hex. */
   readonly holder: string;
   readonly uses: readonly StoredUse[];
-}
-
-type StoredUse = Omit<JournalledUse, 'counter'> & {
-  readonly counter: Omit<CounterRef, 'subjectId' | 'id'> & {
-    readonly subjectId: string;
-    readonly id: string;
-  };
-};
-
-interface HolderState {
-  readonly organisationId: string;
-  readonly uses: Map<string, StoredUse>;
+  /** The bank knows all usage of the holder, recorded on, because allowances are granted once a window. */
+  readonly isSettled?: true;
 }
 
 /** Records after which the stream is written anew, with the last states only. */
@@ -47,8 +46,7 @@ export class UsageJournal {
   readonly #left = new Map<string, HolderState>();
   /** Holders of which records may still be on disk. */
   readonly #settled = new Set<string>();
-  /** Units that dead processes granted themselves and that are settled, by counter. */
-  readonly #drawnBefore = new Map<string, number>();
+  readonly #earlier: EarlierGrants;
   /** Whether what dead processes left has been read. */
   isLoaded = false;
   /** Whether the stream may have records of dead processes that were not read. */
@@ -57,9 +55,11 @@ export class UsageJournal {
   #compacting: Promise<void> | null = null;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(stream: JournalStream, bank: LimitBank) {
+  /** `now` in milliseconds since the epoch. */
+  constructor(stream: JournalStream, bank: LimitBank, now: () => number) {
     this.#stream = stream;
     this.#bank = bank;
+    this.#earlier = new EarlierGrants(now);
     this.#timer = setInterval(() => {
       if (this.isLoaded) this.#detachWork();
     }, settleEveryMs).unref();
@@ -83,17 +83,31 @@ export class UsageJournal {
   /** Nothing of a counter is held, and what was used of it is known to the bank; it stays while it has an allowance. */
   drop({ holder }: Holder, counter: CounterRef): void {
     const uses = this.#own.get(holder.toString('hex'))?.uses;
-    const place = placeOf(counter);
+    const place = placeOfCounter(counter);
     const use = uses?.get(place);
     if (use !== undefined && use.drawn === 0) uses?.delete(place);
   }
 
-  /** Units of a counter that dead processes granted themselves. */
+  /** The holder has ended in order: as {@link forget}, but keeps what it granted itself. */
+  end(holder: Holder, uses: readonly JournalledUse[]): void {
+    this.forget(holder);
+    const state = { organisationId: holder.organisationId, uses: new Map<string, StoredUse>() };
+    for (const use of uses.map(storedUse)) state.uses.set(keyOf(use), use);
+    this.#earlier.keep(holder.holder.toString('hex'), state);
+  }
+
+  /** Units of a counter that earlier processes granted themselves. */
   drawnBefore(counter: CounterRef): number {
-    const place = placeOf(counter);
-    let units = this.#drawnBefore.get(place) ?? 0;
+    if (this.#left.size === 0 && this.#earlier.isEmpty) return 0;
+    const place = placeOfCounter(counter);
+    let units = this.#earlier.units(place);
     for (const { uses } of this.#left.values()) units += uses.get(place)?.drawn ?? 0;
     return units;
+  }
+
+  /** Grants of earlier processes count only as far as the counter is beyond its limit. */
+  noteBeyond(counter: CounterRef, beyondUnits: number): void {
+    if (!this.#earlier.isEmpty) this.#earlier.noteBeyond(placeOfCounter(counter), beyondUnits);
   }
 
   /**
@@ -112,9 +126,7 @@ export class UsageJournal {
       await this.#bank.settle(holder, [...uses.values()].map(restoredUse));
       this.#left.delete(key);
       this.#settled.add(key);
-      for (const [place, { drawn }] of uses) {
-        if (drawn > 0) this.#drawnBefore.set(place, drawn + (this.#drawnBefore.get(place) ?? 0));
-      }
+      this.#earlier.keep(key, { organisationId, uses });
       this.#records = recordsMax;
     }
     await this.#compact(recordsMax);
@@ -123,7 +135,8 @@ export class UsageJournal {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#compacting?.catch(() => undefined);
-    await this.#compact(0);
+    // A disk that takes nothing keeps the records as they are.
+    await this.#compact(0).catch(() => undefined);
   }
 
   #detachWork(): void {
@@ -152,12 +165,19 @@ export class UsageJournal {
     this.#hasUnread = false;
     this.#records = 0;
     const loaded: { readonly place: unknown; readonly count: number }[] = [];
+    const known = new Set(this.#earlier.holders);
     for (let one = await this.#stream.load(); one !== null; one = await this.#stream.load()) {
       loaded.push({ place: one.place, count: one.records.length });
-      for (const bytes of one.records) this.#adopt(JSON.parse(bytes.toString()) as JournalRecord);
+      for (const bytes of one.records) {
+        const record = JSON.parse(bytes.toString()) as JournalRecord;
+        if (!known.has(record.holder)) this.#adopt(record);
+      }
     }
     this.isLoaded = true;
     if (loaded.length === 0) return;
+    for (const [holder, { organisationId, uses }] of this.#earlier.list()) {
+      await this.#append({ organisationId, holder, uses: [...uses.values()], isSettled: true });
+    }
     for (const [holder, { organisationId, uses }] of [...this.#own, ...this.#left]) {
       const open = [...uses.values()].filter(isOpen);
       if (open.length > 0) await this.#append({ organisationId, holder, uses: open });
@@ -165,36 +185,20 @@ export class UsageJournal {
     for (const { place, count } of loaded) this.#stream.release(place, count);
   }
 
-  #adopt({ organisationId, holder, uses }: JournalRecord): void {
-    if (this.#own.has(holder) || this.#settled.has(holder)) return;
-    const state = this.#left.get(holder) ?? { organisationId, uses: new Map<string, StoredUse>() };
-    this.#left.set(holder, state);
+  #adopt({ organisationId, holder, uses, isSettled }: JournalRecord): void {
+    if (this.#own.has(holder) || (this.#settled.has(holder) && !isSettled)) return;
+    if (isSettled) {
+      this.#left.delete(holder);
+      this.#settled.add(holder);
+    }
+    const state = isSettled
+      ? this.#earlier.stateOf(holder, organisationId)
+      : (this.#left.get(holder) ?? { organisationId, uses: new Map<string, StoredUse>() });
+    if (!isSettled) this.#left.set(holder, state);
     for (const use of uses) state.uses.set(keyOf(use), use);
   }
 }
 
 function isOpen({ before, after, drawn, totalMax = null }: StoredUse): boolean {
   return before > 0 || after > 0 || drawn > 0 || totalMax !== null;
-}
-
-function keyOf({ counter }: Pick<StoredUse, 'counter'>): string {
-  const { isRate, subjectKind, subjectId, windowStart, id } = counter;
-  return [Number(isRate), subjectKind, subjectId, windowStart, id].join(' ');
-}
-
-function placeOf({ subjectId, id, ...counter }: CounterRef): string {
-  const ids = { subjectId: subjectId.toString('hex'), id: id.toString('hex') };
-  return keyOf({ counter: { ...counter, ...ids } });
-}
-
-function storedUse({ counter, ...use }: JournalledUse): StoredUse {
-  const { subjectId, id } = counter;
-  const ids = { subjectId: subjectId.toString('hex'), id: id.toString('hex') };
-  return { ...use, counter: { ...counter, ...ids } };
-}
-
-function restoredUse({ counter, ...use }: StoredUse): JournalledUse {
-  const { subjectId, id } = counter;
-  const ids = { subjectId: Buffer.from(subjectId, 'hex'), id: Buffer.from(id, 'hex') };
-  return { ...use, counter: { ...counter, ...ids } };
 }

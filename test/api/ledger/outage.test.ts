@@ -166,6 +166,34 @@ describe('a budget with an allowance', () => {
     expect(await gateway.useUp(limits, 10)).toBe(0);
   });
 
+  it.each(['stopped', 'killed'])(
+    'is not overdrawn again in a second outage by a process that follows a %s one',
+    async (end) => {
+      const limits = [await budget({ limitUnits: 100, outageUnits: 50 })];
+      const [first, other] = [new Gateway(), new Gateway()];
+      await first.use(limits, 10);
+      for (let at = 0; at < 8; at += 1) await other.use(limits, 10);
+      await eventually(async () => expect(await counter(limits[0]!)).toMatchObject({ used: 90 }));
+      first.isAway = true;
+      const admitted = 10 * (await first.useUp(limits, 10));
+      expect(admitted).toBeGreaterThan(10);
+      first.isAway = false;
+      const used = 90 + admitted;
+      await eventually(async () => expect(await counter(limits[0]!)).toMatchObject({ used }));
+      if (end === 'stopped') await first.stop();
+      first.kill();
+      // The second one sees nothing of the budget, the third one starts in the outage.
+      const second = new Gateway();
+      await eventually(() => second.ledger.settleLeft());
+      await second.stop();
+      second.kill();
+      const third = new Gateway();
+      third.isAway = true;
+      const drawn = 10 * (await third.useUp(limits, 10));
+      expect(used + drawn).toBeLessThanOrEqual(150);
+    },
+  );
+
   it('is refused without a journal', async () => {
     const limits = [await budget({ outageUnits: 100 })];
     const gateway = new Gateway(false);

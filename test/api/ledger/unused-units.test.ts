@@ -60,7 +60,7 @@ class Process {
       database: { db: test.database.db, transaction },
       now: () => 0,
     });
-    this.journal = new UsageJournal(dying, bank);
+    this.journal = new UsageJournal(dying, bank, () => 0);
     const clock = { now: () => 0, monotonicMs: () => this.#nowMs };
     const { organisationId } = limit;
     this.#slices = new OrganisationSlices({ bank, journal: this.journal, clock }, organisationId);

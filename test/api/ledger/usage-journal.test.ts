@@ -42,7 +42,7 @@ async function openJournal() {
   });
   const stream = spool.stream({ name: 'usage', dropping: null, onReadable: () => undefined });
   await spool.open();
-  return { bank, spool, journal: new UsageJournal(stream, bank) };
+  return { bank, spool, journal: new UsageJournal(stream, bank, () => 0) };
 }
 
 /** Adopts at once what another process leaves in the folder. */
@@ -62,7 +62,7 @@ async function openBeside() {
     dropping: null,
     onReadable: () => void readable.push(journal.settleLeft()),
   });
-  const journal = new UsageJournal(stream, bank);
+  const journal = new UsageJournal(stream, bank, () => 0);
   await spool.open();
   return { bank, spool, journal };
 }
