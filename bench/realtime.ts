@@ -14,20 +14,30 @@ import {
 import { type Member, median, type Row } from './harness.ts';
 import { environment, residentMiB, setUp, startProduct } from './product.ts';
 
-const events = 2_000;
+const eventCount = 2_000;
 const idleSessions = 1_000;
 const settleMs = 2_000;
 /** An event of sound of 100 ms. */
-const event = JSON.stringify({ type: 'input_audio_buffer.append', audio: 'A'.repeat(6_400) });
+const sound = 'A'.repeat(6_400);
+const events = {
+  openai: JSON.stringify({ type: 'input_audio_buffer.append', audio: sound }),
+  gemini: JSON.stringify({ realtimeInput: { audio: { data: sound, mimeType: 'audio/pcm' } } }),
+};
+const paths = {
+  openai: '/v1/realtime?model=gpt-realtime',
+  gemini: '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
+};
 
 interface Side {
   readonly contestant: Contestant;
+  readonly api: keyof typeof paths;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-async function openSession({ contestant, headers }: Side): Promise<WebSocket> {
-  const url = `${contestant.url.replace(/^http/, 'ws')}/v1/realtime?model=gpt-realtime`;
+async function openSession({ contestant, api, headers }: Side): Promise<WebSocket> {
+  const url = contestant.url.replace(/^http/, 'ws') + paths[api];
   const socket = new WebSocket(url, { headers, perMessageDeflate: false });
+  if (api === 'gemini') socket.once('open', () => socket.send('{"setup":{"model":"models/m"}}'));
   await once(socket, 'message');
   return socket;
 }
@@ -38,7 +48,7 @@ async function medianEcho(side: Side, count: number): Promise<number> {
   const times: number[] = [];
   for (let at = 0; at < count; at += 1) {
     const began = performance.now();
-    socket.send(event);
+    socket.send(events[side.api]);
     await once(socket, 'message');
     times.push(performance.now() - began);
   }
@@ -101,23 +111,38 @@ async function run(scale: number): Promise<Row[]> {
   };
   const { organisationApiKey } = await setUp(database.server, env);
   const [plainKey, limitedKey] = await makeKeys(env, organisationApiKey);
-  const config = JSON.stringify({ provider: 'mock-upstream', custom_host: `${echo.url}/v1` });
+  const configs = {
+    openai: { provider: 'mock-upstream', custom_host: `${echo.url}/v1` },
+    gemini: { provider: 'google', custom_host: `${echo.url}/v1beta`, api_key: 'any' },
+  };
   const ours = await stopLater(startOurs(env));
-  const sideOf = (key: string): Side => ({
+  const sideOf = (key: string, api: Side['api'] = 'openai'): Side => ({
     contestant: ours,
-    headers: { authorization: `Bearer ${key}`, 'x-gateway-config': config },
+    api,
+    headers: {
+      authorization: `Bearer ${key}`,
+      'x-gateway-config': JSON.stringify(configs[api]),
+    },
   });
-  const bare = { contestant: await stopLater(script('bare-socket-proxy', echo.url)), headers: {} };
-  const count = Math.max(50, Math.ceil(events * scale));
+  const proxy = await stopLater(script('bare-socket-proxy', echo.url));
+  const bare: Side = { contestant: proxy, api: 'openai', headers: {} };
+  const count = Math.max(50, Math.ceil(eventCount * scale));
   const bareMs = await medianEcho(bare, count);
   const plainMs = await medianEcho(sideOf(plainKey), count);
   const limitedMs = await medianEcho(sideOf(limitedKey), count);
+  const liveMs = await medianEcho(sideOf(limitedKey, 'gemini'), count);
   const sessions = Math.max(20, Math.ceil(idleSessions * scale));
   return [
     // An echo passes the gateway twice.
     { metric: 'added median of an event, ms', ratio: (plainMs - bareMs) / 2, aim: 0.2 },
     { metric: 'the same under a budget, ms', ratio: (limitedMs - bareMs) / 2, aim: 0.2 },
+    { metric: 'a sound of Gemini under a budget, ms', ratio: (liveMs - bareMs) / 2, aim: 0.2 },
     { metric: 'an idle session, KiB', ratio: await idleKiB(sideOf(plainKey), sessions), aim: 30 },
+    {
+      metric: 'an idle session of Gemini, KiB',
+      ratio: await idleKiB(sideOf(plainKey, 'gemini'), sessions),
+      aim: 30,
+    },
     {
       metric: 'an idle session of the bare proxy, KiB',
       ratio: await idleKiB(bare, sessions),

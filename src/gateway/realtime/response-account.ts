@@ -56,6 +56,7 @@ export class ResponseAccount {
   readonly #limits: readonly Limit[];
   /** Accounts of input that was added later. */
   readonly #extensions: Account[] = [];
+  #isSettled = false;
   #bound: UsageBound;
   readonly #priceOrigin: PriceOrigin | null;
 
@@ -110,6 +111,8 @@ export class ResponseAccount {
     } catch (thrown) {
       throw limitRefusalOf(thrown, now);
     }
+    // The response may have ended meanwhile.
+    if (this.#isSettled) return account.release();
     this.#extensions.push(account);
     this.#bound = whole;
   }
@@ -118,6 +121,7 @@ export class ResponseAccount {
    * Charges what the provider reports, or an estimate; null for nothing, which charges everything granted under a limit.
    */
   settle(counted: TokenUsage | null, isReported = counted !== null): MeteredUsage {
+    this.#isSettled = true;
     const usage = counted ?? this.#unreported();
     const used = usageAtPrice(this.#bound.price, usage);
     this.#account.settle(used);
@@ -133,6 +137,7 @@ export class ResponseAccount {
 
   /** Nothing was used: the provider has refused the response, or it was never sent. */
   release(): void {
+    this.#isSettled = true;
     for (const one of this.#extensions) one.release();
     this.#account.release();
     this.#account.uncount();

@@ -9,11 +9,7 @@ import type { ResponseAccount } from '../response-account.ts';
 import type { SessionPorts } from '../session-ports.ts';
 import {
   addedOutput,
-  isCertain,
   logTurn,
-  mayHaveBegun,
-  noteCause,
-  reserveTurn,
   settleUnreported,
   type Turn,
   type TurnCause,
@@ -23,20 +19,17 @@ import {
   unjudged,
 } from './live-turn.ts';
 import { withLiveReport } from './live-usage.ts';
-
-/** Input that is reserved beyond what is there, so that sound does not extend the reservation with each message. */
-const spareTokens = 1_024;
+import { NextTurn } from './next-turn.ts';
 
 export class LiveTurns {
   readonly #ports: SessionPorts;
   readonly #terms: TurnTerms;
   readonly #conversation: ConversationBound;
-  #next: Turn | null;
+  readonly #next: NextTurn;
   #running: Turn | null = null;
   /** Has ended; its usage may follow in a message of its own. */
   #ended: Turn | null = null;
-  /** The conversation at the end of the last response. */
-  #lastMark: number;
+  #isClosed = false;
 
   /** `first` is reserved with the setup; null where no limit may refuse responses. */
   constructor(
@@ -48,8 +41,7 @@ export class LiveTurns {
     this.#ports = ports;
     this.#terms = terms;
     this.#conversation = conversation;
-    this.#next = first && turnOf(first, ports.now());
-    this.#lastMark = conversation.mark();
+    this.#next = new NextTurn(ports, terms, conversation, first && turnOf(first, ports.now()));
   }
 
   get isRunning(): boolean {
@@ -58,7 +50,7 @@ export class LiveTurns {
 
   /** Whether the provider works on a response, is about to, or has not reported the usage of one. */
   get isActive(): boolean {
-    return this.#running !== null || this.#ended?.reported === null || isCertain(this.#next);
+    return this.#running !== null || this.#ended?.reported === null || this.#next.isCertain;
   }
 
   /** Whether a response has ended whose usage may still be reported. */
@@ -73,11 +65,7 @@ export class LiveTurns {
    * @throws GatewayError when a limit refuses it
    */
   prepare(cause: TurnCause): void | Promise<void> {
-    if (!this.#terms.isGoverned) return;
-    const next = this.#next;
-    const needed = this.#conversation.tokens - (next?.account.inputTokens ?? 0);
-    if (next !== null && needed <= 0) return this.#note(next, cause);
-    return this.#reserve(needed).then((turn) => this.#note(turn, cause));
+    return this.#terms.isGoverned ? this.#next.prepare(cause) : undefined;
   }
 
   /** The provider has sent a part of a response. */
@@ -85,11 +73,8 @@ export class LiveTurns {
     if (this.#running !== null) return;
     // A response follows, so that the usage of the last one does not.
     this.#settleEnded();
-    const next = this.#next;
-    if (next === null) {
-      return this.#reserve(this.#conversation.tokens).then((turn) => this.#run(turn));
-    }
-    this.#run(next);
+    const taken = this.#next.take();
+    return taken instanceof Promise ? taken.then((turn) => this.#run(turn)) : this.#run(taken);
   }
 
   /** Adds output that has arrived to the running response. */
@@ -118,7 +103,7 @@ export class LiveTurns {
     }
     const { hasCalls } = turn;
     // Its results have continued this response.
-    if (hasCalls && this.#next?.cause === 'results') this.#next.cause = null;
+    if (hasCalls) this.#next.forgetResults();
     this.#running = null;
     this.#settleEnded();
     turn.verdict = verdict;
@@ -130,35 +115,18 @@ export class LiveTurns {
   close(): void {
     this.#settleEnded();
     if (this.#running !== null) this.#settle(this.#running);
-    if (this.#next !== null && mayHaveBegun(this.#next, this.#terms)) this.#settle(this.#next);
-    else this.#next?.account.release();
+    const next = this.#next.close();
+    if (next !== null) this.#settle(next);
     this.#running = null;
-    this.#next = null;
-  }
-
-  #note(turn: Turn, cause: TurnCause): void {
-    noteCause(turn, cause, { last: this.#lastMark, now: this.#conversation.mark() });
-  }
-
-  /** Returns the next response, with `tokens` more input than it has. */
-  async #reserve(tokens: number): Promise<Turn> {
-    const ports = this.#ports;
-    const { ledger, isGoverned } = this.#terms;
-    const now = ports.now();
-    if (this.#next !== null) {
-      await this.#next.account.extend(ledger, tokens + spareTokens, now);
-      return this.#next;
-    }
-    const turn = await reserveTurn(ports, this.#terms, isGoverned ? tokens + spareTokens : 0);
-    this.#next = turn;
-    return turn;
+    this.#isClosed = true;
   }
 
   #run(turn: Turn): void {
-    if (turn.cause === null) turn.mark = this.#lastMark;
+    if (turn.cause === null) turn.mark = this.#next.lastMark;
     turn.firstEventMs = monotonicMs();
-    this.#running = turn;
-    this.#next = null;
+    // The session may have ended while the response was reserved.
+    if (this.#isClosed) this.#settle(turn);
+    else this.#running = turn;
   }
 
   #settleEnded(): void {
@@ -173,7 +141,7 @@ export class LiveTurns {
         ? settleUnreported(turn, this.#conversation.tokens, this.#terms)
         : account.settle(reported);
     this.#conversation.addOutput(mark, reported?.inputTokens ?? null, addedOutput(metered, turn));
-    this.#lastMark = this.#conversation.mark();
+    this.#next.lastMark = this.#conversation.mark();
     logTurn(this.#ports, turn, metered);
   }
 }
