@@ -13,7 +13,9 @@ import { member as largeResponses } from './large-responses.ts';
 import { member as lists } from './lists.ts';
 import { member as mcp } from './mcp.ts';
 import { member as stateful } from './objects/stateful.ts';
+import { member as propagation } from './propagation.ts';
 import { member as realtime } from './realtime.ts';
+import { member as scaleOut } from './scale.ts';
 import { member as serve } from './serve.ts';
 import { member as snapshot } from './snapshot.ts';
 import { member as spool } from './spool.ts';
@@ -56,6 +58,8 @@ const all = [
   stateful,
   snapshot,
   spool,
+  propagation,
+  scaleOut,
   syncFirst,
   sync,
   syncIdle,

@@ -27,7 +27,7 @@ import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
 import { missingMasterKey } from './app/missing-settings.ts';
 import { openAppSnapshot } from './app/outages/app-snapshot.ts';
-import { type Changes, openChanges } from './app/outages/changes.ts';
+import { type Changes, keepMeasured, openChanges } from './app/outages/changes.ts';
 import { createProbes } from './app/outages/process-probes.ts';
 import { ProcessState } from './app/outages/process-state.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
@@ -42,7 +42,6 @@ import { createMasterKeys, type MasterKeys } from './auth/master-keys.ts';
 import {
   createSharedClock,
   describeDeviation,
-  keepMeasuring,
   type ProcessClock,
   type SharedClock,
   systemClock,
@@ -218,15 +217,6 @@ interface Parts {
 function createAppJobs(parts: Parts, metrics: Metrics, { lists }: OutboundClients): Scheduler {
   const { auditKey } = parts.keyring;
   return createJobs({ ...parts, lists, auditKeyOf: auditKey, onRun: metrics.observeJob });
-}
-
-/** Interval between measurements of the database time. */
-const measureIntervalMs = 5_000;
-
-/** Polls for changes measure the time too. */
-function keepMeasured(clock: SharedClock): Disposable {
-  const measure = () => clock.measureUnlessRecent(measureIntervalMs / 2);
-  return keepMeasuring({ measure }, measureIntervalMs);
 }
 
 function assemble(parts: Parts): App {

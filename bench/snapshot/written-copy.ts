@@ -97,11 +97,16 @@ export async function writeCopy(
   await copy.save(new LiveSnapshot(snapshotKeys, update), null);
 }
 
-function keyRow(organisationId: string, number: number) {
+/** The row of an API key; its ids are random unless they are given. */
+export function keyRow(
+  organisationId: string,
+  number: number,
+  ids: { id: string; workspace: string; config: string } | null = null,
+) {
   return {
-    id: randomUUID(),
+    id: ids?.id ?? randomUUID(),
     organisation_id: organisationId,
-    workspace_id: randomUUID(),
+    workspace_id: ids?.workspace ?? randomUUID(),
     user_id: null,
     type: 'workspace-service',
     name: `key ${number}`,
@@ -110,7 +115,7 @@ function keyRow(organisationId: string, number: number) {
     rate_limits: JSON.stringify([{ type: 'requests', unit: 'rpm', value: number }]),
     usage_limits: null,
     metadata: JSON.stringify({ team: `team ${number % 100}`, cost_center: String(number) }),
-    config_id: randomUUID(),
+    config_id: ids?.config ?? randomUUID(),
     allow_config_override: 1,
     expires_at: null,
   };

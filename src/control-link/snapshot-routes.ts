@@ -5,6 +5,7 @@ import { RawReply, type Route, route } from '../http/routes/route.ts';
 import { monotonicMs } from '../monotonic.ts';
 import type { OriginState, SnapshotOrigin } from '../snapshot/reading/snapshot-origin.ts';
 import { linkPaths } from './link-paths.ts';
+import { SharedObjects } from './shared-objects.ts';
 import { joinObjects, ObjectsRequest, StateAnswer, StateRequest } from './snapshot-messages.ts';
 
 /** How long an answer waits for a change: shorter than gateways wait for an answer. */
@@ -49,6 +50,8 @@ class SharedState {
 
 /** Bytes after which an answer ends. */
 const answerBytesMax = 16 * 1024 * 1024;
+/** Bytes of objects that are kept for other gateways. */
+const sharedBytesMax = 64 * 1024 * 1024;
 
 /** The objects up to the one with which the answer is large enough. */
 function untilLarge(objects: readonly (Buffer | null)[]): readonly (Buffer | null)[] {
@@ -62,6 +65,7 @@ function untilLarge(objects: readonly (Buffer | null)[]): readonly (Buffer | nul
 
 export function sealedSnapshotRoutes(origin: SnapshotOrigin): Route<null>[] {
   const shared = new SharedState(origin);
+  const objects = new SharedObjects(origin, sharedBytesMax);
   const common = { method: 'POST', mounts: { root: ['none'] }, isRepeatable: true } as const;
   return [
     route({
@@ -79,10 +83,9 @@ export function sealedSnapshotRoutes(origin: SnapshotOrigin): Route<null>[] {
       body: ObjectsRequest,
       response: z.unknown(),
       handle: async ({ body: { addresses } }) => {
-        const found = await origin.readObjects(addresses);
-        const objects = untilLarge(addresses.map(({ etag }) => found.get(etag) ?? null));
+        const found = await objects.read(addresses);
         const headers = { 'content-type': 'application/octet-stream' };
-        return new RawReply(200, joinObjects(objects), headers);
+        return new RawReply(200, joinObjects(untilLarge(found)), headers);
       },
     }),
   ];

@@ -1,6 +1,6 @@
 /** Creates the poll of a process for changes, which also adjusts its clock, and measures how long changes take. */
 import { Histogram } from 'prom-client';
-import type { SharedClock } from '../../clock.ts';
+import { keepMeasuring, type SharedClock } from '../../clock.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { ChangePoll } from '../../store/snapshot/change-poll.ts';
 import { readChanges } from '../../store/snapshot/changes.ts';
@@ -43,4 +43,13 @@ export function openChanges(parts: {
   const observe = (changedAtMs: number): void =>
     propagation.observe(Math.max(0, clock.now() - changedAtMs) / 1000);
   return { poll, propagation, observe };
+}
+
+/** Interval between measurements of the database time. */
+const measureIntervalMs = 5_000;
+
+/** Measures the shared time from time to time, unless polls for changes do. */
+export function keepMeasured(clock: SharedClock): Disposable {
+  const measure = () => clock.measureUnlessRecent(measureIntervalMs / 2);
+  return keepMeasuring({ measure }, measureIntervalMs);
 }

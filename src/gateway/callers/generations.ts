@@ -43,6 +43,8 @@ export class Generations {
   #polledAtMs = monotonicMs();
   /** Whether a value was used since the last poll, or a change was found by it. */
   #isBusy = false;
+  /** Whether the next poll waits as without use. */
+  #waitsLong = false;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
   #poll: Promise<void> | null = null;
@@ -54,6 +56,7 @@ export class Generations {
   /** Whether a value that was read in the generation may be used now. */
   isValid(organisationId: string, generation: string): boolean {
     this.#isBusy = true;
+    if (this.#waitsLong) this.#hurry();
     const isCurrent = this.#current.get(organisationId) === generation;
     if (isCurrent && this.isWithinGrace()) return true;
     if (!this.isInOutage()) return false;
@@ -128,10 +131,23 @@ export class Generations {
     this.#options.onChange(organisationId);
   }
 
+  /** The next poll does not wait for as long as without use. */
+  #hurry(): void {
+    if (this.#timer === null || this.#poll !== null || this.#isClosed) return;
+    clearTimeout(this.#timer);
+    this.#waitsLong = false;
+    this.#setTimer(this.#options.pollMs);
+  }
+
   #wait(): void {
     const { pollMs, idlePollMs } = this.#options;
     const periodMs = this.#isBusy ? pollMs : idlePollMs;
+    this.#waitsLong = !this.#isBusy;
     this.#isBusy = false;
+    this.#setTimer(periodMs);
+  }
+
+  #setTimer(periodMs: number): void {
     const pauseMs = Math.max(pauseMsMin, this.#polledAtMs + periodMs - monotonicMs());
     this.#timer = setTimeout(() => {
       const refreshed = this.refresh().finally(() => {

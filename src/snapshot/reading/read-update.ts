@@ -26,10 +26,16 @@ export type FetchObjects = (
   addresses: readonly ObjectAddress[],
 ) => Promise<ReadonlyMap<string, Buffer>>;
 
+/** The part of the held snapshot that shows what a new one adds. */
+export type KnownSnapshot = Pick<
+  LiveSnapshot,
+  'head' | 'isWhole' | 'page' | 'pageNumbers' | 'contents' | 'document' | 'organisationIds'
+>;
+
 export interface UpdateOptions {
   readonly keys: SnapshotKeys;
   /** Null when nothing is held. */
-  readonly held: LiveSnapshot | null;
+  readonly held: KnownSnapshot | null;
   readonly decoded: DecodedParts;
   readonly fetch: FetchObjects;
   /** Leaves organisations out whose objects are damaged, in place of refusing the whole snapshot. */
@@ -178,7 +184,7 @@ function faultOf(sealed: Buffer | undefined, etag: string, name: string): Snapsh
 function removedBy(
   head: SnapshotHead,
   pages: ReadonlyMap<number, SnapshotPage>,
-  held: LiveSnapshot | null,
+  held: KnownSnapshot | null,
 ): string[] {
   if (held === null) return [];
   const named = new Set(
@@ -193,7 +199,7 @@ function removedBy(
 
 /** Unchanged pages with organisations that were left out before. */
 function damagedPages(
-  held: LiveSnapshot | null,
+  held: KnownSnapshot | null,
   pages: ReadonlyMap<number, SnapshotPage>,
 ): SnapshotPage[] {
   if (held === null || held.isWhole) return [];
