@@ -6,8 +6,10 @@ import { chargeLostSlices } from '../charge-lost-slices.ts';
 import { deleteOldLogs } from '../delete-old-logs.ts';
 import type { Job } from '../runner/job.ts';
 
-/** How long a counter is kept that was not used. */
+/** How long the counter of a budget is kept that was not used. */
 const unusedMs = 7 * 86_400_000;
+/** Requests that were admitted in the window of a rate limit may still be settled during this time. */
+const endedMs = 3_600_000;
 const loansMax = 1_000;
 
 export function regionJobs(retention: Settings['inference']['retention']): Job[] {
@@ -23,17 +25,15 @@ function deleteSettledLoans(): Job {
     name: 'delete-settled-loans',
     cron: '17 * * * *',
     summary:
-      'Deletes the counters of a region that were not used for a week, and that its home has counted',
+      'Deletes counters of a region that its home has counted: of budgets unused for a week, of rate limits after an hour',
     feature: null,
     idleBecause: null,
     run: async ({ db, transaction, now, signal }) => {
+      const ages = { unusedBefore: now - unusedMs, endedBefore: now - endedMs };
       let counters = 0;
       for (const id of await regionHolders.listOrganisations(db)) {
-        for (let deleted = loansMax; deleted >= loansMax && !signal.aborted; counters += deleted) {
-          deleted = await transaction((tx) =>
-            regionLoans.deleteSettledBefore(tx, id, now - unusedMs, loansMax),
-          );
-        }
+        for (let deleted = 1; deleted > 0 && !signal.aborted; counters += deleted)
+          deleted = await transaction((tx) => regionLoans.deleteSettled(tx, id, ages, loansMax));
       }
       return { counters };
     },

@@ -281,31 +281,45 @@ export async function recall(
   }
 }
 
-/** Deletes up to `limit` loans, with their counters, of which nothing is held, reserved or unreported since a time. */
-export async function deleteSettledBefore(
+/** Ages from which on counters are deleted, in milliseconds since the epoch. */
+interface SettledAges {
+  /** Budgets that were not used since. */
+  readonly unusedBefore: number;
+  /** Rate limits whose window ended before. */
+  readonly endedBefore: number;
+}
+
+/** Deletes up to `limit` loans of each kind, with their counters, of which nothing is held, reserved or unreported. */
+export async function deleteSettled(
   tx: Db,
   organisationId: string,
-  before: number,
+  { unusedBefore, endedBefore }: SettledAges,
   limit: number,
 ): Promise<number> {
   let total = 0;
   for (const isRate of [false, true]) {
+    const isOld = isRate ? sql`l.ends_at < ${endedBefore}` : sql`l.noted_at < ${unusedBefore}`;
     const { rows: found } = await sql<CounterKey>`
       SELECT l.subject_kind AS subjectKind, l.subject_id AS subjectId, l.window_start AS windowStart,
         l.counter_id AS id FROM region_loans l JOIN ${counterTable(isRate)} c
         ON c.organisation_id = l.organisation_id AND c.subject_kind = l.subject_kind
         AND c.subject_id = l.subject_id AND c.window_start = l.window_start AND c.id = l.counter_id
       WHERE l.organisation_id = ${organisationId} AND l.is_rate = ${Number(isRate)}
-        AND l.noted_at < ${before} AND l.units = 0 AND l.due_at IS NULL
+        AND ${isOld} AND l.units = 0 AND l.due_at IS NULL
         AND c.reserved_units = 0 AND c.used_units = l.reported_units
       LIMIT ${limit} FOR UPDATE`.execute(tx);
-    for (const { subjectKind, subjectId, windowStart, id } of found) {
-      const place = sql`organisation_id = ${organisationId} AND subject_kind = ${subjectKind}
-        AND subject_id = ${subjectId} AND window_start = ${windowStart}`;
-      await sql`DELETE FROM ${counterTable(isRate)} WHERE ${place} AND id = ${id}`.execute(tx);
-      await sql`DELETE FROM region_loans WHERE ${place} AND counter_id = ${id}
-        AND is_rate = ${Number(isRate)}`.execute(tx);
-    }
+    if (found.length === 0) continue;
+    const places = sql.join(
+      found.map(
+        ({ subjectKind, subjectId, windowStart, id }) =>
+          sql`(${subjectKind}, ${subjectId}, ${windowStart}, ${id})`,
+      ),
+    );
+    await sql`DELETE FROM ${counterTable(isRate)} WHERE organisation_id = ${organisationId}
+      AND (subject_kind, subject_id, window_start, id) IN (${places})`.execute(tx);
+    await sql`DELETE FROM region_loans WHERE organisation_id = ${organisationId}
+      AND is_rate = ${Number(isRate)}
+      AND (subject_kind, subject_id, window_start, counter_id) IN (${places})`.execute(tx);
     total += found.length;
   }
   return total;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeLostSlices } from '../../../src/jobs/charge-lost-slices.ts';
-import type { JobContext } from '../../../src/jobs/runner/job.ts';
+import { regionJobs } from '../../../src/jobs/regions/region-jobs.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { type Limit, LimitReached, LimitsUnknown } from '../../../src/ledger/limit.ts';
 import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
@@ -11,6 +11,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database/da
 import { type LinkFault, Region, RegionGateway } from '../../support/regions/region-network.ts';
 import { insertLimit, recallSlices } from '../../support/rows/usage-rows.ts';
 import { eventually } from '../../support/server/eventually.ts';
+import { jobContext } from '../../support/server/job-context.ts';
 
 let home: TestDatabase;
 let databases: TestDatabase[];
@@ -46,12 +47,7 @@ async function endLeasesAtHome(): Promise<void> {
   const { database } = home;
   await sql`UPDATE usage_holders SET lease_until = 1`.execute(database.db);
   await sql`UPDATE usage_slices SET lease_until = 1`.execute(database.db);
-  const context = {
-    db: database.db,
-    transaction: database.transaction,
-    signal: new AbortController().signal,
-  } as unknown as JobContext;
-  await chargeLostSlices().run(context);
+  await chargeLostSlices().run(jobContext(database, 0));
 }
 
 /** Has the regions and their gateways return everything that is idle. */
@@ -195,4 +191,32 @@ describe('a gateway whose region cannot ask home', () => {
     expect(() => ledger.open().admit([limit], bound)).toThrow(LimitReached);
     await ledger[Symbol.asyncDispose]();
   });
+});
+
+it('deletes counters of rate limits an hour after their window, once home has counted them', async () => {
+  const endsAt = 1_000;
+  const limit = await insertLimit(home.database.db, newId(), {
+    type: 'requests',
+    limitUnits: 10,
+    isRate: true,
+    valueKey: 'requests rpm',
+    endsAt,
+  });
+  const [test] = databases;
+  const region = new Region(test!, home);
+  const gateway = new RegionGateway(limit, region);
+  expect(await gateway.ask(1, 1)).toBe(true);
+  await gateway.stop();
+  const remove = regionJobs({
+    logDays: null,
+    totalsDays: null,
+    responseDays: 30,
+    threadDays: 60,
+  }).find(({ name }) => name === 'delete-settled-loans')!;
+  const removeAt = (now: number) => remove.run(jobContext(test!.database, now));
+  const later = endsAt + 3_600_001;
+  expect(await removeAt(later)).toEqual({ counters: 0 });
+  await returnAll(limit, [region]);
+  expect(await removeAt(later - 2)).toEqual({ counters: 0 });
+  expect(await removeAt(later)).toEqual({ counters: 1 });
 });
