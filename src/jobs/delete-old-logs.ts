@@ -1,4 +1,5 @@
 /** Deletes requests from the log and its totals after their retention, by daily partitions or in batches. */
+import { startOfRetention } from '../model/logs/log-retention.ts';
 import type { Settings } from '../settings.ts';
 import type { Db } from '../store/connection/db.ts';
 import { isDenied } from '../store/connection/denied.ts';
@@ -39,11 +40,6 @@ export function deleteOldLogs(
       };
     },
   };
-}
-
-/** Start of the first day within the retention; null when all days are retained. */
-function startOfRetention(now: number, days: number | null): number | null {
-  return days === null ? null : startOfDay(now - days * dayMs);
 }
 
 function startOfDay(ms: number): number {

@@ -116,6 +116,7 @@ const mayImport: Record<string, readonly string[]> = {
     'upstream',
   ],
   'app/link': [
+    'model',
     'app/outages',
     'control-link',
     'gateway/logs',

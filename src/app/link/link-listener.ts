@@ -12,6 +12,7 @@ import type { Route } from '../../http/routes/route.ts';
 import type { HttpServer } from '../../http/server/server.ts';
 import { DatabaseBank } from '../../ledger/database-bank.ts';
 import type { Log } from '../../log.ts';
+import { startOfRetention } from '../../model/logs/log-retention.ts';
 import type { Settings } from '../../settings.ts';
 import type { RunningSnapshot } from '../../snapshot/open-snapshot.ts';
 import { databaseOrigin } from '../../snapshot/reading/snapshot-origin.ts';
@@ -21,7 +22,7 @@ import { databaseRecords } from '../../store/records/database-records.ts';
 import type { ProcessLink } from './process-link.ts';
 
 interface LinkListenerParts {
-  readonly settings: Pick<Settings, 'controlLink' | 'features' | 'server'>;
+  readonly settings: Pick<Settings, 'controlLink' | 'features' | 'inference' | 'server'>;
   readonly database: Database;
   /** Null in a process of home. */
   readonly link: ProcessLink | null;
@@ -67,9 +68,10 @@ function routesOf({ settings, link, snapshot, database, clock }: LinkListenerPar
       ...bankRoutes(bank),
     ];
   }
+  const { logDays } = settings.inference.retention;
   return [
     ...sealedSnapshotRoutes(databaseOrigin(database.readable)),
-    logRoute(databaseLogSink(database)),
+    logRoute(databaseLogSink(database, () => startOfRetention(clock.now(), logDays))),
     recordRoute(databaseRecords(database, auditTrail(settings.features.auditLogs))),
     totalsRoute(database),
     ...bankRoutes(new DatabaseBank({ database, now: () => clock.now() })),

@@ -4,7 +4,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { databaseLogSink } from '../../../src/gateway/logs/log-sink.ts';
 import { RequestLog, type RequestLogOptions } from '../../../src/gateway/logs/request-log.ts';
+import { rowOf } from '../../../src/gateway/logs/request-log-row.ts';
 import { Spool, type SpoolTerms } from '../../../src/spool/spool.ts';
 import { DatabaseUnavailable } from '../../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
@@ -12,6 +14,7 @@ import { requestRecord } from '../../support/rows/request-records.ts';
 import { eventually } from '../../support/server/eventually.ts';
 
 const organisationId = randomUUID();
+const dayMs = 86_400_000;
 let test: TestDatabase;
 let directory: string;
 
@@ -184,4 +187,17 @@ describe('the request log with a spool', () => {
     const [noted] = await test.database.db.selectFrom('open_charges').selectAll().execute();
     expect(noted?.log_id).toBeInstanceOf(Buffer);
   });
+});
+
+it('counts rows as unlogged, and no totals twice, when they are repeated after their retention', async () => {
+  const record = requestRecord(organisationId, { startedAt: 10 * dayMs, durationMs: 1 });
+  const written = rowOf({ ...record, organisationId });
+  const { db } = test.database;
+  const write = (fromMs: number | null) =>
+    databaseLogSink(test.database, () => fromMs).write({ rows: [written], lost: [] }, true);
+  for (const _ of [1, 2]) await write(10 * dayMs);
+  expect(await counts()).toMatchObject({ rows: 1, requests: 1, unlogged: 0 });
+  await db.deleteFrom('request_logs').execute();
+  for (const _ of [1, 2]) await write(11 * dayMs);
+  expect(await counts()).toMatchObject({ rows: 0, requests: 1, unlogged: 1 });
 });
