@@ -101,9 +101,7 @@ export class OrganisationSlices {
     const wallMs = this.#clock.now();
     const due = this.#slices.due(nowMs);
     for (const slice of due) {
-      const { endsAt } = slice.limit;
-      const hasEnded = endsAt !== null && endsAt <= wallMs;
-      const move = slice.beginMove({ nowMs, isDue, hasEnded });
+      const move = slice.beginMove({ nowMs, isDue, hasEnded: hasEnded(slice.limit, wallMs) });
       if (move !== null) moves.set(move, slice);
       else this.#slices.rest(slice, nowMs);
       if (moves.size < movesMax) continue;
@@ -197,6 +195,11 @@ export class OrganisationSlices {
     this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
     this.uncovered?.noteAll(this.#slices.all());
   }
+}
+
+/** Whether the window of the limit has ended. */
+function hasEnded({ endsAt }: Limit, nowMs: number): boolean {
+  return endsAt !== null && endsAt <= nowMs;
 }
 
 /** Units used and reserved beyond the limit; 0 for a counter that was deleted. */

@@ -61,7 +61,7 @@ export class UsageJournal {
     this.#bank = bank;
     this.#earlier = new EarlierGrants(now);
     this.#timer = setInterval(() => {
-      if (this.isLoaded) this.#detachWork();
+      if (this.isLoaded) detachSettling(this.#settle());
     }, settleEveryMs).unref();
   }
 
@@ -91,8 +91,8 @@ export class UsageJournal {
   /** The holder has ended in order: as {@link forget}, but keeps what it granted itself. */
   end(holder: Holder, uses: readonly JournalledUse[]): void {
     this.forget(holder);
-    const state = { organisationId: holder.organisationId, uses: new Map<string, StoredUse>() };
-    for (const use of uses.map(storedUse)) state.uses.set(keyOf(use), use);
+    const { organisationId } = holder;
+    const state = { organisationId, uses: byPlace(uses.map(storedUse)) };
     this.#earlier.keep(holder.holder.toString('hex'), state);
   }
 
@@ -100,9 +100,7 @@ export class UsageJournal {
   drawnBefore(counter: CounterRef): number {
     if (this.#left.size === 0 && this.#earlier.isEmpty) return 0;
     const place = placeOfCounter(counter);
-    let units = this.#earlier.units(place);
-    for (const { uses } of this.#left.values()) units += uses.get(place)?.drawn ?? 0;
-    return units;
+    return this.#earlier.units(place) + drawnOf(this.#left.values(), place);
   }
 
   /** Grants of earlier processes count only as far as the counter is beyond its limit. */
@@ -139,14 +137,6 @@ export class UsageJournal {
     await this.#compact(0).catch(() => undefined);
   }
 
-  #detachWork(): void {
-    // The database may be away for long.
-    detach(
-      'settling usage of processes that ended',
-      this.#settle().catch(() => undefined),
-    );
-  }
-
   async #append(record: JournalRecord): Promise<void> {
     this.#records += 1;
     await this.#stream.append(Buffer.from(JSON.stringify(record)));
@@ -175,13 +165,9 @@ export class UsageJournal {
     }
     this.isLoaded = true;
     if (loaded.length === 0) return;
-    for (const [holder, { organisationId, uses }] of this.#earlier.list()) {
-      await this.#append({ organisationId, holder, uses: [...uses.values()], isSettled: true });
-    }
-    for (const [holder, { organisationId, uses }] of [...this.#own, ...this.#left]) {
-      const open = [...uses.values()].filter(isOpen);
-      if (open.length > 0) await this.#append({ organisationId, holder, uses: open });
-    }
+    const records = [...settledRecords(this.#earlier.list())];
+    records.push(...openRecords([...this.#own, ...this.#left]));
+    for (const record of records) await this.#append(record);
     for (const { place, count } of loaded) this.#stream.release(place, count);
   }
 
@@ -197,6 +183,40 @@ export class UsageJournal {
     if (!isSettled) this.#left.set(holder, state);
     for (const use of uses) state.uses.set(keyOf(use), use);
   }
+}
+
+/** The database may be away for long. */
+function detachSettling(settling: Promise<void>): void {
+  detach(
+    'settling usage of processes that ended',
+    settling.catch(() => undefined),
+  );
+}
+
+function* settledRecords(
+  states: Iterable<readonly [string, HolderState]>,
+): Generator<JournalRecord> {
+  for (const [holder, { organisationId, uses }] of states) {
+    yield { organisationId, holder, uses: [...uses.values()], isSettled: true };
+  }
+}
+
+function* openRecords(states: Iterable<readonly [string, HolderState]>): Generator<JournalRecord> {
+  for (const [holder, { organisationId, uses }] of states) {
+    const open = [...uses.values()].filter(isOpen);
+    if (open.length > 0) yield { organisationId, holder, uses: open };
+  }
+}
+
+function byPlace(uses: readonly StoredUse[]): Map<string, StoredUse> {
+  return new Map(uses.map((use) => [keyOf(use), use]));
+}
+
+/** Units of the counter at a place that these processes granted themselves. */
+function drawnOf(states: Iterable<HolderState>, place: string): number {
+  let units = 0;
+  for (const { uses } of states) units += uses.get(place)?.drawn ?? 0;
+  return units;
 }
 
 function isOpen({ before, after, drawn, totalMax = null }: StoredUse): boolean {

@@ -151,12 +151,8 @@ class OwnedRequest {
   async #runWithoutId(): Promise<void> {
     this.#named = await this.#lookup.referencesIn(this.#context.exchange, this.#owned);
     const foreign = await this.#lookup.firstUnknown(this.#named);
-    const { params, newResponse } = this.#context.exchange;
-    const isInteraction = this.#owned.kind === 'interactions';
-    const prior = isInteraction ? params.previous_interaction_id : params.previous_response_id;
-    const priorKind = isInteraction ? 'interactions' : 'responses';
-    const isElsewhere = typeof prior === 'string' && newResponse?.isContinued !== true;
-    const row = isElsewhere ? await this.#lookup.find(priorKind, prior) : undefined;
+    const prior = priorOf(this.#owned, this.#context.exchange);
+    const row = prior === null ? undefined : await this.#lookup.find(prior.kind, prior.id);
     if (row === undefined) return this.#finish(await this.#callConfig(foreign), null);
     if (foreign !== null) throw notFound(foreign);
     await this.#lookup.requireReadable(this.#named);
@@ -252,6 +248,17 @@ class OwnedRequest {
       isListed: this.#isListed,
     });
   }
+}
+
+/** The object of a provider that a request continues; null for none, and for one that the gateway continues itself. */
+function priorOf(
+  { kind }: OwnedPath,
+  { params, newResponse }: Exchange,
+): { readonly kind: 'interactions' | 'responses'; readonly id: string } | null {
+  const isInteraction = kind === 'interactions';
+  const id = isInteraction ? params.previous_interaction_id : params.previous_response_id;
+  if (typeof id !== 'string' || newResponse?.isContinued === true) return null;
+  return { kind: isInteraction ? 'interactions' : 'responses', id };
 }
 
 /** The response of the family that stores objects of this kind here; null for none. */
