@@ -84,23 +84,28 @@ describe('a region', () => {
     expect(await requestsOf(id)).toBe(limit);
   });
 
-  it('goes on with what it has borrowed while it is cut off, and reports it afterwards', async () => {
-    const { id, key } = await createKey({
-      usage_limits: { type: 'tokens', credit_limit: 100_000 },
-    });
-    const before = planes.upstream.reached.length;
-    for (const one of gateways) await served(key, one);
-    // Use from which the region learns how much to hold.
-    for (let count = 0; count < 30; count += 1) await served(key, east.gateway);
-    await eventually(async () => expect(await borrowedUnits(east)).toBeGreaterThan(100));
-    east.link.cut();
-    const cut = await Promise.all(gateways.map((gateway) => ask(key, gateway)));
-    expect(statusesOf(cut)).toEqual([200, 200, 200]);
-    east.link.mend();
-    const sent = planes.upstream.reached.length - before;
-    const used = sent * chatAnswer.usage.total_tokens;
-    await eventually(async () => expect(await keyUnits(planes.control.database.db, id)).toBe(used));
-  });
+  it.each(['cut', 'freeze'] as const)(
+    'goes on with what it has borrowed after a %s of its link, and reports it afterwards',
+    async (fault) => {
+      const { id, key } = await createKey({
+        usage_limits: { type: 'tokens', credit_limit: 100_000 },
+      });
+      const before = planes.upstream.reached.length;
+      for (const one of gateways) await served(key, one);
+      // Use from which the region learns how much to hold.
+      for (let count = 0; count < 30; count += 1) await served(key, east.gateway);
+      await eventually(async () => expect(await borrowedUnits(east)).toBeGreaterThan(100));
+      east.link[fault]();
+      const cut = await Promise.all(gateways.map((gateway) => ask(key, gateway)));
+      expect(statusesOf(cut)).toEqual([200, 200, 200]);
+      east.link.mend();
+      const sent = planes.upstream.reached.length - before;
+      const used = sent * chatAnswer.usage.total_tokens;
+      await eventually(async () =>
+        expect(await keyUnits(planes.control.database.db, id)).toBe(used),
+      );
+    },
+  );
 
   it('keeps its log rows, and its home has the totals of all', async () => {
     const { id, key } = await createKey();
