@@ -1,10 +1,10 @@
 /** Simulates the slices of limits: what gateways exchange with the bank, organisation by organisation. */
 import { z } from 'zod';
 import {
-  CounterKeys,
   ExchangeAnswer,
   ExchangeRequest,
-  HolderMessage,
+  WantedAnswer,
+  WantedRequest,
 } from '../../src/control-link/bank-messages.ts';
 import {
   type Charge,
@@ -16,9 +16,10 @@ import {
 import { type Limit, LimitReached, type UsageBound } from '../../src/ledger/limit.ts';
 import type { BankAnswer, BankRequest, LimitBank } from '../../src/ledger/limit-bank.ts';
 import { OrganisationSlices } from '../../src/ledger/organisation-slices.ts';
-import type { CounterKey } from '../../src/store/usage/counter-place.ts';
 import type { Holder } from '../../src/store/usage/usage-holders.ts';
+import type { WantedSlice } from '../../src/store/usage/wanted-slices.ts';
 import { MemoryBank } from '../../test/support/ledger/memory-bank.ts';
+import { recallWanted } from '../../test/support/ledger/recall-wanted.ts';
 import type { Deployment } from './deployment.ts';
 import { SeededRandom } from './seeded-random.ts';
 
@@ -87,10 +88,10 @@ class CountingBank implements LimitBank {
     return answer;
   }
 
-  async listWanted(holder: Holder): Promise<readonly CounterKey[]> {
-    const counters = await this.bank.listWanted(holder);
+  async listWanted(holders: readonly Holder[]): Promise<readonly WantedSlice[]> {
+    const counters = await this.bank.listWanted(holders);
     this.#figures.recalls += 1;
-    this.#count(z.encode(HolderMessage, holder), z.encode(CounterKeys, { counters }));
+    this.#count(z.encode(WantedRequest, { holders }), z.encode(WantedAnswer, { counters }));
     return counters;
   }
 
@@ -171,7 +172,7 @@ class SimulatedOrganisation {
           atMs <= this.#nowMs && !this.#bank.bank.isAway;
           atMs += recallMs
         )
-          await gateway.recallWanted();
+          await recallWanted(this.#bank, gateway);
       }
       while (recalledMs <= this.#nowMs) recalledMs += recallMs;
       this.#nowMs += stepMs;

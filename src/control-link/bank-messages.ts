@@ -2,11 +2,12 @@
 import { z } from 'zod';
 import type { BankAnswer, BankRequest } from '../ledger/limit-bank.ts';
 import type { UsageType } from '../model/limits/limits.ts';
-import type { CounterKey, CounterRef } from '../store/usage/counter-place.ts';
+import type { CounterRef } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { CountedKind } from '../store/usage/usage-counters.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import type { WantedSlice } from '../store/usage/wanted-slices.ts';
 
 /** Most moves of one exchange, with reserve. */
 const movesMax = 1_000;
@@ -131,6 +132,13 @@ const Answer: z.ZodType<BankAnswer> = z.object({
 /** Null when the holder has lost everything it held. */
 export const ExchangeAnswer = z.object({ answer: Answer.nullable() });
 
-export const CounterKeys: z.ZodType<{ readonly counters: readonly CounterKey[] }> = z.object({
-  counters: z.array(z.object(counterKey)),
+/** Most holders of one message, with reserve. */
+const holdersMax = 1_000;
+
+export const WantedRequest: z.ZodType<{ readonly holders: readonly Holder[] }> = z.strictObject({
+  holders: z.array(HolderMessage).max(holdersMax),
+});
+
+export const WantedAnswer: z.ZodType<{ readonly counters: readonly WantedSlice[] }> = z.object({
+  counters: z.array(z.object({ ...counterKey, organisationId: z.string() })),
 });

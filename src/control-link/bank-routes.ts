@@ -4,11 +4,12 @@ import { type Route, route } from '../http/routes/route.ts';
 import type { LimitBank } from '../ledger/limit-bank.ts';
 import { changeSetBodyLimits } from '../model/json/body-limits.ts';
 import {
-  CounterKeys,
   ExchangeAnswer,
   ExchangeRequest,
   HolderMessage,
   SettleRequest,
+  WantedAnswer,
+  WantedRequest,
 } from './bank-messages.ts';
 import { linkPaths } from './link-paths.ts';
 
@@ -39,9 +40,10 @@ export function bankRoutes(bank: LimitBank): Route<null>[] {
       ...shared,
       path: linkPaths.wanted,
       summary: 'List the counters on which other gateways run short',
-      body: HolderMessage,
+      body: WantedRequest,
       response: Encoded,
-      handle: async ({ body }) => z.encode(CounterKeys, { counters: await bank.listWanted(body) }),
+      handle: async ({ body: { holders } }) =>
+        z.encode(WantedAnswer, { counters: await bank.listWanted(holders) }),
     }),
     route({
       ...shared,

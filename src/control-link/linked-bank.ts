@@ -1,15 +1,16 @@
 /** Exchanges units of limits with the control plane, for a gateway without a database. */
 import { z } from 'zod';
 import type { BankAnswer, BankRequest, LimitBank } from '../ledger/limit-bank.ts';
-import type { CounterKey } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import type { WantedSlice } from '../store/usage/wanted-slices.ts';
 import {
-  CounterKeys,
   ExchangeAnswer,
   ExchangeRequest,
   HolderMessage,
   SettleRequest,
+  WantedAnswer,
+  WantedRequest,
 } from './bank-messages.ts';
 import type { ControlLink } from './control-link.ts';
 import { linkPaths } from './link-paths.ts';
@@ -27,9 +28,9 @@ export class LinkedBank implements LimitBank {
     return ExchangeAnswer.parse(await this.#link.post(linkPaths.exchange, message)).answer;
   }
 
-  async listWanted(holder: Holder): Promise<readonly CounterKey[]> {
-    const message = z.encode(HolderMessage, holder);
-    return CounterKeys.parse(await this.#link.post(linkPaths.wanted, message)).counters;
+  async listWanted(holders: readonly Holder[]): Promise<readonly WantedSlice[]> {
+    const message = z.encode(WantedRequest, { holders });
+    return WantedAnswer.parse(await this.#link.post(linkPaths.wanted, message)).counters;
   }
 
   async settle(holder: Holder, uses: readonly JournalledUse[]): Promise<void> {

@@ -7,6 +7,7 @@ import { type Limit, LimitReached, type UsageBound } from './limit.ts';
 import type { LimitBank } from './limit-bank.ts';
 import { OrganisationSlices } from './organisation-slices.ts';
 import { Outage, type OutageSources, outageAfterMs } from './outage.ts';
+import { Recalls } from './recalls.ts';
 import type { Slice } from './slice.ts';
 
 /** Interval at which waiting requests are retried. */
@@ -15,8 +16,6 @@ const tickMs = 50;
 const reportEveryMs = 500;
 /** Marks a report that is due at once. */
 const reportNow = Number.NEGATIVE_INFINITY;
-/** Interval of reading what other processes lack. */
-const recallMs = 200;
 /**
  * Turns of the timer for which a request waits for an exchange with the database: 1.75 seconds, more for a process that
  * is short of processor time.
@@ -171,7 +170,6 @@ interface OrganisationQueue {
   readonly waiters: Set<Waiter>;
   running: Promise<void> | null;
   reportedMs: number;
-  recalledMs: number;
   /** Error of the last exchange; null when it succeeded. */
   fault: unknown;
   readonly outage: Outage;
@@ -193,10 +191,12 @@ export class AdmissionQueue {
   readonly #queues = new Map<string, OrganisationQueue>();
   #timer: NodeJS.Timeout | null = null;
   #running = 0;
+  readonly #recalls: Recalls<OrganisationQueue>;
 
   constructor(bank: LimitBank, options: AdmissionQueueOptions) {
     this.#bank = bank;
     this.#options = options;
+    this.#recalls = new Recalls(bank, (queue) => this.#settle(queue));
   }
 
   /**
@@ -255,6 +255,7 @@ export class AdmissionQueue {
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
+    await this.#recalls.running;
     for (const queue of this.#queues.values()) {
       await queue.running;
       for (const waiter of queue.waiters)
@@ -277,8 +278,9 @@ export class AdmissionQueue {
 
   #tick(): void {
     const nowMs = monotonicMs();
+    this.#recalls.lookUnlessRecent(this.#queues.values(), nowMs);
     for (const [organisationId, queue] of this.#queues) {
-      const isDue = nowMs - queue.reportedMs > reportEveryMs || nowMs - queue.recalledMs > recallMs;
+      const isDue = nowMs - queue.reportedMs > reportEveryMs;
       if (queue.running === null && (isDue || queue.waiters.size > 0)) this.#settle(queue);
       for (const waiter of queue.waiters) {
         if (!waiter.isAbandoned()) continue;
@@ -313,10 +315,6 @@ export class AdmissionQueue {
     const isDue = nowMs - queue.reportedMs > reportEveryMs;
     let included: ReadonlySet<Waiter>;
     try {
-      if (nowMs - queue.recalledMs > recallMs) {
-        queue.recalledMs = nowMs;
-        await queue.slices.recallWanted();
-      }
       if (isDue) queue.reportedMs = nowMs;
       included = new Set(queue.waiters);
       await queue.slices.exchange(nowMs, isDue);
@@ -379,7 +377,6 @@ function newQueue(
     waiters: new Set(),
     running: null,
     reportedMs: 0,
-    recalledMs: 0,
     fault: null,
     outage: new Outage(slices, { journal, gatewaysSeen }),
   };

@@ -1,7 +1,7 @@
 /** Exchanges slices with the database: one transaction for each exchange of a holder. */
 import type { Database, Db } from '../store/connection/db.ts';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
-import { type CounterKey, counterKeyText } from '../store/usage/counter-place.ts';
+import { counterKeyText } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import * as journalledUse from '../store/usage/journalled-use.ts';
 import { listLostSlices } from '../store/usage/lost-slices.ts';
@@ -61,8 +61,8 @@ export class DatabaseBank implements LimitBank {
     return attempt.answer;
   }
 
-  listWanted(holder: holders.Holder): Promise<readonly CounterKey[]> {
-    return wantedSlices.listWanted(this.#options.database.db, holder, wantedWithinMs);
+  listWanted(asking: readonly holders.Holder[]): Promise<readonly wantedSlices.WantedSlice[]> {
+    return wantedSlices.listWanted(this.#options.database.db, asking, wantedWithinMs);
   }
 
   async settle(holder: holders.Holder, uses: readonly JournalledUse[]): Promise<void> {

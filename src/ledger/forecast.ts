@@ -1,8 +1,8 @@
 /** Decides how many units of a limit a process holds in advance, and for how long. */
 import type { Limit } from './limit.ts';
-import { RecentUse, recentMs } from './recent-use.ts';
+import { RecentUse, recentMs } from './rates/recent-use.ts';
+import { UsageRate } from './rates/usage-rate.ts';
 import { holderLeaseMs, leaseMarginMs } from './slice-lease.ts';
-import { UsageRate } from './usage-rate.ts';
 
 /** Time that the free units last at least at the current rate, however near the limit is. */
 const aheadMs = 1_000;

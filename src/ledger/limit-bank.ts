@@ -1,8 +1,8 @@
 /** Describes the source of the units that a process grants: the database, or a service that speaks for it. */
-import type { CounterKey } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import type { WantedSlice } from '../store/usage/wanted-slices.ts';
 
 export interface BankRequest {
   readonly holder: Holder;
@@ -43,8 +43,8 @@ export interface BankAnswer {
 export interface LimitBank {
   /** Renews the holder's lease and carries out the moves; null when the holder has lost everything it held. */
   exchange(request: BankRequest): Promise<BankAnswer | null>;
-  /** Counters of which the holder has a slice, and on which another process runs short. */
-  listWanted(holder: Holder): Promise<readonly CounterKey[]>;
+  /** Lists the slices of these holders that other processes lack; each holder is of another organisation. */
+  listWanted(holders: readonly Holder[]): Promise<readonly WantedSlice[]>;
   /** Charges usage that an earlier process had on disk, once. May be repeated. */
   settle(holder: Holder, uses: readonly JournalledUse[]): Promise<void>;
   /** Charges what the holder still holds, and removes it. May be repeated. */

@@ -1,7 +1,7 @@
 /** Holds the slices that this process has of one organisation's counters, and settles them with the bank. */
 import { randomBytes } from 'node:crypto';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
-import { counterKeyText } from '../store/usage/counter-place.ts';
+import { type CounterKey, counterKeyText } from '../store/usage/counter-place.ts';
 import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
 import type { Limit } from './limit.ts';
@@ -114,23 +114,19 @@ export class OrganisationSlices {
     await this.#run(moves, false);
   }
 
-  /** Reads which slices other processes lack, so that the next exchange returns idle units or reports that there are none. */
-  async recallWanted(): Promise<void> {
-    if (!this.#slices.all().some((slice) => slice.isHeld)) return;
-    const wanted = await this.#bank.listWanted(this.#holder);
-    if (wanted.length === 0) return;
-    const keys = new Set(wanted.map(counterKeyText));
-    for (const slice of this.#slices.all()) {
-      if (!keys.has(counterKeyText(slice.counter))) continue;
-      slice.recall(this.#clock.monotonicMs());
-      this.#slices.wake(slice);
-    }
+  /** The holder that may have units which other processes lack; null when it has none. */
+  get recallable(): Holder | null {
+    return this.#slices.all().some((slice) => slice.isHeld) ? this.#holder : null;
+  }
+
+  /** Other processes lack these slices: the next exchange returns idle units, or reports that there are none. */
+  recall(wanted: readonly CounterKey[]): void {
+    this.#slices.recall(new Set(wanted.map(counterKeyText)), this.#clock.monotonicMs());
   }
 
   /** Returns unused units, and charges running requests with their reservations. */
   async close(): Promise<void> {
-    for (const slice of this.#slices.all()) slice.recall(this.#clock.monotonicMs());
-    this.#slices.wakeAll();
+    this.#slices.recall(null, this.#clock.monotonicMs());
     await this.exchange(this.#clock.monotonicMs(), true);
     if (this.#sequence > 0) await this.#bank.close(this.#holder);
     this.uncovered?.end(this.#slices.all());

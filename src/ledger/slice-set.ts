@@ -1,4 +1,5 @@
 /** Keeps the slices of one organisation, and separates those in use from the many that are not. */
+import { counterKeyText } from '../store/usage/counter-place.ts';
 import type { Limit } from './limit.ts';
 import { Slice } from './slice.ts';
 import type { HolderLease } from './slice-lease.ts';
@@ -59,8 +60,13 @@ export class SliceSet {
     this.#awake.add(slice);
   }
 
-  wakeAll(): void {
-    for (const slice of this.#slices.values()) this.wake(slice);
+  /** Lets slices of these counters, by `counterKeyText`, return their idle units; null for all. */
+  recall(counters: ReadonlySet<string> | null, nowMs: number): void {
+    for (const slice of this.#slices.values()) {
+      if (counters !== null && !counters.has(counterKeyText(slice.counter))) continue;
+      slice.recall(nowMs);
+      this.wake(slice);
+    }
   }
 
   /** Slices in use; from time to time all, so that units which are not used are returned. */

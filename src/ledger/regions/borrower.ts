@@ -90,7 +90,7 @@ export class Borrower {
     const { database, home } = this.#options;
     const row = await regionHolders.find(database.db, organisationId);
     if (row === undefined || row.sequence === 0) return;
-    const wanted = await home.listWanted({ organisationId, holder: row.holder });
+    const wanted = await home.listWanted([{ organisationId, holder: row.holder }]);
     if (wanted.length === 0) return;
     await database.transaction(async (tx) => {
       const nowMs = await readServerTime(tx);

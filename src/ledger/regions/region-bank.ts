@@ -3,10 +3,10 @@ import type { Database } from '../../store/connection/db.ts';
 import type { WantedCounter } from '../../store/regions/home-moves.ts';
 import { lendWithinLoans, listUncovered } from '../../store/regions/lending.ts';
 import * as regionHolders from '../../store/regions/region-holders.ts';
-import type { CounterKey } from '../../store/usage/counter-place.ts';
 import type { JournalledUse } from '../../store/usage/journalled-use.ts';
 import type { SliceMove } from '../../store/usage/slice-moves.ts';
 import type { Holder } from '../../store/usage/usage-holders.ts';
+import type { WantedSlice } from '../../store/usage/wanted-slices.ts';
 import { DatabaseBank } from '../database-bank.ts';
 import type { BankAnswer, BankRequest, LimitBank } from '../limit-bank.ts';
 import type { Borrower } from './borrower.ts';
@@ -47,8 +47,8 @@ export class RegionBank implements LimitBank {
     return { ...answer, holders: answer.holders * homeHolders, rank: null };
   }
 
-  listWanted(holder: Holder): Promise<readonly CounterKey[]> {
-    return this.#bank.listWanted(holder);
+  listWanted(holders: readonly Holder[]): Promise<readonly WantedSlice[]> {
+    return this.#bank.listWanted(holders);
   }
 
   async settle(holder: Holder, uses: readonly JournalledUse[]): Promise<void> {

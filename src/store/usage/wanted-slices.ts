@@ -36,19 +36,29 @@ export async function readShortage(
   };
 }
 
-/** Counters of which a holder has a slice, and on which another process ran short within `withinMs`. */
+/** A counter of which a holder has a slice, and on which another process runs short. */
+export interface WantedSlice extends CounterKey {
+  readonly organisationId: string;
+}
+
+/** Lists, by one statement, the slices of these holders on which other processes ran short within `withinMs`. */
 export async function listWanted(
   db: Db,
-  { organisationId, holder }: Holder,
+  holders: readonly Holder[],
   withinMs: number,
-): Promise<CounterKey[]> {
+): Promise<WantedSlice[]> {
+  if (holders.length === 0) return [];
+  const pairs = sql.join(
+    holders.map(({ organisationId, holder }) => sql`(${organisationId}, ${holder})`),
+  );
   const wanted = (isRate: boolean) => sql`
-    SELECT s.subject_kind AS subjectKind, s.subject_id AS subjectId, s.window_start AS windowStart, s.counter_id AS id
+    SELECT s.organisation_id AS organisationId, s.subject_kind AS subjectKind,
+      s.subject_id AS subjectId, s.window_start AS windowStart, s.counter_id AS id
     FROM usage_slices s JOIN ${counterTable(isRate)} c ON c.organisation_id = s.organisation_id
       AND c.subject_kind = s.subject_kind AND c.subject_id = s.subject_id
       AND c.window_start = s.window_start AND c.id = s.counter_id
-    WHERE s.organisation_id = ${organisationId} AND s.holder = ${holder}
+    WHERE (s.organisation_id, s.holder) IN (${pairs})
       AND s.is_rate = ${Number(isRate)} AND c.wanted_at > ${serverNowMs} - ${withinMs}`;
-  const { rows } = await sql<CounterKey>`${wanted(false)} UNION ALL ${wanted(true)}`.execute(db);
+  const { rows } = await sql<WantedSlice>`${wanted(false)} UNION ALL ${wanted(true)}`.execute(db);
   return rows;
 }

@@ -9,6 +9,7 @@ import {
   type SliceMove,
 } from '../../../src/store/usage/slice-moves.ts';
 import type { Holder } from '../../../src/store/usage/usage-holders.ts';
+import type { WantedSlice } from '../../../src/store/usage/wanted-slices.ts';
 
 interface HeldSlice {
   readonly units: number;
@@ -34,13 +35,15 @@ export class MemoryBank implements LimitBank {
     return Promise.resolve({ outcomes, held, holders: this.#held.size });
   }
 
-  listWanted(holder: Holder): Promise<readonly CounterKey[]> {
+  listWanted(holders: readonly Holder[]): Promise<readonly WantedSlice[]> {
     this.#requireBank();
     const after = this.#nowMs() - 2_000;
-    const wanted = [...this.#slicesOf(holder)].filter(
-      ([key]) => (this.#wantedMs.get(key) ?? Number.NEGATIVE_INFINITY) > after,
+    const wanted = holders.flatMap((holder) =>
+      [...this.#slicesOf(holder)]
+        .filter(([key]) => (this.#wantedMs.get(key) ?? Number.NEGATIVE_INFINITY) > after)
+        .map(([, { counter }]) => ({ ...counter, organisationId: holder.organisationId })),
     );
-    return Promise.resolve(wanted.map(([, { counter }]) => counter));
+    return Promise.resolve(wanted);
   }
 
   settle(_holder: Holder, _uses: readonly JournalledUse[]): Promise<void> {

@@ -14,6 +14,7 @@ import {
   OutcomeUnknown,
 } from '../../../src/store/connection/unavailable.ts';
 import type { TestDatabase } from '../database/database.ts';
+import { recallWanted } from '../ledger/recall-wanted.ts';
 
 /** How a request fails: refused, lost before it was carried out, or after it. */
 export type LinkFault = 'refused' | 'lostBefore' | 'lostAfter';
@@ -105,20 +106,24 @@ export class RegionGateway {
   /** The replica that serves the next requests. */
   replica = 0;
   used = 0;
+  readonly #bank: LimitBank;
   readonly #slices: OrganisationSlices;
   readonly #limit: Limit;
 
   constructor(limit: Limit, region: Region) {
     this.#limit = limit;
     const current = (): LimitBank => linkedBank(region.replica(this.replica).bank, this.link);
-    const bank: LimitBank = {
+    this.#bank = {
       exchange: (request) => current().exchange(request),
-      listWanted: (holder) => current().listWanted(holder),
+      listWanted: (holders) => current().listWanted(holders),
       settle: (...both) => current().settle(...both),
       close: (holder) => current().close(holder),
     };
     const clock = { now: () => 0, monotonicMs: () => this.#nowMs };
-    this.#slices = new OrganisationSlices({ bank, journal: null, clock }, limit.organisationId);
+    this.#slices = new OrganisationSlices(
+      { bank: this.#bank, journal: null, clock },
+      limit.organisationId,
+    );
   }
 
   /** Sends a request, which is refused unless units arrive within some exchanges. Returns whether it was admitted. */
@@ -154,7 +159,7 @@ export class RegionGateway {
   }
 
   async recallWanted(): Promise<void> {
-    await this.#slices.recallWanted().catch(requireLost);
+    await recallWanted(this.#bank, this.#slices).catch(requireLost);
   }
 
   async stop(): Promise<void> {

@@ -5,6 +5,7 @@ import { type Limit, LimitReached, type UsageBound } from '../../../src/ledger/l
 import { OrganisationSlices } from '../../../src/ledger/organisation-slices.ts';
 import { newId } from '../../../src/model/wire/ids.ts';
 import { MemoryBank } from '../../support/ledger/memory-bank.ts';
+import { recallWanted } from '../../support/ledger/recall-wanted.ts';
 
 const organisationId = newId();
 
@@ -84,7 +85,7 @@ class Simulation {
       await process.exchange(this.nowMs, true);
       for (const other of this.processes) {
         if (tries === 0 || other === process) continue;
-        await other.recallWanted();
+        await recallWanted(this.bank, other);
         await other.exchange(this.nowMs, false);
       }
       if (tries > 0) await process.exchange(this.nowMs, true);
