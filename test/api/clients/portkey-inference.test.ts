@@ -287,12 +287,10 @@ it.each(passedOn)('passes %s on to the provider', async (wanted, ask) => {
 
 /** Methods that give direct access to the provider account. */
 const ofAccount: readonly Row[] = [
-  ['POST /realtime/client_secrets', (at) => at.realtime.clientSecrets.create(none)],
   ['POST /realtime/calls/x/accept', (at) => at.realtime.calls.accept('x', none)],
   ['POST /realtime/calls/x/hangup', (at) => at.realtime.calls.hangup('x')],
   ['POST /realtime/calls/x/refer', (at) => at.realtime.calls.refer('x', none)],
   ['POST /realtime/calls/x/reject', (at) => at.realtime.calls.reject('x')],
-  ['POST /realtime/sessions', (at) => at.beta.realtime.sessions.create(none)],
   [
     'POST /realtime/transcription_sessions',
     (at) => at.beta.realtime.transcriptionSessions.create(none),
@@ -301,6 +299,17 @@ const ofAccount: readonly Row[] = [
 
 it.each(ofAccount)('returns 404 for %s, which belongs to the provider account', async (_, ask) => {
   await expect(ask(passed, madeId)).rejects.toMatchObject({ status: 404 });
+  expect(inference.upstream.reached).toEqual([]);
+});
+
+/** Methods that create secrets for realtime sessions. */
+const ofSecrets: readonly Row[] = [
+  ['POST /realtime/client_secrets', (at) => at.realtime.clientSecrets.create(none)],
+  ['POST /realtime/sessions', (at) => at.beta.realtime.sessions.create({ model: 'm' } as never)],
+];
+
+it.each(ofSecrets)('issues a secret of the gateway for %s', async (_, ask) => {
+  expect(JSON.stringify(await ask(passed, madeId))).toMatch(/"value":"ek_/);
   expect(inference.upstream.reached).toEqual([]);
 });
 
