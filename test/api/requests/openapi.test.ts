@@ -329,7 +329,7 @@ describe('the OpenAPI document', () => {
     // The registry of MCP servers belongs to no plane: its clients choose its address, and some
     // request it on v2.
     const known =
-      /^\/(?:v1|v0\.1|model\/|v2\/(?:deployments|scim\/groups$|admin\/organisation\/defaults$))/;
+      /^\/(?:v1|v0\.1|model\/|ws\/|v2\/(?:deployments|scim\/groups$|admin\/organisation\/defaults$))/;
     expect(withKey.filter(({ path }) => !known.test(path))).toEqual([]);
   });
 
