@@ -1,6 +1,7 @@
 /** Finds the MCP servers that conditions of policies name, so that a misspelled one is reported. */
 import { nearest } from '../../suggest.ts';
-import { type PolicyCondition, toolKeys } from './policy.ts';
+import { isObject } from '../json/read-object.ts';
+import { toolKeys } from './policy.ts';
 
 /** A condition that names a server: by slug or id, or `server/tool`. */
 export interface NamedServer {
@@ -13,7 +14,7 @@ export interface NamedServer {
 /** `conditions` are those of a policy in any form; what is no condition names none. */
 export function serversNamedIn(conditions: unknown): NamedServer[] {
   if (!Array.isArray(conditions)) return [];
-  return (conditions as Partial<PolicyCondition>[]).flatMap((condition) => {
+  return conditions.filter(isObject).flatMap((condition) => {
     const key = toolKeys.find((one) => one === condition.key);
     if (key === undefined) return [];
     const values = [condition.value ?? [], condition.excludes ?? []].flat(2);
