@@ -22,7 +22,7 @@ import { resourceDefinitions } from './resource-definitions.ts';
 
 const definitions = unavailable === null ? resourceDefinitions() : unavailable;
 const unknown = typeof definitions === 'string' ? definitions : null;
-const foreignGroups = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io)\//;
+const foreignGroups = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io|cert-manager\.io)\//;
 const apply = 'application/apply-patch+yaml';
 
 describe.skipIf(unavailable !== null)(

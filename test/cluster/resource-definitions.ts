@@ -1,4 +1,4 @@
-/** Downloads custom resource definitions from Go modules: Prometheus operator, Gateway API, Argo CD and Flux. */
+/** Downloads custom resource definitions from Go modules: Prometheus operator, Gateway API, cert-manager, Argo CD and Flux. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +14,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   'sigs.k8s.io/gateway-api@v1.4.0': [
     'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml',
   ],
+  'github.com/cert-manager/cert-manager@v1.19.0': ['deploy/crds/cert-manager.io_certificates.yaml'],
   'github.com/argoproj/argo-cd/v3@v3.1.0': ['manifests/crds/application-crd.yaml'],
   'github.com/fluxcd/helm-controller@v1.4.0': [
     'config/crd/bases/helm.toolkit.fluxcd.io_helmreleases.yaml',

@@ -500,7 +500,7 @@ const mayImport: Record<string, readonly string[]> = {
     services: ['wire'],
     endpoints: ['services'],
     manifests: ['wire'],
-    limits: ['wire'],
+    limits: ['json', 'wire'],
     people: ['wire', 'limits'],
     prompts: ['wire'],
     objects: [],

@@ -8,6 +8,7 @@ const root = resolve(import.meta.dirname, '..');
 /** Files that start processes without a leash, with the reason. */
 const withoutLeash: Record<string, string> = {
   'cluster/release/load.ts': 'the process ends with its input',
+  'differential/translations/peer.ts': 'the process ends with its input',
   'engines/vitess-cluster.ts': 'the kernel kills the process when its parent ends',
   'support/git/git-server.ts': 'the process ends with its input',
   'system/commands/plan-apply.test.ts': 'the shell runs one short command',
