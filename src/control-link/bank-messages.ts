@@ -8,6 +8,7 @@ import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { CountedKind } from '../store/usage/usage-counters.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
 import type { WantedSlice } from '../store/usage/wanted-slices.ts';
+import { idAsBase64 } from './base64-bytes.ts';
 
 /** Most moves of one exchange, with reserve. */
 const movesMax = 1_000;
@@ -15,10 +16,6 @@ const movesMax = 1_000;
 const usesMax = 10_000;
 const textCharsMax = 4_096;
 
-const bytes = z.codec(z.base64().max(64), z.instanceof(Buffer), {
-  decode: (text) => Buffer.from(text, 'base64'),
-  encode: (value) => value.toString('base64'),
-});
 const count = z.int().nonnegative();
 const text = z.string().max(textCharsMax);
 
@@ -37,9 +34,9 @@ const types = { cost: 'cost', tokens: 'tokens', requests: 'requests' } as const 
 
 const counterKey = {
   subjectKind: z.enum(kinds),
-  subjectId: bytes,
+  subjectId: idAsBase64,
   windowStart: z.int(),
-  id: bytes,
+  id: idAsBase64,
 };
 
 const Counter: z.ZodType<CounterRef> = z.strictObject({
@@ -90,7 +87,7 @@ const Outcome: z.ZodType<MoveOutcome> = z
 
 export const HolderMessage: z.ZodType<Holder> = z.strictObject({
   organisationId: z.uuid(),
-  holder: bytes,
+  holder: idAsBase64,
   isJournalled: z.boolean().optional(),
 });
 

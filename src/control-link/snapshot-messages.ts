@@ -2,17 +2,13 @@
 import { z } from 'zod';
 import type { ObjectAddress } from '../snapshot/reading/read-update.ts';
 import type { OriginState } from '../snapshot/reading/snapshot-origin.ts';
-
-const sealed = z.codec(z.base64(), z.instanceof(Buffer), {
-  decode: (text) => Buffer.from(text, 'base64'),
-  encode: (value) => value.toString('base64'),
-});
+import { bytesAsBase64 } from './base64-bytes.ts';
 
 /** `known` is the etag of the held head; the answer waits for a change for a while when it is the newest one. */
-export const StateRequest = z.strictObject({ known: sealed.nullable() });
+export const StateRequest = z.strictObject({ known: bytesAsBase64.nullable() });
 
 export const StateAnswer: z.ZodType<OriginState> = z.object({
-  sealedHead: sealed.nullable(),
+  sealedHead: bytesAsBase64.nullable(),
   exists: z.boolean(),
   hasPending: z.boolean(),
   confirmedAtMs: z.int().nullable(),

@@ -5,15 +5,12 @@ import {
   type RequestCounts,
   type RequestTotalRow,
 } from '../store/logs/request-totals.ts';
+import { idAsBase64 } from './base64-bytes.ts';
 
 /** Most rows of one message. */
 export const totalsMax = 500;
 const textCharsMax = 4_096;
 
-const bytes = z.codec(z.base64().max(64), z.instanceof(Buffer), {
-  decode: (text) => Buffer.from(text, 'base64'),
-  encode: (value) => value.toString('base64'),
-});
 const text = z.string().max(textCharsMax).nullable();
 const count = z.int().nonnegative();
 
@@ -24,7 +21,7 @@ const counts = Object.fromEntries(countColumns.map((name) => [name, count])) as 
 const Total: z.ZodType<RequestTotalRow> = z.strictObject({
   organisation_id: z.uuid(),
   began_at: z.int(),
-  id: bytes,
+  id: idAsBase64,
   workspace_id: text,
   api_key_id: text,
   provider: text,
@@ -35,6 +32,6 @@ const Total: z.ZodType<RequestTotalRow> = z.strictObject({
 
 /** Totals of one organisation; `origin` names the database that counted them. */
 export const TotalsRequest = z.strictObject({
-  origin: bytes,
+  origin: idAsBase64,
   totals: z.array(Total).max(totalsMax),
 });

@@ -1,5 +1,5 @@
 /** Keeps the grants of earlier processes in outages, because an allowance is granted once a window. */
-import type { HolderState, StoredUse } from './stored-use.ts';
+import { drawnOf, type HolderState, type StoredUse } from './stored-use.ts';
 
 export class EarlierGrants {
   /** By holder. The bank knows all of their usage. */
@@ -37,9 +37,7 @@ export class EarlierGrants {
 
   /** Grants of a counter, in units. */
   units(place: string): number {
-    let units = 0;
-    for (const { uses } of this.#states.values()) units += uses.get(place)?.drawn ?? 0;
-    return units;
+    return drawnOf(this.#states.values(), place);
   }
 
   /** Grants count only as far as the counter is beyond its limit. */

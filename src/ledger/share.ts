@@ -15,7 +15,6 @@ export interface Sharing {
 export function rateShare(left: number, { holders, rank }: Sharing, offset: number): number {
   const count = Math.max(1, holders ?? 1);
   const whole = Math.floor(left / count);
-  if (count === 1) return whole;
-  if (rank === null) return whole;
+  if (count === 1 || rank === null) return whole;
   return whole + ((rank + offset) % count < left % count ? 1 : 0);
 }

@@ -21,15 +21,23 @@ export function keyOf({ counter }: Pick<StoredUse, 'counter'>): string {
   return [Number(isRate), subjectKind, subjectId, windowStart, id].join(' ');
 }
 
-export function placeOfCounter({ subjectId, id, ...counter }: CounterRef): string {
-  const ids = { subjectId: subjectId.toString('hex'), id: id.toString('hex') };
-  return keyOf({ counter: { ...counter, ...ids } });
+export function placeOfCounter(counter: CounterRef): string {
+  return keyOf({ counter: storedCounter(counter) });
+}
+
+/** Units of the counter at a place that these processes granted themselves. */
+export function drawnOf(states: Iterable<HolderState>, place: string): number {
+  let units = 0;
+  for (const { uses } of states) units += uses.get(place)?.drawn ?? 0;
+  return units;
 }
 
 export function storedUse({ counter, ...use }: JournalledUse): StoredUse {
-  const { subjectId, id } = counter;
-  const ids = { subjectId: subjectId.toString('hex'), id: id.toString('hex') };
-  return { ...use, counter: { ...counter, ...ids } };
+  return { ...use, counter: storedCounter(counter) };
+}
+
+function storedCounter({ subjectId, id, ...counter }: CounterRef): StoredUse['counter'] {
+  return { ...counter, subjectId: subjectId.toString('hex'), id: id.toString('hex') };
 }
 
 export function restoredUse({ counter, ...use }: StoredUse): JournalledUse {

@@ -6,6 +6,7 @@ import type { Holder } from '../store/usage/usage-holders.ts';
 import { EarlierGrants } from './earlier-grants.ts';
 import type { LimitBank } from './limit-bank.ts';
 import {
+  drawnOf,
   type HolderState,
   keyOf,
   placeOfCounter,
@@ -210,13 +211,6 @@ function* openRecords(states: Iterable<readonly [string, HolderState]>): Generat
 
 function byPlace(uses: readonly StoredUse[]): Map<string, StoredUse> {
   return new Map(uses.map((use) => [keyOf(use), use]));
-}
-
-/** Units of the counter at a place that these processes granted themselves. */
-function drawnOf(states: Iterable<HolderState>, place: string): number {
-  let units = 0;
-  for (const { uses } of states) units += uses.get(place)?.drawn ?? 0;
-  return units;
 }
 
 function isOpen({ before, after, drawn, totalMax = null }: StoredUse): boolean {

@@ -1,12 +1,11 @@
 /** Opens what a gateway without the database of home uses in its place: the link to its control plane. */
-import { z } from 'zod';
 import type { SharedClock } from '../../clock.ts';
 import { ControlLink } from '../../control-link/control-link.ts';
-import { linkPaths } from '../../control-link/link-paths.ts';
 import { LinkedBank } from '../../control-link/linked-bank.ts';
 import { LinkedLogSink } from '../../control-link/linked-log-sink.ts';
 import { LinkedOrigin } from '../../control-link/linked-origin.ts';
 import { linkedRecords } from '../../control-link/linked-records.ts';
+import { readSharedTime } from '../../control-link/time-route.ts';
 import type { LogSink } from '../../gateway/logs/log-sink.ts';
 import type { LimitBank } from '../../ledger/limit-bank.ts';
 import type { Log } from '../../log.ts';
@@ -34,8 +33,6 @@ export interface ProcessLink extends AsyncDisposable {
   readonly region: ProcessRegion | null;
 }
 
-const SharedTime = z.object({ now_ms: z.int() });
-
 const noDatabaseHere = 'This request needs a database, and this gateway has none of its own';
 
 /** Null for a process of home. @throws Failure when the certificates are not usable */
@@ -60,10 +57,7 @@ export function openProcessLink(
     logSink: region?.logSink ?? new LinkedLogSink(link),
     records: linkedRecords(link),
     region,
-    readTime: async () => {
-      const answer = await link.read(linkPaths.time, {});
-      return SharedTime.parse(JSON.parse(answer.toString())).now_ms;
-    },
+    readTime: () => readSharedTime(link),
     [Symbol.asyncDispose]: async () => {
       await region?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();

@@ -59,17 +59,10 @@ function readClientSecret(params: Params, now: number): SecretRequest {
   }
   const model = textOf(session.model, 'session.model');
   const expiresAtMs = now + secondsIn(expiry.seconds) * secondMs;
-  const expires_at = Math.floor(expiresAtMs / secondMs);
-  return {
-    api: 'openai',
-    model,
-    expiresAtMs,
-    bodyOf: (value) => ({
-      value,
-      expires_at,
-      session: { type: 'realtime', object: 'realtime.session', model },
-    }),
-  };
+  return openAiSecret(model, expiresAtMs, (secret) => ({
+    ...secret,
+    session: { type: 'realtime', object: 'realtime.session', model },
+  }));
 }
 
 /** The older form, whose body is the settings of the session. */
@@ -77,16 +70,25 @@ function readSession(params: Params, now: number): SecretRequest {
   requireMembers(params, ['model'], '');
   const model = textOf(params.model, 'model');
   const expiresAtMs = now + secondsOfSession * secondMs;
+  return openAiSecret(model, expiresAtMs, (secret) => ({
+    object: 'realtime.session',
+    model,
+    client_secret: secret,
+  }));
+}
+
+/** `bodyOf` receives the secret and when it expires, in seconds since the epoch. */
+function openAiSecret(
+  model: string | null,
+  expiresAtMs: number,
+  bodyOf: (secret: { readonly value: string; readonly expires_at: number }) => object,
+): SecretRequest {
   const expires_at = Math.floor(expiresAtMs / secondMs);
   return {
     api: 'openai',
     model,
     expiresAtMs,
-    bodyOf: (value) => ({
-      object: 'realtime.session',
-      model,
-      client_secret: { value, expires_at },
-    }),
+    bodyOf: (value) => bodyOf({ value, expires_at }),
   };
 }
 

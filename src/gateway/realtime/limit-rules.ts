@@ -13,3 +13,15 @@ export async function limitRulesAt(terms: SessionTerms, now: number): Promise<Li
   const hard = (await terms.limitsAt(now)).filter(({ isHard }) => isHard);
   return { isGoverned: hard.length > 0, isBounded: hard.some(({ type }) => type !== 'requests') };
 }
+
+/** Whether a session that began under `rules` may go on: the limits in force now require no stricter rules. */
+export async function permitsRules(
+  rules: LimitRules,
+  terms: SessionTerms,
+  now: number,
+): Promise<boolean> {
+  const current = await limitRulesAt(terms, now);
+  const isStricter =
+    (current.isGoverned && !rules.isGoverned) || (current.isBounded && !rules.isBounded);
+  return !isStricter;
+}

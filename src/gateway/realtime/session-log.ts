@@ -7,6 +7,7 @@ import { verdictOf } from '../guardrails/guarded-response.ts';
 import type { RequestRecord } from '../logs/request-record.ts';
 import { RequestTrace } from '../logs/request-trace.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
+import type { GatewayError } from '../transfer/gateway-error.ts';
 import type { SessionTerms } from './session-terms.ts';
 
 /** Status of the entry of a session that was opened. */
@@ -80,6 +81,16 @@ export class SessionLog {
       trace.begin(terms.target).end(response.status, response.errorCode);
     }
     spanExport.add(trace, record, true);
+  }
+
+  /** Adds a response that a limit refuses. */
+  addRefused(
+    terms: SessionTerms,
+    { status, code }: GatewayError,
+    times: Pick<LoggedResponse, 'beganMs' | 'startedAt'>,
+  ): void {
+    const empty = { firstEventMs: null, metered: null, verdict: null, verdicts: null };
+    this.addResponse(terms, { ...times, ...empty, status, errorCode: code });
   }
 
   /** `errorCode` is the code of the gateway's own error; null for none. */

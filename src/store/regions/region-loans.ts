@@ -7,6 +7,7 @@ import { rows } from '../rows/rows.ts';
 import {
   type CounterKey,
   type CounterRef,
+  counterKeyList,
   counterKeyText,
   counterTable,
 } from '../usage/counter-place.ts';
@@ -164,13 +165,9 @@ export async function lockMany(
   counters: readonly CounterKey[],
 ): Promise<Map<string, RegionLoanRow>> {
   if (counters.length === 0) return new Map();
-  const places = counters.map(
-    ({ subjectKind, subjectId, windowStart, id }) =>
-      sql`(${subjectKind}, ${subjectId}, ${windowStart}, ${id})`,
-  );
   const { rows: found } = await sql<RegionLoanRow>`
     SELECT * FROM region_loans WHERE organisation_id = ${organisationId} AND is_rate = ${Number(isRate)}
-      AND (subject_kind, subject_id, window_start, counter_id) IN (${sql.join(places)})
+      AND (subject_kind, subject_id, window_start, counter_id) IN (${counterKeyList(counters)})
     ORDER BY subject_kind, subject_id, window_start, counter_id FOR UPDATE`.execute(tx);
   return new Map(found.map((row) => [counterKeyText(counterOfLoan(row)), row]));
 }
@@ -183,10 +180,6 @@ export async function listFree(
   counters: readonly CounterKey[],
 ): Promise<Map<string, number>> {
   if (counters.length === 0) return new Map();
-  const places = counters.map(
-    ({ subjectKind, subjectId, windowStart, id }) =>
-      sql`(${subjectKind}, ${subjectId}, ${windowStart}, ${id})`,
-  );
   const { rows: found } = await sql<CounterKey & { readonly free: number | string }>`
     SELECT l.subject_kind AS subjectKind, l.subject_id AS subjectId, l.window_start AS windowStart,
       l.counter_id AS id, IF(l.recalled_at IS NULL, l.units + l.reported_units
@@ -195,7 +188,7 @@ export async function listFree(
       AND c.subject_kind = l.subject_kind AND c.subject_id = l.subject_id
       AND c.window_start = l.window_start AND c.id = l.counter_id
     WHERE l.organisation_id = ${organisationId} AND l.is_rate = ${Number(isRate)}
-      AND (l.subject_kind, l.subject_id, l.window_start, l.counter_id) IN (${sql.join(places)})`.execute(
+      AND (l.subject_kind, l.subject_id, l.window_start, l.counter_id) IN (${counterKeyList(counters)})`.execute(
     db,
   );
   return new Map(found.map((row) => [counterKeyText(row), Number(row.free)]));
@@ -309,12 +302,7 @@ export async function deleteSettled(
         AND c.reserved_units = 0 AND c.used_units = l.reported_units
       LIMIT ${limit} FOR UPDATE`.execute(tx);
     if (found.length === 0) continue;
-    const places = sql.join(
-      found.map(
-        ({ subjectKind, subjectId, windowStart, id }) =>
-          sql`(${subjectKind}, ${subjectId}, ${windowStart}, ${id})`,
-      ),
-    );
+    const places = counterKeyList(found);
     await sql`DELETE FROM ${counterTable(isRate)} WHERE organisation_id = ${organisationId}
       AND (subject_kind, subject_id, window_start, id) IN (${places})`.execute(tx);
     await sql`DELETE FROM region_loans WHERE organisation_id = ${organisationId}

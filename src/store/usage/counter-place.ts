@@ -22,6 +22,16 @@ export function counterTable(isRate: boolean): RawBuilder<unknown> {
 /** Primary key of a counter within its organisation. */
 export type CounterKey = Pick<CounterRef, 'subjectKind' | 'subjectId' | 'windowStart' | 'id'>;
 
+/** The keys of counters as a list for IN, in the order of {@link CounterKey}. */
+export function counterKeyList(counters: readonly CounterKey[]): RawBuilder<unknown> {
+  return sql.join(
+    counters.map(
+      ({ subjectKind, subjectId, windowStart, id }) =>
+        sql`(${subjectKind}, ${subjectId}, ${windowStart}, ${id})`,
+    ),
+  );
+}
+
 /** The key of a counter as one text. */
 export function counterKeyText({ subjectKind, subjectId, windowStart, id }: CounterKey): string {
   return `${subjectKind} ${subjectId.toString('hex')} ${windowStart} ${id.toString('hex')}`;

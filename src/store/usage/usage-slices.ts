@@ -3,7 +3,7 @@ import { type Generated, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { readServerTime, serverNowMs } from '../connection/server-time.ts';
 import { rows } from '../rows/rows.ts';
-import { type CounterKey, counterKeyText, counterTable } from './counter-place.ts';
+import { type CounterKey, counterKeyList, counterKeyText, counterTable } from './counter-place.ts';
 import {
   applyMove,
   type CountedMove,
@@ -145,10 +145,7 @@ export async function lockCounters(
   isRate: boolean,
   moves: readonly { readonly counter: CounterKey }[],
 ): Promise<Map<string, LockedCounter>> {
-  const places = moves.map(
-    ({ counter: { subjectKind, subjectId, windowStart, id } }) =>
-      sql`(${subjectKind}, ${subjectId}, ${windowStart}, ${id})`,
-  );
+  const places = counterKeyList(moves.map(({ counter }) => counter));
   const alerts = sql.raw(
     budgetColumns.map((column) => (isRate ? `NULL AS ${column}` : column)).join(', '),
   );
@@ -156,7 +153,7 @@ export async function lockCounters(
     SELECT subject_kind, subject_id, window_start, id, used_units, reserved_units, ${alerts}
     FROM ${counterTable(isRate)}
     WHERE organisation_id = ${organisationId}
-      AND (subject_kind, subject_id, window_start, id) IN (${sql.join(places)})
+      AND (subject_kind, subject_id, window_start, id) IN (${places})
     ORDER BY subject_kind, subject_id, window_start, id FOR UPDATE`.execute(tx);
   return new Map(
     rows.map((row) => {

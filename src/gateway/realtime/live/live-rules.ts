@@ -1,6 +1,6 @@
 /** Applies limits and guardrails to a session of Gemini's live API. */
 import type { SocketMessage } from '../event-queue.ts';
-import { limitRulesAt } from '../limit-rules.ts';
+import { permitsRules } from '../limit-rules.ts';
 import type { SessionRules } from '../session-ports.ts';
 import { LiveCallerMessages } from './live-caller-messages.ts';
 import { LiveProviderMessages } from './live-provider-messages.ts';
@@ -33,12 +33,9 @@ export class LiveRules implements SessionRules {
     return this.#provider.handle(message);
   }
 
-  async mayGoOn(): Promise<boolean> {
+  mayGoOn(): Promise<boolean> {
     const { limits, ports } = this.#state;
-    const current = await limitRulesAt(ports.terms, ports.now());
-    const isStricter =
-      (current.isGoverned && !limits.isGoverned) || (current.isBounded && !limits.isBounded);
-    return !isStricter;
+    return permitsRules(limits, ports.terms, ports.now());
   }
 
   /** Content without the end of a turn interrupts a response and starts none. */

@@ -134,16 +134,7 @@ export function logTurn({ terms, log }: SessionPorts, turn: Turn, metered: Meter
 }
 
 /** Logs a response that a limit refuses. */
-export function logRefusedTurn(ports: SessionPorts, { status, code }: GatewayError): void {
-  const { log, terms } = ports;
-  log.addResponse(terms, {
-    beganMs: monotonicMs(),
-    startedAt: ports.now(),
-    firstEventMs: null,
-    metered: null,
-    verdict: null,
-    verdicts: null,
-    status,
-    errorCode: code,
-  });
+export function logRefusedTurn(ports: SessionPorts, refused: GatewayError): void {
+  const times = { beganMs: monotonicMs(), startedAt: ports.now() };
+  ports.log.addRefused(ports.terms, refused, times);
 }

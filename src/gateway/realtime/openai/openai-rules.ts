@@ -9,7 +9,7 @@ import {
   unseenSetting,
 } from '../../../model/realtime/session-settings.ts';
 import type { SocketMessage } from '../event-queue.ts';
-import { type LimitRules, limitRulesAt } from '../limit-rules.ts';
+import { type LimitRules, permitsRules } from '../limit-rules.ts';
 import type { SessionPorts, SessionRules } from '../session-ports.ts';
 import { newEventId } from './error-events.ts';
 import { OpenAiCallerEvents } from './openai-caller-events.ts';
@@ -72,12 +72,9 @@ class OpenAiRules implements SessionRules {
     return this.#provider.handle(message);
   }
 
-  async mayGoOn(): Promise<boolean> {
+  mayGoOn(): Promise<boolean> {
     const { limits, ports } = this.#state;
-    const current = await limitRulesAt(ports.terms, ports.now());
-    const isStricter =
-      (current.isGoverned && !limits.isGoverned) || (current.isBounded && !limits.isBounded);
-    return !isStricter;
+    return permitsRules(limits, ports.terms, ports.now());
   }
 
   cancel(): boolean {

@@ -93,7 +93,9 @@ export class SessionResponses {
       const account = await admitResponse(this.#ledger, target, limits, bound, startedAt);
       return { ...about, account, mark, beganMs, startedAt, firstEventMs: null };
     } catch (thrown) {
-      if (thrown instanceof GatewayError) this.#logRefused(thrown, beganMs, startedAt);
+      if (thrown instanceof GatewayError) {
+        ports.log.addRefused(ports.terms, thrown, { beganMs, startedAt });
+      }
       throw thrown;
     }
   }
@@ -155,20 +157,6 @@ export class SessionResponses {
     const times = { beganMs, firstEventMs, startedAt };
     const { terms, log } = this.#ports;
     log.addResponse(terms, { ...times, metered, verdict, verdicts, status, errorCode: code });
-  }
-
-  #logRefused({ status, code }: GatewayError, beganMs: number, startedAt: number): void {
-    const { terms, log } = this.#ports;
-    log.addResponse(terms, {
-      beganMs,
-      startedAt,
-      firstEventMs: null,
-      metered: null,
-      verdict: null,
-      verdicts: null,
-      status,
-      errorCode: code,
-    });
   }
 }
 
