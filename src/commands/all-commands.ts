@@ -78,6 +78,11 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./status/logs.ts')).logs,
   ),
   commandEntry(
+    'region-logs',
+    'Show model requests that a region has logged in its own database',
+    async () => (await import('./server/region-logs.ts')).regionLogs,
+  ),
+  commandEntry(
     'audit <action>',
     'Verify that the audit log is unchanged, or export it',
     async () => (await import('./server/audit.ts')).audit,

@@ -15,6 +15,7 @@ import { TotalsRequest, totalsMax } from './totals-messages.ts';
 export async function sendTotals(
   { db }: Pick<Database, 'db'>,
   link: Pick<ControlLink, 'post'>,
+  region: string,
 ): Promise<void> {
   for (;;) {
     const unsent = await unsentTotals.listOldest(db, totalsMax);
@@ -22,7 +23,7 @@ export async function sendTotals(
     const { organisationId, totals } = unsent;
     await regionHolders.insertMissing(db, organisationId);
     const row = await regionHolders.find(db, organisationId);
-    const message = z.encode(TotalsRequest, { origin: row!.origin, totals: [...totals] });
+    const message = z.encode(TotalsRequest, { origin: row!.origin, region, totals: [...totals] });
     if (totals.length > 0) await link.post(linkPaths.totals, message);
     await unsentTotals.forget(db, unsent);
   }

@@ -10,6 +10,7 @@ import { idAsBase64 } from './base64-bytes.ts';
 /** Most rows of one message. */
 export const totalsMax = 500;
 const textCharsMax = 4_096;
+const regionCharsMax = 63;
 
 const text = z.string().max(textCharsMax).nullable();
 const count = z.int().nonnegative();
@@ -30,8 +31,12 @@ const Total: z.ZodType<RequestTotalRow> = z.strictObject({
   ...counts,
 });
 
-/** Totals of one organisation; `origin` names the database that counted them. */
+/**
+ * Totals of one organisation; `origin` names the database that counted them, and `region` the region that has the log
+ * rows.
+ */
 export const TotalsRequest = z.strictObject({
   origin: idAsBase64,
+  region: z.string().min(1).max(regionCharsMax),
   totals: z.array(Total).max(totalsMax),
 });

@@ -5,6 +5,7 @@ import { type Route, route } from '../http/routes/route.ts';
 import { changeSetBodyLimits } from '../model/json/body-limits.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as requestTotals from '../store/logs/request-totals.ts';
+import * as loggedRegions from '../store/regions/logged-regions.ts';
 import { linkPaths } from './link-paths.ts';
 import { TotalsRequest } from './totals-messages.ts';
 
@@ -20,12 +21,16 @@ export function totalsRoute(database: Pick<Database, 'transaction'>): Route<null
     body: TotalsRequest,
     bodyLimits: changeSetBodyLimits,
     response: z.strictObject({}),
-    handle: async ({ body: { origin, totals } }) => {
+    handle: async ({ body: { origin, region, totals } }) => {
       const idIn = (id: Buffer): Buffer =>
         createHash('sha256').update(origin).update(id).digest().subarray(0, idBytes);
       const byOrganisation = Map.groupBy(totals, (total) => total.organisation_id);
-      for (const some of byOrganisation.values()) {
-        await database.transaction((tx) => requestTotals.putOfOther(tx, some, idIn));
+      for (const [organisation_id, some] of byOrganisation) {
+        const last_hour = Math.max(...some.map(({ began_at }) => began_at));
+        await database.transaction(async (tx) => {
+          await requestTotals.putOfOther(tx, some, idIn);
+          await loggedRegions.note(tx, { organisation_id, region, last_hour });
+        });
       }
       return {};
     },

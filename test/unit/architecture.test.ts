@@ -54,6 +54,8 @@ const mayImport: Record<string, readonly string[]> = {
   'commands/server': [
     'commands/database',
     'commands/shared',
+    'commands/status',
+    'admin/logs',
     'app',
     'auth',
     'jobs',

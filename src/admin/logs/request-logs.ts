@@ -10,11 +10,13 @@ import {
   loggedTypes,
   RequestLogPage,
   RequestLogRecord,
+  startOfTotalsStep,
 } from '../../model/logs/request-log.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { idToBytes } from '../../model/wire/ids.ts';
 import { wholeNumberParameter } from '../../model/wire/paging.ts';
 import * as requestLogs from '../../store/logs/request-logs.ts';
+import * as loggedRegions from '../../store/regions/logged-regions.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
 import { requireRight, visibleKeys } from '../access/visibility.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
@@ -115,6 +117,11 @@ async function list(
     object: 'list' as const,
     data: page.map((row) => requestLogToRecord(row, feedbackOfRow(row), namesOfRow(row))),
     next_cursor: last === undefined ? null : cursorOf(last.ended_at, last.id),
+    regions: await loggedRegions.listSince(
+      db,
+      caller.organisationId,
+      startOfTotalsStep(filter.from),
+    ),
   };
 }
 

@@ -70,7 +70,7 @@ export function openProcessRegion(
     return turnMs;
   });
   const totalling = new RepeatedWork(async () => {
-    await sendTotals(database, link).catch(report);
+    await sendTotals(database, link, name).catch(report);
     return totalsMs;
   });
   const logSink = regionLogSink(database);

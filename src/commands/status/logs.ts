@@ -17,8 +17,8 @@ import {
   wholeNumberOption,
 } from '../shared/option.ts';
 import type { PipeReaders } from '../shared/pipe-readers.ts';
-import { formatTable } from '../shared/table.ts';
 import { openClient, type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
+import { formatFurtherRequests, formatRequests } from './request-table.ts';
 import { refusalAsFailure } from './suspend.ts';
 
 interface LogsOptions extends Pick<ServerOptions, 'home' | 'credentials'> {
@@ -75,8 +75,9 @@ export const logs: Command<LogsOptions> = {
     await using client = openClient({ ...options, owner: undefined }, io);
     // Opened first: a reader such as `head` may exit after the first rows.
     const readers = options.follow ? io.stdout.openReaders() : null;
-    const latest = await read(client, options, io, null);
+    const { found: latest, regions } = await read(client, options, io, null);
     show(latest, options, io, true);
+    nameRegions(regions, io);
     if (readers !== null) await follow(client, options, io, latest, readers);
     return 'success';
   },
@@ -101,7 +102,7 @@ async function follow(
   while (!io.signal.aborted && !readers.haveExited()) {
     await delay(followMs, undefined, { signal: io.signal }).catch(() => undefined);
     try {
-      const found = await read(client, options, io, newest - lateMs);
+      const { found } = await read(client, options, io, newest - lateMs);
       const news = found.filter((one) => !printed.has(one.id));
       show(news, options, io, false);
       for (const { id, ended_at } of news) printed.set(id, Date.parse(ended_at));
@@ -123,7 +124,7 @@ async function read(
   options: LogsOptions,
   { signal }: CommandIo,
   since: number | null,
-): Promise<RequestLogRecord[]> {
+): Promise<{ found: RequestLogRecord[]; regions: readonly string[] }> {
   const wanted = since === null ? (options.number ?? numberUsual) : Number.POSITIVE_INFINITY;
   const { workspace: workspace_id, type, provider, model, status, trace: trace_id } = options;
   const from = since === null || since < 0 ? undefined : new Date(since).toISOString();
@@ -131,6 +132,7 @@ async function read(
   const time = { time_of_generation_min: from };
   const given = Object.entries({ ...filters, ...time }).filter(([, value]) => value !== undefined);
   const found: RequestLogRecord[] = [];
+  let regions: readonly string[] = [];
   let cursor: string | null = '';
   while (cursor !== null && found.length < wanted) {
     const page_size = String(Math.min(pageSizeMax, wanted - found.length));
@@ -140,9 +142,18 @@ async function read(
     const { body } = await refusalAsFailure(client.request({ method: 'GET', path, signal }));
     const page: RequestLogPage = parsed(body);
     found.push(...page.data);
+    regions = page.regions;
     cursor = page.next_cursor;
   }
-  return found.reverse();
+  return { found: found.reverse(), regions };
+}
+
+/** Says where further rows are, so that a short list is not taken for all requests. */
+function nameRegions(regions: readonly string[], { stderr }: CommandIo): void {
+  if (regions.length === 0) return;
+  stderr.write(
+    `Further requests are logged in ${regions.join(', ')}: run \`gatewright region-logs\` in the region.\n`,
+  );
 }
 
 function parsed(body: unknown): RequestLogPage {
@@ -151,31 +162,6 @@ function parsed(body: unknown): RequestLogPage {
   const message = 'the server answers no log; is it a gatewright server of the same version?';
   throw new Failure('unreachable', message, { cause: page.error });
 }
-
-const headings = [
-  'ENDED',
-  'STATUS',
-  'ERROR',
-  'WORKSPACE',
-  'KEY',
-  'MS',
-  'PROVIDER',
-  'MODEL',
-  'TOKENS',
-  'COST',
-  'TRACE',
-];
-const wideHeadings = [
-  'ANSWERED BY',
-  'FIRST MS',
-  'CACHE',
-  'GUARDRAILS',
-  'RETRIES',
-  'TARGET',
-  'EARLIER',
-  'DROPPED',
-  'KEY ID',
-];
 
 function show(
   records: readonly RequestLogRecord[],
@@ -189,56 +175,8 @@ function show(
     return;
   }
   const isWide = output === 'wide';
-  const rows = records.map((one) => [...cells(one), ...(isWide ? wideCells(one) : [])]);
-  if (isFirst && rows.length === 0 && !follow) stdout.write('No requests in the last 24 hours.\n');
-  else if (isFirst)
-    stdout.write(formatTable([[...headings, ...(isWide ? wideHeadings : [])], ...rows]));
-  else if (rows.length > 0) stdout.write(formatTable(rows));
-}
-
-const none = '-';
-
-function cells(one: RequestLogRecord): string[] {
-  const tokens = one.input_tokens === null ? none : `${one.input_tokens}+${one.output_tokens}`;
-  const cost = one.cost === null ? none : one.cost.toFixed(6);
-  const model = one.model ?? one.requested_model ?? one.mcp_name ?? none;
-  return [
-    one.ended_at,
-    String(one.status),
-    one.error_code ?? none,
-    one.workspace_slug ?? one.workspace_id ?? none,
-    one.api_key_name ?? one.api_key_id ?? none,
-    String(one.duration_ms),
-    one.provider ?? one.mcp_server ?? none,
-    model,
-    tokens,
-    one.is_estimated ? `~${cost}` : cost,
-    one.trace_id,
-  ];
-}
-
-function wideCells(one: RequestLogRecord): string[] {
-  return [
-    one.answered_model ?? one.model ?? none,
-    String(one.first_byte_ms ?? none),
-    one.cache_status ?? none,
-    one.guardrail_verdict ?? none,
-    String(one.retries),
-    one.target_selection === null
-      ? (one.target_path ?? none)
-      : `${one.target_path} (${one.target_selection})`,
-    earlier(one),
-    one.dropped_members.join(', ') || none,
-    one.api_key_id ?? none,
-  ];
-}
-
-/** Earlier charged attempts of a request: target, outcome and dollars. */
-function earlier({ earlier_attempts }: RequestLogRecord): string {
-  if (earlier_attempts.length === 0) return none;
-  const attempts = earlier_attempts.map(({ provider, model, status, cost }) => {
-    const who = [provider, model].filter((one) => one !== null).join('/');
-    return `${who} ${status} ${cost.toFixed(6)}`;
-  });
-  return attempts.join(', ');
+  if (isFirst && records.length === 0 && !follow)
+    stdout.write('No requests in the last 24 hours.\n');
+  else if (isFirst) stdout.write(formatRequests(records, isWide));
+  else if (records.length > 0) stdout.write(formatFurtherRequests(records, isWide));
 }

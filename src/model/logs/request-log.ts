@@ -131,6 +131,8 @@ export const RequestLogPage = z.object({
   data: z.array(RequestLogRecord),
   /** Cursor of the next page; null on the last. */
   next_cursor: z.string().nullable(),
+  /** Regions that have further rows of the time range in their own databases, by name. */
+  regions: z.array(z.string()),
 });
 export type RequestLogPage = z.infer<typeof RequestLogPage>;
 

@@ -125,6 +125,14 @@ describe('a region', () => {
         .executeTakeFirstOrThrow();
       expect(Number(requests)).toBe(4);
     });
+    const { control } = planes;
+    const analytics = await control.request('GET', `/v1/analytics/summary?api_key_id=${id}`);
+    expect(analytics.body).toMatchObject({ requests: 4 });
+    const logs = await control.request('GET', `/v1/logs?api_key_id=${id}`);
+    expect(logs.body).toMatchObject({ data: [], regions: ['east', 'west'] });
+    const tomorrow = new Date(control.clock.now() + 86_400_000).toISOString();
+    const path = `/v1/logs?time_of_generation_min=${tomorrow}&time_of_generation_max=${tomorrow}`;
+    expect((await control.request('GET', path)).body).toMatchObject({ data: [], regions: [] });
   });
 });
 

@@ -7,8 +7,15 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { regionLogSink } from '../../../src/gateway/logs/log-sink.ts';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts';
+import { startOfTotalsStep } from '../../../src/model/logs/request-log.ts';
+import { newId } from '../../../src/model/wire/ids.ts';
+import * as loggedRegions from '../../../src/store/regions/logged-regions.ts';
+import * as regionHolders from '../../../src/store/regions/region-holders.ts';
+import { createPki, type Pki } from '../../support/callers/pki.ts';
+import { createTestDatabase } from '../../support/database/database.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { spawnTestProcess } from '../../support/server/test-process.ts';
@@ -38,6 +45,19 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
+/** Settings of a process of the region, beside those of its database. */
+function regionSettings(pki: Pki): Record<string, string> {
+  const authority = pki.authority('link');
+  const { certPath, keyPath } = authority.issue({ name: 'region' });
+  return {
+    GATEWRIGHT_REGION: 'eu-west',
+    GATEWRIGHT_LINK_URL: 'https://home.example.com:8443',
+    GATEWRIGHT_LINK_CA_FILE: authority.certPath,
+    GATEWRIGHT_LINK_CERT_FILE: certPath,
+    GATEWRIGHT_LINK_KEY_FILE: keyPath,
+  };
+}
+
 async function log(...entries: Partial<RequestRecord>[]): Promise<void> {
   const requestLog = new RequestLog({ database: server.database, onLoss: () => {} });
   for (const entry of entries) {
@@ -59,6 +79,53 @@ async function caller(): Promise<{ workspaceId: string; apiKeyId: string }> {
 }
 
 const run = (...words: string[]) => runCli(['logs', ...words], null, { cwd: folder });
+
+it('names the regions that have further requests, beside an empty list', async () => {
+  const { db } = server.database;
+  const organisation_id = server.organisationId;
+  const last_hour = startOfTotalsStep(server.clock.now());
+  await loggedRegions.note(db, { organisation_id, region: 'eu-west', last_hour });
+  const { exitCode, stdout, stderr } = await run();
+  expect([exitCode, stdout]).toEqual([0, 'No requests in the last 24 hours.\n']);
+  expect(stderr).toBe(
+    'Further requests are logged in eu-west: run `gatewright region-logs` in the region.\n',
+  );
+  await db.deleteFrom('logged_regions').execute();
+});
+
+it('shows the requests that a region has logged, in the region only', async () => {
+  await using test = await createTestDatabase({ breaksRules: true });
+  using pki = createPki();
+  const env = regionSettings(pki);
+  const organisationId = newId();
+  const regionLogs = (...words: string[]) =>
+    runCli(['region-logs', ...words], test.settings, { env });
+  expect((await regionLogs()).stdout).toBe('No requests in region eu-west in the last 24 hours.\n');
+  const requestLog = new RequestLog({
+    database: test.database,
+    sink: regionLogSink(test.database),
+    onLoss: () => {},
+  });
+  for (const id of ['first', 'second']) {
+    const startedAt = Date.now() - 1_000;
+    requestLog.record(requestRecord(organisationId, { startedAt, id }));
+  }
+  await requestLog.close(60_000);
+  await regionHolders.insertMissing(test.database.db, organisationId);
+  const found = JSON.parse((await regionLogs('-o', 'json')).stdout);
+  const traces = [{ trace_id: 'first' }, { trace_id: 'second' }];
+  expect(found).toMatchObject({ region: 'eu-west', requests: traces });
+  expect((await regionLogs('--trace', 'second')).stdout).toMatch(/ 200 .* second\n$/);
+  expect((await regionLogs('--organisation', newId())).stdout).toContain('No requests');
+  expect(await regionLogs('--organisation', 'acme')).toMatchObject({
+    exitCode: 5,
+    stderr: expect.stringContaining('--organisation "acme" is no id'),
+  });
+  expect(await runCli(['region-logs'], test.settings)).toMatchObject({
+    exitCode: 5,
+    stderr: expect.stringContaining('run it where GATEWRIGHT_REGION is set'),
+  });
+});
 
 it('shows the latest requests with the given filters, and follows new ones', async () => {
   expect((await run()).stdout).toBe('No requests in the last 24 hours.\n');
