@@ -1,13 +1,15 @@
 /** Simulates 10,000 gateways, a million keys and 20 regions with the protocols of the product, and prints how the traffic grows. */
 import type { Member, Row } from './harness.ts';
 import { type Deployment, reduced } from './scale/deployment.ts';
-import { type DistributionFigures, simulateDistribution } from './scale/distribution.ts';
+import type { DistributionFigures, DistributionTimes } from './scale/distribution.ts';
+import { runThread } from './scale/run-thread.ts';
 import { simulateSlices } from './scale/slice-traffic.ts';
 
 const times = { seconds: 45, cutSeconds: 120, afterSeconds: 45 };
 /** Runs that are compared with each other; their absolute figures are of no interest. */
 const shortTimes = { seconds: 20, cutSeconds: 0, afterSeconds: 0 };
 const sliceTimes = { seconds: 120, awaySeconds: 60, everySeconds: 10 };
+const regionTimes = { seconds: 120, awaySeconds: 60, everySeconds: 10 };
 
 export const member: Member = {
   name: 'scale: a simulation of 10,000 gateways, a million keys and 20 regions',
@@ -18,16 +20,36 @@ export const member: Member = {
       `  ${gateways} gateways, ${organisations * keysOfOrganisation} keys of ${organisations} organisations, ` +
         `${regions} regions, ${deployment.changesPerSecond} change a second\n`,
     );
-    const rows: Row[] = [];
     const runs = (stage: string): boolean => stages?.includes(stage) ?? true;
-    if (runs('changes')) {
-      rows.push(...distributionRows(await simulateDistribution(deployment, times)));
-    }
-    if (runs('growth')) rows.push(...(await growthRows(deployment)));
-    if (runs('slices')) rows.push(...(await sliceRows(deployment)));
-    return rows;
+    // One processor simulates the distribution, while all simulate slices. Time is simulated, so that figures are the same.
+    const [distribution, slices] = await Promise.all([
+      distributionStages(deployment, runs),
+      sliceStages(deployment, runs),
+    ]);
+    return [...distribution, ...slices];
   },
 };
+
+type Runs = (stage: string) => boolean;
+
+async function distributionStages(deployment: Deployment, runs: Runs): Promise<Row[]> {
+  const rows: Row[] = [];
+  if (runs('changes')) rows.push(...distributionRows(await distribute(deployment, times)));
+  if (runs('growth')) rows.push(...(await growthRows(deployment)));
+  return rows;
+}
+
+async function sliceStages(deployment: Deployment, runs: Runs): Promise<Row[]> {
+  const rows: Row[] = [];
+  if (runs('slices')) rows.push(...(await sliceRows(deployment)));
+  if (runs('regions')) rows.push(...(await regionRows(deployment)));
+  return rows;
+}
+
+function distribute(deployment: Deployment, times: DistributionTimes) {
+  const data = { deployment, times };
+  return runThread<DistributionFigures>('distribution-worker.ts', data);
+}
 
 function distributionRows(found: DistributionFigures): Row[] {
   const near = found.propagationMs[0]!;
@@ -61,7 +83,7 @@ async function growthRows(deployment: Deployment): Promise<Row[]> {
     gateways: quarter(deployment.gateways),
     organisations: quarter(deployment.organisations),
   };
-  const before = await simulateDistribution(base, shortTimes);
+  const before = await distribute(base, shortTimes);
   const doubled: readonly (readonly [string, Partial<Deployment>])[] = [
     ['gateways', { gateways: 2 * base.gateways }],
     ['organisations and keys', { organisations: 2 * base.organisations }],
@@ -69,7 +91,7 @@ async function growthRows(deployment: Deployment): Promise<Row[]> {
   ];
   const rows: Row[] = [];
   for (const [name, more] of doubled) {
-    const after = await simulateDistribution({ ...base, ...more }, shortTimes);
+    const after = await distribute({ ...base, ...more }, shortTimes);
     const ratio = (read: (found: DistributionFigures) => number) => read(after) / read(before);
     const metrics = [
       {
@@ -85,25 +107,73 @@ async function growthRows(deployment: Deployment): Promise<Row[]> {
 }
 
 async function sliceRows(deployment: Deployment): Promise<Row[]> {
-  const found = await simulateSlices(deployment, sliceTimes);
-  const { seconds, awaySeconds, everySeconds } = sliceTimes;
-  const keys = deployment.organisations * deployment.keysOfOrganisation;
-  const away = (keys * awaySeconds) / everySeconds;
+  const found = await simulateSlices(deployment, sliceTimes, 0);
+  const { seconds } = sliceTimes;
+  const { exchanges, moves, recalls, bytes } = found.ofGateways;
+  const requests = requestsOfKeys(deployment);
   return [
-    { metric: 'requests of keys a second', ratio: keys / everySeconds, aim: null },
-    { metric: 'exchanges with the bank a second', ratio: found.exchanges / seconds, aim: null },
-    { metric: 'moves of slices for each request', ratio: found.moves / found.admitted, aim: null },
+    { metric: 'requests of keys a second', ratio: requests.ofSecond, aim: null },
+    { metric: 'exchanges with the bank a second', ratio: exchanges / seconds, aim: null },
+    { metric: 'moves of slices for each request', ratio: moves / found.admitted, aim: null },
     {
       metric: 'questions for units that others lack a second',
-      ratio: found.recalls / seconds,
+      ratio: recalls / seconds,
       aim: null,
     },
-    { metric: 'kB a second with the bank', ratio: found.bytes / seconds / 1_000, aim: null },
+    { metric: 'kB a second with the bank', ratio: bytes / seconds / 1_000, aim: null },
     {
       metric: 'bank away for 1 min: share of refused requests',
-      ratio: found.refused / away,
+      ratio: found.refused / requests.whileAway,
       aim: null,
     },
     { metric: 'limits of which more was used', ratio: found.exceeded, aim: 0 },
   ];
+}
+
+/** Each organisation uses gateways of two regions, which borrow from home. */
+async function regionRows(deployment: Deployment): Promise<Row[]> {
+  const found = await simulateSlices(deployment, regionTimes, 2);
+  const { seconds } = regionTimes;
+  const { ofGateways, ofRegions } = found;
+  const borrowed = ofRegions.units / ofRegions.grants;
+  const lent = ofGateways.units / ofGateways.grants;
+  return [
+    {
+      metric: 'regions: exchanges with home a second',
+      ratio: ofRegions.exchanges / seconds,
+      aim: null,
+    },
+    {
+      metric: 'regions: exchanges with home for each of a gateway',
+      ratio: ofRegions.exchanges / ofGateways.exchanges,
+      aim: null,
+    },
+    {
+      metric: 'regions: questions to home for units a second',
+      ratio: ofRegions.recalls / seconds,
+      aim: null,
+    },
+    {
+      metric: 'regions: kB a second with home',
+      ratio: ofRegions.bytes / seconds / 1_000,
+      aim: null,
+    },
+    {
+      metric: 'regions: units borrowed at once for each unit lent',
+      ratio: borrowed / lent,
+      aim: null,
+    },
+    {
+      metric: 'regions: home away for 1 min: share of refused requests',
+      ratio: found.refused / requestsOfKeys(deployment).whileAway,
+      aim: null,
+    },
+    { metric: 'regions: limits of which more was used', ratio: found.exceeded, aim: 0 },
+  ];
+}
+
+function requestsOfKeys({ organisations, keysOfOrganisation }: Deployment) {
+  const { everySeconds, awaySeconds } = sliceTimes;
+  const ofSecond = (organisations * keysOfOrganisation) / everySeconds;
+  return { ofSecond, whileAway: ofSecond * awaySeconds };
 }

@@ -23,6 +23,8 @@ const statements = { idle: 1, step: 40 };
 
 interface SharedRead {
   readonly state: OriginState;
+  /** As it is sent. */
+  readonly answer: Buffer;
   readonly untilMs: number;
 }
 
@@ -81,29 +83,28 @@ export class SimulatedControlPlane {
     this.figures.requests += 1;
     if (path === linkPaths.snapshotState) {
       const { known } = StateRequest.parse(message);
-      const state = await this.#waitFor(replica, known);
-      return Buffer.from(JSON.stringify(z.encode(StateAnswer, state)));
+      return (await this.#waitFor(replica, known)).answer;
     }
     const { addresses } = ObjectsRequest.parse(message);
     return joinObjects(await this.#objects[replica]!.read(addresses));
   }
 
-  async #waitFor(replica: number, known: Buffer | null): Promise<OriginState> {
+  async #waitFor(replica: number, known: Buffer | null): Promise<SharedRead> {
     const endMs = this.#clock.nowMs + waitMs;
     for (;;) {
-      const state = this.#read(replica, known);
-      const hasNews = state.sealedHead !== null || state.hasPending;
-      if (hasNews || known === null || this.#clock.nowMs >= endMs) return state;
+      const read = this.#read(replica, known);
+      const hasNews = read.state.sealedHead !== null || read.state.hasPending;
+      if (hasNews || known === null || this.#clock.nowMs >= endMs) return read;
       await this.#clock.sleep(lookMs);
     }
   }
 
-  #read(replica: number, known: Buffer | null): OriginState {
+  #read(replica: number, known: Buffer | null): SharedRead {
     const shared = this.#shared[replica]!;
     const key = known?.toString('base64') ?? '';
     const found = shared.get(key);
     const { nowMs } = this.#clock;
-    if (found !== undefined && found.untilMs > nowMs) return found.state;
+    if (found !== undefined && found.untilMs > nowMs) return found;
     this.figures.stateReads += 1;
     const { etag, sealedHead } = this.#snapshot;
     const state: OriginState = {
@@ -112,7 +113,9 @@ export class SimulatedControlPlane {
       hasPending: this.#waiting.length > 0,
       confirmedAtMs: Math.floor(nowMs),
     };
-    shared.set(key, { state, untilMs: nowMs + lookMs });
-    return state;
+    const answer = Buffer.from(JSON.stringify(z.encode(StateAnswer, state)));
+    const read = { state, answer, untilMs: nowMs + lookMs };
+    shared.set(key, read);
+    return read;
   }
 }

@@ -1,9 +1,8 @@
 /** Simulates how changes of the configuration reach linked gateways in all regions, also after a region was cut off. */
-import { DecodedParts } from '../../src/snapshot/reading/decoded-parts.ts';
-import { readUpdate } from '../../src/snapshot/reading/read-update.ts';
 import { SimulatedControlPlane } from './control-plane.ts';
 import { controlPlanes, type Deployment, roundTripMs } from './deployment.ts';
-import { LinkedReader, type ReaderFigures, type SharedContents } from './linked-reader.ts';
+import { SharedSnapshots } from './held-snapshot.ts';
+import { LinkedReader, type ReaderFigures } from './linked-reader.ts';
 import { PublishedSnapshot } from './published-snapshot.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { VirtualClock } from './virtual-clock.ts';
@@ -42,15 +41,8 @@ export async function simulateDistribution(
   const random = new SeededRandom(seed + 1);
   const snapshot = new PublishedSnapshot(deployment);
   const control = new SimulatedControlPlane(clock, snapshot, controlPlanes);
-  const { keys } = snapshot;
-  const first = await readUpdate(snapshot.sealedHead, {
-    keys,
-    held: null,
-    decoded: new DecodedParts(0),
-    fetch: async () => snapshot.objects,
-    onDamage: null,
-  });
-  const contents: SharedContents = new Map(first.changed.map((one) => [one.entry.etag, one]));
+  const shared = new SharedSnapshots(snapshot.keys, snapshot.objects);
+  const { next: first } = await shared.read(null, snapshot.sealedHead);
   const figures: ReaderFigures = { bytes: 0, updates: 0 };
   const propagationMs: number[][] = Array.from({ length: regions }, () => []);
   const lastRegion = regions - 1;
@@ -62,8 +54,6 @@ export async function simulateDistribution(
       {
         clock,
         control,
-        keys,
-        contents,
         figures,
         replica: random.below(controlPlanes),
         roundTripMs: roundTripMs(region, regions),

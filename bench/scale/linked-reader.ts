@@ -1,26 +1,15 @@
-/** Simulates one linked gateway that follows the snapshot, with the origin and the reader of the product. */
+/** Simulates one linked gateway that follows the snapshot, with the origin of the product. */
 import { LinkedOrigin } from '../../src/control-link/linked-origin.ts';
-import { partNumberOf } from '../../src/snapshot/format/part-numbers.ts';
-import { etagOf } from '../../src/snapshot/format/sealed-object.ts';
-import type { SnapshotHead, SnapshotPage } from '../../src/snapshot/format/snapshot-documents.ts';
-import type { SnapshotKeys } from '../../src/snapshot/format/snapshot-keys.ts';
-import { DecodedParts } from '../../src/snapshot/reading/decoded-parts.ts';
-import type { SnapshotUpdate } from '../../src/snapshot/reading/live-snapshot.ts';
-import { newChanges } from '../../src/snapshot/reading/new-changes.ts';
-import type { OrganisationContents } from '../../src/snapshot/reading/organisation-contents.ts';
-import { type KnownSnapshot, readUpdate } from '../../src/snapshot/reading/read-update.ts';
 import { DatabaseUnavailable } from '../../src/store/connection/unavailable.ts';
 import type { SimulatedControlPlane } from './control-plane.ts';
 import { bytesPerMs } from './deployment.ts';
+import type { HeldSnapshot } from './held-snapshot.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** As in src/snapshot/open-snapshot.ts, after a failure and while changes are pending. */
 const [failedMs, pendingMs] = [1_000, 200];
 /** How long a request into a cut network waits for an answer. */
 const lostMs = 30_000;
-
-/** Contents of organisations by the etag of their manifest, which all simulated gateways share. */
-export type SharedContents = Map<string, OrganisationContents>;
 
 export interface ReaderFigures {
   /** Bytes of answers. */
@@ -32,8 +21,6 @@ export interface ReaderFigures {
 export interface LinkedReaderParts {
   readonly clock: VirtualClock;
   readonly control: SimulatedControlPlane;
-  readonly keys: SnapshotKeys;
-  readonly contents: SharedContents;
   readonly figures: ReaderFigures;
   readonly replica: number;
   readonly roundTripMs: number;
@@ -43,45 +30,15 @@ export interface LinkedReaderParts {
   readonly onUpdate: (changedAtMs: readonly number[], builtAtMs: number) => void;
 }
 
-const decoded = new DecodedParts(0);
-
-export class LinkedReader implements KnownSnapshot {
+export class LinkedReader {
   readonly #parts: LinkedReaderParts;
   readonly #origin: LinkedOrigin;
-  readonly isWhole = true;
-  head: SnapshotHead;
-  readonly #pages: (SnapshotPage | undefined)[] = [];
-  #etag: Buffer;
+  #held: HeldSnapshot;
 
-  /** `first` is everything at the beginning. */
-  constructor(parts: LinkedReaderParts, first: SnapshotUpdate) {
+  constructor(parts: LinkedReaderParts, first: HeldSnapshot) {
     this.#parts = parts;
-    this.head = first.head;
-    this.#etag = etagOf(first.sealedHead);
-    for (const [number, page] of first.pages) this.#pages[number] = page;
+    this.#held = first;
     this.#origin = new LinkedOrigin({ read: (path, message) => this.#request(path, message) });
-  }
-
-  page(number: number): SnapshotPage | undefined {
-    return this.#pages[number];
-  }
-
-  pageNumbers(): number[] {
-    return this.#pages.flatMap((page) => page?.number ?? []);
-  }
-
-  contents(organisationId: string): OrganisationContents | undefined {
-    const page = this.page(partNumberOf(organisationId, this.head.pages.length));
-    const entry = page?.entries.find((one) => one.organisationId === organisationId);
-    return entry && this.#parts.contents.get(entry.etag);
-  }
-
-  document(): undefined {
-    return undefined;
-  }
-
-  organisationIds(): Iterable<string> {
-    return this.#pages.flatMap((page) => page?.entries.map((one) => one.organisationId) ?? []);
   }
 
   /** Follows the snapshot for ever. */
@@ -99,24 +56,17 @@ export class LinkedReader implements KnownSnapshot {
 
   /** Returns whether changes are pending. */
   async #pull(): Promise<boolean> {
-    const { sealedHead, hasPending } = await this.#origin.readState(this.#etag);
+    const { sealedHead, hasPending } = await this.#origin.readState(this.#held.etag);
     if (sealedHead === null) return hasPending;
-    const { keys, contents, figures, onUpdate } = this.#parts;
-    const fetch = this.#origin.readObjects.bind(this.#origin);
-    const update = await readUpdate(sealedHead, {
-      keys,
-      held: this,
-      decoded,
-      fetch,
-      onDamage: null,
-    });
-    for (const one of update.changed) contents.set(one.entry.etag, one);
-    const times = update.changed.flatMap((after) => newChanges(this.contents(after.id), after));
-    for (const [number, page] of update.pages) this.#pages[number] = page;
-    this.head = update.head;
-    this.#etag = etagOf(sealedHead);
+    const { figures, onUpdate } = this.#parts;
+    const { next, requests, changedAtMs } = await this.#held.step(sealedHead);
+    for (const addresses of requests) {
+      const objects = await this.#origin.readObjects(addresses);
+      if (objects.size < addresses.length) throw new Error('an object of the snapshot is missing');
+    }
+    this.#held = next;
     figures.updates += 1;
-    onUpdate(times, update.head.builtAtMs);
+    onUpdate(changedAtMs, next.head.builtAtMs);
     return hasPending;
   }
 

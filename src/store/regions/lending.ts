@@ -29,21 +29,47 @@ export function lendWithinLoans(isHomeAway: (organisationId: string) => boolean)
     const changed: Loan[] = [];
     for (const { move, state } of moves) {
       const known = loans.get(counterKeyText(move.counter));
-      const loan = known ?? regionLoans.newLoan(organisationId, move.counter, termsOf(move), nowMs);
-      const next = { ...loan, ...termsOf(move), due_at: dueAt(move, loan, nowMs) };
-      if (move.limitUnits < loan.limit_units) next.recalled_at ??= nowMs;
-      const lent = lend({ move, state }, next);
-      if (known === undefined || isChanged(next, loan)) changed.push(next);
+      const lent = lendOf({ move, state }, known, { organisationId, nowMs });
+      if (lent.isChanged) changed.push(lent.loan);
       const isAway = isHomeAway(organisationId);
-      const shortage = lent.isShort ? await shortageOf(tx, holder, move, next, isAway) : null;
-      granted.push({ ...lent, answer: { ...answerOf(lent, next), shortage } });
+      const { isShort } = lent.granted;
+      const shortage = isShort ? await shortageOf(tx, holder, move, lent.loan, isAway) : null;
+      granted.push({ ...lent.granted, answer: { ...lent.answer, shortage } });
     }
     await regionLoans.saveMany(tx, changed);
     return granted;
   };
 }
 
-function termsOf({ type, label, limitUnits, alertThresholdUnits }: SliceMove) {
+export interface LentUnits {
+  readonly granted: Omit<GrantedMove, 'answer'>;
+  readonly answer: Omit<GrantedMove['answer'], 'shortage'>;
+  /** The loan after the move. */
+  readonly loan: Loan;
+  /** Whether the loan must be stored. */
+  readonly isChanged: boolean;
+}
+
+/** Carries out the move of a gateway within the loan of its counter; undefined where nothing was borrowed yet. */
+export function lendOf(
+  { move, state }: LockedMove,
+  known: Loan | undefined,
+  { organisationId, nowMs }: { readonly organisationId: string; readonly nowMs: number },
+): LentUnits {
+  const before =
+    known ?? regionLoans.newLoan(organisationId, move.counter, loanTermsOf(move), nowMs);
+  const loan = { ...before, ...loanTermsOf(move), due_at: dueAt(move, before, nowMs) };
+  if (move.limitUnits < before.limit_units) loan.recalled_at ??= nowMs;
+  const granted = lend({ move, state }, loan);
+  return {
+    granted,
+    answer: answerOf(granted, loan),
+    loan,
+    isChanged: known === undefined || isChanged(loan, before),
+  };
+}
+
+export function loanTermsOf({ type, label, limitUnits, alertThresholdUnits }: SliceMove) {
   return {
     type,
     label,
@@ -125,7 +151,7 @@ export async function listUncovered(
       const key = counterKeyText(move.counter);
       const needed = move.needs.reduce((sum, { units }) => sum + units, 0);
       if (needed <= (free.get(key) ?? 0) + move.offered) continue;
-      uncovered.set(key, { counter: move.counter, terms: termsOf(move), needs: move.needs });
+      uncovered.set(key, { counter: move.counter, terms: loanTermsOf(move), needs: move.needs });
     }
   }
   return uncovered;

@@ -4,6 +4,7 @@ import { type CounterKey, counterKeyText } from '../../../src/store/usage/counte
 import type { JournalledUse } from '../../../src/store/usage/journalled-use.ts';
 import {
   applyMove,
+  type CountedMove,
   type LockedCounter,
   type MoveOutcome,
   type SliceMove,
@@ -14,12 +15,20 @@ import type { WantedSlice } from '../../../src/store/usage/wanted-slices.ts';
 interface HeldSlice {
   readonly units: number;
   readonly counter: CounterKey;
+  /** When the holder last returned all idle units; 0 for never. */
+  readonly answeredMs: number;
+}
+
+/** A move that was carried out: what it changes here, and what its holder learns. */
+export interface GrantedUnits extends Pick<CountedMove, 'outcome' | 'isShort'> {
+  readonly answer: CountedMove['outcome'];
 }
 
 export class MemoryBank implements LimitBank {
   readonly counters = new Map<string, LockedCounter>();
   readonly #held = new Map<string, Map<string, HeldSlice>>();
   readonly #wantedMs = new Map<string, number>();
+  #lastWantedMs = Number.NEGATIVE_INFINITY;
   readonly #nowMs: () => number;
   isAway = false;
 
@@ -38,6 +47,7 @@ export class MemoryBank implements LimitBank {
   listWanted(holders: readonly Holder[]): Promise<readonly WantedSlice[]> {
     this.#requireBank();
     const after = this.#nowMs() - 2_000;
+    if (this.#lastWantedMs <= after) return Promise.resolve([]);
     const wanted = holders.flatMap((holder) =>
       [...this.#slicesOf(holder)]
         .filter(([key]) => (this.#wantedMs.get(key) ?? Number.NEGATIVE_INFINITY) > after)
@@ -53,6 +63,25 @@ export class MemoryBank implements LimitBank {
   close(holder: Holder): Promise<void> {
     this.#held.delete(holder.holder.toString('hex'));
     return Promise.resolve();
+  }
+
+  /** Lets the holders of a counter return idle units. */
+  want(counter: CounterKey): void {
+    this.#lastWantedMs = this.#nowMs();
+    this.#wantedMs.set(counterKeyText(counter), this.#lastWantedMs);
+  }
+
+  /** When the last holder of a counter has returned idle units; null when none holds any. */
+  answeredMs(counter: CounterKey): number | null {
+    const key = counterKeyText(counter);
+    const held = [...this.#held.values()].flatMap((slices) => slices.get(key) ?? []);
+    return held.length === 0 ? null : Math.min(...held.map((one) => one.answeredMs));
+  }
+
+  /** Computes a move of a counter; by default within the limit. */
+  protected grant(move: SliceMove, state: LockedCounter): GrantedUnits {
+    const { outcome, isShort } = applyMove(move, state);
+    return { outcome, answer: outcome, isShort };
   }
 
   #requireBank(): void {
@@ -81,13 +110,14 @@ export class MemoryBank implements LimitBank {
       refused_units: null,
       refused_limit_units: null,
     };
-    const { outcome, isShort } = applyMove(move, before);
+    const { outcome, answer, isShort } = this.grant(move, before);
     const { usedUnits, reservedUnits } = outcome;
     this.counters.set(key, { ...before, used_units: usedUnits, reserved_units: reservedUnits });
-    if (isShort) this.#wantedMs.set(key, this.#nowMs());
+    if (isShort) this.want(counter);
     const units = move.units - move.spent - move.offered + outcome.granted;
-    if (units > 0) slices.set(key, { units, counter });
+    const answeredMs = move.isAnswer ? this.#nowMs() : (slices.get(key)?.answeredMs ?? 0);
+    if (units > 0) slices.set(key, { units, counter, answeredMs });
     else slices.delete(key);
-    return { ...outcome, shortage: null };
+    return { ...answer, shortage: null };
   }
 }

@@ -7,5 +7,7 @@ export async function recallWanted(
   slices: OrganisationSlices,
 ): Promise<void> {
   const { recallable } = slices;
-  if (recallable !== null) slices.recall(await bank.listWanted([recallable]));
+  if (recallable === null) return;
+  const wanted = await bank.listWanted([recallable]);
+  if (wanted.length > 0) slices.recall(wanted);
 }
