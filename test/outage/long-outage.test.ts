@@ -1,0 +1,32 @@
+/** Tests a database that is away for ten minutes, or for less in a short run, with gateways that are replaced meanwhile. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { isLong } from '../support/run/test-effort.ts';
+import { runOutage } from './outage-run.ts';
+
+const awayMs = isLong ? 600_000 : 20_000;
+
+it('serves every key without a limit to the end of a long outage, and writes and charges everything once afterwards', async () => {
+  await runOutage({
+    script: async ({ places, crowd, faults }) => {
+      for (const { link } of places) link.cut();
+      await wait(awayMs / 2);
+      await faults.end(0, true);
+      await faults.start(0);
+      await faults.end(1, false);
+      await faults.start(1);
+      await wait(awayMs / 2);
+      const lateMs = Date.now() - awayMs / 4;
+      const late = crowd.requested.filter(
+        ({ by, sentMs }) => by.kind === 'unlimited' && sentMs > lateMs,
+      );
+      for (const at of places.keys()) {
+        const served = late.filter(
+          ({ gate, status }) => crowd.incarnations[gate]!.place === at && status === 200,
+        );
+        expect(served.length, `gateway ${at}`).toBeGreaterThan(10);
+      }
+      for (const { link } of places) link.mend();
+    },
+  });
+});
