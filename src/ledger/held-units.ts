@@ -26,7 +26,8 @@ export class HeldUnits {
   drawnBefore = 0;
   /** Units of the bank that were used in all, as reported; reservations are not among them. */
   reportedTotal = 0;
-  #spentInMove = 0;
+  /** Units of the bank that the running move reports as used; 0 without one. */
+  spentInMove = 0;
   /** Used units in the running move that no unit of the bank covers. */
   #uncoveredInMove = 0;
   #drawnInMove = 0;
@@ -96,7 +97,7 @@ export class HeldUnits {
     this.#uncoveredInMove = this.drawnSpent + Math.max(0, -this.free);
     this.#drawnInMove = this.drawnSpent;
     this.units -= move.spent + move.offered;
-    this.#spentInMove = this.spent;
+    this.spentInMove = this.spent;
     this.reportedTotal += this.spent;
     this.spent = 0;
     this.drawnBefore += this.drawnSpent;
@@ -106,6 +107,7 @@ export class HeldUnits {
   /** `beyondUnits` is what is used and reserved beyond the limit after the move. */
   endMove(granted: number, beyondUnits: number): void {
     this.units += granted;
+    this.spentInMove = 0;
     this.#uncoveredInMove = 0;
     this.#drawnInMove = 0;
     this.drawnBefore = Math.min(this.drawnBefore, Math.max(0, beyondUnits));
@@ -114,7 +116,8 @@ export class HeldUnits {
   undoMove(move: SliceMove): void {
     this.units += move.spent + move.offered;
     this.spent += move.spent - this.#drawnInMove;
-    this.reportedTotal -= this.#spentInMove;
+    this.reportedTotal -= this.spentInMove;
+    this.spentInMove = 0;
     this.drawnSpent += this.#drawnInMove;
     this.drawnBefore -= this.#drawnInMove;
     this.#uncoveredInMove = 0;
@@ -138,6 +141,7 @@ export class HeldUnits {
     this.holding += 1;
     this.units = 0;
     this.reserved = 0;
+    this.spentInMove = 0;
     this.#uncoveredInMove = 0;
     this.#drawnInMove = 0;
   }

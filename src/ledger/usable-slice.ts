@@ -165,7 +165,8 @@ export class UsableSlice {
     if (known >= limitUnits) return 0;
     if (isRate) {
       const share = rateShare(limitUnits - known, sharing, this.counter.id.readUInt32BE(0));
-      return share - this.held.units - this.held.drawn;
+      // The known usage lacks what a move reports that has no answer.
+      return share - this.held.units - this.held.spentInMove - this.held.drawn;
     }
     if (outageUnits === 0 || journal === null || !journal.isLoaded) return 0;
     return outageUnits - this.held.drawn - journal.drawnBefore(this.counter);

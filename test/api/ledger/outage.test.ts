@@ -304,4 +304,36 @@ describe('a rate limit', () => {
     alone.isAway = true;
     expect(await alone.useUp(limits, 1)).toBe(100);
   });
+
+  it('is exceeded by at most one share for each process that starts in the outage', async () => {
+    const limits = [await budget({ ...terms, limitUnits: 100, endsAt: Date.now() + 3_600_000 })];
+    const first = new Gateway(true, 4);
+    for (let count = 0; count < 40; count += 1) await first.use(limits, 1);
+    first.isAway = true;
+    expect(await first.useUp(limits, 1)).toBe(60);
+    // What the first one has used is in the database and in its memory only.
+    first.kill();
+    for (const _ of [1, 2]) {
+      const next = new Gateway(true, 4);
+      next.isAway = true;
+      expect(await next.useUp(limits, 1)).toBe(25);
+      next.kill();
+    }
+  });
+
+  it('shares no more than what its process knows to be left, however often the outage begins', async () => {
+    const limits = [await budget({ ...terms, limitUnits: 100, endsAt: Date.now() + 3_600_000 })];
+    const gateway = new Gateway(true, 4);
+    for (let count = 0; count < 40; count += 1) await gateway.use(limits, 1);
+    let admitted = 0;
+    for (const _ of [1, 2]) {
+      gateway.isAway = true;
+      admitted += await gateway.useUp(limits, 1);
+      gateway.isAway = false;
+      await eventually(async () =>
+        expect(await counter(limits[0]!)).toMatchObject({ used: 40 + admitted }),
+      );
+    }
+    expect(admitted).toBe(60);
+  });
 });
