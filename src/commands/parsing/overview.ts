@@ -9,7 +9,7 @@ export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   'Manage access': ['service-account', 'tsg'],
   'Look at the server': ['get', 'describe', 'logs', 'history', 'audit'],
   'Sync from Git': ['sync', 'status', 'suspend', 'resume'],
-  'Run a server': ['serve', 'migrate', 'bootstrap', 'jobs', 'rotate-master-key'],
+  'Run a server': ['serve', 'migrate', 'bootstrap', 'jobs', 'region-logs', 'rotate-master-key'],
   'Check an installation': ['doctor', 'settings', 'healthcheck', 'images'],
   'Set up a shell': ['completion'],
 };

@@ -311,7 +311,7 @@ describe('a rate limit', () => {
     for (let count = 0; count < 40; count += 1) await first.use(limits, 1);
     first.isAway = true;
     expect(await first.useUp(limits, 1)).toBe(60);
-    // What the first one has used is in the database and in its memory only.
+    // Its usage is in the database and in its memory only.
     first.kill();
     for (const _ of [1, 2]) {
       const next = new Gateway(true, 4);
