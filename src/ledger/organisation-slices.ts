@@ -2,8 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
 import { type CounterKey, counterKeyText } from '../store/usage/counter-place.ts';
-import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
+import type { SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import { endExchange } from './exchange-answer.ts';
+import type { UsageJournal } from './journal/usage-journal.ts';
 import type { Limit } from './limit.ts';
 import type { BankAnswer, BankRequest, LimitBank } from './limit-bank.ts';
 import type { Sharing } from './share.ts';
@@ -11,7 +13,6 @@ import type { Slice } from './slice.ts';
 import { type HolderLease, holderLeaseMs, leaseMarginMs } from './slice-lease.ts';
 import { SliceSet } from './slice-set.ts';
 import { UncoveredSlices } from './uncovered-slices.ts';
-import type { UsageJournal } from './usage-journal.ts';
 
 const renewMs = 8_000;
 /** Interval of counting the processes that share rate limits in an outage. */
@@ -128,6 +129,9 @@ export class OrganisationSlices {
   async close(): Promise<void> {
     this.#slices.recall(null, this.#clock.monotonicMs());
     await this.exchange(this.#clock.monotonicMs(), true);
+    // Running requests may have reserved what the process granted itself.
+    const uncovered = this.uncovered?.list(this.#slices.all()) ?? [];
+    if (uncovered.length > 0) await this.#bank.settle(this.#holder, uncovered);
     if (this.#sequence > 0) await this.#bank.close(this.#holder);
     this.uncovered?.end(this.#slices.all());
   }
@@ -170,13 +174,12 @@ export class OrganisationSlices {
       this.#countedMs = startedMs;
       this.sharing = { holders: answer.holders, rank: answer.rank ?? null };
     }
-    let at = 0;
-    for (const slice of moves.values()) {
-      const outcome = answer.outcomes[at++]!;
-      slice.endMove(outcome, startedMs, this.#clock.monotonicMs());
-      this.uncovered?.noteBeyond(slice, beyondOf(slice, outcome));
-    }
-    if (answer.held !== null) loseOthers(this.#slices.all(), new Set(answer.held));
+    endExchange(answer, [...moves.values()], {
+      all: this.#slices.all(),
+      uncovered: this.uncovered,
+      startedMs,
+      nowMs: this.#clock.monotonicMs(),
+    });
   }
 
   #undo({ moves }: SliceExchange): void {
@@ -196,19 +199,6 @@ export class OrganisationSlices {
 /** Whether the window of the limit has ended. */
 function hasEnded({ endsAt }: Limit, nowMs: number): boolean {
   return endsAt !== null && endsAt <= nowMs;
-}
-
-/** Units used and reserved beyond the limit; 0 for a counter that was deleted. */
-function beyondOf({ limit }: Slice, outcome: MoveOutcome): number {
-  if (outcome === null) return 0;
-  return outcome.usedUnits + outcome.reservedUnits - limit.limitUnits;
-}
-
-/** Loses the slices that were charged because their lease had ended. */
-function loseOthers(slices: Iterable<Slice>, held: ReadonlySet<string>): void {
-  for (const slice of slices) {
-    if (slice.isHeld && !held.has(counterKeyText(slice.counter))) slice.lose();
-  }
 }
 
 function newHolder(organisationId: string, isJournalled: boolean): Holder {

@@ -1,9 +1,9 @@
 /** Creates what all gateways of a process share of their callers, so that changes are polled and limits are held once. */
 import type { Clock } from '../../clock.ts';
 import { detach } from '../../detached.ts';
+import type { JournalStream } from '../../ledger/journal/usage-journal.ts';
 import { createLedger, type Ledger } from '../../ledger/ledger.ts';
 import type { LimitBank } from '../../ledger/limit-bank.ts';
-import type { JournalStream } from '../../ledger/usage-journal.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import type { Database } from '../../store/connection/db.ts';
