@@ -2,6 +2,7 @@
 
 import type { Keyring } from '../auth/keyring.ts';
 import { TextSealer } from '../auth/sealing.ts';
+import { RemoteChecks } from '../guardrails/remote/remote-checks.ts';
 import { Searches } from '../guardrails/searches.ts';
 import type { PolicyTerms } from '../ledger/request-limits.ts';
 import type { TargetLimits } from '../model/configs/config-document.ts';
@@ -21,6 +22,7 @@ import { SessionSecrets } from './callers/session-secrets.ts';
 import { Breakers } from './calls/breaker.ts';
 import type { GatewayServices } from './calls/request-context.ts';
 import { ResponseCache } from './calls/response-cache.ts';
+import { CheckAccounts } from './guardrails/check-accounts.ts';
 import { type CachedGuardrail, Guardrails } from './guardrails/guardrails.ts';
 import type { Pipeline } from './inference/pipeline.ts';
 import { Prompts } from './inference/prompts.ts';
@@ -219,6 +221,18 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
     identity: ownIdentityOf(options, (region) => signers.ownCredentials(region)),
     trusted: trustedHosts,
   });
+  const callableProviders = new CallableProviders(
+    reads,
+    callers.cache<readonly string[]>(workspacesMax),
+  );
+  const accounts = new CheckAccounts({
+    providers,
+    callableProviders,
+    signers,
+    tokens: clientTokens,
+    trusted: trustedHosts,
+    now: () => clock.now(),
+  });
   const policies = callers.cache<readonly PolicyTerms[]>(organisationsMax);
   return {
     keys,
@@ -238,10 +252,7 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       signers,
       mockUpstreamHost,
     }),
-    callableProviders: new CallableProviders(
-      reads,
-      callers.cache<readonly string[]>(workspacesMax),
-    ),
+    callableProviders,
     providerModels: new ProviderModels(origins),
     policies: new Policies(reads, policies, options.limitsBy),
     prompts: new Prompts({ database, reads, cache: callers.cache<RenderablePrompt>(promptsMax) }),
@@ -250,7 +261,7 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       cache: callers.cache<CachedGuardrail>(guardrailsMax),
       unsealerOf,
       isEnabled: options.runsGuardrails,
-      tools: { searches, outbound },
+      tools: { searches, outbound, sources: [new RemoteChecks({ outbound, accounts })] },
     }),
   };
 }

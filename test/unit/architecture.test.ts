@@ -395,6 +395,8 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/sops': ['sync/resources'],
   'sync/resources': ['model'],
   guardrails: ['auth', 'upstream', 'model'],
+  // The rooms that use guardrails pass its checks to them.
+  'guardrails/remote': ['guardrails', 'upstream', 'aws', 'model'],
   ledger: ['ledger/rates', 'store', 'spool', 'model', 'clock'],
   'ledger/rates': [],
   'ledger/regions': ['ledger', 'store', 'model', 'clock'],
@@ -505,7 +507,7 @@ const mayImport: Record<string, readonly string[]> = {
     prompts: ['wire'],
     objects: [],
     secrets: ['wire', 'services'],
-    guardrails: ['wire', 'patterns', 'services', 'secrets', 'manifests'],
+    guardrails: ['json', 'wire', 'patterns', 'services', 'secrets', 'manifests'],
     configs: ['json', 'wire', 'patterns', 'services', 'secrets', 'manifests', 'guardrails'],
     providers: ['json', 'wire', 'services', 'limits', 'secrets'],
     mcp: ['json', 'wire', 'services', 'secrets', 'guardrails', 'providers'],
