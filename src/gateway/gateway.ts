@@ -2,6 +2,9 @@
 
 import type { Keyring } from '../auth/keyring.ts';
 import { TextSealer } from '../auth/sealing.ts';
+import { Failure } from '../failure.ts';
+import { GuardrailModel } from '../guardrails/models/guardrail-model.ts';
+import { ModelChecks } from '../guardrails/models/model-checks.ts';
 import { RemoteChecks } from '../guardrails/remote/remote-checks.ts';
 import { Searches } from '../guardrails/searches.ts';
 import type { PolicyTerms } from '../ledger/request-limits.ts';
@@ -91,6 +94,8 @@ export interface GatewayOptions
   /** Host and port of the provider `mock-upstream`; null for the usual ones. */
   readonly mockUpstreamHost: string | null;
   readonly blocksInlineConfigs: boolean;
+  /** Folder of the model for guardrails; null for none. */
+  readonly guardrailModelFolder: string | null;
   readonly runsGuardrails: boolean;
   /** Kinds of limits that are switched on. */
   readonly limitsBy: LimitSwitches;
@@ -130,6 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { database, callers } = options;
   const { managers, secrets } = managedSecrets(options);
   const searches = new Searches();
+  const model = openModel(options);
   const vectors = vectorsOf(options);
   const { storeSearch: search } = vectors;
   const semanticAnswers = new SemanticAnswers(database);
@@ -138,7 +144,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { onFault, mayHaveLostRuns: mayHaveLost } = options;
   const drivers = new RunDriverPool({ database, callsOf, search, now, onFault, mayHaveLost });
   const pipeline: Pipeline = {
-    ...lookupsOf(options, { searches, secrets }),
+    ...lookupsOf(options, { searches, secrets, model }),
     origins: callers.origins,
     breakers: new Breakers(),
     targetStatistics: new TargetStatistics(),
@@ -176,9 +182,20 @@ export function createGateway(options: GatewayOptions): Gateway {
       await semanticAnswers[Symbol.asyncDispose]();
       await vectors[Symbol.asyncDispose]();
       searches[Symbol.dispose]();
+      model?.[Symbol.dispose]();
       await managers[Symbol.asyncDispose]();
     },
   };
+}
+
+/** @throws Failure for a folder without a valid manifest */
+function openModel({ guardrailModelFolder: folder }: GatewayOptions): GuardrailModel | null {
+  try {
+    return folder === null ? null : new GuardrailModel(folder);
+  } catch (cause) {
+    const message = `GATEWRIGHT_GUARDRAIL_MODEL_DIR: ${(cause as Error).message}`;
+    throw new Failure('invalidInput', message, { cause });
+  }
 }
 
 function realtimeOf(options: GatewayOptions, services: Pipeline): RealtimeServices {
@@ -199,11 +216,12 @@ function sealerOf({ readRealtimeKey: readKey }: GatewayOptions, purpose: string)
 /** Shared parts of the look-ups of configs, providers and guardrails. */
 interface LookupParts {
   readonly searches: Searches;
+  readonly model: GuardrailModel | null;
   readonly secrets: ReturnType<typeof managedSecrets>['secrets'];
 }
 
 /** Everything that requests read from the database, cached while it is current. */
-function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) {
+function lookupsOf(options: GatewayOptions, { searches, secrets, model }: LookupParts) {
   const { database, trustedHosts, mockUpstreamHost, unsealerOf, callers } = options;
   const { keys, tokens, origins, reads } = callers;
   const providers = new Providers({
@@ -261,7 +279,11 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       cache: callers.cache<CachedGuardrail>(guardrailsMax),
       unsealerOf,
       isEnabled: options.runsGuardrails,
-      tools: { searches, outbound, sources: [new RemoteChecks({ outbound, accounts })] },
+      tools: {
+        searches,
+        outbound,
+        sources: [new RemoteChecks({ outbound, accounts }), new ModelChecks(model)],
+      },
     }),
   };
 }

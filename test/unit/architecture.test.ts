@@ -56,6 +56,7 @@ const mayImport: Record<string, readonly string[]> = {
     'commands/shared',
     'app',
     'auth',
+    'guardrails/models',
     'jobs',
     'embedded',
     'store',
@@ -396,6 +397,7 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/resources': ['model'],
   guardrails: ['auth', 'upstream', 'model'],
   // The rooms that use guardrails pass its checks to them.
+  'guardrails/models': ['guardrails', 'model'],
   'guardrails/remote': ['guardrails', 'upstream', 'aws', 'model'],
   ledger: ['ledger/rates', 'store', 'spool', 'model', 'clock'],
   'ledger/rates': [],

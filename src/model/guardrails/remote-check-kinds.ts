@@ -1,4 +1,4 @@
-/** Catalogue of the checks that services run by themselves: parameters, credentials and addresses. */
+/** Catalogue of the checks that services and mounted models run: parameters, credentials and addresses. */
 import { z } from 'zod';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { isObject } from '../json/read-object.ts';
@@ -172,6 +172,29 @@ const typed: Readonly<Record<string, CheckKind>> = {
   }),
 };
 
+/** Whether a model is mounted is known to the gateway only. */
+const modelWarning: Fault = {
+  path: [],
+  message:
+    'judge only where the operator has mounted a model at the gateway (GATEWRIGHT_GUARDRAIL_MODEL_DIR)',
+};
+
+const modelCheck: CheckKind = {
+  name: 'Mounted model',
+  about: 'A model that the operator has mounted finds none of the labels.',
+  parameters: z.looseObject({
+    labels: strings.optional(),
+    threshold: z.number().min(0).max(1).optional(),
+    redact: flag,
+    not: flag,
+    timeout: common.timeout,
+    failOnError: flag,
+    executeOnProxy: flag,
+  }),
+  tools: false,
+  warnings: () => [modelWarning],
+};
+
 /** Name and statement of the partner services, and the names of their credential; empty for none. */
 const partners: Readonly<Record<string, readonly [string, string, ...string[]]>> = {
   'acuvity.Acuvity': ['Acuvity', 'Acuvity finds nothing that it was asked for.', 'apiKey'],
@@ -226,6 +249,7 @@ const partners: Readonly<Record<string, readonly [string, string, ...string[]]>>
 
 /** By id, in the spelling of clients. */
 export const remoteCheckKinds: Readonly<Record<string, CheckKind>> = {
+  'gatewright.model': modelCheck,
   ...typed,
   ...Object.fromEntries(
     Object.entries(partners).map(([id, [name, about, ...credentials]]) => [

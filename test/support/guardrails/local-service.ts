@@ -9,7 +9,11 @@ import {
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { evaluateGuardrails } from '../../../src/guardrails/evaluate.ts';
-import { buildGuardrail, type CheckTools } from '../../../src/guardrails/guardrail.ts';
+import {
+  buildGuardrail,
+  type CheckSource,
+  type CheckTools,
+} from '../../../src/guardrails/guardrail.ts';
 import { RemoteChecks } from '../../../src/guardrails/remote/remote-checks.ts';
 import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
@@ -95,13 +99,14 @@ const tenant = { organisationId: 'organisation-1', workspaceId: 'workspace-1' };
 
 export function openBench(
   options: Partial<ConstructorParameters<typeof RemoteChecks>[0]> = {},
+  others: readonly CheckSource[] = [],
 ): CheckBench {
   const trusted = readTrustedHosts('127.0.0.1');
   const hosts = 'hosts' in trusted ? trusted.hosts : [];
   const origins = new Origins(hosts);
   const outbound = new Outbound(origins, hosts);
   const searches = new Searches();
-  const sources = [new RemoteChecks({ outbound, accounts: null, ...options })];
+  const sources = [...others, new RemoteChecks({ outbound, accounts: null, ...options })];
   const tools = { searches, outbound, sources };
   return {
     tools,

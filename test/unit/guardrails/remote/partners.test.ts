@@ -356,7 +356,7 @@ describe.each(cases.map((one) => [one.id, one] as const))('%s', (_, one) => {
 
 describe('the catalogue', () => {
   it('has a case for every partner service', () => {
-    const others = /^(panw|bedrock|azure|mistral|portkey)/;
+    const others = /^(gatewright|panw|bedrock|azure|mistral|portkey)/;
     const partners = Object.keys(remoteCheckKinds).filter((id) => !others.test(id));
     expect(cases.map(({ id }) => id).toSorted()).toEqual(partners.toSorted());
   });
