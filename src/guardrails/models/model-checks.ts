@@ -34,17 +34,27 @@ export class ModelChecks implements CheckSource {
   runnerOf(id: string, parameters: Parameters): CheckRunner | undefined {
     const model = this.#model;
     if (id === modelId && model === null) return rejectWithoutModel;
-    const search = model === null ? null : searchOf(id, parameters, model);
-    return search === null ? undefined : labelCheck(model!, search);
+    if (model === null) return undefined;
+    const search = searchOf(id, parameters, model);
+    if (search === null) return undefined;
+    const known = new Set(model.manifest.labels.map(plainLabel));
+    return [...search.names.keys()].every((label) => known.has(label))
+      ? labelCheck(model, search)
+      : rejectLabels;
   }
 
   changesTexts(id: string, parameters: Parameters): boolean {
-    return parameters.redact === true && this.runnerOf(id, parameters) !== undefined;
+    const isOwn = id === modelId || id === personalDataId;
+    return this.#model !== null && isOwn && parameters.redact === true;
   }
 }
 
 const rejectWithoutModel: CheckRunner = () => {
   throw new CheckError('no model is mounted: set GATEWRIGHT_GUARDRAIL_MODEL_DIR');
+};
+
+const rejectLabels: CheckRunner = () => {
+  throw new CheckError('the model has not all of these labels');
 };
 
 /** Null for a check that the model does not run. */
@@ -62,9 +72,6 @@ function searchOf(
   };
   if (id === modelId) {
     const listed = Array.isArray(labels) ? (labels as string[]) : manifest.flagged;
-    const known = new Set(manifest.labels.map(plainLabel));
-    const unknown = listed.find((label) => !known.has(plainLabel(label)));
-    if (unknown !== undefined) throw new CheckError('the model has no such label');
     return { ...common, names: new Map(listed.map((one) => [plainLabel(one), plainLabel(one)])) };
   }
   const { categories } = parameters;

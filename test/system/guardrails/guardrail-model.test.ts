@@ -164,6 +164,14 @@ describe('a model that cannot judge', () => {
     expect(judged.error).toMatch(/npm install --prefix .* onnxruntime-node$/);
   });
 
+  it('gives no verdict on a label that it does not have', async () => {
+    const judged = await judge(entities, { labels: ['ORG'], redact: true }, 'hello');
+    expect(judged).toMatchObject({
+      isDenied: true,
+      error: 'the model has not all of these labels',
+    });
+  });
+
   it('gives no verdict where none is mounted', async () => {
     await using bench = openBench({}, [new ModelChecks(null)]);
     expect((await judge({ bench }, {}, 'hello')).error).toBe(
