@@ -300,6 +300,7 @@ const main = await build(
 const threads = [];
 for (const thread of [
   'guardrails/search-thread',
+  'guardrails/models/model-thread',
   'objects/ingestion/reading-thread',
   'objects/search/scanning-thread',
 ]) {

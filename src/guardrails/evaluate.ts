@@ -74,7 +74,10 @@ export async function evaluateGuardrails(
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
     // Checks of several guardrails share the joined texts of one list.
-    const scanned = { ...subject, passages: from === 0 ? passages : passages.slice(from) };
+    const scanned =
+      from === 0
+        ? { ...subject, passages }
+        : { ...subject, passages: passages.slice(from), conversation: passages };
     const evaluating = evaluateOne(guardrail, scanned, now);
     const { result, passages: remaining } =
       evaluating instanceof Promise ? await evaluating : evaluating;

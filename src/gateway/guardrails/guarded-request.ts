@@ -157,8 +157,10 @@ export function subjectOf(
   endpoint: string,
   { provider, model }: CheckedTarget,
 ) {
-  const { params, metadata, request, id } = exchange;
+  const { params, metadata, request, id, key } = exchange;
+  const { organisationId, workspace } = key;
   return {
+    tenant: { organisationId, workspaceId: workspace?.id ?? null },
     endpoint,
     params,
     metadata,

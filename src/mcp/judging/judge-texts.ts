@@ -1,6 +1,7 @@
 /** Has guardrails judge the texts of a tool call or of its result, and applies their changes. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { detach } from '../../detached.ts';
+import type { CheckTenant } from '../../guardrails/check.ts';
 import {
   evaluateGuardrails,
   type GuardrailSubject,
@@ -25,6 +26,7 @@ export interface JudgedCall {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly traceId: string;
   readonly now: number;
+  readonly tenant: CheckTenant;
 }
 
 export interface TextVerdict {
@@ -137,9 +139,10 @@ function subjectOf(
   value: RpcObject,
   passages: readonly Passage[],
 ): GuardrailSubject {
-  const { method, tool, server, params, headers, metadata, traceId } = call;
+  const { method, tool, server, params, headers, metadata, traceId, tenant } = call;
   return {
     side,
+    tenant,
     endpoint: method,
     isStream: false,
     params,

@@ -203,10 +203,10 @@ async function present(taking: readonly unknown[]): Promise<unknown[]> {
 }
 
 function judgeOf(
-  { headers, metadata, traceId, now }: ServerMessagesOptions,
+  { server: tenant, headers, metadata, traceId, now }: ServerMessagesOptions,
   about: Pick<MessageJudge, 'guardrails' | 'call' | 'numbers' | 'server'>,
 ): MessageJudge {
-  return { ...about, headers, metadata, traceId, now };
+  return { ...about, tenant, headers, metadata, traceId, now };
 }
 
 /** Refuses a message with a part that no rule reads, which could carry what guardrails deny. */

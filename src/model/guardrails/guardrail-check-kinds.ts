@@ -2,18 +2,9 @@
 import { z } from 'zod';
 import { foreignCheckParameters } from '../services/foreign-fields.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
+import type { CheckKind } from './check-kind.ts';
+import { remoteCheckKinds } from './remote-check-kinds.ts';
 import { matchTypes, tokenValidationShape } from './token-validation.ts';
-
-export interface CheckKind {
-  /** Display name. */
-  readonly name: string;
-  /** Condition under which the check passes, or what the check does. */
-  readonly about: string;
-  /** Types of the parameters; `unknownFieldFaults` finds parameters that it does not define. */
-  readonly parameters: z.ZodType;
-  /** Whether the check is deterministic and so allowed for tool calls (target `mcp_tools`). */
-  readonly tools: boolean;
-}
 
 const not = z.boolean().optional();
 const strings = z.array(z.string()).min(1);
@@ -38,6 +29,10 @@ const webhookParameters = parametersOf({
   headers,
   timeout: timeoutMs,
   forwardHeaders,
+  /** Form of request and response; the webhook's own by default. */
+  format: z.enum(['generic_guardrail_api']).optional(),
+  additional_provider_specific_params: z.record(z.string(), z.unknown()).optional(),
+  cacheSeconds: z.int().min(0).max(3_600).optional(),
 });
 
 const modelRules = z.looseObject({
@@ -50,9 +45,6 @@ function counting(what: string): z.ZodType {
 }
 
 const tools = true;
-/** Parameters of partners, which this gateway does not know. */
-const anyParameters = z.record(z.string(), z.unknown());
-
 /** By id, in the spelling of clients. */
 export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.regexMatch': {
@@ -227,12 +219,6 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     parameters: parametersOf({ categories: strings, redact: z.boolean().optional() }),
     tools: false,
   },
-  'portkey.moderateContent': {
-    name: 'Moderate content',
-    about: 'The text belongs to none of the categories.',
-    parameters: parametersOf({ categories: strings }),
-    tools: false,
-  },
   'portkey.language': {
     name: 'Language',
     about: 'The text is in one of the languages.',
@@ -245,20 +231,5 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     parameters: parametersOf({ not }),
     tools: false,
   },
-  'panw-prisma-airs.intercept': {
-    name: 'Prisma AIRS',
-    about: 'A security profile of Prisma AIRS decides.',
-    parameters: anyParameters,
-    tools: false,
-  },
-  'bedrock.guard': {
-    name: 'Bedrock',
-    about: 'A guardrail of Amazon Bedrock decides.',
-    parameters: parametersOf({
-      guardrailId: z.string().min(1),
-      guardrailVersion: z.string().min(1),
-      redact: z.boolean().optional(),
-    }),
-    tools: false,
-  },
+  ...remoteCheckKinds,
 };
