@@ -1,6 +1,10 @@
 /** Verifies that names of models are compared as a lenient provider would read them. */
 import { describe, expect, it } from 'vitest';
-import { isSameModel, modelsNamedIn } from '../../../../src/model/providers/model-rules.ts';
+import {
+  isSameModel,
+  modelsNamedIn,
+  namedModel,
+} from '../../../../src/model/providers/model-rules.ts';
 import { nestedIn, nestings } from '../../../support/network/nested-values.ts';
 
 describe('a rule for a model', () => {
@@ -17,6 +21,13 @@ describe('a rule for a model', () => {
     ['claude-3-7-sonnet-latest', 'claude-3-7-sonnet-20250219'],
     ['anthropic/claude-3.5-haiku', 'claude-3-5-haiku-20241022'],
     ['gpt-3.5-turbo', 'gpt-3.5-turbo-0125'],
+    ['gpt-4o', 'openai:gpt-4o'],
+    ['gpt-4o', 'openai.gpt-4o'],
+    ['gpt-4o', 'gpt--4o'],
+    ['gpt-4o', 'gpt-4o/.'],
+    ['gpt-4o', 'x/../gpt-4o'],
+    ['gpt-4o', 'openai/gpt-4o@preset/mine'],
+    ['claude-3-5-haiku', 'us.anthropic.claude-3-5-haiku-20241022-v1:0'],
   ])('%s applies to %s', (rule, name) => {
     expect(isSameModel(rule, name)).toBe(true);
   });
@@ -30,6 +41,64 @@ describe('a rule for a model', () => {
   ])('%s does not apply to %s', (rule, name) => {
     expect(isSameModel(rule, name)).toBe(false);
   });
+});
+
+describe('a name', () => {
+  it.each([
+    '',
+    ' ',
+    '@preset/mine',
+    'gpt-5@preset/mine',
+    'openrouter/auto',
+    'openrouter/fusion',
+    'model-router',
+    'arn:aws:bedrock:us-east-1:1:application-inference-profile/a',
+    'projects/p/locations/l/endpoints/1',
+    'gpt\u20114o',
+    'gpt-4o\u200b',
+    '\uff47pt-4o',
+    'gpt-4o#x',
+    'gpt-4o?x',
+    'gpt%2d4o',
+    'gpt-4o,gpt-5',
+  ])('is not known to select one model: %j', (name) => {
+    expect(namedModel(name)).toMatchObject({ isOpaque: true });
+  });
+
+  it.each([
+    'gpt-4.1',
+    'openai/gpt-4o:free',
+    'm@latest',
+    'llama 3',
+    '~anthropic/claude',
+    'ft:a:b::c',
+  ])('selects the one model %j', (name) => {
+    expect(namedModel(name)).toEqual({ name, isOpaque: false });
+  });
+});
+
+it.each([
+  'model',
+  'MODEL',
+  'model ',
+  'model\u0000',
+  'mo\u00addel',
+  'modelId',
+  'model_name',
+  'fallbackModels',
+  'fallback_models',
+  'engine_id',
+  'deployment_name',
+])('finds a model in the member %j', (member) => {
+  expect(modelsNamedIn({ [member]: 'a' })).toEqual([{ name: 'a', isOpaque: false }]);
+});
+
+it('finds models in the parameters of a tool that the provider runs', () => {
+  const tools = [{ type: 'openrouter:fusion', parameters: { analysis_models: ['a'] } }];
+  expect(modelsNamedIn({ tools, preset: 'b' })).toEqual([
+    { name: 'a', isOpaque: false },
+    { name: 'b', isOpaque: true },
+  ]);
 });
 
 it('finds models at any depth, and none in messages and free objects', () => {
