@@ -1,5 +1,7 @@
 /** Finds the objects that a model request names, and selects how new objects are extracted from its response. */
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
+import { memberNames, peekMember } from '../../model/json/lazy-object.ts';
+import { foldedName, isToolOfCaller } from '../../model/json/member-name.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { bucketReferences } from './bucket-references.ts';
 import { nestedField } from './form-references.ts';
@@ -51,11 +53,32 @@ function referencesIn(
   const references = hasPartsIn(params)
     ? referencesOf({ messages: params.messages }, inMessages)
     : [];
-  const { container, thread, diagnostics } = params;
-  const isBare = container === undefined && thread === undefined && diagnostics === undefined;
-  if (endpoint === 'chat_completions' || isBare) return references;
+  const beside = membersBeside(params, names);
+  if (beside.length === 0) return references;
   const form = { kind: null, references: names };
-  return [...references, ...referencesOf({ container, thread, diagnostics }, form)];
+  return [...references, ...referencesOf(Object.fromEntries(beside), form)];
+}
+
+/** Members of chats and messages that may name objects, beside the messages. */
+const namingMembers = [
+  'system',
+  'tools',
+  'container',
+  'thread',
+  'diagnostics',
+  'prediction',
+  'data_sources',
+  'extra_body',
+];
+
+/** Looks at few members, because a chat may have any number of others. */
+function membersBeside(params: Params, names: readonly string[]): [string, unknown][] {
+  const naming = memberNames(params).filter((name) => names.includes(foldedName(name)));
+  return [...new Set([...namingMembers, ...naming])].flatMap((name): [string, unknown][] => {
+    const value = peekMember(params, name) ?? null;
+    const isPlain = name === 'tools' && Array.isArray(value) && value.every(isToolOfCaller);
+    return value === null || isPlain ? [] : [[name, params[name]]];
+  });
 }
 
 function inForm(names: readonly string[], params: Params): Reference[] {
@@ -65,9 +88,17 @@ function inForm(names: readonly string[], params: Params): Reference[] {
   );
 }
 
-/** Other words in messages may be arbitrary text. */
+/** Members that name an object beside the messages only. */
+const besideMessages: ReadonlySet<string> = new Set([
+  'container',
+  'container_id',
+  'skill_id',
+  'skill_ids',
+  'previous_message_id',
+]);
+
 function isNamedInMessages(name: string): boolean {
-  return name.startsWith('file') || name === 'audio';
+  return !besideMessages.has(name);
 }
 
 function modelExtractorOf(endpoint: string, params: Params): ObjectExtractor | null {
