@@ -175,9 +175,8 @@ export class OrganisationSlices {
       this.#countedMs = startedMs;
       this.sharing = { holders: answer.holders, rank: answer.rank ?? null };
     }
-    let at = 0;
-    for (const slice of moves.values()) {
-      const outcome = answer.outcomes[at++]!;
+    for (const [at, slice] of [...moves.values()].entries()) {
+      const outcome = answer.outcomes[at]!;
       slice.endMove(outcome, startedMs, this.#clock.monotonicMs());
       this.#uncovered?.noteBeyond(slice, beyondOf(slice, outcome));
     }

@@ -2,11 +2,12 @@
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
 import { memberNames, peekMember } from '../../model/json/lazy-object.ts';
 import { foldedName, isToolOfCaller } from '../../model/json/member-name.ts';
+import type { Slices } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { bucketReferences } from './bucket-references.ts';
 import { nestedField } from './form-references.ts';
 import { geminiReferences } from './gemini-references.ts';
-import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
+import { findReferences, hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
 import {
   extractFromChat,
   extractFromMessage,
@@ -24,39 +25,41 @@ type ModelRequest = Pick<Exchange, 'request' | 'path' | 'params' | 'isJson'>;
 type Params = Exchange['params'];
 
 /** Null for most requests, which have nothing to do with objects; the check is cheap. */
-export function modelRequestObjectsOf({
+export function* findModelRequestObjects({
   request,
   path,
   params,
   isJson,
-}: ModelRequest): ModelRequestObjects | null {
+}: ModelRequest): Slices<ModelRequestObjects | null> {
   const endpoint = endpointAt(request.method, path);
   if (endpoint === null) return null;
   const { name, references: names } = endpoint;
   const extractor = modelExtractorOf(name, params);
-  const references =
-    names.length === 0 ? [] : isJson ? referencesIn(name, names, params) : inForm(names, params);
+  let references: readonly Reference[] = [];
+  if (names.length > 0) {
+    references = isJson ? yield* referencesIn(name, names, params) : inForm(names, params);
+  }
   return extractor === null && references.length === 0 ? null : { references, extractor };
 }
 
-function referencesIn(
+function* referencesIn(
   endpoint: string,
   names: readonly string[],
   params: Params,
-): readonly Reference[] {
+): Slices<readonly Reference[]> {
   if (names.includes('cachedcontent')) return geminiReferences(params, names);
   if (names.includes('s3location')) return bucketReferences(params);
   if (endpoint !== 'messages' && endpoint !== 'chat_completions') {
-    return referencesOf(params, { kind: null, references: names });
+    return yield* findReferences(params, { kind: null, references: names });
   }
   const inMessages = { kind: null, references: names.filter(isNamedInMessages) };
   const references = hasPartsIn(params)
-    ? referencesOf({ messages: params.messages }, inMessages)
+    ? yield* findReferences({ messages: params.messages }, inMessages)
     : [];
   const beside = membersBeside(params, names);
   if (beside.length === 0) return references;
   const form = { kind: null, references: names };
-  return [...references, ...referencesOf(Object.fromEntries(beside), form)];
+  return [...references, ...(yield* findReferences(Object.fromEntries(beside), form))];
 }
 
 /** Members of chats and messages that may name objects, beside the messages. */

@@ -3,7 +3,7 @@ import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import { peekMember } from '../../model/json/lazy-object.ts';
 import { foldedName, isFreeMember } from '../../model/json/member-name.ts';
-import type { Slices } from '../../slices.ts';
+import { runAtOnce, type Slices } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
 export interface Reference {
@@ -67,50 +67,98 @@ export function isReferenceMember(name: string): boolean {
   return kindsByMember.has(foldedName(name));
 }
 
+/** A value that is still to be searched. */
+interface SearchStep {
+  readonly value: object;
+  /** Whether the value is an item of a list of items. */
+  readonly isItem: boolean;
+  /** Whether the caller chooses the names of its members. */
+  readonly isNamedFreely: boolean;
+}
+
+/** Values and ids between two interruptions. */
+const visitsOfSlice = 256;
+
 /**
- * Returns every object that a body names at any depth, in the members in which the endpoint may name one. Bodies are
- * bounded in depth before they are parsed.
+ * Returns every object that a body names at any depth, once each, in the members in which the endpoint may name one.
+ * Bodies are bounded in depth before they are parsed.
  */
+export function* findReferences(
+  params: Readonly<Record<string, unknown>>,
+  form: ReferenceForm,
+): Slices<Reference[]> {
+  const found = new Map<string, Reference>();
+  const open: SearchStep[] = [{ value: params, isItem: false, isNamedFreely: false }];
+  let visited = 0;
+  for (;;) {
+    const next = open.pop();
+    if (next === undefined) return [...found.values()];
+    for (const one of referencesAt(next, form)) {
+      visited += 1;
+      if (visited % visitsOfSlice === 0) yield;
+      const key = `${one.kind} ${one.id}`;
+      if (!found.has(key)) found.set(key, one);
+    }
+    for (const below of valuesBelow(next)) {
+      visited += 1;
+      if (visited % visitsOfSlice === 0) yield;
+      open.push(below);
+    }
+  }
+}
+
+/** {@link findReferences} at once. */
 export function referencesOf(
   params: Readonly<Record<string, unknown>>,
-  { kind: requested, references: names }: ReferenceForm,
+  form: ReferenceForm,
 ): Reference[] {
-  const references: Reference[] = [];
-  const hasItemIds = itemKinds.has(requested);
-  const look = (value: unknown, isItem: boolean, isNamedFreely: boolean): void => {
-    if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      for (const item of value) look(item, isItem, false);
-      return;
+  return runAtOnce(findReferences(params, form));
+}
+
+/** The objects that the members of one value name. */
+function* referencesAt(
+  { value, isItem, isNamedFreely }: SearchStep,
+  { kind: requested, references: names }: ReferenceForm,
+): Generator<Reference, void, void> {
+  if (Array.isArray(value)) return;
+  if (itemKinds.has(requested)) {
+    for (const id of itemsNamedBy(value, isItem)) yield { kind: 'items', id, param: 'input' };
+  }
+  if (requested === 'evals') {
+    for (const id of filesNamedBy(value)) yield { kind: 'files', id, param: 'id' };
+  }
+  for (const [param, member] of Object.entries(value)) {
+    const name = foldedName(param);
+    if (typeof member === 'string' && isAddressInAccount(name, member) && names.length > 0) {
+      yield { kind: 'files', id: member, param: name };
+      continue;
     }
-    if (hasItemIds) {
-      for (const id of itemsNamedBy(value, isItem))
-        references.push({ kind: 'items', id, param: 'input' });
+    if (name === 'data_sources') yield* sourcesNamedBy(member);
+    const kind = names.includes(name) && !isNamedFreely ? kindsByMember.get(name) : undefined;
+    if (kind === undefined) continue;
+    for (const id of idsOf(member)) {
+      if (!isPublic(kind, id, member)) yield { kind, id, param: name };
     }
-    if (requested === 'evals') {
-      for (const id of filesNamedBy(value)) references.push({ kind: 'files', id, param: 'id' });
+  }
+}
+
+/** The lists and objects in one value in which an object may be named. */
+function* valuesBelow({ value, isItem }: SearchStep): Generator<SearchStep, void, void> {
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      if (typeof item !== 'object' || item === null) continue;
+      yield { value: item, isItem, isNamedFreely: false };
     }
-    for (const [param, member] of Object.entries(value)) {
-      const name = foldedName(param);
-      if (typeof member === 'string' && isAddressInAccount(name, member) && names.length > 0) {
-        references.push({ kind: 'files', id: member, param: name });
-        continue;
-      }
-      const kind = names.includes(name) && !isNamedFreely ? kindsByMember.get(name) : undefined;
-      if (kind !== undefined) {
-        for (const id of idsOf(member)) {
-          if (!isPublic(kind, id, member)) references.push({ kind, id, param: name });
-        }
-      }
-      if (isFreeMember(value, param) || skippedMembers.has(param)) continue;
-      if (isToolInput(value, param)) continue;
-      if (name === 'data_sources') references.push(...sourcesNamedBy(member));
-      const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
-      look(member, hasItems, param === 'variables');
-    }
-  };
-  look(params, false, false);
-  return references;
+    return;
+  }
+  for (const [param, member] of Object.entries(value)) {
+    if (typeof member !== 'object' || member === null) continue;
+    if (isFreeMember(value, param) || skippedMembers.has(param)) continue;
+    if (isToolInput(value, param)) continue;
+    const name = foldedName(param);
+    const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
+    yield { value: member, isItem: hasItems, isNamedFreely: param === 'variables' };
+  }
 }
 
 /** Kinds whose requests may refer to items of responses. */

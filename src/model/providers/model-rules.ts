@@ -1,4 +1,5 @@
 /** Compares model names as lenient providers do, and finds every model that a body names. */
+import type { Slices } from '../../slices.ts';
 import { foldedName, isFreeMember } from '../json/member-name.ts';
 
 /** A model that a request names. */
@@ -88,31 +89,42 @@ const chosenByProvider =
 /** Characters of names that all providers read alike. */
 const unmistakable = /^[\w.:/@+~ -]+$/;
 
+/** Values and names between two interruptions. */
+const visitsOfSlice = 256;
+
 /**
- * Returns the models that members of a body name at any depth, except in messages and free objects. Bodies are
- * bounded in depth before they are parsed.
+ * Returns the models that members of a body name at any depth, once each, except in messages and free objects; at most
+ * `most` of them. Bodies are bounded in depth before they are parsed.
  */
-export function modelsNamedIn(params: Members): NamedModel[] {
-  const named: NamedModel[] = [];
-  const look = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      for (const item of value) look(item);
-      return;
-    }
-    for (const name of Object.keys(value)) {
-      if (name === 'messages' || isFreeMember(value, name)) continue;
-      const letters = lettersOf(name);
-      const member = (value as Members)[name];
-      const isStored = storedChoice.test(letters);
-      if (isStored || modelMember.test(letters)) {
-        for (const text of textsOf(member)) named.push(namedModel(text, isStored));
+export function* findModels(params: Members, most: number): Slices<NamedModel[]> {
+  const found = new Map<string, NamedModel>();
+  const open: object[] = [params];
+  let visited = 0;
+  for (;;) {
+    const value = open.pop();
+    if (value === undefined) return [...found.values()];
+    for (const [name, member] of Object.entries(value)) {
+      visited += 1;
+      if (visited % visitsOfSlice === 0) yield;
+      if (!Array.isArray(value)) {
+        if (name === 'messages' || isFreeMember(value, name)) continue;
+        for (const one of modelsIn(lettersOf(name), member)) {
+          visited += 1;
+          if (visited % visitsOfSlice === 0) yield;
+          found.set(`${one.isOpaque} ${one.name}`, one);
+          if (found.size === most) return [...found.values()];
+        }
       }
-      look(member);
+      if (typeof member === 'object' && member !== null) open.push(member);
     }
-  };
-  look(params);
-  return named;
+  }
+}
+
+/** The models that one member names, if its name says that it selects any. */
+function* modelsIn(letters: string, member: unknown): Generator<NamedModel, void, void> {
+  const isStored = storedChoice.test(letters);
+  if (!isStored && !modelMember.test(letters)) return;
+  for (const text of textsOf(member)) yield namedModel(text, isStored);
 }
 
 /** A plain name, or the letters and digits of another one in lower case. */

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import {
   accountDataTypeIn,
+  findReferences,
   referencesOf,
 } from '../../../src/gateway/references/owned-references.ts';
 import { allEndpoints } from '../../../src/model/endpoints/catalogue.ts';
@@ -97,4 +98,17 @@ it('finds objects in the parameters of a tool that the provider runs, and none i
   const named = (type: string) => referencesOf({ tools: [{ type, parameters }] }, files);
   expect(named('search')).toMatchObject([{ id: 'file-1' }]);
   expect(named('function')).toEqual([]);
+});
+
+it('is interrupted again and again in a body with many objects, and names each once', () => {
+  const ids = Array.from({ length: 50_000 }, (_, at) => `file-${at % 10_000}`);
+  const bodies = [{ file_ids: ids }, { input: ids.map((file_id) => ({ id: 'a', file_id })) }];
+  for (const body of bodies) {
+    const work = findReferences(body, { kind: null, references: ['file_id', 'file_ids'] });
+    let slices = 0;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) slices += 1;
+    expect(step.value).toHaveLength(10_000);
+    expect(slices).toBeGreaterThan(100);
+  }
 });

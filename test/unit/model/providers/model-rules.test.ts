@@ -1,11 +1,16 @@
 /** Verifies that names of models are compared as a lenient provider would read them. */
 import { describe, expect, it } from 'vitest';
 import {
+  findModels,
   isSameModel,
-  modelsNamedIn,
+  type NamedModel,
   namedModel,
 } from '../../../../src/model/providers/model-rules.ts';
+import { runAtOnce } from '../../../../src/slices.ts';
 import { nestedIn, nestings } from '../../../support/network/nested-values.ts';
+
+const modelsNamedIn = (params: Readonly<Record<string, unknown>>): NamedModel[] =>
+  runAtOnce(findModels(params, 100));
 
 describe('a rule for a model', () => {
   it.each([
@@ -95,10 +100,11 @@ it.each([
 
 it('finds models in the parameters of a tool that the provider runs', () => {
   const tools = [{ type: 'openrouter:fusion', parameters: { analysis_models: ['a'] } }];
-  expect(modelsNamedIn({ tools, preset: 'b' })).toEqual([
-    { name: 'a', isOpaque: false },
-    { name: 'b', isOpaque: true },
-  ]);
+  expect(modelsNamedIn({ tools })).toEqual([{ name: 'a', isOpaque: false }]);
+});
+
+it('does not know the model of a preset', () => {
+  expect(modelsNamedIn({ preset: 'a' })).toEqual([{ name: 'a', isOpaque: true }]);
 });
 
 it('finds models at any depth, and none in messages and free objects', () => {
@@ -112,8 +118,21 @@ it('finds models at any depth, and none in messages and free objects', () => {
     messages: [{ model: 'no' }],
     metadata: { model: 'no' },
   };
-  expect(modelsNamedIn(params).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+  const names = modelsNamedIn(params).map(({ name }) => name);
+  expect(names.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
   expect(modelsNamedIn(params).filter(({ isOpaque }) => isOpaque)).toMatchObject([{ name: 'f' }]);
+});
+
+it('is interrupted again and again, and ends at the most names', () => {
+  const models = Array.from({ length: 100_000 }, (_, at) => `m${at}`);
+  for (const params of [{ models }, { requests: models.map((model) => ({ model })) }]) {
+    const work = findModels(params, 50_000);
+    let slices = 0;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) slices += 1;
+    expect(step.value).toHaveLength(50_000);
+    expect(slices).toBeGreaterThan(100);
+  }
 });
 
 it.each(nestings)('finds a model that is nested %i levels deep', (levels) => {
