@@ -59,6 +59,18 @@ const messageMembers: ReadonlySet<string> = new Set([
   'tool_outputs',
 ]);
 
+/** Members that may contain tokens in place of a text, as numbers or lists of numbers. */
+const tokenMembers = ['prompt', 'input', 'inputs', 'prompt_token_ids'];
+
+/** Whether a text of the request is sent as tokens, which only its model can read. */
+export function hasTokens(params: JsonObject): boolean {
+  return tokenMembers.some((name) => Array.isArray(params[name]) && params[name].some(isToken));
+}
+
+function isToken(item: unknown): boolean {
+  return typeof item === 'number' || (Array.isArray(item) && typeof item[0] === 'number');
+}
+
 interface Parts {
   readonly earlier: Passage[];
   readonly beside: Passage[];

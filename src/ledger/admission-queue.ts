@@ -233,7 +233,7 @@ export class AdmissionQueue {
 
   /** Resolves when the journal allows for what is reserved of these slices. */
   async raise(organisationId: string, slices: readonly Slice[]): Promise<void> {
-    await this.#queues.get(organisationId)?.slices.uncovered?.raise(slices);
+    await this.#queues.get(organisationId)?.slices.raise(slices);
   }
 
   holders(organisationId: string): number | null {

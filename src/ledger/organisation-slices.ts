@@ -50,7 +50,7 @@ export interface SliceClock {
 export class OrganisationSlices {
   readonly #bank: LimitBank;
   readonly #clock: SliceClock;
-  readonly uncovered: UncoveredSlices | null;
+  readonly #uncovered: UncoveredSlices | null;
   readonly #organisationId: string;
   #holder: Holder;
   readonly #slices: SliceSet;
@@ -69,17 +69,22 @@ export class OrganisationSlices {
     this.#clock = clock;
     this.#organisationId = organisationId;
     const place = () => ({ holder: this.#holder, sequence: this.#sequence });
-    this.uncovered = journal === null ? null : new UncoveredSlices(journal, place);
+    this.#uncovered = journal === null ? null : new UncoveredSlices(journal, place);
     this.#slices = new SliceSet(this.#lease, {
-      onNew: (slice) => this.uncovered?.watch(slice),
-      onDropped: (slice) => this.uncovered?.drop(slice),
+      onNew: (slice) => this.#uncovered?.watch(slice),
+      onDropped: (slice) => this.#uncovered?.drop(slice),
     });
-    this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
+    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
   }
 
   /** Resolves when usage that the bank does not cover is on disk. Rejects when the disk does not take it. */
   async secure(slices: readonly Slice[]): Promise<void> {
-    await this.uncovered?.write(slices);
+    await this.#uncovered?.write(slices);
+  }
+
+  /** Resolves when the journal allows for what is reserved of the slices. */
+  async raise(slices: readonly Slice[]): Promise<void> {
+    await this.#uncovered?.raise(slices);
   }
 
   slice(limit: Limit): Slice {
@@ -109,7 +114,7 @@ export class OrganisationSlices {
       await this.#run(moves, false);
       moves = new Map();
     }
-    this.uncovered?.promise(due, nowMs, wallMs);
+    this.#uncovered?.promise(due, nowMs, wallMs);
     const isHeld = this.#sequence > 0 && this.#slices.size > 0;
     if (moves.size === 0 && !(isHeld && nowMs - this.#renewedMs > renewMs)) return;
     await this.#run(moves, false);
@@ -130,14 +135,14 @@ export class OrganisationSlices {
     this.#slices.recall(null, this.#clock.monotonicMs());
     await this.exchange(this.#clock.monotonicMs(), true);
     // Running requests may have reserved what the process granted itself.
-    const uncovered = this.uncovered?.list(this.#slices.all()) ?? [];
+    const uncovered = this.#uncovered?.list(this.#slices.all()) ?? [];
     if (uncovered.length > 0) await this.#bank.settle(this.#holder, uncovered);
     if (this.#sequence > 0) await this.#bank.close(this.#holder);
-    this.uncovered?.end(this.#slices.all());
+    this.#uncovered?.end(this.#slices.all());
   }
 
   async #run(moves: ReadonlyMap<SliceMove, Slice>, listsHeld: boolean): Promise<void> {
-    await this.uncovered?.beginExchange([...moves.values()]);
+    await this.#uncovered?.beginExchange([...moves.values()]);
     const startedMs = this.#clock.monotonicMs();
     const request: BankRequest = {
       holder: this.#holder,
@@ -176,7 +181,7 @@ export class OrganisationSlices {
     }
     endExchange(answer, [...moves.values()], {
       all: this.#slices.all(),
-      uncovered: this.uncovered,
+      uncovered: this.#uncovered,
       startedMs,
       nowMs: this.#clock.monotonicMs(),
     });
@@ -190,9 +195,9 @@ export class OrganisationSlices {
     for (const slice of this.#slices.all()) slice.loseHolder();
     this.#sequence = 0;
     this.#lease.endsMs = 0;
-    this.uncovered?.forget();
-    this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
-    this.uncovered?.noteAll(this.#slices.all());
+    this.#uncovered?.forget();
+    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
+    this.#uncovered?.noteAll(this.#slices.all());
   }
 }
 

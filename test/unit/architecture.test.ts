@@ -19,6 +19,7 @@ const ground = [
   'package-root',
   'managed-name',
   'monotonic',
+  'rate-limited',
   'trusted-hosts',
   'terminal-text',
   'task-thread',

@@ -2,19 +2,33 @@
 import { type EndpointFacts, endpoint, type ListedEndpoint } from './endpoint.ts';
 
 const fileReferences = ['file_id', 'file_ids'];
+/** Collections of documents that the account of the provider stores. */
+const storeReferences = [
+  'vector_store_id',
+  'vector_store_ids',
+  'file_search_store_names',
+  'library_id',
+  'library_ids',
+  'collection_ids',
+];
 
 const chat: EndpointFacts = {
   metering: 'chat_completions',
   requestTexts: 'chat_completions',
   responseTexts: 'chat_completions',
-  references: [...fileReferences, 'audio'],
+  references: [...fileReferences, ...storeReferences, 'cached_content', 'audio'],
 };
 const completions: EndpointFacts = {
   metering: 'completions',
+  references: fileReferences,
   requestTexts: 'completions',
   responseTexts: 'completions',
 };
-const embeddings: EndpointFacts = { metering: 'input', requestTexts: 'embeddings' };
+const embeddings: EndpointFacts = {
+  metering: 'input',
+  requestTexts: 'embeddings',
+  references: fileReferences,
+};
 /** Rankings and classifications: all texts come from the caller, and none is written. */
 const texts: EndpointFacts = {
   metering: 'input',
@@ -41,7 +55,7 @@ const openAi: readonly ListedEndpoint[] = [
   endpoint('POST /chat/completions', { ...chat, name: 'chat_completions' }),
   endpoint('POST /completions', { ...completions, name: 'completions' }),
   endpoint('POST /embeddings', { ...embeddings, name: 'embeddings' }),
-  endpoint('POST /moderations', { ...texts, name: 'moderations' }),
+  endpoint('POST /moderations', { ...texts, name: 'moderations', references: fileReferences }),
   endpoint('POST /images/generations', { ...pictures, name: 'image_generations' }),
   endpoint('POST /images/edits', { ...pictures, body: 'form' }),
   endpoint('POST /images/variations', { ...pictures, body: 'form' }),
@@ -52,6 +66,7 @@ const openAi: readonly ListedEndpoint[] = [
     metering: 'unbounded',
     requestTexts: 'unknown',
     responseTexts: 'unknown',
+    references: [...fileReferences, ...storeReferences, 'previous_response_id', 'conversation'],
   }),
   endpoint('POST /content_provenance_checks', { body: 'form', references: fileReferences }),
   endpoint('POST /fine_tuning/alpha/graders/run', {
@@ -92,6 +107,7 @@ const azure: readonly ListedEndpoint[] = [
 
 const messageReferences = [
   ...fileReferences,
+  ...storeReferences,
   'container',
   'container_id',
   'skill_id',
@@ -127,6 +143,7 @@ const mistral: readonly ListedEndpoint[] = [
     metering: 'completions',
     requestTexts: 'unknown',
     responseTexts: 'chat_completions',
+    references: fileReferences,
   }),
   endpoint('POST /agents/completions', { ...chat, metering: 'agent_completions' }),
   endpoint('POST /chat/moderations', texts),
@@ -156,6 +173,7 @@ const rankings: readonly ListedEndpoint[] = [
     metering: 'completions',
     requestTexts: 'unknown',
     responseTexts: 'unknown',
+    references: ['conversation_id'],
   }),
 ];
 

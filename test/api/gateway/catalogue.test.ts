@@ -195,6 +195,24 @@ describe('a caller with a guardrail', () => {
     expect(upstream.reached).toEqual([]);
   });
 
+  it.each([
+    ['/completions', { prompt: [1, 2] }],
+    ['/completions', { prompt: [[1, 2]] }],
+    ['/completions', { prompt: 'x', prompt_token_ids: [1, 2] }],
+    ['/embeddings', { input: [1, 2] }],
+    ['/embeddings', { input: ['x', [1, 2]] }],
+  ])('cannot send %s a text as tokens: %j', async (path, body) => {
+    const ask = (more: object) => {
+      const judging = { ...guardrail, ...more };
+      const config = { provider: tenant.provider, input_guardrails: [judging] };
+      const headers = { 'x-gateway-config': JSON.stringify(config) };
+      return shared.ask(tenant, 'POST', path, { model: 'm', ...body }, headers);
+    };
+    expect(await ask({})).toMatchObject({ status: 446 });
+    expect(upstream.reached).toEqual([]);
+    expect(await ask({ on_unsupported: 'pass' })).toMatchObject({ status: 200 });
+  });
+
   it('cannot use an endpoint that is not in the catalogue', async () => {
     const config = JSON.stringify({
       provider: 'openai',
@@ -340,6 +358,8 @@ describe('a provider that forbids a model', () => {
         bodyWith('x', model),
         { ...bodyWith('x', 'other'), models: ['other', model] },
         { ...bodyWith('x', 'other'), Models: [model] },
+        { ...bodyWith('x', 'other'), fallbackModels: [model] },
+        { ...bodyWith('x', 'other'), preset: 'mine' },
         { ...bodyWith('x', 'other'), agent_id: 'ag:1' },
         { ...bodyWith('x', 'other'), tools: [{ type: 'image_generation', Model: model }] },
         { ...bodyWith('x', 'other'), requests: [{ params: { model } }] },
@@ -357,6 +377,26 @@ describe('a provider that forbids a model', () => {
       }
     }
     expect(upstream.reached.map(({ url, body }) => [url, body.toString()])).toEqual([]);
+  });
+
+  it.each([
+    '',
+    `openai:${forbidden}`,
+    `openai.${forbidden}`,
+    `${forbidden}\u200b`,
+    'gpt\u20114o',
+    `${forbidden}#x`,
+    `${forbidden},other`,
+    'gpt%2d4o',
+    `other@preset/x`,
+    'model-router',
+    'openrouter/fusion',
+  ])('refuses %j, which a provider may read as another model', async (model) => {
+    const { key, config } = restricted;
+    const body = { model, messages: [] };
+    const answer = await shared.ask({ key }, 'POST', '/chat/completions', body, config);
+    expect(answer).toMatchObject({ status: 403, body: { error: { code: 'model_not_allowed' } } });
+    expect(upstream.reached).toEqual([]);
   });
 
   it.each(['gpt-4o-mini', 'gpt-4.1', 'mistral/gpt-5', 'claude-3-5-haiku-20241022'])(
@@ -418,6 +458,40 @@ describe('a workspace that shares its account', () => {
     );
     expect(passed.map(({ url, body }) => [url, body.toString()])).toEqual([]);
   });
+
+  it.each(listed(naming))('never has %s read with the account of the provider', async (_, at) => {
+    const url = 'gs://bucket/secret.png';
+    const part = { type: 'image_url', image_url: { url } };
+    const messages = [{ role: 'user', content: [part] }];
+    const tools = [{ type: 'file_search', vector_store_ids: ['vs_foreign'] }];
+    const data_sources = [{ type: 'azure_search', parameters: { index_name: 'secret' } }];
+    const bodies = [
+      { messages, input: messages, inputs: messages, content: [part], contents: messages },
+      { messages: [], input: 'x', prompt: 'x', data_sources },
+    ];
+    const hasStores = at.references.includes('vector_store_ids');
+    for (const body of [...bodies, ...(hasStores ? [{ messages: [], input: 'x', tools }] : [])]) {
+      await shared.ask(tenant, 'POST', pathOf(at), { model: 'm', max_tokens: 9, ...body });
+    }
+    const text = upstream.reached.map(({ body }) => body.toString()).join('');
+    for (const named of [url, 'data_sources', 'vs_foreign']) expect(text).not.toContain(named);
+  });
+
+  it.each(['openai-organization', 'openai-project'])(
+    'cannot select a part of the account by %s, which callers with their own account can',
+    async (name) => {
+      const body = { model: 'm', messages: [] };
+      const headers = { [name]: 'foreign' };
+      await shared.ask(tenant, 'POST', '/chat/completions', body, headers);
+      await shared.ask(tenant, 'POST', '/chat/completions', body, {
+        ...headers,
+        'x-gateway-config': JSON.stringify({ provider: 'openai', custom_host: upstream.url }),
+        'x-gateway-api-key': tenant.key,
+        authorization: 'Bearer sk-own',
+      });
+      expect(upstream.reached.map((one) => one.headers[name])).toEqual([undefined, 'foreign']);
+    },
+  );
 
   /** Chats and messages name files in parts, and containers at the top. */
   function isNamedAsObject(endpoint: ListedEndpoint, body: string): boolean {

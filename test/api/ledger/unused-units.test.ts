@@ -98,7 +98,7 @@ class Process {
     if (result instanceof Shortage || this.isDead) return;
     const beyond = reservations.beyondPromise();
     try {
-      if (beyond !== null) await this.#slices.uncovered!.raise(beyond);
+      if (beyond !== null) await this.#slices.raise(beyond);
     } catch {
       reservations.release();
       return;

@@ -177,7 +177,7 @@ export class CrashingGateway {
       if (Array.isArray(result)) await this.#slices.secure(result);
     }
     if (result === null || result instanceof Shortage) return;
-    await this.#slices.uncovered!.raise(reservations.beyondPromise() ?? []);
+    await this.#slices.raise(reservations.beyondPromise() ?? []);
     this.#running = [...this.#running, { reservations, units, of }];
   }
 
