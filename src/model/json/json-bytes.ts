@@ -130,6 +130,11 @@ class JsonWriter {
   }
 }
 
+/** Whether a value has so few parts that walking through it at once holds nobody up. */
+export function isSmallJson(value: unknown): boolean {
+  return valuesLeft(value, partValuesMax) >= 0;
+}
+
 /** What remains of a budget of values after this one; negative where the budget does not suffice. */
 function valuesLeft(value: unknown, budget: number, depth = 0): number {
   if (typeof value === 'string') return budget - 1 - Math.floor(value.length / valueChars);
