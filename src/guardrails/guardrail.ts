@@ -4,6 +4,7 @@ import { inlineChecks } from '../model/guardrails/inline-guardrail.ts';
 import type { Outbound } from '../upstream/outbound.ts';
 import { CheckError, type CheckRunner } from './check.ts';
 import { countingChecks } from './counting-checks.ts';
+import { detectorChecks } from './detector-checks.ts';
 import { outboundChecks } from './outbound-checks.ts';
 import { requestChecks } from './request-checks.ts';
 import type { Searches } from './searches.ts';
@@ -64,6 +65,10 @@ export interface CheckTools {
 /** Checks that change the text, so the others must wait for them. */
 const transforming = new Set(['default.regexreplace', 'default.webhook', 'default.addprefix']);
 
+function isTransforming({ id, parameters }: GuardrailDefinition['checks'][number]): boolean {
+  return parameters?.redact === true || transforming.has(id.toLowerCase());
+}
+
 export function buildGuardrail(
   { id, savedId, checks, actions }: GuardrailDefinition,
   tools: CheckTools,
@@ -76,8 +81,7 @@ export function buildGuardrail(
     isAsync,
     checks: enabled.map((check) => buildCheck(check, tools)),
     denies: actions.deny === true && !isAsync,
-    isSequential:
-      actions.sequential === true || enabled.some((one) => transforming.has(one.id.toLowerCase())),
+    isSequential: actions.sequential === true || enabled.some(isTransforming),
     failsClosed: actions.fail_closed === true,
     passesUnjudged: actions.on_unsupported === 'pass',
     scansAll: actions.scan_scope === 'all_messages',
@@ -137,6 +141,7 @@ function checkRunner(
       countingChecks[name]?.(parameters) ??
       requestChecks[name]?.(parameters, searches) ??
       textChecks[name]?.(parameters, searches) ??
+      detectorChecks[name]?.(parameters, searches) ??
       outboundChecks[name]?.(parameters, outbound) ??
       (name === 'default.jwt' ? tokenCheck(parameters, searches, outbound) : rejectUnsupported)
     );

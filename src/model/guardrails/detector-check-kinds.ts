@@ -1,0 +1,69 @@
+/** Catalogue of the checks whose detectors this program contains, and the rules for their parameters. */
+import { z } from 'zod';
+import { type Fault, faultAt } from '../wire/fault.ts';
+import { type CheckKind, checkParametersOf } from './check-kind.ts';
+import { needsPiiModel, piiCategories } from './pii-categories.ts';
+
+const not = z.boolean().optional();
+const redact = z.boolean().optional();
+const strings = z.array(z.string()).min(1);
+const categories = z.array(z.enum(piiCategories)).min(1);
+/** Detectors give the same verdict for the same text. */
+const tools = true;
+
+/** By id, in the spelling of clients. */
+export const detectorCheckKinds: Readonly<Record<string, CheckKind>> = {
+  'portkey.pii': {
+    name: 'Personal data',
+    about: 'The text contains no personal data.',
+    parameters: checkParametersOf({ categories, redact, not }),
+    tools,
+  },
+  'gatewright.pii': {
+    name: 'Personal data, all categories',
+    about: 'The text contains no personal data of the categories, by default of all.',
+    parameters: checkParametersOf({ categories: categories.optional(), redact, not }),
+    tools,
+  },
+  'portkey.language': {
+    name: 'Language',
+    about: 'The text is in one of the languages.',
+    parameters: checkParametersOf({ language: z.union([z.string().min(1), strings]), not }),
+    tools: false,
+  },
+  'portkey.gibberish': {
+    name: 'Gibberish',
+    about: 'The text makes sense.',
+    parameters: checkParametersOf({ not }),
+    tools: false,
+  },
+};
+
+type Parameters = Readonly<Record<string, unknown>>;
+
+/** Rules for the values of parameters, by id in lower case. Paths start at the parameters. */
+export const detectorFaults: Readonly<Record<string, (values: Parameters) => Fault[]>> = {
+  'portkey.pii': piiFaults,
+  'gatewright.pii': piiFaults,
+};
+
+function piiFaults({
+  categories: names = [],
+  redact: redacts,
+  not: isInverted,
+}: Parameters): Fault[] {
+  const faults = (names as readonly string[]).flatMap((name, at) =>
+    needsPiiModel(name) ? [{ path: ['categories', at], message: modelMessage(name) }] : [],
+  );
+  return [
+    ...faults,
+    ...faultAt('not', redacts === true && isInverted === true ? redactsMessage : null),
+  ];
+}
+
+function modelMessage(category: string): string {
+  return `${category} needs a model, which this gateway does not have; remove the category`;
+}
+
+const redactsMessage =
+  'cannot be used with redact, which replaces what it finds; remove one of them';
