@@ -5,11 +5,17 @@ import {
   loadedPiiRules,
   loadPiiRules,
   type PiiRules,
-  piiFinder,
-  piiMargin,
+  piiSearch,
 } from './detectors/pii/find-pii.ts';
+import {
+  loadedSecretRules,
+  loadSecretRules,
+  secretSearch,
+} from './detectors/secrets/find-secrets.ts';
+import type { SecretRuleData } from './detectors/secrets/secret-rule.ts';
+import type { SpanSearch } from './detectors/span.ts';
 import type { Searches } from './searches.ts';
-import { type SpanDetector, spanCheck } from './span-check.ts';
+import { spanCheck } from './span-check.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 type CheckFactory = (parameters: Parameters, searches: Searches) => CheckRunner;
@@ -25,15 +31,15 @@ const pii: CheckFactory = ({ categories, redact, not }) => {
       throw new CheckError(`this gateway has no model that recognises ${unknown.join(', ')}`);
     };
   }
-  let detector: SpanDetector | undefined;
-  const detectorOf = (rules: PiiRules): SpanDetector => {
-    detector ??= { find: piiFinder(names as ReadonlySet<PiiCategory>, rules), margin: piiMargin };
-    return detector;
+  let search: SpanSearch | undefined;
+  const searchOf = (rules: PiiRules): SpanSearch => {
+    search ??= piiSearch(names as ReadonlySet<PiiCategory>, rules);
+    return search;
   };
   return spanCheck({
     load: () => {
       const rules = loadedPiiRules();
-      return rules === undefined ? loadPiiRules().then(detectorOf) : detectorOf(rules);
+      return rules === undefined ? loadPiiRules().then(searchOf) : searchOf(rules);
     },
     subject: 'personal data',
     isRedacting: redact === true,
@@ -42,8 +48,27 @@ const pii: CheckFactory = ({ categories, redact, not }) => {
   });
 };
 
+const secrets: CheckFactory = ({ redact, exclude = [], generic }) => {
+  let search: SpanSearch | undefined;
+  const searchOf = (rules: SecretRuleData): SpanSearch => {
+    search ??= secretSearch(rules, exclude as readonly string[], generic === true);
+    return search;
+  };
+  return spanCheck({
+    load: () => {
+      const rules = loadedSecretRules();
+      return rules === undefined ? loadSecretRules().then(searchOf) : searchOf(rules);
+    },
+    subject: 'secrets',
+    isRedacting: redact === true,
+    not: false,
+    placeholder: (label, number) => `{{${label.toUpperCase().replaceAll('-', '_')}_${number}}}`,
+  });
+};
+
 /** By id in lower case. */
 export const detectorChecks: Readonly<Record<string, CheckFactory>> = {
   'portkey.pii': pii,
   'gatewright.pii': pii,
+  'gatewright.secrets': secrets,
 };

@@ -7,18 +7,12 @@ import {
   makeOutcome,
   NothingToJudge,
 } from './check.ts';
-import { findInPieces, replaceSpans, type Span, type SpanFinder } from './detectors/span.ts';
+import { replaceSpans, type Span, type SpanSearch } from './detectors/span.ts';
 import type { Passage } from './passages.ts';
 
-export interface SpanDetector {
-  readonly find: SpanFinder;
-  /** At least the length of the longest match, with the words before it that the detector reads. */
-  readonly margin: number;
-}
-
 export interface SpanCheck {
-  /** Returns the detector, at once if its data are loaded. */
-  readonly load: () => SpanDetector | Promise<SpanDetector>;
+  /** Returns the search, at once if its data are loaded. */
+  readonly load: () => SpanSearch | Promise<SpanSearch>;
   /** Name of the found values in explanations: `personal data`. */
   readonly subject: string;
   readonly isRedacting: boolean;
@@ -35,19 +29,19 @@ export function spanCheck(check: SpanCheck): CheckRunner {
     if (passages.every(({ text }) => text === '')) {
       throw new NothingToJudge('there is no text to check');
     }
-    const detector = check.load();
-    return detector instanceof Promise
-      ? detector.then((loaded) => judge(check, loaded, passages))
-      : judge(check, detector, passages);
+    const search = check.load();
+    return search instanceof Promise
+      ? search.then((loaded) => judge(check, loaded, passages))
+      : judge(check, search, passages);
   };
 }
 
 function judge(
   check: SpanCheck,
-  detector: SpanDetector,
+  search: SpanSearch,
   passages: readonly Passage[],
 ): CheckOutcome | Promise<CheckOutcome> {
-  const finding = runPromptly(withTimeLimit(findAll(detector, passages)));
+  const finding = runPromptly(withTimeLimit(findAll(search, passages)));
   return finding instanceof Promise
     ? finding.then((spans) => outcomeOf(check, passages, spans))
     : outcomeOf(check, passages, finding);
@@ -57,14 +51,11 @@ function judge(
 const interruptedCharacters = 16 * 1024;
 
 /** Returns the places of each passage. */
-function* findAll(
-  { find, margin }: SpanDetector,
-  passages: readonly Passage[],
-): Slices<(readonly Span[])[]> {
+function* findAll(search: SpanSearch, passages: readonly Passage[]): Slices<(readonly Span[])[]> {
   const found: (readonly Span[])[] = [];
   let characters = 0;
   for (const { text } of passages) {
-    found.push(text === '' ? [] : yield* findInPieces(text, margin, find));
+    found.push(text === '' ? [] : yield* search(text));
     characters += text.length + 1;
     if (characters < interruptedCharacters) continue;
     characters = 0;

@@ -12,6 +12,9 @@ export interface Span {
 /** Finds places in a short text. */
 export type SpanFinder = (text: string) => readonly Span[];
 
+/** Finds places in a text of any length. The spans are sorted and do not overlap. */
+export type SpanSearch = (text: string) => Slices<readonly Span[]>;
+
 /** Characters that are searched between two interruptions. */
 const pieceCharacters = 16 * 1024;
 

@@ -1,8 +1,10 @@
 /** Catalogue of the checks whose detectors this program contains, and the rules for their parameters. */
 import { z } from 'zod';
+import { didYouMean } from '../../suggest.ts';
 import { type Fault, faultAt } from '../wire/fault.ts';
 import { type CheckKind, checkParametersOf } from './check-kind.ts';
 import { needsPiiModel, piiCategories } from './pii-categories.ts';
+import { secretRuleIds } from './secret-rule-ids.ts';
 
 const not = z.boolean().optional();
 const redact = z.boolean().optional();
@@ -25,6 +27,16 @@ export const detectorCheckKinds: Readonly<Record<string, CheckKind>> = {
     parameters: checkParametersOf({ categories: categories.optional(), redact, not }),
     tools,
   },
+  'gatewright.secrets': {
+    name: 'Secrets',
+    about: 'The text contains no keys, tokens or other secrets.',
+    parameters: checkParametersOf({
+      redact,
+      exclude: strings.optional(),
+      generic: z.boolean().optional(),
+    }),
+    tools,
+  },
   'portkey.language': {
     name: 'Language',
     about: 'The text is in one of the languages.',
@@ -45,6 +57,7 @@ type Parameters = Readonly<Record<string, unknown>>;
 export const detectorFaults: Readonly<Record<string, (values: Parameters) => Fault[]>> = {
   'portkey.pii': piiFaults,
   'gatewright.pii': piiFaults,
+  'gatewright.secrets': secretFaults,
 };
 
 function piiFaults({
@@ -59,6 +72,14 @@ function piiFaults({
     ...faults,
     ...faultAt('not', redacts === true && isInverted === true ? redactsMessage : null),
   ];
+}
+
+function secretFaults({ exclude = [] }: Parameters): Fault[] {
+  return (exclude as readonly string[]).flatMap((id, at) => {
+    if (secretRuleIds.includes(id)) return [];
+    const hint = didYouMean(id, secretRuleIds) ?? 'docs/reference/detectors.md, Secrets, has them';
+    return [{ path: ['exclude', at], message: `is not a rule for secrets; ${hint}` }];
+  });
 }
 
 function modelMessage(category: string): string {

@@ -42,6 +42,7 @@ describe('checks for LLM requests', () => {
     ['default.jwt', { jwksUri: 'https://a.example/1, https://a.example/2', headerKey: 'x' }],
     ['portkey.pii', { categories: ['EMAIL_ADDRESS', 'SSN'], redact: true }],
     ['gatewright.pii', { not: true }],
+    ['gatewright.secrets', { exclude: ['jwt'], generic: true, redact: true }],
     ['patronus.phi', undefined],
     ['default.regexMatch', undefined],
   ])('accepts %s with parameters like %j', (id, parameters) => {
@@ -132,6 +133,7 @@ describe('checks for LLM requests', () => {
     ['gatewright.pii', { categories: ['LOCATION_ADDRESS'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { categories: ['PASSPORT'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { redact: true, not: true }, '0.parameters.not'],
+    ['gatewright.secrets', { exclude: ['jwt', 'github-pats'] }, '0.parameters.exclude.1'],
   ])('rejects kind %s with %j at %s', (id, parameters, path) => {
     const faults = judge(id, parameters);
     expect(faults.map((fault) => fault.split(':')[0])).toEqual(path === undefined ? [] : [path]);
@@ -161,6 +163,7 @@ describe('checks for MCP tools', () => {
     'default.wordCount',
     'portkey.pii',
     'gatewright.pii',
+    'gatewright.secrets',
   ])('accepts %s', (id) => expect(judge(id, undefined, 'mcp_tools')).toEqual([]));
 
   it.each(['PORTKEY.moderateContent', 'patronus.toxicity', 'default.modelWhitelist'])(

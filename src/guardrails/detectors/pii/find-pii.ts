@@ -1,7 +1,7 @@
 /** Finds personal data of the requested categories in a text. */
 import type { PiiCategory } from '../../../model/guardrails/pii-categories.ts';
 import { foldText } from '../folded-text.ts';
-import { type Span, type SpanFinder, withoutOverlaps } from '../span.ts';
+import { findInPieces, type Span, type SpanSearch, withoutOverlaps } from '../span.ts';
 import { findEmails, findIpAddresses, findPhoneNumbers, type PhoneRules } from './contact-forms.ts';
 import { type NumberForm, numberForms } from './number-forms.ts';
 
@@ -12,7 +12,7 @@ export interface PiiRules {
 }
 
 /** The longest match, and the distance of the words before it, are shorter. */
-export const piiMargin = 400;
+const margin = 400;
 const contextCharacters = 60;
 
 let rules: PiiRules | undefined;
@@ -34,13 +34,13 @@ export function loadedPiiRules(): PiiRules | undefined {
   return rules;
 }
 
-/** Returns a finder for some categories. Places are those of the text as sent, whatever it hides. */
-export function piiFinder(
+/** Returns a search for some categories. Places are those of the text as sent, whatever it hides. */
+export function piiSearch(
   categories: ReadonlySet<PiiCategory>,
   { phone, domains }: PiiRules,
-): SpanFinder {
+): SpanSearch {
   const forms = numberForms.filter(({ category }) => categories.has(category));
-  return (original) => {
+  const find = (original: string): Span[] => {
     const { text, startOf, endOf } = foldText(original);
     const spans: Span[] = [];
     if (categories.has('EMAIL_ADDRESS')) spans.push(...findEmails(text, domains));
@@ -55,6 +55,7 @@ export function piiFinder(
       label,
     }));
   };
+  return (text) => findInPieces(text, margin, find);
 }
 
 function* findNumbers(text: string, form: NumberForm): Generator<Span> {

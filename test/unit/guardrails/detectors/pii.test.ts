@@ -1,20 +1,22 @@
 /** Tests which personal data the checks find and replace, and with which precision and recall. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadPiiRules, piiFinder } from '../../../../src/guardrails/detectors/pii/find-pii.ts';
-import type { SpanFinder } from '../../../../src/guardrails/detectors/span.ts';
+import { loadPiiRules, piiSearch } from '../../../../src/guardrails/detectors/pii/find-pii.ts';
+import type { Span } from '../../../../src/guardrails/detectors/span.ts';
 import {
   embeddedPiiCategories,
   type PiiCategory,
 } from '../../../../src/model/guardrails/pii-categories.ts';
+import { runAtOnce } from '../../../../src/slices.ts';
 import { measure } from '../../../corpora/guardrails/labelled-text.ts';
 import { piiTexts } from '../../../corpora/guardrails/pii.ts';
 import { InlineJudge } from './inline-judgement.ts';
 
 const judge = new InlineJudge();
-let find: SpanFinder;
+let find: (text: string) => readonly Span[];
 
 beforeAll(async () => {
-  find = piiFinder(new Set(embeddedPiiCategories), await loadPiiRules());
+  const search = piiSearch(new Set(embeddedPiiCategories), await loadPiiRules());
+  find = (text) => runAtOnce(search(text));
 });
 
 afterAll(() => judge[Symbol.asyncDispose]());
