@@ -4,6 +4,7 @@ import { inlineChecks } from '../model/guardrails/inline-guardrail.ts';
 import type { Outbound } from '../upstream/outbound.ts';
 import { CheckError, type CheckRunner } from './check.ts';
 import { countingChecks } from './counting-checks.ts';
+import { detectorChecks } from './detector-checks.ts';
 import { outboundChecks } from './outbound-checks.ts';
 import { requestChecks } from './request-checks.ts';
 import type { Searches } from './searches.ts';
@@ -102,7 +103,9 @@ function changesTexts(
   { sources = [] }: CheckTools,
 ): boolean {
   const name = id.toLowerCase();
-  return transforming.has(name) || sources.some((source) => source.changesTexts(name, parameters));
+  if (transforming.has(name) || (Object.hasOwn(detectorChecks, name) && parameters.redact === true))
+    return true;
+  return sources.some((source) => source.changesTexts(name, parameters));
 }
 
 /** Reads an inline guardrail: a hook with `checks`, or checks by id. `name` is its id if it has none. */
@@ -158,6 +161,7 @@ function checkRunner(
       countingChecks[name]?.(parameters) ??
       requestChecks[name]?.(parameters, searches) ??
       textChecks[name]?.(parameters, searches) ??
+      detectorChecks[name]?.(parameters, searches) ??
       outboundChecks[name]?.(parameters, outbound) ??
       (name === 'default.jwt' ? tokenCheck(parameters, searches, outbound) : rejectUnsupported)
     );

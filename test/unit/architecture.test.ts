@@ -396,7 +396,8 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/source': ['sync/resources', 'remote', 'log'],
   'sync/sops': ['sync/resources'],
   'sync/resources': ['model'],
-  guardrails: ['auth', 'upstream', 'model'],
+  guardrails: ['guardrails/detectors', 'auth', 'upstream', 'model'],
+  'guardrails/detectors': ['model'],
   // The rooms that use guardrails pass its checks to them.
   'guardrails/models': ['guardrails', 'model'],
   'guardrails/remote': ['guardrails', 'upstream', 'aws', 'model'],

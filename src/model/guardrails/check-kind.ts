@@ -1,7 +1,9 @@
 /** Defines an entry of the catalogue of guardrail checks. */
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
+import { foreignCheckParameters } from '../services/foreign-fields.ts';
 import type { Fault } from '../wire/fault.ts';
+import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 
 export interface CheckKind {
   /** Display name. */
@@ -19,3 +21,9 @@ export interface CheckKind {
 }
 
 type CheckParameters = Readonly<Record<string, unknown>>;
+
+/** Parameters of one check, with those that every check has. */
+export function checkParametersOf(shape: z.ZodRawShape): z.ZodType {
+  const common = { failOnError: z.boolean().optional(), executeOnProxy: z.boolean().optional() };
+  return acceptWithoutEffect(z.looseObject({ ...shape, ...common }), foreignCheckParameters);
+}

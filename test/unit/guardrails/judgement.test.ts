@@ -100,7 +100,8 @@ describe('a check', () => {
   });
 
   it.each([
-    ['a check of a partner', { 'portkey.pii': { categories: ['NAME'] } }],
+    ['a check of a partner', { 'patronus.phi': {} }],
+    ['a category that needs a model', { 'portkey.pii': { categories: ['SSN', 'NAME'] } }],
     ['an unknown check', { 'default.contians': { words: ['x'] } }],
     ['a check with parameters that are not valid', { 'default.requiredMetadataKeyValuePairs': {} }],
     ['an unreachable webhook', { webhook: { webhookURL: 'http://127.0.0.1:1' } }],
