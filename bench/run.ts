@@ -12,6 +12,7 @@ import { member as jobs } from './jobs.ts';
 import { member as largeResponses } from './large-responses.ts';
 import { member as lists } from './lists.ts';
 import { member as mcp } from './mcp.ts';
+import { member as mcpChanges } from './mcp-changes.ts';
 import { member as stateful } from './objects/stateful.ts';
 import { member as propagation } from './propagation.ts';
 import { member as realtime } from './realtime.ts';
@@ -52,6 +53,7 @@ const all = [
   admin,
   gateway,
   mcp,
+  mcpChanges,
   realtime,
   ...hostile,
   jobs,

@@ -202,6 +202,7 @@ function sessionsOf(
 function openStreams({ callers, clock }: McpPlaneOptions): OpenStreams {
   const streams = new OpenStreams(() => clock.now());
   callers.onChange((organisationId) => streams.noteChange(organisationId));
+  callers.addWaiting(() => streams.hasAny);
   return streams;
 }
 

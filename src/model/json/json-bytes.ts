@@ -135,7 +135,7 @@ export function isSmallJson(value: unknown): boolean {
   return valuesLeft(value, partValuesMax) >= 0;
 }
 
-/** What remains of a budget of values after this one; negative where the budget does not suffice. */
+/** Returns the rest of a budget of values after this one; negative where the budget does not suffice. */
 function valuesLeft(value: unknown, budget: number, depth = 0): number {
   if (typeof value === 'string') return budget - 1 - Math.floor(value.length / valueChars);
   if (typeof value !== 'object' || value === null) return budget - 1;

@@ -93,8 +93,8 @@ describe('the gateway', () => {
     };
     await move(`${plane.upstream.url}/moved`);
     await move(plane.upstream.url);
-    const kept = await plane.send(user.key, server.slug, list);
-    expect(kept.body.result).toBeDefined();
+    const listed = await plane.send(user.key, server.slug, list);
+    expect(listed.body.result).toBeDefined();
     await move(plane.upstream.url.replace('127.0.0.1', 'moved.example'));
     await eventually(async () => expect(await isValid(user)).toBe(false));
   });
