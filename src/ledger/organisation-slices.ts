@@ -163,7 +163,7 @@ export class OrganisationSlices {
       // A repetition that fails says nothing about the attempt before it.
       const isRepetition = exchange === this.#inDoubt;
       if (isRepetition || isOutcomeUnknown(error)) this.#inDoubt = exchange;
-      else this.#undo(exchange);
+      else for (const [move, slice] of exchange.moves) slice.undoMove(move);
       throw error;
     }
     this.#inDoubt = null;
@@ -185,10 +185,6 @@ export class OrganisationSlices {
       startedMs,
       nowMs: this.#clock.monotonicMs(),
     });
-  }
-
-  #undo({ moves }: SliceExchange): void {
-    for (const [move, slice] of moves) slice.undoMove(move);
   }
 
   #loseAll(): void {

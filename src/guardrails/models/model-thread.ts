@@ -1,5 +1,6 @@
 /** Worker thread that runs a model, one task at a time; the parent terminates it when a task takes too long. */
 import { parentPort } from 'node:worker_threads';
+import { detach } from '../../detached.ts';
 import { begun } from '../../task-thread.ts';
 import type { ModelResult, ModelTask } from './guardrail-model.ts';
 import { LoadedModel } from './loaded-model.ts';
@@ -10,7 +11,8 @@ let loading: Promise<LoadedModel> | null = null;
 
 parentPort!.on('message', (task: ModelTask) => {
   parentPort!.postMessage(begun);
-  void resultOf(task).then((result) => parentPort!.postMessage(result));
+  const answering = resultOf(task).then((result) => parentPort!.postMessage(result));
+  detach('answering a task of the model', answering);
 });
 
 async function resultOf({ folder, texts, expiresAt }: ModelTask): Promise<ModelResult> {

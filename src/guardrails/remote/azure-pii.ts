@@ -4,7 +4,7 @@ import { AnswerMembers } from './answer-members.ts';
 import { azureAccess } from './azure-access.ts';
 import { version } from './azure-content-safety.ts';
 import { type Parameters, textParameter, textsParameter } from './check-parameters.ts';
-import type { RemoteService, ServiceVerdict, Span, TextChange } from './remote-service.ts';
+import type { RemoteService, ServiceSpan, ServiceVerdict, TextChange } from './remote-service.ts';
 import type { ServiceAccounts } from './service-accounts.ts';
 
 const name = 'Azure PII detection';
@@ -72,7 +72,7 @@ function verdictIn(
 }
 
 /** @throws CheckError for a position at which the text is not the found one */
-function spanOf(entity: AnswerMembers, text: string): Span {
+function spanOf(entity: AnswerMembers, text: string): ServiceSpan {
   const from = entity.number('offset');
   const length = entity.number('length');
   const isExact = length > 0 && text.slice(from, from + length) === entity.text('text');

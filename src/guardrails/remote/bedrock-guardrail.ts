@@ -13,8 +13,8 @@ import type {
   RemoteService,
   RequestSigner,
   ServiceRequest,
+  ServiceSpan,
   ServiceVerdict,
-  Span,
 } from './remote-service.ts';
 import { namedAccount } from './required-account.ts';
 import type { ServiceAccounts } from './service-accounts.ts';
@@ -180,8 +180,8 @@ function hasActed({ action }: Finding): boolean {
 }
 
 /** Every occurrence, because the service does not say which one it has found. */
-function spansOf(text: string, { match, name: label }: Finding): Span[] {
-  const spans: Span[] = [];
+function spansOf(text: string, { match, name: label }: Finding): ServiceSpan[] {
+  const spans: ServiceSpan[] = [];
   if (match === '') return spans;
   for (let at = text.indexOf(match); at !== -1; at = text.indexOf(match, at + match.length)) {
     spans.push({ from: at, to: at + match.length, by: `{${label}}` });

@@ -12,7 +12,7 @@ export interface TextLimit {
 }
 
 /** A part of a text that is replaced. */
-export interface Span {
+export interface ServiceSpan {
   /** UTF-16 code units from the start of the text. */
   readonly from: number;
   readonly to: number;
@@ -20,7 +20,10 @@ export interface Span {
 }
 
 /** How a service changes one text; null for an unchanged text. */
-export type TextChange = { readonly spans: readonly Span[] } | { readonly text: string } | null;
+export type TextChange =
+  | { readonly spans: readonly ServiceSpan[] }
+  | { readonly text: string }
+  | null;
 
 export interface ServiceVerdict {
   readonly passes: boolean;

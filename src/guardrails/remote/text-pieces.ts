@@ -1,5 +1,5 @@
 /** Splits texts at the limits of services, and combines the changes of the pieces. */
-import type { SelectedText, Span, TextChange, TextLimit } from './remote-service.ts';
+import type { SelectedText, ServiceSpan, TextChange, TextLimit } from './remote-service.ts';
 
 /** Part of the limit by which pieces of a joined text overlap, so that nothing hides at a border. */
 const overlapShare = 0.05;
@@ -87,7 +87,7 @@ export interface ChangedPiece {
  * replaced the text of a piece that overlaps another one, or its spans are outside of the text.
  */
 export function changePassage(text: string, changed: readonly ChangedPiece[]): string | null {
-  const spans: Span[] = [];
+  const spans: ServiceSpan[] = [];
   for (const { piece, change } of changed) {
     if (change === null) continue;
     const { from } = piece;
@@ -110,14 +110,14 @@ export function changePassage(text: string, changed: readonly ChangedPiece[]): s
 }
 
 /** Whether the span is a part of the text that splits no character. */
-function isInside({ from, to }: Span, text: string): boolean {
+function isInside({ from, to }: ServiceSpan, text: string): boolean {
   const isRange = Number.isInteger(from) && Number.isInteger(to) && from >= 0 && from < to;
   if (!isRange || to > text.length) return false;
   return withoutHalf(text, from) === from && withoutHalf(text, to) === to;
 }
 
 /** Spans that overlap are replaced together, by the text of the first one. */
-function replaceSpans(text: string, spans: readonly Span[]): string {
+function replaceSpans(text: string, spans: readonly ServiceSpan[]): string {
   const ordered = spans.toSorted((one, other) => one.from - other.from || other.to - one.to);
   let result = '';
   let end = 0;
