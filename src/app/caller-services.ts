@@ -1,5 +1,4 @@
 /** Creates what the gateways of the process share, and the callbacks by which each reports events. */
-
 import type { Keyring } from '../auth/keyring.ts';
 import type { RefusedCredential, RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';

@@ -1,5 +1,4 @@
 /** Creates the request log and reports lost entries. */
-
 import type { Clock } from '../clock.ts';
 import { databaseLogSink } from '../gateway/logs/log-sink.ts';
 import { RequestLog } from '../gateway/logs/request-log.ts';

@@ -1,5 +1,4 @@
 /** Creates the listener of a control plane, at which gateways without a database connect with mutual TLS. */
-
 import type { Route } from '../http/routes/route.ts';
 import { defaultHttpLimits, type HttpServerOptions } from '../http/server/http-server-options.ts';
 import { createHttpServer, type HttpServer } from '../http/server/server.ts';

@@ -1,5 +1,5 @@
 /** Runs searches: in short texts directly, in long ones in a worker thread with a time limit. */
-import { TaskLost, TaskThread } from '../task-thread.ts';
+import { TaskLost, TaskThread, threadModule } from '../task-thread.ts';
 import { CheckError } from './check.ts';
 import { hasMatch, keysIn, replaceMatches } from './search.ts';
 
@@ -34,13 +34,11 @@ const shortCharactersMax = 2_000;
 const searchMsMax = 2_000;
 const waitingMax = 1_000;
 const memory = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 };
-const isSource = import.meta.url.endsWith('.ts');
-const threadUrl = new URL(isSource ? './search-thread.ts' : '../search-thread.js', import.meta.url);
 
 /** Disposal rejects the searches that are still waiting. */
 export class Searches implements Disposable {
   readonly #thread = new TaskThread<SearchTask, SearchResult>({
-    body: threadUrl,
+    body: threadModule('search-thread', import.meta.url),
     memory,
     taskMsMax: searchMsMax,
   });

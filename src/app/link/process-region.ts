@@ -1,5 +1,4 @@
 /** Opens the region of a process: its own database for counters and logs, and its work at home. */
-
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createSharedClock, systemClock } from '../../clock.ts';

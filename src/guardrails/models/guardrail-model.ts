@@ -1,6 +1,6 @@
 /** Has a mounted model judge texts in a worker thread, with a bound of waiting tasks and a time limit. */
 import type { ModelManifest } from '../../model/guardrails/model-manifest.ts';
-import { TaskLost, TaskThread } from '../../task-thread.ts';
+import { TaskLost, TaskThread, threadModule } from '../../task-thread.ts';
 import { CheckError } from '../check.ts';
 import type { ModelFinding } from './loaded-model.ts';
 import { readModelManifest } from './model-bundle.ts';
@@ -22,15 +22,13 @@ const charactersMax = 100_000;
 /** Time limit of one task, with that of loading the model. */
 const taskMsMax = 60_000;
 const memory = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 };
-const isSource = import.meta.url.endsWith('.ts');
-const threadUrl = new URL(isSource ? './model-thread.ts' : '../model-thread.js', import.meta.url);
 
 /** Disposal rejects the tasks that are still waiting. */
 export class GuardrailModel implements Disposable {
   readonly manifest: ModelManifest;
   readonly #folder: string;
   readonly #thread = new TaskThread<ModelTask, ModelResult>({
-    body: threadUrl,
+    body: threadModule('model-thread', import.meta.url),
     memory,
     taskMsMax,
   });

@@ -63,8 +63,9 @@ function verdictIn(
   const findings: string[] = [];
   const changes = texts.map((text, at): TextChange => {
     const document = documents.get(String(at)) ?? members.fail('results.documents');
-    const spans = document.items('entities').map((entity) => spanOf(entity, text));
-    findings.push(...document.items('entities').map((entity) => entity.text('category')));
+    const entities = document.items('entities');
+    const spans = entities.map((entity) => spanOf(entity, text));
+    findings.push(...entities.map((entity) => entity.text('category')));
     return spans.length === 0 ? null : { spans };
   });
   if (isRedacting) return { passes: true, findings, changes };

@@ -1,5 +1,4 @@
 /** Limits the connections of a server and closes them in order at shutdown. */
-
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';

@@ -1,5 +1,4 @@
 /** Counts rejected bytes that are not an HTTP request and logs some of them. */
-
 import type { Log } from '../../log.ts';
 import { atMostOncePer } from '../../rate-limited.ts';
 

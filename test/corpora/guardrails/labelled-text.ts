@@ -1,4 +1,4 @@
-/** Defines the texts of the corpora, makes their values from a seed, and measures detectors on them. */
+/** Defines the texts of the corpora, and measures detectors on them. */
 
 /** A text and the values in it that a detector must find, each with its category. */
 export interface LabelledText {
@@ -59,39 +59,4 @@ export function measure(
     missed,
     wrong,
   };
-}
-
-/** Yields the same values for the same seed. */
-export class SeededRandom {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** At least 0 and less than 1 (mulberry32). */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  }
-
-  /** An integer from `least` to `most`. */
-  integer(least: number, most: number): number {
-    return least + Math.floor(this.next() * (most - least + 1));
-  }
-
-  pick<T>(items: readonly T[]): T {
-    return items[this.integer(0, items.length - 1)]!;
-  }
-
-  /** A text of characters of an alphabet. */
-  text(alphabet: string, length: number): string {
-    return Array.from({ length }, () => alphabet[this.integer(0, alphabet.length - 1)]).join('');
-  }
-
-  digits(length: number): string {
-    return this.text('0123456789', length);
-  }
 }

@@ -1,5 +1,5 @@
 /** Makes texts that a pattern in Go's syntax matches, for corpora. */
-import type { SeededRandom } from './labelled-text.ts';
+import type { SeededRandom } from '../../support/run/seeded-random.ts';
 
 const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const wordCharacters = `${alphanumeric}_`;

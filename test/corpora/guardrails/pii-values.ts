@@ -1,6 +1,6 @@
 /** Makes valid numbers of every category of personal data. The check digits are computed apart from src. */
 import { createHash } from 'node:crypto';
-import type { SeededRandom } from './labelled-text.ts';
+import type { SeededRandom } from '../../support/run/seeded-random.ts';
 
 const upper = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 

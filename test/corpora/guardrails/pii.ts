@@ -1,5 +1,6 @@
 /** Makes the corpus of personal data: sentences with one value, and sentences with numbers that are none. */
-import { type CorpusPart, type LabelledText, SeededRandom } from './labelled-text.ts';
+import { SeededRandom } from '../../support/run/seeded-random.ts';
+import type { CorpusPart, LabelledText } from './labelled-text.ts';
 import { piiValues } from './pii-values.ts';
 
 /** Sentences around a value `#`, by category; `*` are those for every category. */

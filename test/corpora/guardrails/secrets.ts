@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { RE2JS } from 're2js';
 import { parse } from 'smol-toml';
-import { type CorpusPart, type LabelledText, SeededRandom } from './labelled-text.ts';
+import { SeededRandom } from '../../support/run/seeded-random.ts';
+import type { CorpusPart, LabelledText } from './labelled-text.ts';
 import { sampleOf } from './pattern-sampler.ts';
 
 interface SourceRule {

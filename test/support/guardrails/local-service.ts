@@ -21,6 +21,7 @@ import { runAtOnce } from '../../../src/slices.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { Origins } from '../../../src/upstream/origins.ts';
 import { Outbound } from '../../../src/upstream/outbound.ts';
+import { chatSubject } from './chat-subject.ts';
 
 export interface ServiceArrival {
   readonly method: string;
@@ -121,7 +122,7 @@ export function openBench(
       const { passages, lastCount } = runAtOnce(
         findRequestPassages('chat_completions', json, false),
       );
-      const subject = { ...usualSubject, tenant, params: json, passages, lastCount, ...more };
+      const subject = { ...chatSubject, tenant, params: json, passages, lastCount, ...more };
       const judged = await evaluateGuardrails([buildGuardrail(definition, tools)], subject, 0);
       const [result] = judged.results[0]!.checks;
       return {
@@ -139,19 +140,6 @@ export function openBench(
     },
   };
 }
-
-const usualSubject = {
-  side: 'input' as const,
-  endpoint: 'chat_completions',
-  isStream: false,
-  answer: null,
-  unreadable: null,
-  metadata: {},
-  headers: {},
-  provider: 'openai',
-  model: 'gpt-4o',
-  traceId: 'trace-1',
-};
 
 /** A chat with one message. */
 export const chat = (content: unknown): object => ({ messages: [{ role: 'user', content }] });

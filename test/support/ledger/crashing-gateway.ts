@@ -165,7 +165,8 @@ export class CrashingGateway {
       outputTokensMin: 0,
       price: null,
     };
-    const reserve = () => reserveUnlessReached(reservations, charges, bound, this.#time.nowMs);
+    const reserve = () =>
+      reserveUnlessReached(reservations, charges, bound, this.#time.nowMs, false);
     let result: unknown = reserve();
     if (result instanceof Shortage) {
       const needs = [...result.needs];
@@ -216,20 +217,16 @@ export class CrashingGateway {
 }
 
 function reserveUnlessReached(
-  ...parts: [Reservations, ...DropLast<Parameters<Reservations['reserve']>>]
-) {
-  const [reservations, charges, bound, nowMs] = parts;
+  reservations: Reservations,
+  ...terms: Parameters<Reservations['reserve']>
+): ReturnType<Reservations['reserve']> | null {
   try {
-    return reservations.reserve(charges, bound, nowMs, false);
+    return reservations.reserve(...terms);
   } catch (error) {
     if (error instanceof LimitReached) return null;
     throw error;
   }
 }
-
-type DropLast<T extends readonly unknown[]> = T extends readonly [...infer Head, unknown]
-  ? Head
-  : never;
 
 function usageOf(inputTokens: number): Usage {
   return { inputTokens, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, costUnits: 0 };

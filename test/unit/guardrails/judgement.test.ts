@@ -17,6 +17,7 @@ import { runAtOnce } from '../../../src/slices.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { Origins } from '../../../src/upstream/origins.ts';
 import { Outbound } from '../../../src/upstream/outbound.ts';
+import { chatSubject } from '../../support/guardrails/chat-subject.ts';
 
 const trusted = readTrustedHosts('');
 const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
@@ -29,19 +30,7 @@ afterAll(async () => {
   await origins[Symbol.asyncDispose]();
 });
 
-const subject = {
-  side: 'input' as const,
-  endpoint: 'chat_completions',
-  isStream: false,
-  params: {},
-  answer: null,
-  unreadable: null,
-  metadata: { team: 'red' },
-  headers: {},
-  provider: 'openai',
-  model: 'gpt-4o',
-  traceId: 'trace',
-};
+const subject = { ...chatSubject, metadata: { team: 'red' } };
 
 /** The verdict of an inline guardrail on one text. */
 function stated(item: Record<string, unknown>, text: string, more: object = {}) {

@@ -4,6 +4,7 @@ import { buildGuardrail, readInlineGuardrail } from '../../../../src/guardrails/
 import { Searches } from '../../../../src/guardrails/searches.ts';
 import { Origins } from '../../../../src/upstream/origins.ts';
 import { Outbound } from '../../../../src/upstream/outbound.ts';
+import { chatSubject } from '../../../support/guardrails/chat-subject.ts';
 
 /** Judges texts with real checks; disposal ends their threads. */
 export class InlineJudge implements AsyncDisposable {
@@ -16,21 +17,7 @@ export class InlineJudge implements AsyncDisposable {
     const tools = { searches: this.#searches, outbound: this.#outbound };
     const guardrail = buildGuardrail(readInlineGuardrail(item, 'one'), tools);
     const passages = texts.map((text, at) => ({ path: ['messages', 0, 'content', at], text }));
-    const subject = {
-      side: 'input' as const,
-      endpoint: 'chat_completions',
-      isStream: false,
-      params: {},
-      answer: null,
-      unreadable: null,
-      metadata: {},
-      headers: {},
-      provider: 'openai',
-      model: 'gpt-4o',
-      traceId: 'trace',
-      passages,
-      lastCount: passages.length,
-    };
+    const subject = { ...chatSubject, passages, lastCount: passages.length };
     return evaluateGuardrails([guardrail], subject, 0);
   }
 
