@@ -88,7 +88,10 @@ function secretFaults({ exclude = [] }: Parameters): Fault[] {
 }
 
 function modelMessage(category: string): string {
-  return `${category} needs a model: remove the category, or add model: true and mount one (GATEWRIGHT_GUARDRAIL_MODEL_DIR)`;
+  return (
+    `${category} needs a model: remove the category, or name it in a portkey.pii of its own with ` +
+    'model: true, where GATEWRIGHT_GUARDRAIL_MODEL_DIR names a model that finds it'
+  );
 }
 
 const redactsMessage =

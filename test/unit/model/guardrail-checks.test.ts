@@ -130,6 +130,8 @@ describe('checks for LLM requests', () => {
     ['default.modelwhitelist', { models: 'm' }, '0.parameters.models'],
     ['portkey.pii', {}, '0.parameters.categories'],
     ['portkey.pii', { categories: ['SSN', 'NAME'] }, '0.parameters.categories.1'],
+    ['portkey.pii', { categories: ['NAME'], model: true }, undefined],
+    ['portkey.pii', { categories: ['NAME'], model: false }, '0.parameters.categories.0'],
     ['gatewright.pii', { categories: ['LOCATION_ADDRESS'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { categories: ['PASSPORT'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { redact: true, not: true }, '0.parameters.not'],
