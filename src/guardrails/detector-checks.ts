@@ -28,7 +28,9 @@ const pii: CheckFactory = ({ categories, redact, not }) => {
   const unknown = [...names].filter((name) => !embedded.has(name));
   if (unknown.length > 0) {
     return () => {
-      throw new CheckError(`this gateway has no model that recognises ${unknown.join(', ')}`);
+      throw new CheckError(
+        `only a mounted model recognises ${unknown.join(', ')}, in a check without other categories`,
+      );
     };
   }
   let search: SpanSearch | undefined;
