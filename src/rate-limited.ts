@@ -1,11 +1,10 @@
 /** Limits how often a program reports something. */
-import { monotonicMs } from './monotonic.ts';
 
 /** Returns a function that calls `report` at most once per interval, and otherwise does nothing. */
 export function atMostOncePer<Args extends readonly unknown[]>(
   intervalMs: number,
   report: (...args: Args) => void,
-  now: () => number = monotonicMs,
+  now: () => number = () => performance.now(),
 ): (...args: Args) => void {
   let nextMs = Number.NEGATIVE_INFINITY;
   return (...args) => {

@@ -125,6 +125,7 @@ function* addParts(
       for (const [request, index] of indexedItems(value)) {
         if (isObject(request)) yield* addParts(parts, form, request, [...path, index]);
         else yield* addTexts(parts, request, { path: [...path, index] }, parts.last);
+        yield;
       }
     } else if (messageMembers.has(name)) {
       yield* addTexts(parts, value, { path, isFormat: true }, parts.last);

@@ -152,10 +152,17 @@ function requireNoThread(endpoint: string, { thread }: Params): void {
   throw new GatewayError('not_found', message, 'previous_message_id');
 }
 
-function responseContext({ now, newResponse }: TargetRequest, request: Params): ResponseContext {
+function responseContext(
+  { now, newResponse, body }: TargetRequest,
+  request: Params,
+): ResponseContext {
   const { id = newObjectId('resp'), conversationId = null } = newResponse ?? {};
-  return { id, conversationId, createdAt: now, request };
+  const isBrief = body !== null && body.length > repeatedBytesMax;
+  return { id, conversationId, createdAt: now, request, isBrief };
 }
+
+/** Largest request whose settings its response repeats completely, in each event of a stream. */
+const repeatedBytesMax = 1024 * 1024;
 
 /** Returns the received bytes unless they have reasoning that only the gateway understands. */
 function* ownRequestOf(

@@ -28,7 +28,7 @@ export const guardrailSecrets: readonly string[] = checkSecrets.map(
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Equal texts are the same place. */
+/** Identifies where a check sends its secrets: equal texts stand for the same check at the same origins. */
 export function checkPlace(id: unknown, parameters: Members): string {
   const addresses = checkAddresses.map((name) => {
     const address = Object.hasOwn(parameters, name) ? parameters[name] : undefined;

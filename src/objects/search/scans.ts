@@ -18,7 +18,7 @@ export type ScanOrder =
       readonly scoreMin: number;
     };
 
-/** For each query the nearest rows, best first. */
+/** The nearest rows of each query, best first. */
 export interface ScanResult {
   readonly id: number;
   readonly found: readonly (readonly NearestRow[])[];

@@ -11,6 +11,7 @@ import { exchange } from '../../support/network/exchange.ts';
 import { nestedIn, nestings } from '../../support/network/nested-values.ts';
 import {
   type SharedAccount,
+  startKeeper,
   startSharedAccount,
   type Tenant,
 } from '../../support/upstream/shared-account.ts';
@@ -211,6 +212,32 @@ describe('a caller with a guardrail', () => {
     expect(await ask({})).toMatchObject({ status: 446 });
     expect(upstream.reached).toEqual([]);
     expect(await ask({ on_unsupported: 'pass' })).toMatchObject({ status: 200 });
+  });
+
+  it('gets no forbidden text of a model from an evaluation, a store or a skill', async () => {
+    const keeper = startKeeper();
+    upstream.script = keeper.script;
+    const make = async (path: string) => (await shared.ask(tenant, 'POST', path, {})).body.id;
+    const [evaluation, store, skill] = [
+      await make('/evals'),
+      await make('/vector_stores'),
+      await make('/skills'),
+    ];
+    upstream.script = (_, response) => sendJson(response, { data: [{ text: 'a canary' }] });
+    const config = JSON.stringify({ provider: tenant.provider, output_guardrails: [guardrail] });
+    const ask = (method: string, path: string, body?: object) =>
+      shared.ask(tenant, method, path, body, { 'x-gateway-config': config });
+    expect(await ask('GET', `/evals/${evaluation}`)).toMatchObject({ status: 200 });
+    for (const [method, path, body] of [
+      ['GET', `/evals/${evaluation}/runs/r/output_items`],
+      ['GET', `/evals/${evaluation}/runs/r/output_items/o`],
+      ['POST', `/vector_stores/${store}/search`, { query: 'x' }],
+      ['GET', `/vector_stores/${store}/files/f/content`],
+      ['GET', `/skills/${skill}/content`],
+    ] as const) {
+      const { status, body: answer } = await ask(method, path, body);
+      expect([path, status, JSON.stringify(answer).includes('canary')]).toEqual([path, 446, false]);
+    }
   });
 
   it('cannot use an endpoint that is not in the catalogue', async () => {
