@@ -12,7 +12,10 @@ import type { Call, ProviderHeaders } from '../../upstream/call.ts';
 import { NotTranslatable } from '../../upstream/documents/document-node.ts';
 import { parseExactly } from '../../upstream/documents/exact-json.ts';
 import { translationFor } from '../../upstream/formats/all-translations.ts';
-import { retrievalTranslation } from '../../upstream/formats/retrieval-translations.ts';
+import {
+  retrievalTranslation,
+  servesEmbeddings,
+} from '../../upstream/formats/retrieval-translations.ts';
 import {
   hasPackedReasoning,
   withoutPackedReasoning,
@@ -80,6 +83,10 @@ export function* translateRequest(
         retrievalTranslation(path, { service, dialect: format.name, params }))
       : null;
   const endpoint = endpointOf(path);
+  if (!servesEmbeddings(path, format.name)) {
+    const message = `Providers of the format of ${service} do not serve embeddings`;
+    throw new GatewayError('not_found', message);
+  }
   if (isGeminiPath(path)) requireGemini(path, dialect, translation, service);
   if (translation === null) {
     const metering = meteringAt(request.method, path, params);

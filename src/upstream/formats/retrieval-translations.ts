@@ -41,6 +41,7 @@ import {
 } from '../retrieval/voyage-embeddings.ts';
 import { chainTranslations } from '../translation/chained-translation.ts';
 import type { EventTranslation, Translation } from '../translation/translation.ts';
+import { dialectFormats } from './all-dialects.ts';
 import { batchEmbedToOpenAi, embedToOpenAi } from './gemini-translations.ts';
 
 /** None of them has streams. */
@@ -117,6 +118,12 @@ interface RetrievalCall {
   readonly params: Json;
 }
 
+/** Whether a provider embeds the texts of a request; true for a request of another kind. `path` is canonical. */
+export function servesEmbeddings(path: string, dialect: DialectName): boolean {
+  if (!nativeEmbeddingPaths.has(path) || ownForms.get(path)!.includes(dialect)) return true;
+  return embeddingsByDialect[dialect] !== undefined || dialectFormats[dialect] === 'openai';
+}
+
 /** Null where the provider has the form of the request; `path` is canonical. */
 export function retrievalTranslation(
   path: string,
@@ -127,7 +134,8 @@ export function retrievalTranslation(
   if (nativeEmbeddingPaths.has(path)) {
     if (ownForms.get(path)!.includes(dialect)) return null;
     const translated = toOpenAi.get(path)!;
-    return atProvider === null ? translated : chainTranslations(translated, atProvider);
+    if (atProvider !== null) return chainTranslations(translated, atProvider);
+    return dialectFormats[dialect] === 'openai' ? translated : null;
   }
   if (path !== '/embeddings') return null;
   const isOfVoyage =

@@ -110,7 +110,8 @@ function modelOf({ metering, servedAs }: ListedEndpoint, service: Service): stri
 }
 
 /** Whether the service has what the endpoint returns. */
-function isServed({ servedAs }: ListedEndpoint, service: Service): boolean {
+function isServed({ servedAs, metering }: ListedEndpoint, service: Service): boolean {
+  if (metering === 'input' && servedAs !== '/rerank' && service === 'anthropic') return false;
   if (servedAs === '/rerank') return service !== 'vertex-ai';
   return servedAs !== '/chat' || (service !== 'vertex-ai' && service !== 'bedrock');
 }
