@@ -46,6 +46,11 @@ function canonicalPath(path: string): string {
     .replace(/\{([a-z]+)_model\+\}(?=\/)/, (_, word: string) => word);
 }
 
+/** Whether an endpoint has the path of another one, from which its body distinguishes it. */
+export function isChosenByBody({ path }: Pick<ListedEndpoint, 'path'>): boolean {
+  return /\{[a-z]+_model\+\}/.test(path);
+}
+
 /** The path of an endpoint as clients send it. */
 export function publicPath(path: string): string {
   return isRootedPath(path) ? path : `/v1${path}`;
