@@ -106,12 +106,13 @@ describe('a key with a limit of tokens', () => {
     if (!isBounded) expect(upstream.reached).toEqual([]);
     // Messages and contents are translated, and not with members of other formats.
     const isTranslated =
-      ['messages', 'gemini', 'converse'].includes(metering) || endpoint.path.startsWith('/v1beta/');
+      ['messages', 'gemini', 'converse'].includes(metering) ||
+      /^\/(?:v1beta|projects|model)\/|^\/v2\/embed$/.test(endpoint.path);
     const isTooLarge = metering === 'transcriptions' || metering === 'runs' || isTranslated;
     if (isUsable && !isTooLarge) expect(upstream.reached).not.toEqual([]);
     for (const { method, url, body } of upstream.reached) {
       const reached = endpointAt(method, belowV1(url));
-      expect([url, reached?.path]).toEqual([url, endpoint.path]);
+      expect([url, reached?.path]).toEqual([url, endpoint.servedAs ?? endpoint.path]);
       expect(reached?.metering).not.toBe('unbounded');
       const { maxNames } = meterings[reached!.metering as keyof typeof meterings];
       const sent = JSON.parse(body.toString());
