@@ -14,6 +14,7 @@ import {
 } from './detectors/secrets/find-secrets.ts';
 import type { SecretRuleData } from './detectors/secrets/secret-rule.ts';
 import type { SpanSearch } from './detectors/span.ts';
+import { gibberish, language } from './prose-checks.ts';
 import type { Searches } from './searches.ts';
 import { spanCheck } from './span-check.ts';
 
@@ -71,4 +72,6 @@ export const detectorChecks: Readonly<Record<string, CheckFactory>> = {
   'portkey.pii': pii,
   'gatewright.pii': pii,
   'gatewright.secrets': secrets,
+  'portkey.language': language,
+  'portkey.gibberish': gibberish,
 };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { didYouMean } from '../../suggest.ts';
 import { type Fault, faultAt } from '../wire/fault.ts';
 import { type CheckKind, checkParametersOf } from './check-kind.ts';
+import { languageLabels, unknownLanguages } from './languages.ts';
 import { needsPiiModel, piiCategories } from './pii-categories.ts';
 import { secretRuleIds } from './secret-rule-ids.ts';
 
@@ -41,13 +42,13 @@ export const detectorCheckKinds: Readonly<Record<string, CheckKind>> = {
     name: 'Language',
     about: 'The text is in one of the languages.',
     parameters: checkParametersOf({ language: z.union([z.string().min(1), strings]), not }),
-    tools: false,
+    tools,
   },
   'portkey.gibberish': {
     name: 'Gibberish',
     about: 'The text makes sense.',
     parameters: checkParametersOf({ not }),
-    tools: false,
+    tools,
   },
 };
 
@@ -58,6 +59,7 @@ export const detectorFaults: Readonly<Record<string, (values: Parameters) => Fau
   'portkey.pii': piiFaults,
   'gatewright.pii': piiFaults,
   'gatewright.secrets': secretFaults,
+  'portkey.language': languageFaults,
 };
 
 function piiFaults({
@@ -80,6 +82,21 @@ function secretFaults({ exclude = [] }: Parameters): Fault[] {
     const hint = didYouMean(id, secretRuleIds) ?? 'docs/reference/detectors.md, Secrets, has them';
     return [{ path: ['exclude', at], message: `is not a rule for secrets; ${hint}` }];
   });
+}
+
+function languageFaults({ language }: Parameters): Fault[] {
+  const isList = Array.isArray(language);
+  return [language].flat().flatMap((code, at) => {
+    const message = languageMessage(String(code));
+    return message === null ? [] : [{ path: isList ? ['language', at] : ['language'], message }];
+  });
+}
+
+function languageMessage(code: string): string | null {
+  if (Object.hasOwn(languageLabels, code)) return null;
+  if (unknownLanguages.includes(code)) return 'is a language that this gateway cannot recognise';
+  const hint = didYouMean(code, Object.keys(languageLabels));
+  return `is not the code of a language; ${hint ?? 'docs/reference/detectors.md, Language, has them'}`;
 }
 
 function modelMessage(category: string): string {
