@@ -38,6 +38,18 @@ export const detectorCheckKinds: Readonly<Record<string, CheckKind>> = {
     }),
     tools,
   },
+  'gatewright.profanity': {
+    name: 'Profanity',
+    about: 'The text contains no profanity in English.',
+    parameters: checkParametersOf({ redact, not }),
+    tools,
+  },
+  'gatewright.injection': {
+    name: 'Prompt injection',
+    about: 'The text does not try to replace the instructions of the model.',
+    parameters: checkParametersOf({ failOnDetection: z.boolean().optional() }),
+    tools,
+  },
   'portkey.language': {
     name: 'Language',
     about: 'The text is in one of the languages.',
@@ -59,21 +71,20 @@ export const detectorFaults: Readonly<Record<string, (values: Parameters) => Fau
   'portkey.pii': piiFaults,
   'gatewright.pii': piiFaults,
   'gatewright.secrets': secretFaults,
+  'gatewright.profanity': inversionFaults,
   'portkey.language': languageFaults,
 };
 
-function piiFaults({
-  categories: names = [],
-  redact: redacts,
-  not: isInverted,
-}: Parameters): Fault[] {
+function piiFaults(values: Parameters): Fault[] {
+  const { categories: names = [] } = values;
   const faults = (names as readonly string[]).flatMap((name, at) =>
     needsPiiModel(name) ? [{ path: ['categories', at], message: modelMessage(name) }] : [],
   );
-  return [
-    ...faults,
-    ...faultAt('not', redacts === true && isInverted === true ? redactsMessage : null),
-  ];
+  return [...faults, ...inversionFaults(values)];
+}
+
+function inversionFaults({ redact: redacts, not: isInverted }: Parameters): Fault[] {
+  return faultAt('not', redacts === true && isInverted === true ? redactsMessage : null);
 }
 
 function secretFaults({ exclude = [] }: Parameters): Fault[] {

@@ -134,6 +134,8 @@ describe('checks for LLM requests', () => {
     ['gatewright.pii', { categories: ['LOCATION_ADDRESS'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { categories: ['PASSPORT'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { redact: true, not: true }, '0.parameters.not'],
+    ['gatewright.profanity', { redact: true, not: true }, '0.parameters.not'],
+    ['gatewright.injection', { failOnDetection: 'yes' }, '0.parameters.failOnDetection'],
     ['portkey.language', { language: 'english' }, '0.parameters.language'],
     ['portkey.language', { language: ['eng_Latn', 'arb_Latn'] }, '0.parameters.language.1'],
     ['gatewright.secrets', { exclude: ['jwt', 'github-pats'] }, '0.parameters.exclude.1'],
@@ -167,6 +169,8 @@ describe('checks for MCP tools', () => {
     'portkey.pii',
     'gatewright.pii',
     'gatewright.secrets',
+    'gatewright.profanity',
+    'gatewright.injection',
     'portkey.language',
     'PORTKEY.gibberish',
   ])('accepts %s', (id) => expect(judge(id, undefined, 'mcp_tools')).toEqual([]));
