@@ -8,7 +8,10 @@ const marked = /`[^`\n]{1,300}`|<\/?[A-Za-z][^<>]{0,300}>/g;
 /** Words with digits or signs in them, and identifiers such as `camelCase` and `module.name`. */
 const technical = /[\d_@#\\/=<>{}[\]|~^$&*+]|\p{Ll}\p{Lu}|\p{L}[.:]\p{L}/u;
 
-/** Returns the text without blocks of code and technical words. */
+/** The first characters of the prose decide, so that the longest texts cost no more than others. */
+const proseCharactersMax = 100_000;
+
+/** Returns the text without blocks of code and technical words, up to a bound. */
 export function* findProse(text: string): Slices<string> {
   let prose = '';
   const parts = text.split('```');
@@ -17,6 +20,7 @@ export function* findProse(text: string): Slices<string> {
     for (let from = 0; from < part.length; from += pieceCharacters) {
       const piece = part.slice(from, from + pieceCharacters).replace(marked, ' ');
       prose += `${piece.replace(/\S+/g, (word) => (technical.test(word) ? '' : word))} `;
+      if (prose.length >= proseCharactersMax) return prose;
       yield;
     }
   }
