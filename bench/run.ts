@@ -4,6 +4,7 @@ import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as deploy } from './deploy.ts';
 import { member as gateway } from './gateway.ts';
+import { member as guardrails } from './guardrails.ts';
 import type { MemberOptions } from './harness.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
@@ -52,6 +53,7 @@ const all = [
   lists,
   admin,
   gateway,
+  guardrails,
   mcp,
   mcpChanges,
   realtime,

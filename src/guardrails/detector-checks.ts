@@ -8,12 +8,18 @@ import {
   piiSearch,
 } from './detectors/pii/find-pii.ts';
 import {
+  loadedProfanitySearch,
+  loadProfanitySearch,
+} from './detectors/profanity/find-profanity.ts';
+import {
   loadedSecretRules,
   loadSecretRules,
   secretSearch,
 } from './detectors/secrets/find-secrets.ts';
 import type { SecretRuleData } from './detectors/secrets/secret-rule.ts';
 import type { SpanSearch } from './detectors/span.ts';
+import { injection } from './injection-check.ts';
+import { gibberish, language } from './prose-checks.ts';
 import type { Searches } from './searches.ts';
 import { spanCheck } from './span-check.ts';
 
@@ -68,9 +74,22 @@ const secrets: CheckFactory = ({ redact, exclude = [], generic }) => {
   });
 };
 
+const profanity: CheckFactory = ({ redact, not }) =>
+  spanCheck({
+    load: () => loadedProfanitySearch() ?? loadProfanitySearch(),
+    subject: 'profanity',
+    isRedacting: redact === true,
+    not,
+    placeholder: () => '***',
+  });
+
 /** By id in lower case. */
 export const detectorChecks: Readonly<Record<string, CheckFactory>> = {
   'portkey.pii': pii,
   'gatewright.pii': pii,
   'gatewright.secrets': secrets,
+  'gatewright.profanity': profanity,
+  'gatewright.injection': injection,
+  'portkey.language': language,
+  'portkey.gibberish': gibberish,
 };

@@ -18,7 +18,8 @@ export type SearchTask =
       readonly by: string;
     }
   | { readonly kind: 'keys'; readonly text: string; readonly keys: readonly string[] }
-  | { readonly kind: 'schema'; readonly text: string; readonly schema: string };
+  | { readonly kind: 'schema'; readonly text: string; readonly schema: string }
+  | { readonly kind: 'language'; readonly text: string };
 
 /** Validity of the JSON in a text; `none` without JSON. */
 export type Validity = 'valid' | 'invalid' | 'none';
@@ -62,6 +63,11 @@ export class Searches implements Disposable {
   /** Always runs in the thread, because the cost of compiling a schema does not depend on its length. */
   validityIn(text: string, schema: string): Promise<Validity> {
     return this.#run({ kind: 'schema', text, schema });
+  }
+
+  /** The label of the most probable language; always runs in the thread, which loads a model for it. */
+  languageOf(text: string): Promise<string | null> {
+    return this.#run({ kind: 'language', text });
   }
 
   async #run<T>(task: SearchTask): Promise<T> {

@@ -16,21 +16,39 @@ export type SpanFinder = (text: string) => readonly Span[];
 export type SpanSearch = (text: string) => Slices<readonly Span[]>;
 
 /** Characters that are searched between two interruptions. */
-const pieceCharacters = 16 * 1024;
+const pieceCharacters = 8 * 1024;
+
+/** {@link searchInPieces} with short pieces, for a finder that cannot be interrupted. */
+export function findInPieces(text: string, margin: number, find: SpanFinder): Slices<Span[]> {
+  return searchInPieces(text, { length: pieceCharacters, margin }, function* (piece) {
+    yield;
+    return find(piece);
+  });
+}
+
+export interface PieceSize {
+  /** Characters of a piece without its margins. */
+  readonly length: number;
+  /** Characters before and after each piece that are searched with it. */
+  readonly margin: number;
+}
 
 /**
- * Searches a text in pieces, each with `margin` characters before and after it. A match that is longer
- * than the margin can be missed at the border of two pieces. The spans are sorted and do not overlap.
+ * Searches a text in pieces. A match that is longer than the margin can be missed at the border of two
+ * pieces. The spans are sorted and do not overlap.
  */
-export function* findInPieces(text: string, margin: number, find: SpanFinder): Slices<Span[]> {
-  if (text.length <= pieceCharacters + margin) return withoutOverlaps(find(text));
+export function* searchInPieces(
+  text: string,
+  { length, margin }: PieceSize,
+  search: SpanSearch,
+): Slices<Span[]> {
+  if (text.length <= length + margin) return withoutOverlaps(yield* search(text));
   const spans: Span[] = [];
-  for (let at = 0; at < text.length; at += pieceCharacters) {
+  for (let at = 0; at < text.length; at += length) {
     if (at > 0) yield;
     const from = Math.max(0, at - margin);
-    const piece = text.slice(from, at + pieceCharacters + margin);
-    for (const { start, end, label } of find(piece)) {
-      const isOwn = start + from >= at && start + from < at + pieceCharacters;
+    for (const { start, end, label } of yield* search(text.slice(from, at + length + margin))) {
+      const isOwn = start + from >= at && start + from < at + length;
       if (isOwn) spans.push({ start: start + from, end: end + from, label });
     }
   }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { didYouMean } from '../../suggest.ts';
 import { type Fault, faultAt } from '../wire/fault.ts';
 import { type CheckKind, checkParametersOf } from './check-kind.ts';
+import { languageLabels, unknownLanguages } from './languages.ts';
 import { needsPiiModel, piiCategories } from './pii-categories.ts';
 import { secretRuleIds } from './secret-rule-ids.ts';
 
@@ -46,37 +47,47 @@ export const detectorCheckKinds: Readonly<Record<string, CheckKind>> = {
     tools,
     faults: secretFaults,
   },
+  'gatewright.profanity': {
+    name: 'Profanity',
+    about: 'The text contains no profanity in English.',
+    parameters: checkParametersOf({ redact, not }),
+    tools,
+    faults: inversionFaults,
+  },
+  'gatewright.injection': {
+    name: 'Prompt injection',
+    about: 'The text does not try to replace the instructions of the model.',
+    parameters: checkParametersOf({ failOnDetection: z.boolean().optional() }),
+    tools,
+  },
   'portkey.language': {
     name: 'Language',
     about: 'The text is in one of the languages.',
     parameters: checkParametersOf({ language: z.union([z.string().min(1), strings]), not }),
-    tools: false,
+    tools,
+    faults: languageFaults,
   },
   'portkey.gibberish': {
     name: 'Gibberish',
     about: 'The text makes sense.',
     parameters: checkParametersOf({ not }),
-    tools: false,
+    tools,
   },
 };
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-function piiFaults({
-  categories: names = [],
-  redact: redacts,
-  not: isInverted,
-  model,
-}: Parameters): Fault[] {
+function piiFaults({ categories: names = [], model, ...values }: Parameters): Fault[] {
   const faults = (names as readonly string[]).flatMap((name, at) =>
     needsPiiModel(name) && model !== true
       ? [{ path: ['categories', at], message: modelMessage(name) }]
       : [],
   );
-  return [
-    ...faults,
-    ...faultAt('not', redacts === true && isInverted === true ? redactsMessage : null),
-  ];
+  return [...faults, ...inversionFaults(values)];
+}
+
+function inversionFaults({ redact: redacts, not: isInverted }: Parameters): Fault[] {
+  return faultAt('not', redacts === true && isInverted === true ? redactsMessage : null);
 }
 
 function secretFaults({ exclude = [] }: Parameters): Fault[] {
@@ -85,6 +96,21 @@ function secretFaults({ exclude = [] }: Parameters): Fault[] {
     const hint = didYouMean(id, secretRuleIds) ?? 'docs/reference/detectors.md, Secrets, has them';
     return [{ path: ['exclude', at], message: `is not a rule for secrets; ${hint}` }];
   });
+}
+
+function languageFaults({ language }: Parameters): Fault[] {
+  const isList = Array.isArray(language);
+  return [language].flat().flatMap((code, at) => {
+    const message = languageMessage(String(code));
+    return message === null ? [] : [{ path: isList ? ['language', at] : ['language'], message }];
+  });
+}
+
+function languageMessage(code: string): string | null {
+  if (Object.hasOwn(languageLabels, code)) return null;
+  if (unknownLanguages.includes(code)) return 'is a language that this gateway cannot recognise';
+  const hint = didYouMean(code, Object.keys(languageLabels));
+  return `is not the code of a language; ${hint ?? 'docs/reference/detectors.md, Language, has them'}`;
 }
 
 function modelMessage(category: string): string {

@@ -42,6 +42,7 @@ describe('checks for LLM requests', () => {
     ['default.jwt', { jwksUri: 'https://a.example/1, https://a.example/2', headerKey: 'x' }],
     ['portkey.pii', { categories: ['EMAIL_ADDRESS', 'SSN'], redact: true }],
     ['gatewright.pii', { not: true }],
+    ['portkey.language', { language: ['eng_Latn', 'deu_Latn'], not: true }],
     ['gatewright.secrets', { exclude: ['jwt'], generic: true, redact: true }],
     ['patronus.phi', undefined],
     ['default.regexMatch', undefined],
@@ -135,6 +136,10 @@ describe('checks for LLM requests', () => {
     ['gatewright.pii', { categories: ['LOCATION_ADDRESS'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { categories: ['PASSPORT'] }, '0.parameters.categories.0'],
     ['gatewright.pii', { redact: true, not: true }, '0.parameters.not'],
+    ['gatewright.profanity', { redact: true, not: true }, '0.parameters.not'],
+    ['gatewright.injection', { failOnDetection: 'yes' }, '0.parameters.failOnDetection'],
+    ['portkey.language', { language: 'english' }, '0.parameters.language'],
+    ['portkey.language', { language: ['eng_Latn', 'arb_Latn'] }, '0.parameters.language.1'],
     ['gatewright.secrets', { exclude: ['jwt', 'github-pats'] }, '0.parameters.exclude.1'],
   ])('rejects kind %s with %j at %s', (id, parameters, path) => {
     const faults = judge(id, parameters);
@@ -166,6 +171,10 @@ describe('checks for MCP tools', () => {
     'portkey.pii',
     'gatewright.pii',
     'gatewright.secrets',
+    'gatewright.profanity',
+    'gatewright.injection',
+    'portkey.language',
+    'PORTKEY.gibberish',
   ])('accepts %s', (id) => expect(judge(id, undefined, 'mcp_tools')).toEqual([]));
 
   it.each(['PORTKEY.moderateContent', 'patronus.toxicity', 'default.modelWhitelist'])(

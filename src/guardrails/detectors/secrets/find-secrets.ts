@@ -1,7 +1,8 @@
 /** Finds secrets such as keys and tokens: first the keywords of the rules, then matches around them. */
+import { LRUCache } from 'lru-cache';
 import type { Slices } from '../../../slices.ts';
 import { foldText } from '../folded-text.ts';
-import { type Span, type SpanSearch, withoutOverlaps } from '../span.ts';
+import { type Span, type SpanSearch, searchInPieces, withoutOverlaps } from '../span.ts';
 import { furtherRules } from './further-rules.ts';
 import { genericRules, type RuleData, SecretRule, type SecretRuleData } from './secret-rule.ts';
 
@@ -26,15 +27,29 @@ interface KeywordIndex {
   readonly rules: ReadonlyMap<string, readonly SecretRule[]>;
 }
 
-/** Characters in which keywords are searched between two interruptions. */
-const pieceCharacters = 32 * 1024;
+/** Long texts are searched in pieces; the margin is longer than the furthest reach of a rule. */
+const textPieces = { length: 32 * 1024, margin: 20 * 1024 };
 /** Longest part of a text that one pattern searches at once, unless its match is longer. */
 const windowCharactersMax = 4 * 1024;
 /** A match that reaches the end of its window is searched again in a larger one, up to this length. */
-const widestCharactersMax = 64 * 1024;
+const widestCharactersMax = 32 * 1024;
+
+/** Searches by the rules that they leave out. Inline guardrails are built anew for each request. */
+const searches = new LRUCache<string, SpanSearch>({ max: 100 });
 
 /** Returns a search by all rules but those in `excluded`, and with the generic rules if `isGeneric`. */
 export function secretSearch(
+  data: SecretRuleData,
+  excluded: readonly string[],
+  isGeneric: boolean,
+): SpanSearch {
+  const key = JSON.stringify([isGeneric, excluded.toSorted()]);
+  const search = searches.get(key) ?? makeSearch(data, excluded, isGeneric);
+  searches.set(key, search);
+  return search;
+}
+
+function makeSearch(
   { allowlist, rules: all }: SecretRuleData,
   excluded: readonly string[],
   isGeneric: boolean,
@@ -50,7 +65,7 @@ export function secretSearch(
     }
   }
   const index = indexOfKeywords(byKeyword);
-  return function* (original) {
+  const search: SpanSearch = function* (original) {
     const { text, startOf, endOf } = foldText(original);
     const spans = [...(yield* findPlain(text, index)), ...(yield* findEncoded(text, index))];
     return withoutOverlaps(spans).map(({ start, end, label }) => ({
@@ -59,6 +74,7 @@ export function secretSearch(
       label,
     }));
   };
+  return (text) => searchInPieces(text, textPieces, search);
 }
 
 function indexOfKeywords(byKeyword: ReadonlyMap<string, readonly SecretRule[]>): KeywordIndex {
@@ -80,7 +96,7 @@ function indexOfKeywords(byKeyword: ReadonlyMap<string, readonly SecretRule[]>):
 /** Returns the secrets that stand in the text itself. */
 function* findPlain(text: string, index: KeywordIndex): Slices<Span[]> {
   const spans: Span[] = [];
-  const places = yield* keywordPlaces(text, index);
+  const places = keywordPlaces(text, index);
   for (const [rule, at] of places) {
     for (const [from, to] of windowsAround(at, rule, text.length)) {
       spans.push(...matchesIn(text, rule, from, to));
@@ -90,12 +106,11 @@ function* findPlain(text: string, index: KeywordIndex): Slices<Span[]> {
   return spans;
 }
 
-function* keywordPlaces(
+function keywordPlaces(
   text: string,
   { pattern, rules: byKeyword }: KeywordIndex,
-): Slices<Map<SecretRule, number[]>> {
+): Map<SecretRule, number[]> {
   const places = new Map<SecretRule, number[]>();
-  let pieceEnd = pieceCharacters;
   pattern.lastIndex = 0;
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
     for (const rule of byKeyword.get(match[0].toLowerCase())!) {
@@ -104,13 +119,7 @@ function* keywordPlaces(
       else known.push(match.index);
     }
     // Keywords can overlap.
-    const next = match.index + 1;
-    if (next > pieceEnd) {
-      yield;
-      pieceEnd = next + pieceCharacters;
-    }
-    // Another search by the same pattern may have run meanwhile.
-    pattern.lastIndex = next;
+    pattern.lastIndex = match.index + 1;
   }
   return places;
 }
@@ -156,7 +165,7 @@ function* matchesIn(text: string, rule: SecretRule, from: number, to: number): G
 
 /** Text in base64, of which a secret would have at least this many characters. */
 const base64Run = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}/g;
-const encodedCharactersMax = 64 * 1024;
+const encodedCharactersMax = 16 * 1024;
 const headCharacters = 24;
 
 /** Returns the base64 texts that contain a secret, as a whole. */
