@@ -1,10 +1,10 @@
 /** Simulates how changes of the configuration reach linked gateways in all regions, also after a region was cut off. */
+import { SeededRandom } from '../../test/support/run/seeded-random.ts';
 import { SimulatedControlPlane } from './control-plane.ts';
 import { controlPlanes, type Deployment, roundTripMs } from './deployment.ts';
 import { SharedSnapshots } from './held-snapshot.ts';
 import { LinkedReader, type ReaderFigures } from './linked-reader.ts';
 import { PublishedSnapshot } from './published-snapshot.ts';
-import { SeededRandom } from './seeded-random.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 export interface DistributionFigures {

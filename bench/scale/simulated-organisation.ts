@@ -11,8 +11,8 @@ import type { LimitBank } from '../../src/ledger/limit-bank.ts';
 import { OrganisationSlices } from '../../src/ledger/organisation-slices.ts';
 import { MemoryBank } from '../../test/support/ledger/memory-bank.ts';
 import { recallWanted } from '../../test/support/ledger/recall-wanted.ts';
+import type { SeededRandom } from '../../test/support/run/seeded-random.ts';
 import { CountingBank, type LinkFigures } from './counting-bank.ts';
-import type { SeededRandom } from './seeded-random.ts';
 import { SimulatedRegion } from './simulated-region.ts';
 
 export interface SliceFigures {

@@ -1,7 +1,7 @@
 /** Simulates some of the organisations in a thread of its own, and posts the sums. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { SeededRandom } from '../../test/support/run/seeded-random.ts';
 import type { Deployment } from './deployment.ts';
-import { SeededRandom } from './seeded-random.ts';
 import { SimulatedOrganisation, type SliceTimes } from './simulated-organisation.ts';
 import { noSlices } from './slice-traffic.ts';
 

@@ -13,6 +13,10 @@ export interface CheckSubject {
   /** Null for input. */
   readonly answer: { readonly status: number; readonly json: unknown } | null;
   readonly passages: readonly Passage[];
+  /** All passages, of which `passages` are the last; absent if they are the same. */
+  readonly conversation?: readonly Passage[] | undefined;
+  /** Absent where checks cannot use accounts, and where no verdict is reused. */
+  readonly tenant?: CheckTenant | undefined;
   /** Why the texts cannot be read; null if they can. */
   readonly unreadable: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -21,6 +25,12 @@ export interface CheckSubject {
   readonly provider: string;
   readonly model: string | null;
   readonly traceId: string;
+}
+
+/** The tenant whose texts are judged. */
+export interface CheckTenant {
+  readonly organisationId: string;
+  readonly workspaceId: string | null;
 }
 
 export interface CheckOutcome {

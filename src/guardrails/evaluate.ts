@@ -74,7 +74,8 @@ export async function evaluateGuardrails(
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
     // Checks of several guardrails share the joined texts of one list.
-    const scanned = { ...subject, passages: from === 0 ? passages : passages.slice(from) };
+    const isWhole = from === 0 && passages === subject.passages;
+    const scanned = isWhole ? subject : scannedOf(subject, passages, from);
     const evaluating = evaluateOne(guardrail, scanned, now);
     const { result, passages: remaining } =
       evaluating instanceof Promise ? await evaluating : evaluating;
@@ -91,6 +92,16 @@ export async function evaluateGuardrails(
   };
 }
 
+/** The subject with the passages from an index on; those before them stay its conversation. */
+function scannedOf(
+  subject: GuardrailSubject,
+  passages: readonly Passage[],
+  from: number,
+): CheckSubject {
+  if (from === 0) return { ...subject, passages };
+  return { ...subject, passages: passages.slice(from), conversation: passages };
+}
+
 function verdictOf({ verdict, deny }: HookResult): GuardrailVerdict {
   return verdict ? 'passed' : deny ? 'denied' : 'failed';
 }
@@ -100,6 +111,8 @@ export function worstOf(
   one: Judgement['verdicts'],
   other: Judgement['verdicts'],
 ): Judgement['verdicts'] {
+  const isSame = [...other].every(([id, verdict]) => one.get(id) === verdict);
+  if (isSame) return one;
   const all = new Map(one);
   for (const [id, verdict] of other) {
     const known = all.get(id) ?? verdict;
@@ -283,17 +296,13 @@ function failedResult(
 
 /** Lists the names of the checks by result, in the format that feedback readers expect. */
 function metadataOf(feedback: GuardrailFeedback, results: readonly CheckResult[]): object {
-  const listed = (which: (result: CheckResult) => boolean): string =>
-    results
-      .filter(which)
-      .map(({ id }) => id)
-      .join(', ');
-  return {
-    ...(feedback.metadata === '' ? {} : { metadata: feedback.metadata }),
-    successfulChecks: listed(({ verdict }) => verdict),
-    failedChecks: listed(({ verdict, error }) => !verdict && error === undefined),
-    erroredChecks: listed(({ error }) => error !== undefined),
-  };
+  const lists = { successfulChecks: '', failedChecks: '', erroredChecks: '' };
+  for (const { id, verdict, error } of results) {
+    const isFailed = error === undefined && !verdict;
+    const list = verdict ? 'successfulChecks' : isFailed ? 'failedChecks' : 'erroredChecks';
+    lists[list] += lists[list] === '' ? id : `, ${id}`;
+  }
+  return feedback.metadata === '' ? lists : { metadata: feedback.metadata, ...lists };
 }
 
 let lastTime = { ms: 0, text: new Date(0).toISOString() };

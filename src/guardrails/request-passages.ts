@@ -47,6 +47,8 @@ const messageMembers: ReadonlySet<string> = new Set([
   'documents',
   'input',
   'inputs',
+  'inputText',
+  'instances',
   'items',
   'message',
   'messages',
@@ -54,10 +56,23 @@ const messageMembers: ReadonlySet<string> = new Set([
   'prompt',
   'queries',
   'query',
+  'singleEmbeddingParams',
   'suffix',
   'texts',
   'tool_outputs',
 ]);
+
+/** Members that may contain tokens in place of a text, as numbers or lists of numbers. */
+const tokenMembers = ['prompt', 'input', 'inputs', 'prompt_token_ids'];
+
+/** Whether a text of the request is sent as tokens, which only its model can read. */
+export function hasTokens(params: JsonObject): boolean {
+  return tokenMembers.some((name) => Array.isArray(params[name]) && params[name].some(isToken));
+}
+
+function isToken(item: unknown): boolean {
+  return typeof item === 'number' || (Array.isArray(item) && typeof item[0] === 'number');
+}
 
 interface Parts {
   readonly earlier: Passage[];
@@ -113,6 +128,7 @@ function* addParts(
       for (const [request, index] of indexedItems(value)) {
         if (isObject(request)) yield* addParts(parts, form, request, [...path, index]);
         else yield* addTexts(parts, request, { path: [...path, index] }, parts.last);
+        yield;
       }
     } else if (messageMembers.has(name)) {
       yield* addTexts(parts, value, { path, isFormat: true }, parts.last);

@@ -15,6 +15,7 @@ import { Borrower } from '../../ledger/regions/borrower.ts';
 import { RegionBank } from '../../ledger/regions/region-bank.ts';
 import { RegionWork } from '../../ledger/regions/region-work.ts';
 import type { Log } from '../../log.ts';
+import { atMostOncePer } from '../../rate-limited.ts';
 import type { Settings } from '../../settings.ts';
 import { RepeatedWork } from '../../snapshot/repeated-work.ts';
 import { openDatabase } from '../../store/connection/db.ts';
@@ -58,7 +59,7 @@ export function openProcessRegion(
 ): ProcessRegion | null {
   if (name === null || settings === null) return null;
   const database = openDatabase(settings, { log });
-  const report = quietly((err) =>
+  const report = atMostOncePer(failureLogEveryMs, (err) =>
     log.warn({ err, region: name }, 'the region cannot exchange units and totals with its home'),
   );
   const borrower = new Borrower({ database, home: new LinkedBank(link), onAway: report });
@@ -123,14 +124,4 @@ function databaseOfHome(name: string): Failure {
     `The database ${name} belongs to a control plane, and GATEWRIGHT_REGION needs one that only this region ` +
       'uses: set DB_NAME to another one, and create its schema with `gatewright migrate`',
   );
-}
-
-/** Reports once in a while. */
-function quietly(report: (error: unknown) => void): (error: unknown) => void {
-  let quietUntilMs = 0;
-  return (error) => {
-    if (performance.now() < quietUntilMs) return;
-    quietUntilMs = performance.now() + failureLogEveryMs;
-    report(error);
-  };
 }

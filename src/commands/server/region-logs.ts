@@ -63,7 +63,8 @@ export const regionLogs: Command<Options> = {
     const records = await readLatest(database.db, options);
     const { output } = options;
     if (output === 'json') io.stdout.writeJson({ region, requests: records });
-    else if (records.length > 0) io.stdout.write(formatRequests(records, output === 'wide'));
+    else if (records.length > 0)
+      io.stdout.write(formatRequests(records, output === 'wide', undefined));
     else io.stdout.write(`No requests in region ${region} in the last 24 hours.\n`);
     return 'success';
   },

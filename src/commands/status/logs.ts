@@ -165,7 +165,7 @@ function parsed(body: unknown): RequestLogPage {
 
 function show(
   records: readonly RequestLogRecord[],
-  { output, follow }: LogsOptions,
+  { output, follow, type }: LogsOptions,
   { stdout }: CommandIo,
   isFirst: boolean,
 ): void {
@@ -177,6 +177,6 @@ function show(
   const isWide = output === 'wide';
   if (isFirst && records.length === 0 && !follow)
     stdout.write('No requests in the last 24 hours.\n');
-  else if (isFirst) stdout.write(formatRequests(records, isWide));
+  else if (isFirst) stdout.write(formatRequests(records, isWide, type));
   else if (records.length > 0) stdout.write(formatFurtherRequests(records, isWide));
 }

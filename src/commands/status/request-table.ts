@@ -1,8 +1,8 @@
 /** Formats logged requests as the rows of a table. */
-import type { RequestLogRecord } from '../../model/logs/request-log.ts';
+import type { LoggedType, RequestLogRecord } from '../../model/logs/request-log.ts';
 import { formatTable } from '../shared/table.ts';
 
-const headings = [
+const usualHeadings = [
   'ENDED',
   'STATUS',
   'ERROR',
@@ -27,9 +27,20 @@ const wideHeadings = [
   'KEY ID',
 ];
 
+/** Calls of MCP servers have a server and a name in place of a provider and a model. */
+function headingsOf(type: LoggedType | undefined): readonly string[] {
+  const own: Readonly<Record<string, string>> = { PROVIDER: 'SERVER', MODEL: 'NAME' };
+  return type === 'mcp' ? usualHeadings.map((heading) => own[heading] ?? heading) : usualHeadings;
+}
+
 /** With headings. */
-export function formatRequests(records: readonly RequestLogRecord[], isWide: boolean): string {
-  return formatTable([[...headings, ...(isWide ? wideHeadings : [])], ...rowsOf(records, isWide)]);
+export function formatRequests(
+  records: readonly RequestLogRecord[],
+  isWide: boolean,
+  type: LoggedType | undefined,
+): string {
+  const headings = [...headingsOf(type), ...(isWide ? wideHeadings : [])];
+  return formatTable([headings, ...rowsOf(records, isWide)]);
 }
 
 /** Without headings. */

@@ -75,4 +75,5 @@ const fileKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
   'containers',
   'batches',
   'message_batches',
+  'skills',
 ]);

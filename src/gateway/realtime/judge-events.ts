@@ -98,9 +98,10 @@ function subjectOf(
   passages: readonly Passage[],
   unreadable: string | null,
 ): GuardrailSubject {
-  const { request, metadata, id } = exchange;
+  const { request, metadata, id, key } = exchange;
   return {
     side,
+    tenant: { organisationId: key.organisationId, workspaceId: key.workspace?.id ?? null },
     endpoint: 'realtime',
     isStream: true,
     params: side === 'input' && events.length === 1 ? events[0]! : exchange.params,

@@ -278,3 +278,20 @@ describe('a text in another form', () => {
     expect(replaceTexts(body, passages, texts)).toEqual(body);
   });
 });
+
+it.each<[TextsForm, object]>([
+  ['stored', { requests: Array.from({ length: 5_000 }, () => 'a') }],
+  ['stored', { requests: Array.from({ length: 5_000 }, () => ({ params: { system: 'a' } })) }],
+  [
+    'responses',
+    { input: Array.from({ length: 5_000 }, () => ({ type: 'message', content: 'a' })) },
+  ],
+  ['unknown', { inputs: Array.from({ length: 5_000 }, () => ['a']) }],
+])('is interrupted again and again among many texts of the form %s', (form, params) => {
+  const work = findRequestPassages(form, params as JsonObject, true);
+  let slices = 0;
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) slices += 1;
+  expect(step.value.passages).toHaveLength(5_000);
+  expect(slices).toBeGreaterThanOrEqual(25);
+});

@@ -17,6 +17,7 @@ import { runAtOnce } from '../../../src/slices.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { Origins } from '../../../src/upstream/origins.ts';
 import { Outbound } from '../../../src/upstream/outbound.ts';
+import { chatSubject } from '../../support/guardrails/chat-subject.ts';
 
 const trusted = readTrustedHosts('');
 const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
@@ -29,19 +30,7 @@ afterAll(async () => {
   await origins[Symbol.asyncDispose]();
 });
 
-const subject = {
-  side: 'input' as const,
-  endpoint: 'chat_completions',
-  isStream: false,
-  params: {},
-  answer: null,
-  unreadable: null,
-  metadata: { team: 'red' },
-  headers: {},
-  provider: 'openai',
-  model: 'gpt-4o',
-  traceId: 'trace',
-};
+const subject = { ...chatSubject, metadata: { team: 'red' } };
 
 /** The verdict of an inline guardrail on one text. */
 function stated(item: Record<string, unknown>, text: string, more: object = {}) {
@@ -100,7 +89,8 @@ describe('a check', () => {
   });
 
   it.each([
-    ['a check of a partner', { 'portkey.pii': { categories: ['NAME'] } }],
+    ['a check of a partner', { 'patronus.phi': {} }],
+    ['a category that needs a model', { 'portkey.pii': { categories: ['SSN', 'NAME'] } }],
     ['an unknown check', { 'default.contians': { words: ['x'] } }],
     ['a check with parameters that are not valid', { 'default.requiredMetadataKeyValuePairs': {} }],
     ['an unreachable webhook', { webhook: { webhookURL: 'http://127.0.0.1:1' } }],

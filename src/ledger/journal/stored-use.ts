@@ -1,6 +1,6 @@
 /** Converts usage of counters to records of the journal and back. */
-import type { CounterRef } from '../store/usage/counter-place.ts';
-import type { JournalledUse } from '../store/usage/journalled-use.ts';
+import type { CounterRef } from '../../store/usage/counter-place.ts';
+import type { JournalledUse } from '../../store/usage/journalled-use.ts';
 
 /** As JSON. */
 export type StoredUse = Omit<JournalledUse, 'counter'> & {
@@ -8,6 +8,8 @@ export type StoredUse = Omit<JournalledUse, 'counter'> & {
     readonly subjectId: string;
     readonly id: string;
   };
+  /** Increases with each state that the process writes; absent in records of earlier versions. */
+  readonly revision?: number;
 };
 
 /** The last states of the counters of one holder. */
@@ -32,15 +34,15 @@ export function drawnOf(states: Iterable<HolderState>, place: string): number {
   return units;
 }
 
-export function storedUse({ counter, ...use }: JournalledUse): StoredUse {
-  return { ...use, counter: storedCounter(counter) };
+export function storedUse({ counter, ...use }: JournalledUse, revision: number): StoredUse {
+  return { ...use, counter: storedCounter(counter), revision };
 }
 
 function storedCounter({ subjectId, id, ...counter }: CounterRef): StoredUse['counter'] {
   return { ...counter, subjectId: subjectId.toString('hex'), id: id.toString('hex') };
 }
 
-export function restoredUse({ counter, ...use }: StoredUse): JournalledUse {
+export function restoredUse({ counter, revision: _, ...use }: StoredUse): JournalledUse {
   const { subjectId, id } = counter;
   const ids = { subjectId: Buffer.from(subjectId, 'hex'), id: Buffer.from(id, 'hex') };
   return { ...use, counter: { ...counter, ...ids } };

@@ -1,10 +1,10 @@
 /** Writes usage that the bank does not know to disk, and hands over what processes that died have left there. */
-import { detach } from '../detached.ts';
-import type { CounterRef } from '../store/usage/counter-place.ts';
-import type { JournalledUse } from '../store/usage/journalled-use.ts';
-import type { Holder } from '../store/usage/usage-holders.ts';
+import { detach } from '../../detached.ts';
+import type { CounterRef } from '../../store/usage/counter-place.ts';
+import type { JournalledUse } from '../../store/usage/journalled-use.ts';
+import type { Holder } from '../../store/usage/usage-holders.ts';
 import { EarlierGrants } from './earlier-grants.ts';
-import type { LimitBank } from './limit-bank.ts';
+import { type JournalRecord, LeftUsage } from './left-usage.ts';
 import {
   drawnOf,
   type HolderState,
@@ -24,14 +24,9 @@ export interface JournalStream {
   release(place: unknown, count: number): void;
 }
 
-/** State of some counters of one process; the last one of a counter is valid. */
-interface JournalRecord {
-  readonly organisationId: string;
-  /** As hex. */
-  readonly holder: string;
-  readonly uses: readonly StoredUse[];
-  /** The bank knows all usage of the holder, recorded on, because allowances are granted once a window. */
-  readonly isSettled?: true;
+/** Charges usage that an earlier process had on disk, once; rejects when that is not possible now. */
+interface SettlingBank {
+  settle(holder: Holder, uses: readonly JournalledUse[]): Promise<void>;
 }
 
 /** Records after which the stream is written anew, with the last states only. */
@@ -41,12 +36,10 @@ const settleEveryMs = 5_000;
 
 export class UsageJournal {
   readonly #stream: JournalStream;
-  readonly #bank: LimitBank;
+  readonly #bank: SettlingBank;
   readonly #own = new Map<string, HolderState>();
-  /** States of processes that died, and are not settled. */
-  readonly #left = new Map<string, HolderState>();
-  /** Holders of which records may still be on disk. */
-  readonly #settled = new Set<string>();
+  readonly #left: LeftUsage;
+  #revision = 0;
   readonly #earlier: EarlierGrants;
   /** Whether what dead processes left has been read. */
   isLoaded = false;
@@ -54,13 +47,15 @@ export class UsageJournal {
   #hasUnread = true;
   #records = 0;
   #compacting: Promise<void> | null = null;
+  #settling: Promise<void> | null = null;
   readonly #timer: NodeJS.Timeout;
 
   /** `now` in milliseconds since the epoch. */
-  constructor(stream: JournalStream, bank: LimitBank, now: () => number) {
+  constructor(stream: JournalStream, bank: SettlingBank, now: () => number) {
     this.#stream = stream;
     this.#bank = bank;
     this.#earlier = new EarlierGrants(now);
+    this.#left = new LeftUsage(this.#earlier);
     this.#timer = setInterval(() => {
       if (this.isLoaded) detachSettling(this.#settle());
     }, settleEveryMs).unref();
@@ -71,14 +66,17 @@ export class UsageJournal {
     const key = holder.toString('hex');
     const state = this.#own.get(key) ?? { organisationId, uses: new Map<string, StoredUse>() };
     this.#own.set(key, state);
-    const stored = uses.map(storedUse);
+    this.#revision += 1;
+    const stored = uses.map((use) => storedUse(use, this.#revision));
     for (const use of stored) state.uses.set(keyOf(use), use);
     await this.#append({ organisationId, holder: key, uses: stored });
   }
 
-  /** The bank knows all usage of the holder. */
+  /** The bank knows all usage of the holder, or another holder reports it. */
   forget({ holder }: Holder): void {
-    this.#own.delete(holder.toString('hex'));
+    const key = holder.toString('hex');
+    this.#own.delete(key);
+    this.#left.end(key);
   }
 
   /** Nothing of a counter is held, and what was used of it is known to the bank; it stays while it has an allowance. */
@@ -93,15 +91,16 @@ export class UsageJournal {
   end(holder: Holder, uses: readonly JournalledUse[]): void {
     this.forget(holder);
     const { organisationId } = holder;
-    const state = { organisationId, uses: byPlace(uses.map(storedUse)) };
+    const stored = uses.map((use) => storedUse(use, this.#revision));
+    const state = { organisationId, uses: byPlace(stored) };
     this.#earlier.keep(holder.holder.toString('hex'), state);
   }
 
   /** Units of a counter that earlier processes granted themselves. */
   drawnBefore(counter: CounterRef): number {
-    if (this.#left.size === 0 && this.#earlier.isEmpty) return 0;
+    if (this.#left.states.size === 0 && this.#earlier.isEmpty) return 0;
     const place = placeOfCounter(counter);
-    return this.#earlier.units(place) + drawnOf(this.#left.values(), place);
+    return this.#earlier.units(place) + drawnOf(this.#left.states.values(), place);
   }
 
   /** Grants of earlier processes count only as far as the counter is beyond its limit. */
@@ -115,16 +114,24 @@ export class UsageJournal {
    */
   async settleLeft(): Promise<void> {
     this.#hasUnread = true;
-    await this.#settle();
+    // A run that had begun before may have read the stream already.
+    while (this.#hasUnread || this.#left.states.size > 0) await this.#settle();
   }
 
+  /** Runs once at a time; a call while it runs waits for its end. */
   async #settle(): Promise<void> {
+    this.#settling ??= this.#settleAll().finally(() => {
+      this.#settling = null;
+    });
+    await this.#settling;
+  }
+
+  async #settleAll(): Promise<void> {
     await this.#compact(recordsMax);
-    for (const [key, { organisationId, uses }] of this.#left) {
+    for (const [key, { organisationId, uses }] of this.#left.states) {
       const holder = { organisationId, holder: Buffer.from(key, 'hex') };
       await this.#bank.settle(holder, [...uses.values()].map(restoredUse));
-      this.#left.delete(key);
-      this.#settled.add(key);
+      this.#left.end(key);
       this.#earlier.keep(key, { organisationId, uses });
       this.#records = recordsMax;
     }
@@ -161,28 +168,16 @@ export class UsageJournal {
       loaded.push({ place: one.place, count: one.records.length });
       for (const bytes of one.records) {
         const record = JSON.parse(bytes.toString()) as JournalRecord;
-        if (!known.has(record.holder)) this.#adopt(record);
+        const { holder } = record;
+        if (!known.has(holder) && !this.#own.has(holder)) this.#left.adopt(record);
       }
     }
     this.isLoaded = true;
     if (loaded.length === 0) return;
     const records = [...settledRecords(this.#earlier.list())];
-    records.push(...openRecords([...this.#own, ...this.#left]));
+    records.push(...openRecords([...this.#own, ...this.#left.states]));
     for (const record of records) await this.#append(record);
     for (const { place, count } of loaded) this.#stream.release(place, count);
-  }
-
-  #adopt({ organisationId, holder, uses, isSettled }: JournalRecord): void {
-    if (this.#own.has(holder) || (this.#settled.has(holder) && !isSettled)) return;
-    if (isSettled) {
-      this.#left.delete(holder);
-      this.#settled.add(holder);
-    }
-    const state = isSettled
-      ? this.#earlier.stateOf(holder, organisationId)
-      : (this.#left.get(holder) ?? { organisationId, uses: new Map<string, StoredUse>() });
-    if (!isSettled) this.#left.set(holder, state);
-    for (const use of uses) state.uses.set(keyOf(use), use);
   }
 }
 
