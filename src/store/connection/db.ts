@@ -6,9 +6,10 @@ import { runDeferred } from './before-commit.ts';
 import { type Connector, createConnector, statementMsOf } from './connect.ts';
 import { type Acquire, buildOn, withDirectExecution } from './dialect.ts';
 import { ConnectionPool, type PoolFigures } from './pool.ts';
+import { ReachWatch } from './reach-watch.ts';
 import { retrying } from './retry.ts';
 import type { ConnectionTls } from './tls.ts';
-import { watchWriter } from './writer-watch.ts';
+import { DatabaseUnavailable } from './unavailable.ts';
 
 /** Row types by table, for the query builder. Each table's file declares its own by module augmentation. */
 export interface Tables extends Record<never, never> {}
@@ -123,11 +124,20 @@ function withReader(
   reader: ConnectionPool,
   log: Log | undefined,
 ): Roles {
-  const watch = watchWriter(() => probe.ping(), log);
+  const watch = new ReachWatch({
+    probe: () => probe.ping(),
+    // Reads continue at the reader whatever the writer lacks.
+    isAwayAfter: () => true,
+    messages: {
+      away: 'the database writer does not answer; reads go to the reader',
+      back: 'the database writer is back; reads no longer go to the reader',
+    },
+    log,
+  });
   return {
     writable: async () => {
       if (await watch.isUp()) return writer.acquire();
-      throw watch.unavailable();
+      throw new DatabaseUnavailable('The database does not respond', { cause: watch.fault });
     },
     readable: async () => {
       if (!(await watch.isUp())) return reader.acquire();
@@ -138,7 +148,7 @@ function withReader(
         return reader.acquire();
       }
     },
-    isAway: () => watch.isDown() && reader.waiting.isAway(),
+    isAway: () => watch.fault !== null && reader.waiting.isAway(),
     suspect: () => {
       writer.waiting.suspect();
       reader.waiting.suspect();

@@ -4,7 +4,7 @@ import type { Log } from '../../log.ts';
 import { type Connector, closeSocket } from './connect.ts';
 import type { PooledConnection } from './pooled-connection.ts';
 import { ReachWatch } from './reach-watch.ts';
-import { DatabaseUnavailable } from './unavailable.ts';
+import { DatabaseUnavailable, isServerFull, isTemporary } from './unavailable.ts';
 
 type Acquire = ReturnType<Pool<PooledConnection>['acquire']>;
 
@@ -16,7 +16,13 @@ export class WaitingWork {
   constructor(connector: Connector, log: Log | undefined) {
     this.#reach = new ReachWatch({
       probe: () => probe(connector),
+      // A server that is full, or that refuses the credentials, responds.
+      isAwayAfter: (error) => isTemporary(error) && !isServerFull(error),
       onAway: (fault) => this.#abandon(fault),
+      messages: {
+        away: 'the database does not respond; it is probed until it does',
+        back: 'the database responds again',
+      },
       log,
     });
   }
