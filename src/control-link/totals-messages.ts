@@ -10,7 +10,8 @@ import { idAsBase64 } from './base64-bytes.ts';
 /** Most rows of one message. */
 export const totalsMax = 500;
 const textCharsMax = 4_096;
-const regionCharsMax = 63;
+/** A name as GATEWRIGHT_REGION takes it. */
+const regionName = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 const text = z.string().max(textCharsMax).nullable();
 const count = z.int().nonnegative();
@@ -37,6 +38,6 @@ const Total: z.ZodType<RequestTotalRow> = z.strictObject({
  */
 export const TotalsRequest = z.strictObject({
   origin: idAsBase64,
-  region: z.string().min(1).max(regionCharsMax),
+  region: z.string().regex(regionName),
   totals: z.array(Total).max(totalsMax),
 });

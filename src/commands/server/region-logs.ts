@@ -3,7 +3,11 @@ import { resolve } from 'node:path';
 import { requestLogToRecord } from '../../admin/logs/request-log-record.ts';
 import { Failure } from '../../failure.ts';
 import { createLog } from '../../log.ts';
-import type { RequestLogRecord } from '../../model/logs/request-log.ts';
+import {
+  type LoggedType,
+  loggedTypes,
+  type RequestLogRecord,
+} from '../../model/logs/request-log.ts';
 import { isUuid } from '../../model/wire/slug-forms.ts';
 import { readSettings } from '../../settings.ts';
 import { type Db, openDatabase } from '../../store/connection/db.ts';
@@ -12,13 +16,21 @@ import * as requestLogs from '../../store/logs/request-logs.ts';
 import * as regionHolders from '../../store/regions/region-holders.ts';
 import { requireMigrated, resolveDatabase } from '../database/database.ts';
 import type { Command } from '../shared/command.ts';
-import { homeOption, outputForm, quoted, textOption, wholeNumberOption } from '../shared/option.ts';
+import {
+  homeOption,
+  optionalChoiceOption,
+  outputForm,
+  quoted,
+  textOption,
+  wholeNumberOption,
+} from '../shared/option.ts';
 import { formatRequests } from '../status/request-table.ts';
 
 interface Options {
   readonly number: number | undefined;
   readonly organisation: string | undefined;
   readonly trace: string | undefined;
+  readonly type: LoggedType | undefined;
   readonly output: 'text' | 'json' | 'wide';
   readonly home: string | undefined;
 }
@@ -43,6 +55,10 @@ export const regionLogs: Command<Options> = {
     },
     organisation: textOption('ID', { describe: 'Only of this organisation', fallback: 'all' }),
     trace: textOption('ID', { describe: 'Only of this trace', fallback: 'all' }),
+    type: optionalChoiceOption(loggedTypes, {
+      describe: 'Only requests to models, or only calls of MCP servers',
+      fallback: 'both',
+    }),
     output: outputForm(['text', 'json', 'wide']),
     home: homeOption,
   },
@@ -61,10 +77,9 @@ export const regionLogs: Command<Options> = {
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log });
     const records = await readLatest(database.db, options);
-    const { output } = options;
+    const { output, type } = options;
     if (output === 'json') io.stdout.writeJson({ region, requests: records });
-    else if (records.length > 0)
-      io.stdout.write(formatRequests(records, output === 'wide', undefined));
+    else if (records.length > 0) io.stdout.write(formatRequests(records, output === 'wide', type));
     else io.stdout.write(`No requests in region ${region} in the last 24 hours.\n`);
     return 'success';
   },
@@ -73,7 +88,7 @@ export const regionLogs: Command<Options> = {
 /** Oldest first. Names of keys and workspaces are at home, so that rows have ids only. */
 async function readLatest(
   db: Db,
-  { number = numberUsual, organisation, trace }: Options,
+  { number = numberUsual, organisation, trace, type }: Options,
 ): Promise<RequestLogRecord[]> {
   const now = await readServerTime(db);
   const filter: requestLogs.RequestLogFilter = {
@@ -83,7 +98,7 @@ async function readLatest(
     apiKeyIds: null,
     statusFrom: 0,
     statusTo: requestLogs.statusMax,
-    type: undefined,
+    type,
     before: null,
   };
   let latest: requestLogs.RequestLogRow[] = [];

@@ -131,7 +131,7 @@ export const RequestLogPage = z.object({
   data: z.array(RequestLogRecord),
   /** Cursor of the next page; null on the last. */
   next_cursor: z.string().nullable(),
-  /** Regions that have further rows of the time range in their own databases, by name. */
+  /** Names of the regions that have logged requests in their own databases since the hour in which the time range begins. */
   regions: z.array(z.string()),
 });
 export type RequestLogPage = z.infer<typeof RequestLogPage>;

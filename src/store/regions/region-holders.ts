@@ -85,10 +85,12 @@ export async function claim(
   return result.numAffectedRows === 1n;
 }
 
-/** Organisations of which the region has counted anything. */
+/** Organisations of which the region has counted or logged anything, also before home has heard of it. */
 export async function listOrganisations(db: Db): Promise<string[]> {
-  const found = await table.listAnywhere(db, {}, { columns: ['organisation_id'] });
-  return found.map((row) => row.organisation_id);
+  const { rows: found } = await sql<{ id: string }>`
+    SELECT organisation_id AS id FROM region_holders
+    UNION SELECT organisation_id FROM region_unsent_totals`.execute(db);
+  return found.map(({ id }) => id);
 }
 
 const holding = sql`EXISTS (SELECT 1 FROM region_loans l

@@ -13,7 +13,6 @@ import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts'
 import { startOfTotalsStep } from '../../../src/model/logs/request-log.ts';
 import { newId } from '../../../src/model/wire/ids.ts';
 import * as loggedRegions from '../../../src/store/regions/logged-regions.ts';
-import * as regionHolders from '../../../src/store/regions/region-holders.ts';
 import { createPki, type Pki } from '../../support/callers/pki.ts';
 import { createTestDatabase } from '../../support/database/database.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
@@ -111,11 +110,12 @@ it('shows the requests that a region has logged, in the region only', async () =
     requestLog.record(requestRecord(organisationId, { startedAt, id }));
   }
   await requestLog.close(60_000);
-  await regionHolders.insertMissing(test.database.db, organisationId);
   const found = JSON.parse((await regionLogs('-o', 'json')).stdout);
   const traces = [{ trace_id: 'first' }, { trace_id: 'second' }];
   expect(found).toMatchObject({ region: 'eu-west', requests: traces });
   expect((await regionLogs('--trace', 'second')).stdout).toMatch(/ 200 .* second\n$/);
+  expect((await regionLogs('--type', 'llm')).stdout).toMatch(/ PROVIDER +MODEL [\s\S]* second\n$/);
+  expect((await regionLogs('--type', 'mcp')).stdout).toContain('No requests');
   expect((await regionLogs('--organisation', newId())).stdout).toContain('No requests');
   expect(await regionLogs('--organisation', 'acme')).toMatchObject({
     exitCode: 5,
