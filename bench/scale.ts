@@ -9,7 +9,6 @@ const times = { seconds: 45, cutSeconds: 120, afterSeconds: 45 };
 /** Runs that are compared with each other; their absolute figures are of no interest. */
 const shortTimes = { seconds: 20, cutSeconds: 0, afterSeconds: 0 };
 const sliceTimes = { seconds: 120, awaySeconds: 60, everySeconds: 10 };
-const regionTimes = { seconds: 120, awaySeconds: 60, everySeconds: 10 };
 
 export const member: Member = {
   name: 'scale: a simulation of 10,000 gateways, a million keys and 20 regions',
@@ -132,8 +131,8 @@ async function sliceRows(deployment: Deployment): Promise<Row[]> {
 
 /** Each organisation uses gateways of two regions, which borrow from home. */
 async function regionRows(deployment: Deployment): Promise<Row[]> {
-  const found = await simulateSlices(deployment, regionTimes, 2);
-  const { seconds } = regionTimes;
+  const found = await simulateSlices(deployment, sliceTimes, 2);
+  const { seconds } = sliceTimes;
   const { ofGateways, ofRegions } = found;
   const borrowed = ofRegions.units / ofRegions.grants;
   const lent = ofGateways.units / ofGateways.grants;

@@ -12,20 +12,9 @@ import { OrganisationSlices } from '../../src/ledger/organisation-slices.ts';
 import { MemoryBank } from '../../test/support/ledger/memory-bank.ts';
 import { recallWanted } from '../../test/support/ledger/recall-wanted.ts';
 import type { SeededRandom } from '../../test/support/run/seeded-random.ts';
-import { CountingBank, type LinkFigures } from './counting-bank.ts';
-import { SimulatedRegion } from './simulated-region.ts';
-
-export interface SliceFigures {
-  /** Requests that were admitted, and refused although their limit is far. */
-  admitted: number;
-  refused: number;
-  /** Between gateways and the bank that they use. */
-  readonly ofGateways: LinkFigures;
-  /** Between regions and home. */
-  readonly ofRegions: LinkFigures;
-  /** Limits of which more was used than they allow; must be 0. */
-  exceeded: number;
-}
+import { CountingBank } from './counting-bank.ts';
+import { SimulatedRegion, whileReached } from './simulated-region.ts';
+import type { SliceFigures } from './slice-figures.ts';
 
 /** Times in seconds. */
 export interface SliceTimes {
@@ -130,7 +119,7 @@ export class SimulatedOrganisation {
   }
 
   async #exchange({ bank, slices, isCutOff }: Gateway, recalls: number): Promise<void> {
-    await slices.exchange(this.#nowMs, true).catch(() => undefined);
+    await whileReached(slices.exchange(this.#nowMs, true));
     for (let count = 0; count < recalls && !isCutOff(); count += 1)
       await recallWanted(bank, slices);
   }

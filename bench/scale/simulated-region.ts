@@ -1,5 +1,6 @@
 /** Simulates the bank of a region in memory, by the rules with which the product borrows from home and lends to gateways. */
 import type { BankAnswer, BankRequest, LimitBank } from '../../src/ledger/limit-bank.ts';
+import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { lendOf, loanTermsOf } from '../../src/store/regions/lending.ts';
 import { afterMove, moveOfLoan } from '../../src/store/regions/loan-moves.ts';
 import {
@@ -11,6 +12,16 @@ import { counterKeyText } from '../../src/store/usage/counter-place.ts';
 import type { LockedCounter, SliceMove } from '../../src/store/usage/slice-moves.ts';
 import type { Holder } from '../../src/store/usage/usage-holders.ts';
 import { type GrantedUnits, MemoryBank } from '../../test/support/ledger/memory-bank.ts';
+
+/** Undefined while the bank is away. */
+export async function whileReached<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isUnavailable(error)) return undefined;
+    throw error;
+  }
+}
 
 /** As in src/ledger/regions/borrower.ts. */
 const movesMax = 200;
@@ -43,8 +54,8 @@ export class SimulatedRegion extends MemoryBank {
     const now = this.#now();
     if (this.#pending !== null || this.#dueLoans(now).length > 0) await this.#exchangeWithHome([]);
     if (![...this.#loans.values()].some(({ units }) => units > 0)) return;
-    const wanted = await this.#home.listWanted([this.#holder]).catch(() => []);
-    for (const counter of wanted) {
+    const wanted = await whileReached(this.#home.listWanted([this.#holder]));
+    for (const counter of wanted ?? []) {
       const loan = this.#loans.get(counterKeyText(counter));
       if (loan === undefined) continue;
       loan.recalled_at ??= now;
@@ -109,27 +120,24 @@ export class SimulatedRegion extends MemoryBank {
   async #send(): Promise<boolean> {
     const moves = this.#pending!;
     const sentAtMs = this.#now();
-    let answer: BankAnswer | null;
-    try {
-      answer = await this.#home.exchange({
-        holder: this.#holder,
-        sequence: this.#sequence,
-        moves,
-        listsHeld: false,
-        countsHolders: true,
-        keepsAnswer: true,
-        leavesOutLost: true,
-      });
-    } catch {
-      return false;
-    }
+    const exchange = this.#home.exchange({
+      holder: this.#holder,
+      sequence: this.#sequence,
+      moves,
+      listsHeld: false,
+      countsHolders: true,
+      keepsAnswer: true,
+      leavesOutLost: true,
+    });
+    const answer = await whileReached(exchange);
+    if (answer === undefined) return false;
     this.#pending = null;
     this.#sequence += 1;
     for (const [at, move] of moves.entries()) {
       const key = counterKeyText(move.counter);
-      const outcome = answer?.outcomes[at] ?? null;
-      if (outcome !== null)
-        this.#loans.set(key, afterMove(this.#loans.get(key)!, move, outcome, sentAtMs));
+      // The bank in memory ends no lease, so that it loses nothing of a region.
+      const outcome = answer!.outcomes[at]!;
+      this.#loans.set(key, afterMove(this.#loans.get(key)!, move, outcome, sentAtMs));
     }
     return true;
   }

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { SeededRandom } from '../../test/support/run/seeded-random.ts';
 import type { Deployment } from './deployment.ts';
 import { SimulatedOrganisation, type SliceTimes } from './simulated-organisation.ts';
-import { noSlices } from './slice-traffic.ts';
+import { noSlices } from './slice-figures.ts';
 
 export interface SliceShare {
   readonly deployment: Deployment;
