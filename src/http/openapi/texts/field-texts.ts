@@ -203,6 +203,8 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   page: 'Number of the page.',
   cursor: 'Place in the list: `next_cursor` of the previous page.',
   next_cursor: 'Value of `cursor` for the next page; null on the last.',
+  regions:
+    'Regions that have logged requests in their own databases since the hour in which the time range begins.',
   search: 'Part of a name, in any case.',
   ids: 'Ids, separated by commas.',
   slugs: 'Slugs, separated by commas.',
