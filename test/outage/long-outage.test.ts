@@ -8,6 +8,7 @@ const awayMs = isLong ? 600_000 : 20_000;
 
 it('serves every key without a limit to the end of a long outage, and writes and charges everything once afterwards', async () => {
   await runOutage({
+    outlastsLeases: isLong,
     script: async ({ places, crowd, faults }) => {
       for (const { link } of places) link.cut();
       await wait(awayMs / 2);

@@ -267,6 +267,23 @@ const action = fc.oneof(
   fc.record({ passedMs: fc.integer({ min: 1, max: 9_000 }) }),
 );
 
+it('is charged with all that it held when it outlives its lease, and with nothing of that again', async () => {
+  const limit = await newLimit();
+  const process = await idleProcess(limit, new MemoryDisk());
+  await process.ask(50, 50);
+  const { used, reserved } = await counterOf(limit);
+  await endLeases(limit);
+  await process.exchange();
+  await process.exchange();
+  const charged = { used: used + reserved, assumed: reserved };
+  const { used: after, assumed } = await counterOf(limit);
+  expect({ used: after, assumed }).toEqual(charged);
+  await process.ask(100, 100);
+  await process.exchange();
+  expect(await counterOf(limit)).toMatchObject({ ...charged, used: charged.used + 100 });
+  process.kill();
+});
+
 it('is charged no less than it used and no more than it held, once, whenever it and its successors are killed', async () => {
   await fc.assert(
     fc.asyncProperty(
