@@ -1,5 +1,6 @@
 /** Worker thread that searches long texts, one task at a time; the parent terminates it when a task takes too long. */
 import { parentPort } from 'node:worker_threads';
+import { detach } from '../detached.ts';
 import { begun } from '../task-thread.ts';
 import { type LanguageModel, loadLanguageModel } from './detectors/language/language-model.ts';
 import { jsonIn } from './json-in-text.ts';
@@ -7,14 +8,16 @@ import { compileSchema } from './json-schema.ts';
 import { hasMatch, keysIn, replaceMatches } from './search.ts';
 import type { SearchResult, SearchTask, Validity } from './searches.ts';
 
-parentPort!.on('message', async (task: SearchTask) => {
+parentPort!.on('message', (task: SearchTask) => detach('searching a long text', perform(task)));
+
+async function perform(task: SearchTask): Promise<void> {
   parentPort!.postMessage(begun);
   try {
     post({ kind: 'done', value: await resultOf(task) });
   } catch (error) {
     post({ kind: 'failed', reason: error instanceof Error ? error.message : 'the search failed' });
   }
-});
+}
 
 function post(end: SearchResult): void {
   parentPort!.postMessage(end);
