@@ -102,6 +102,7 @@ const mayImport: Record<string, readonly string[]> = {
     'control-link',
     'ledger',
     'admin',
+    'console',
     'snapshot',
     'gateway',
     'mcp',
@@ -154,6 +155,7 @@ const mayImport: Record<string, readonly string[]> = {
   // Neither the client of the bucket nor the database: both are passed to it.
   'snapshot/bucket': ['snapshot/format', 'snapshot/reading'],
   'snapshot/format': ['auth', 'store'],
+  console: ['http', 'model'],
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/access': ['admin/request', 'auth', 'http', 'store', 'model'],
