@@ -1,6 +1,6 @@
 /** Assembles a server: database, keys, authentication, Admin API, inference, probes and metrics. */
 
-import { createAdminServer } from './app/admin-server.ts';
+import { createAdminServer, readOwnConsole } from './app/admin-server.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppCallerServices } from './app/caller-services.ts';
 import { classifyError } from './app/classify-error.ts';
@@ -44,7 +44,7 @@ import {
   type SharedClock,
   systemClock,
 } from './clock.ts';
-import { builtConsoleFolder, type ConsoleFiles, readConsoleFiles } from './console/console-files.ts';
+import type { ConsoleFiles } from './console/console-files.ts';
 import type { CallerServices } from './gateway/callers/caller-services.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/logs/span-export.ts';
@@ -188,15 +188,6 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
       if (deviation !== null) log.warn(deviation);
     },
   });
-}
-
-/** Null when this process serves no console. @throws Failure when the console is on, but not built */
-function readOwnConsole(
-  { server }: Settings,
-  components: readonly Component[],
-  folder: string = builtConsoleFolder(),
-): ConsoleFiles | null {
-  return server.console === true && components.includes('admin') ? readConsoleFiles(folder) : null;
 }
 
 interface Parts {

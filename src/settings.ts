@@ -23,7 +23,7 @@ import { type McpSettings, mcpFaults, mcpSettings } from './settings/groups/mcp.
 import { notifyFaults } from './settings/groups/notify.ts';
 import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts';
 import { type ServerSettings, serverSettings } from './settings/groups/server.ts';
-import { type SessionSettings, sessionSettings } from './settings/groups/sessions.ts';
+import { sessionSettings, type UserSessionSettings } from './settings/groups/sessions.ts';
 import { type SignInSettings, signInFaults, signInSettings } from './settings/groups/sign-in.ts';
 import { signatureFaults } from './settings/groups/signatures.ts';
 import {
@@ -122,7 +122,7 @@ export interface Settings {
   readonly spool: SpoolSettings;
   /** Null when there is no identity provider. */
   readonly signIn: SignInSettings | null;
-  readonly sessions: SessionSettings;
+  readonly sessions: UserSessionSettings;
   /** Mail and recipients of budget alerts. */
   readonly alerts: AlertSettings;
   /** Days for which sealed audit log rows are stored; null for ever. */

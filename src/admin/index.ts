@@ -130,10 +130,7 @@ function withFeatures(
  * `requireConnection` throws until the database is known to be the right one.
  */
 export function browserRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return withConnection(
-    [...signInRoutes(deps), ...signInByLinkRoutes(deps)],
-    requireConnection,
-  );
+  return withConnection([...signInRoutes(deps), ...signInByLinkRoutes(deps)], requireConnection);
 }
 
 /** Like {@link browserRoutes}, for API routes whose URL or content needs no credential. */

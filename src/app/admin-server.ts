@@ -6,7 +6,11 @@ import { createFailureThrottle } from '../auth/failure-throttle.ts';
 import type { Keyring } from '../auth/keyring.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../clock.ts';
-import type { ConsoleFiles } from '../console/console-files.ts';
+import {
+  builtConsoleFolder,
+  type ConsoleFiles,
+  readConsoleFiles,
+} from '../console/console-files.ts';
 import { consoleRoutes } from '../console/console-routes.ts';
 import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
 import { openApiRoute } from '../http/openapi/openapi.ts';
@@ -19,7 +23,7 @@ import type { Database } from '../store/connection/db.ts';
 import { auditTrail } from '../store/logs/audit-log.ts';
 import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { classifyError } from './classify-error.ts';
-import { disabledFeatures } from './components.ts';
+import { type Component, disabledFeatures } from './components.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { mcpAddress } from './mcp-plane.ts';
 import type { Metrics } from './metrics.ts';
@@ -105,4 +109,13 @@ export function createAdminServer(
     passOn,
     limits: { ...defaultHttpLimits, connectionsMax: settings.server.connectionsMax },
   });
+}
+
+/** Null when this process serves no console. @throws Failure when the console is on, but not built */
+export function readOwnConsole(
+  { server }: Settings,
+  components: readonly Component[],
+  folder: string = builtConsoleFolder(),
+): ConsoleFiles | null {
+  return server.console === true && components.includes('admin') ? readConsoleFiles(folder) : null;
 }

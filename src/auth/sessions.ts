@@ -6,7 +6,7 @@ import { hasAccessEverywhere } from '../model/people/person.ts';
 import { allScopes, scopesOfMember } from '../model/people/scopes.ts';
 import { ApiError } from '../model/wire/errors.ts';
 import { isUuid } from '../model/wire/slug-forms.ts';
-import type { SessionSettings } from '../settings/groups/sessions.ts';
+import type { UserSessionSettings } from '../settings/groups/sessions.ts';
 import type { Database, Db } from '../store/connection/db.ts';
 import * as userSessions from '../store/people/user-sessions.ts';
 import * as workspaceMembers from '../store/people/workspace-members.ts';
@@ -40,7 +40,7 @@ export interface SessionDeps {
   /** Ids of keys and sessions whose last use is being written. */
   readonly uses: Set<string>;
   /** Null when nothing opens a session: neither an identity provider nor the console. */
-  readonly sessions: Pick<SessionSettings, 'publicUrl' | 'idleMs'> | null;
+  readonly sessions: Pick<UserSessionSettings, 'publicUrl' | 'idleMs'> | null;
 }
 
 const cookieName = '__Host-gatewright-session';
@@ -116,7 +116,7 @@ export async function bySession(
  * because they could resolve to this machine.
  */
 export function isOwnPage(
-  { publicUrl }: Pick<SessionSettings, 'publicUrl'>,
+  { publicUrl }: Pick<UserSessionSettings, 'publicUrl'>,
   { origin, host }: Pick<SessionCookies, 'origin' | 'host'>,
 ): boolean {
   if (publicUrl !== null) return origin === publicUrl.origin;
@@ -134,7 +134,7 @@ const unknown = { credential: 'session', reason: 'unknown' } as const;
 /** @throws CredentialRefused unless the session is valid and its user active */
 async function findSession(
   { database, keyring }: SessionDeps,
-  { idleMs }: Pick<SessionSettings, 'idleMs'>,
+  { idleMs }: Pick<UserSessionSettings, 'idleMs'>,
   token: string,
   now: number,
 ): Promise<userSessions.SessionWithUser> {

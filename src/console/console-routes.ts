@@ -81,7 +81,7 @@ async function respond(
   });
 }
 
-/** Of the same form as other errors, with the headers of the console. */
+/** Has the form of other errors, with the headers of the console. */
 function notFound(): RawReply {
   return new RawReply(404, JSON.stringify(errorBody(new ApiError('notFound'))), securityHeaders);
 }

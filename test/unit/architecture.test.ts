@@ -67,6 +67,7 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'commands/up': [
+    'console',
     'commands/database',
     'commands/mock-upstream',
     'commands/shared',
@@ -729,7 +730,9 @@ describe('the conventions of the code', () => {
 
   it('writes all output through the one module that escapes control sequences for terminals', () => {
     const speakers = files.filter((file) =>
-      /process\.(stdout|stderr)\b|\bconsole\./.test(sources.get(file)!),
+      /process\.(stdout|stderr)\b|\bconsole\.(?:debug|dir|error|info|log|table|trace|warn)\b/.test(
+        sources.get(file)!,
+      ),
     );
     expect(speakers.map((file) => relative(root, file)).toSorted()).toEqual(['log.ts', 'main.ts']);
     const exact = files.filter((file) => /\.writeExact\(/.test(sources.get(file)!));

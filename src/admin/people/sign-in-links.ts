@@ -12,7 +12,6 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { isUuid } from '../../model/wire/slug-forms.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
-import type { SessionSettings } from '../../settings/groups/sessions.ts';
 import * as signInLinks from '../../store/people/sign-in-links.ts';
 import * as users from '../../store/people/users.ts';
 import * as organisations from '../../store/resources/organisations.ts';
@@ -21,6 +20,8 @@ import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { authorOf, insertSession } from './session-changes.ts';
+
+type Sessions = NonNullable<AdminDeps['sessions']>;
 
 const lifetimeMs = 5 * 60_000;
 const secretBytes = 32;
@@ -51,10 +52,7 @@ export function signInLinkRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function create(
-  deps: AdminDeps,
-  request: AdminRequest,
-): Promise<z.infer<typeof LinkRecord>> {
+async function create(deps: AdminDeps, request: AdminRequest): Promise<z.infer<typeof LinkRecord>> {
   const { caller, params, now } = request;
   const sessions = requireConsole(deps);
   requireWholeOrganisation(caller);
@@ -92,9 +90,11 @@ async function create(
 }
 
 /** @throws ApiError `conflict` when no browser could keep a session of that address */
-function addressOf({ publicUrl }: SessionSettings, origin: string): string {
+function addressOf({ publicUrl }: Sessions, origin: string): string {
   if (publicUrl !== null) return publicUrl.origin;
-  if (isLoopbackOrigin(origin)) return origin;
+  // A server that listens on all addresses may be named by the unspecified one.
+  const local = origin.replace(/^http:\/\/(?:0\.0\.0\.0|\[::\])(?=:|$)/, 'http://127.0.0.1');
+  if (isLoopbackOrigin(local)) return local;
   const message =
     'Without GATEWRIGHT_PUBLIC_URL only browsers on this machine can sign in: set it, or reach the ' +
     'server at http://127.0.0.1, for example by kubectl port-forward';
@@ -139,7 +139,7 @@ async function signIn(deps: AdminDeps, request: UseRequest): Promise<RawReply> {
   if (organisation === undefined) throw refuse(deps, request, 'unknown');
   const opened = await deps.database.transaction(async (tx) => {
     const user = await users.findByIdForShare(tx, organisationId, userId);
-    // Of concurrent requests with one code exactly one deletes the row.
+    // Exactly one of several concurrent requests with the code deletes the row.
     if (user?.status !== 'active' || !(await signInLinks.use(tx, link, now))) return null;
     const author = authorOf(organisation, user, { requestId, now });
     return insertSession(tx, deps, author, { user, account: null, facts: { link: linkId } });
@@ -188,7 +188,7 @@ function refuse(
 }
 
 /** @throws ApiError `featureDisabled` unless the server serves the console */
-function requireConsole({ sessions, servesConsole }: AdminDeps): SessionSettings {
+function requireConsole({ sessions, servesConsole }: AdminDeps): Sessions {
   if (sessions === null || !servesConsole) throw new ApiError('featureDisabled');
   return sessions;
 }

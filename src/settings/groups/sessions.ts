@@ -1,7 +1,7 @@
 /** Groups the settings of sessions, in which users of a browser are signed in. */
 import type { SettingValues } from '../variables/variables.ts';
 
-export interface SessionSettings {
+export interface UserSessionSettings {
   /**
    * Address at which browsers reach the Admin API. Null when unset: browsers on this machine only, by any
    * of its loopback addresses.
@@ -11,7 +11,7 @@ export interface SessionSettings {
   readonly idleMs: number;
 }
 
-export function sessionSettings(values: SettingValues): SessionSettings {
+export function sessionSettings(values: SettingValues): UserSessionSettings {
   return {
     publicUrl: values.GATEWRIGHT_PUBLIC_URL ?? null,
     sessionMs: values.GATEWRIGHT_SESSION_HOURS * 3_600_000,
