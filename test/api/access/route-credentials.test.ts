@@ -33,7 +33,7 @@ let credentials: readonly OfferedCredential[];
 
 beforeAll(async () => {
   const log = createLog({ level: 'fatal' });
-  server = await startTestServer({ settings: { signIn: signedInSettings }, log });
+  server = await startTestServer({ settings: signedInSettings, log });
   client = new RawClient(server.url);
   credentials = await offeredCredentials(server);
 });

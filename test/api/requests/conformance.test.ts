@@ -32,7 +32,7 @@ beforeAll(async () => {
   link = await startDatabaseLink();
   server = await startTestServer({
     between: link.lead,
-    settings: { signIn: signedInSettings },
+    settings: signedInSettings,
   });
   const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
   description = new Description(document.body);
