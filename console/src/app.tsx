@@ -22,8 +22,10 @@ function start(): void {
 }
 
 export function App() {
-  useEffect(start, []);
   const code = matchPath('/sign-in/:code', pathOf())?.code;
+  useEffect(() => {
+    if (code === undefined) start();
+  }, []);
   if (code !== undefined || isSignedOut.value) return <SignIn code={code} />;
   if (failure.value !== null) return <Problem error={failure.value} onRetry={start} />;
   if (session.value === null) return <p class="quiet loading">Loading…</p>;

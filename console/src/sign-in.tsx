@@ -2,17 +2,17 @@
 import { useEffect, useState } from 'preact/hooks';
 import { RequestFailed } from './api/client.ts';
 import { signInByCode } from './api/session.ts';
-import { goTo } from './routing/routes.ts';
+import { replacePage } from './routing/routes.ts';
 
 export function SignIn({ code }: { readonly code: string | undefined }) {
   const [failure, setFailure] = useState<string | null>(null);
   useEffect(() => {
     document.title = 'Sign in – gatewright';
     if (code === undefined) return;
-    // The code is gone from the address and the history before anything else can read it.
+    // The code leaves the address and the history before it is used.
     history.replaceState(null, '', '#/');
     signInByCode(code).then(
-      () => goTo('/'),
+      () => replacePage('/'),
       (error: unknown) =>
         setFailure(error instanceof RequestFailed ? error.message : String(error)),
     );

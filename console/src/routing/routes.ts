@@ -30,9 +30,10 @@ export function matchPath(pattern: string, path: string): Record<string, string>
   return Object.fromEntries(named.map(([name, value]) => [name, decodeURIComponent(value!)]));
 }
 
-/** Goes to a page. */
-export function goTo(address: string): void {
-  location.hash = address;
+/** Goes to a page; the present one leaves no entry in the browser's history. */
+export function replacePage(address: string): void {
+  history.replaceState(null, '', `#${address}`);
+  current.value = readFragment();
 }
 
 /** Changes members of the page's query; empty ones are removed. Replaces the entry of the history. */
@@ -43,6 +44,5 @@ export function changeQuery(members: Readonly<Record<string, string>>): void {
     else query.set(name, value);
   }
   const text = query.toString();
-  history.replaceState(null, '', `#${pathOf()}${text === '' ? '' : `?${text}`}`);
-  current.value = readFragment();
+  replacePage(`${pathOf()}${text === '' ? '' : `?${text}`}`);
 }
