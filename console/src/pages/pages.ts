@@ -17,4 +17,20 @@ export interface PageEntry {
 
 export const pages: readonly PageEntry[] = [
   { pattern: '/', name: 'Overview', group: 'Watch', load: () => import('./overview/overview.tsx') },
+  { pattern: '/sync', name: 'Sync', group: 'Watch', load: () => import('./sync/sync.tsx') },
+  { pattern: '/sync/:owner/:number', load: () => import('./sync/revision.tsx') },
+  {
+    pattern: '/configs',
+    name: 'Configs',
+    group: 'Resources',
+    load: () => import('./configs/configs.tsx'),
+  },
+  { pattern: '/configs/:id', load: () => import('./configs/config.tsx') },
+  {
+    pattern: '/mcp-servers',
+    name: 'MCP servers',
+    group: 'Resources',
+    load: () => import('./mcp/mcp-servers.tsx'),
+  },
+  { pattern: '/mcp-servers/:id', load: () => import('./mcp/mcp-server.tsx') },
 ];
