@@ -189,6 +189,9 @@ function refuse(
 
 /** @throws ApiError `featureDisabled` unless the server serves the console */
 function requireConsole({ sessions, servesConsole }: AdminDeps): Sessions {
-  if (sessions === null || !servesConsole) throw new ApiError('featureDisabled');
+  if (sessions === null || !servesConsole) {
+    const message = 'The console is switched off on this deployment: GATEWRIGHT_CONSOLE_ENABLED';
+    throw new ApiError('featureDisabled', message);
+  }
   return sessions;
 }
