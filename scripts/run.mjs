@@ -19,6 +19,7 @@ const targets = {
   'test:agents': [['node', 'scripts/test-suites.mjs', 'agents']],
   'test:chart': [['node', 'scripts/test-suites.mjs', 'chart']],
   'test:cluster': [['node', 'scripts/test-suites.mjs', 'cluster']],
+  'test:console': [['node', 'scripts/test-suites.mjs', 'console']],
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
@@ -32,7 +33,15 @@ const targets = {
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],
   ],
-  check: [['biome', 'ci'], ['tsc', '-p', '.'], ['knip'], ['vitest', 'run', '--project', 'unit']],
+  check: [
+    ['biome', 'ci'],
+    ['tsc', '-p', '.'],
+    ['node', 'console/scripts/api-types.ts'],
+    ['tsc', '-p', 'console'],
+    ['tsc', '-p', 'test/console'],
+    ['knip'],
+    ['vitest', 'run', '--project', 'unit'],
+  ],
 };
 
 forwardSignals();

@@ -6,7 +6,7 @@ import { isSignedOut, RequestFailed, workspace } from './api/client.ts';
 import { loadSession, session } from './api/session.ts';
 import { Navigation } from './navigation.tsx';
 import { type PageComponent, type PageEntry, pages } from './pages/pages.ts';
-import { Problem } from './parts/page.tsx';
+import { Page, Problem } from './parts/page.tsx';
 import { matchPath, pathOf } from './routing/routes.ts';
 import { SignIn } from './sign-in.tsx';
 
@@ -67,9 +67,9 @@ function CurrentPage() {
   }, [path]);
   if (entry === undefined || found === undefined) {
     return (
-      <Problem
-        error={new RequestFailed(404, `There is no page ${path}. Choose one on the left.`)}
-      />
+      <Page title="Unknown page">
+        <p>There is no page {path}. Choose one in the navigation.</p>
+      </Page>
     );
   }
   const Shown = opened.value.get(entry);
