@@ -38,7 +38,6 @@ const targets = {
     ['tsc', '-p', '.'],
     ['node', 'console/scripts/api-types.ts'],
     ['tsc', '-p', 'console'],
-    ['tsc', '-p', 'test/console'],
     ['knip'],
     ['vitest', 'run', '--project', 'unit'],
   ],
