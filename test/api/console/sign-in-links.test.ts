@@ -345,7 +345,7 @@ describe('the code of a link', () => {
       /gatewright_refused_credentials_total\{[^}]*credential="sign_in_link"[^}]*\} \d/,
     );
     const { db } = server.database;
-    const kept = [
+    const stored = [
       server.logLines,
       metrics.body,
       await db.selectFrom('audit_log').selectAll().execute(),
@@ -356,7 +356,7 @@ describe('the code of a link', () => {
     const cookie = browserOf(opened).cookie!;
     for (const canary of [code, unused.code, cookie].map((one) => one.split('.').at(-1)!)) {
       expect(canary.length).toBeGreaterThanOrEqual(43);
-      for (const text of kept) expect(text).not.toContain(canary);
+      for (const text of stored) expect(text).not.toContain(canary);
     }
     expect(server.logLines.some((line) => line.includes('/v1/sign-in/link'))).toBe(true);
   });

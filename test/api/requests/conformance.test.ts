@@ -18,8 +18,9 @@ import {
   RightRequests,
 } from '../../support/interface/valid-requests.ts';
 import { exchange } from '../../support/network/exchange.ts';
+import { startConsoleServer } from '../../support/server/console.ts';
 import { ownerOf } from '../../support/server/people.ts';
-import { fetchToken, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { fetchToken, type TestServer } from '../../support/server/server.ts';
 import { signedInSettings } from '../../support/server/sessions.ts';
 import { addServiceAccount, addTenant } from '../../support/server/tenant.ts';
 
@@ -30,7 +31,7 @@ let requests: RightRequests;
 
 beforeAll(async () => {
   link = await startDatabaseLink();
-  server = await startTestServer({
+  server = await startConsoleServer({
     between: link.lead,
     settings: signedInSettings,
   });
