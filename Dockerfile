@@ -5,8 +5,11 @@ ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
+COPY console/package.json console/package.json
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts/build.mjs scripts/build.mjs
+COPY scripts/console scripts/console
+COPY console console
 COPY src src
 RUN node scripts/build.mjs \
  && npm sbom --sbom-format cyclonedx --omit dev --omit optional > sbom.cdx.json

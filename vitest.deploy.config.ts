@@ -61,6 +61,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'console',
+          include: ['test/console/*.test.ts'],
+          globalSetup: ['test/support/run/global-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'openapi',
           include: ['test/openapi/*.test.ts'],
           globalSetup: ['test/support/run/global-setup.ts'],

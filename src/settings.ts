@@ -23,6 +23,7 @@ import { type McpSettings, mcpFaults, mcpSettings } from './settings/groups/mcp.
 import { notifyFaults } from './settings/groups/notify.ts';
 import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts';
 import { type ServerSettings, serverSettings } from './settings/groups/server.ts';
+import { sessionSettings, type UserSessionSettings } from './settings/groups/sessions.ts';
 import { type SignInSettings, signInFaults, signInSettings } from './settings/groups/sign-in.ts';
 import { signatureFaults } from './settings/groups/signatures.ts';
 import {
@@ -119,8 +120,9 @@ export interface Settings {
   /** The sealed snapshot. */
   readonly snapshot: SnapshotSettings;
   readonly spool: SpoolSettings;
-  /** Null when sign-in is off. */
+  /** Null when there is no identity provider. */
   readonly signIn: SignInSettings | null;
+  readonly sessions: UserSessionSettings;
   /** Mail and recipients of budget alerts. */
   readonly alerts: AlertSettings;
   /** Days for which sealed audit log rows are stored; null for ever. */
@@ -305,6 +307,7 @@ function assemble(
   const secretOf = secretIn(values, given);
   return {
     signIn: signInSettings(values, secretOf),
+    sessions: sessionSettings(values),
     databasePoolSize: values.DB_POOL_SIZE,
     databaseStartWaitSeconds: values.GATEWRIGHT_DB_START_WAIT_SECONDS,
     writerHadr: values.MYSQL_WRITER_HADR_MODE,

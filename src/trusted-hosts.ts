@@ -175,3 +175,8 @@ export function networkList(networks: readonly string[]): BlockList {
   }
   return list;
 }
+
+/** Whether an address names this machine, so that plain HTTP to it leaves the machine unread. */
+export function isOfThisMachine({ hostname }: Pick<URL, 'hostname'>): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+}

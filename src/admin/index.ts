@@ -38,6 +38,7 @@ import { scimGroupRoutes } from './people/scim-groups.ts';
 import { scimUserRoutes } from './people/scim-users.ts';
 import { sessionRoutes } from './people/sessions.ts';
 import { signInRoutes } from './people/sign-in.ts';
+import { signInByLinkRoutes, signInLinkRoutes } from './people/sign-in-links.ts';
 import { userRoutes } from './people/users.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
@@ -87,6 +88,7 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...userRoutes(deps),
     ...inviteRoutes(deps),
     ...sessionRoutes(deps),
+    ...signInLinkRoutes(deps),
     ...withFeatures(['scim'], scimDiscoveryRoutes()),
     ...withFeatures(['scim'], scimUserRoutes(deps)),
     ...withFeatures(['scim'], scimGroupRoutes(deps)),
@@ -128,7 +130,7 @@ function withFeatures(
  * `requireConnection` throws until the database is known to be the right one.
  */
 export function browserRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return withConnection(signInRoutes(deps), requireConnection);
+  return withConnection([...signInRoutes(deps), ...signInByLinkRoutes(deps)], requireConnection);
 }
 
 /** Like {@link browserRoutes}, for API routes whose URL or content needs no credential. */

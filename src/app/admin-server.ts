@@ -6,6 +6,12 @@ import { createFailureThrottle } from '../auth/failure-throttle.ts';
 import type { Keyring } from '../auth/keyring.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../clock.ts';
+import {
+  builtConsoleFolder,
+  type ConsoleFiles,
+  readConsoleFiles,
+} from '../console/console-files.ts';
+import { consoleRoutes } from '../console/console-routes.ts';
 import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
 import { openApiRoute } from '../http/openapi/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
@@ -17,7 +23,7 @@ import type { Database } from '../store/connection/db.ts';
 import { auditTrail } from '../store/logs/audit-log.ts';
 import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { classifyError } from './classify-error.ts';
-import { disabledFeatures } from './components.ts';
+import { type Component, disabledFeatures } from './components.ts';
 import type { CountedRows } from './counted-rows.ts';
 import { mcpAddress } from './mcp-plane.ts';
 import type { Metrics } from './metrics.ts';
@@ -30,8 +36,10 @@ interface AdminServerParts {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
-  /** Null when sign-in is off. */
+  /** Null when there is no identity provider. */
   readonly signIn: ReturnType<typeof createSignIn>;
+  /** Null when this process serves no console. */
+  readonly consoleFiles: ConsoleFiles | null;
   readonly blobs: StoredBlobs;
 }
 
@@ -42,7 +50,7 @@ interface AdminServerServices extends Pick<CountedRows, 'refusals'> {
 }
 
 export function createAdminServer(
-  { settings, database, keyring, clock, log, signIn, blobs }: AdminServerParts,
+  { settings, database, keyring, clock, log, signIn, consoleFiles, blobs }: AdminServerParts,
   { metrics, requireConnection, refusals }: AdminServerServices,
   probes: readonly Route<null>[],
   { mcp, mcpTokens, outbound }: OutboundClients,
@@ -50,9 +58,11 @@ export function createAdminServer(
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
-  const { signIn: signInSettings, apiKeyPrefix, trustedHosts, configTargets } = settings;
+  const { apiKeyPrefix, trustedHosts, configTargets } = settings;
+  const opensSessions = signIn !== null || settings.server.console === true;
+  const sessions = opensSessions ? settings.sessions : null;
   const caches = createAuthCaches();
-  const auth = { database, keyring, tokens, throttle, refusals, signIn: signInSettings, ...caches };
+  const auth = { database, keyring, tokens, throttle, refusals, sessions, ...caches };
   const audit = auditTrail(settings.features.auditLogs);
   const deps = {
     database,
@@ -67,6 +77,8 @@ export function createAdminServer(
     mcpUrl: mcpAddress(settings),
     outbound,
     signIn,
+    sessions,
+    servesConsole: consoleFiles !== null,
     blobs,
     refusals,
     disabledFeatures: disabledFeatures(settings),
@@ -75,7 +87,12 @@ export function createAdminServer(
   const open = [...probes, ...publicRoutes(deps, requireConnection)];
   return createHttpServer<Principal>({
     routes,
-    publicRoutes: [...open, ...browserRoutes(deps, requireConnection), openApiRoute(routes, open)],
+    publicRoutes: [
+      ...open,
+      ...browserRoutes(deps, requireConnection),
+      ...(consoleFiles === null ? [] : consoleRoutes(consoleFiles)),
+      openApiRoute(routes, open),
+    ],
     authenticate: (offered, accepts, now) => {
       requireConnection();
       return authenticateAdmin(auth, offered, accepts, now);
@@ -92,4 +109,13 @@ export function createAdminServer(
     passOn,
     limits: { ...defaultHttpLimits, connectionsMax: settings.server.connectionsMax },
   });
+}
+
+/** Null when this process serves no console. @throws Failure when the console is on, but not built */
+export function readOwnConsole(
+  { server }: Settings,
+  components: readonly Component[],
+  folder: string = builtConsoleFolder(),
+): ConsoleFiles | null {
+  return server.console === true && components.includes('admin') ? readConsoleFiles(folder) : null;
 }

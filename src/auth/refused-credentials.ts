@@ -9,6 +9,7 @@ type Credential =
   | 'session'
   | 'token'
   | 'sign_in'
+  | 'sign_in_link'
   | 'logout_token'
   | 'link'
   | 'other';

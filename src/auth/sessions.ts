@@ -6,12 +6,13 @@ import { hasAccessEverywhere } from '../model/people/person.ts';
 import { allScopes, scopesOfMember } from '../model/people/scopes.ts';
 import { ApiError } from '../model/wire/errors.ts';
 import { isUuid } from '../model/wire/slug-forms.ts';
-import type { SignInSettings } from '../settings/groups/sign-in.ts';
+import type { UserSessionSettings } from '../settings/groups/sessions.ts';
 import type { Database, Db } from '../store/connection/db.ts';
 import * as userSessions from '../store/people/user-sessions.ts';
 import * as workspaceMembers from '../store/people/workspace-members.ts';
 import * as organisations from '../store/resources/organisations.ts';
 import * as workspaces from '../store/resources/workspaces.ts';
+import { isOfThisMachine } from '../trusted-hosts.ts';
 import { readCookie } from './cookies.ts';
 import type { FreshCache } from './fresh-cache.ts';
 import type { DeploymentKeys } from './keyring.ts';
@@ -24,6 +25,8 @@ export interface SessionCookies {
   readonly cookies: string;
   /** The `origin` header, or null. */
   readonly origin: string | null;
+  /** The `host` header, or null. */
+  readonly host: string | null;
   /** Whether the method is neither GET nor HEAD. */
   readonly isChange: boolean;
   /** The `gatewright-workspace` header: id or slug, or null. */
@@ -36,8 +39,8 @@ export interface SessionDeps {
   readonly organisations: FreshCache<organisations.StoredOrganisation>;
   /** Ids of keys and sessions whose last use is being written. */
   readonly uses: Set<string>;
-  /** Null when sign-in is not configured. */
-  readonly signIn: Pick<SignInSettings, 'publicUrl' | 'idleMs'> | null;
+  /** Null when nothing opens a session: neither an identity provider nor the console. */
+  readonly sessions: Pick<UserSessionSettings, 'publicUrl' | 'idleMs'> | null;
 }
 
 const cookieName = '__Host-gatewright-session';
@@ -76,11 +79,11 @@ export async function bySession(
   offered: SessionCookies,
   now: number,
 ): Promise<Principal> {
-  const { signIn, database } = deps;
+  const { sessions, database } = deps;
   const token = readCookie(offered.cookies, cookieName);
-  if (signIn === null || token === null) throw new ApiError('unauthorized');
-  const session = await findSession(deps, signIn, token, now);
-  if (offered.isChange && offered.origin !== signIn.publicUrl.origin) {
+  if (sessions === null || token === null) throw new ApiError('unauthorized');
+  const session = await findSession(deps, sessions, token, now);
+  if (offered.isChange && !isOwnPage(sessions, offered)) {
     const message = 'A change with a session cookie must come from a page of this server: origin';
     throw new ApiError('forbidden', message, 'origin');
   }
@@ -107,12 +110,31 @@ export async function bySession(
   };
 }
 
+/**
+ * Whether a request comes from a page of this server. Without a public address it must come from a page of
+ * the loopback address by which the browser reached the server; names that others control are refused,
+ * because they could resolve to this machine.
+ */
+export function isOwnPage(
+  { publicUrl }: Pick<UserSessionSettings, 'publicUrl'>,
+  { origin, host }: Pick<SessionCookies, 'origin' | 'host'>,
+): boolean {
+  if (publicUrl !== null) return origin === publicUrl.origin;
+  return origin !== null && origin === `http://${host}` && isLoopbackOrigin(origin);
+}
+
+/** Whether a text is the plain HTTP origin of this machine: `http://127.0.0.1:8080`. */
+export function isLoopbackOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url?.protocol === 'http:' && url.origin === text && isOfThisMachine(url);
+}
+
 const unknown = { credential: 'session', reason: 'unknown' } as const;
 
 /** @throws CredentialRefused unless the session is valid and its user active */
 async function findSession(
   { database, keyring }: SessionDeps,
-  { idleMs }: Pick<SignInSettings, 'idleMs'>,
+  { idleMs }: Pick<UserSessionSettings, 'idleMs'>,
   token: string,
   now: number,
 ): Promise<userSessions.SessionWithUser> {

@@ -123,6 +123,11 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./accounts/service-account.ts')).serviceAccount,
   ),
   commandEntry(
+    'console',
+    'Print a link that signs a user in to the console, once, within five minutes',
+    async () => (await import('./accounts/console.ts')).consoleCommand,
+  ),
+  commandEntry(
     'tsg <action> [name] [to]',
     'Create, list, rename or delete the tenants below a tenant',
     async () => (await import('./accounts/tsg.ts')).tsg,

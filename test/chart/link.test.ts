@@ -105,6 +105,11 @@ describe.each(helmMajors)('a linked release with Helm %s', (major) => {
       'sync.enabled does not go with link.url',
     ],
     [
+      'a console',
+      { ...gateways, console: { enabled: true } },
+      'console.enabled does not go with link.url',
+    ],
+    [
       'no gateway',
       { ...gateways, gateway: { enabled: false }, mcp: { enabled: false } },
       'gateway.enabled and mcp.enabled are both off',

@@ -205,6 +205,7 @@ export const randomValues: fc.Arbitrary<object> = fc
       }),
       image,
       server,
+      console: some({ enabled: flag }),
       gateway,
       mcp,
       sync,

@@ -22,6 +22,7 @@ export const everything = {
     url: 'https://gateway.example.com',
     pod: { labels: { team: 'ai' }, annotations: { a: 'b' }, priorityClassName: 'high' },
   },
+  console: { enabled: true },
   gateway: {
     autoscaling: { enabled: true },
     service: { type: 'LoadBalancer', port: 443, annotations: { a: 'b' } },

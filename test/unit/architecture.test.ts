@@ -69,6 +69,7 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'commands/up': [
+    'console',
     'commands/database',
     'commands/mock-upstream',
     'commands/shared',
@@ -104,6 +105,7 @@ const mayImport: Record<string, readonly string[]> = {
     'control-link',
     'ledger',
     'admin',
+    'console',
     'snapshot',
     'gateway',
     'mcp',
@@ -156,6 +158,7 @@ const mayImport: Record<string, readonly string[]> = {
   // Neither the client of the bucket nor the database: both are passed to it.
   'snapshot/bucket': ['snapshot/format', 'snapshot/reading'],
   'snapshot/format': ['auth', 'store'],
+  console: ['http', 'model'],
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/access': ['admin/request', 'auth', 'http', 'store', 'model'],
@@ -729,7 +732,9 @@ describe('the conventions of the code', () => {
 
   it('writes all output through the one module that escapes control sequences for terminals', () => {
     const speakers = files.filter((file) =>
-      /process\.(stdout|stderr)\b|\bconsole\./.test(sources.get(file)!),
+      /process\.(stdout|stderr)\b|\bconsole\.(?:debug|dir|error|info|log|table|trace|warn)\b/.test(
+        sources.get(file)!,
+      ),
     );
     expect(speakers.map((file) => relative(root, file)).toSorted()).toEqual(['log.ts', 'main.ts']);
     const exact = files.filter((file) => /\.writeExact\(/.test(sources.get(file)!));

@@ -127,7 +127,7 @@
 {{- end -}}
 {{- end -}}
 {{- if $v.link.url -}}
-{{- range $path, $isSet := dict "sync.enabled" $v.sync.enabled "ingress.host" $v.ingress.host "httpRoute.hostnames" $v.httpRoute.hostnames "mysql.reader.host" $v.mysql.reader.host -}}
+{{- range $path, $isSet := dict "sync.enabled" $v.sync.enabled "console.enabled" $v.console.enabled "ingress.host" $v.ingress.host "httpRoute.hostnames" $v.httpRoute.hostnames "mysql.reader.host" $v.mysql.reader.host -}}
 {{- if $isSet -}}
 {{- fail (printf "%s does not go with link.url: a release without a control plane runs gateways only" $path) -}}
 {{- end -}}

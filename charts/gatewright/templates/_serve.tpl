@@ -75,6 +75,12 @@ spec:
             {{- if has "mcp" .serves }}
             - {name: GATEWRIGHT_MCP_PORT, value: "8788"}
             {{- end }}
+            {{- if and $v.console.enabled (eq .component "server") }}
+            - {name: GATEWRIGHT_CONSOLE_ENABLED, value: "ON"}
+            {{- if and (hasPrefix "https://" $v.server.url) (not (hasKey $v.settings "GATEWRIGHT_PUBLIC_URL")) }}
+            - {name: GATEWRIGHT_PUBLIC_URL, value: {{ $v.server.url | quote }}}
+            {{- end }}
+            {{- end }}
             - {name: GATEWRIGHT_LAME_DUCK_SECONDS, value: {{ .lameDuckSeconds | quote }}}
             - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
             {{- if $isLinked }}

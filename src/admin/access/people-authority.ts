@@ -7,6 +7,7 @@ import * as scimMappings from '../../store/people/scim-mappings.ts';
 import type { StoredUser } from '../../store/people/users.ts';
 import * as workspaceMembers from '../../store/people/workspace-members.ts';
 import { requireGrantableRole } from './grantable.ts';
+import { isSuperuser } from './superuser.ts';
 
 /**
  * The identity and the state of a user carry the user's rights: another address or a new sign-in passes
@@ -35,6 +36,21 @@ export function requireOwnerForOwner(
   const message =
     "Only the owner can change the owner's identity; use a session or key of the owner";
   throw new ApiError('forbidden', message, 'id');
+}
+
+/**
+ * A link that signs in as the owner is created by the owner or by a superuser, which is an account of the
+ * operator: administrators and accounts with other roles have the owner's scopes, but not its identity.
+ *
+ * @throws ApiError `forbidden`
+ */
+export async function requireOwnerOrSuperuser(
+  db: Db,
+  caller: Principal,
+  user: Pick<StoredUser, 'id' | 'role'>,
+): Promise<void> {
+  if (user.role === 'owner' && (await isSuperuser(db, caller))) return;
+  requireOwnerForOwner(caller, user);
 }
 
 /** @throws ApiError `forbidden` unless the author could grant each of these roles in a workspace */

@@ -10,6 +10,7 @@ import type { Db } from '../../store/connection/db.ts';
 import * as accessPolicies from '../../store/people/access-policies.ts';
 import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import * as organisations from '../../store/resources/organisations.ts';
+import { isSuperuser } from '../access/superuser.ts';
 
 const listedMax = 5;
 
@@ -40,12 +41,7 @@ export async function requireSuperuserFor(
   role: string,
   param: string,
 ): Promise<void> {
-  if (role !== superuserRole) return;
-  const own =
-    caller.kind === 'service-account' ? await serviceAccounts.findById(db, caller.id) : undefined;
-  const account = own && { name: own.name, tsgId: own.tsg_id };
-  const held = account && (await findRoleGrants(db, account, caller.tsgId)).roles;
-  if (held?.includes(superuserRole) === true) return;
+  if (role !== superuserRole || (await isSuperuser(db, caller))) return;
   throw new ApiError('forbidden', `only a service account with the role ${role} grants it`, param);
 }
 

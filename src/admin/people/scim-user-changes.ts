@@ -8,6 +8,7 @@ import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
+import * as signInLinks from '../../store/people/sign-in-links.ts';
 import * as userInvites from '../../store/people/user-invites.ts';
 import * as userSessions from '../../store/people/user-sessions.ts';
 import * as users from '../../store/people/users.ts';
@@ -127,6 +128,7 @@ async function settleUser(
   if (status !== 'active') {
     await deleteUserKeys(tx, deps, author, { userId });
     await userSessions.deleteMany(tx, organisationId, { userId });
+    await signInLinks.deleteByUser(tx, organisationId, userId);
   }
   const groups = await scimGroups.listMembers(tx, organisationId, { userId });
   for (const { group_id } of groups) {

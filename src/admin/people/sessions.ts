@@ -11,6 +11,7 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { listReply, listSchema } from '../../model/wire/paging.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as signInLinks from '../../store/people/sign-in-links.ts';
 import * as userIdentities from '../../store/people/user-identities.ts';
 import * as userSessions from '../../store/people/user-sessions.ts';
 import * as users from '../../store/people/users.ts';
@@ -146,6 +147,7 @@ async function endMany(deps: AdminDeps, request: AdminRequest, which: { readonly
     const user = await requireUser(tx, caller, params.id!);
     const { organisationId } = caller;
     const ended = await userSessions.deleteMany(tx, organisationId, { userId: user.id, ...which });
+    if (which.id === undefined) await signInLinks.deleteByUser(tx, organisationId, user.id);
     if (which.id !== undefined && ended === 0) throw new ApiError('notFound');
     if (ended > 0) await auditEnd(tx, deps, request, which.id ?? user.id);
   });
@@ -163,6 +165,7 @@ async function unbind(deps: AdminDeps, request: AdminRequest) {
     const userId = user.id;
     if (!(await userIdentities.deleteOfUser(tx, organisationId, userId))) return;
     await userSessions.deleteMany(tx, organisationId, { userId });
+    await signInLinks.deleteByUser(tx, organisationId, userId);
     await auditChange(tx, deps, request, {
       action: 'update',
       kind: 'User',

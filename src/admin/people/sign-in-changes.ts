@@ -4,8 +4,6 @@
  */
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
 import { claimTexts } from '../../auth/identity-provider.ts';
-import type { Principal } from '../../auth/principal.ts';
-import { makeSession } from '../../auth/sessions.ts';
 import { type AssignedRole, emailKey } from '../../model/people/person.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -13,13 +11,13 @@ import { isAutoProvisioned } from '../../model/workspaces/organisation.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as userIdentities from '../../store/people/user-identities.ts';
 import * as userInvites from '../../store/people/user-invites.ts';
-import * as userSessions from '../../store/people/user-sessions.ts';
 import * as users from '../../store/people/users.ts';
 import type { StoredOrganisation } from '../../store/resources/organisations.ts';
 import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, SignIn } from '../request/deps.ts';
 import { acceptInvite } from './invite-acceptance.ts';
+import { authorOf, insertSession } from './session-changes.ts';
 import { applyGroups } from './sign-in-groups.ts';
 
 type Settings = SignIn['settings'];
@@ -66,7 +64,7 @@ async function openSessionIn(
   const role = claimedRole(settings, identity);
   const user = await findOrCreateUser(tx, deps, settings, signIn, role);
   if (user.status !== 'active') throw new ApiError('forbidden', 'Your user is not active');
-  const author = authorOf(signIn, user);
+  const author = authorOf(organisation, user, request);
   if (role !== null && user.role !== 'owner' && user.role !== role) {
     await users.update(tx, user, { role, last_updated_at: request.now });
     await auditUser(tx, deps, author, user.id, 'update', { role });
@@ -75,23 +73,8 @@ async function openSessionIn(
     const names = claimTexts(identity.claims, settings.groupsClaim);
     await applyGroups(tx, deps, author, user.id, names);
   }
-  const place = { organisationId: organisation.id, id: newId() };
-  const { tokenHmac, cookie } = makeSession(deps.keyring, place, settings.sessionMs);
-  const { now } = request;
-  await userSessions.insert(tx, {
-    organisation_id: organisation.id,
-    id: place.id,
-    user_id: user.id,
-    token_hmac: tokenHmac,
-    subject_hash: identity.subjectHash,
-    provider_session_hash: identity.sessionHash,
-    created_at: now,
-    last_used_at: now,
-    expires_at: now + settings.sessionMs,
-  });
-  const entry = { kind: 'UserSession', resourceId: place.id, workspaceId: null } as const;
-  await auditChange(tx, deps, author, { action: 'create', ...entry, changes: { user: user.id } });
-  return cookie;
+  const account = { subjectHash: identity.subjectHash, sessionHash: identity.sessionHash };
+  return (await insertSession(tx, deps, author, { user, account, facts: {} })).cookie;
 }
 
 /**
@@ -178,25 +161,10 @@ async function createUser(
     last_updated_at: now,
   };
   await users.insert(tx, user);
-  const author = authorOf(signIn, user);
+  const author = authorOf(organisation, user, request);
   await auditUser(tx, deps, author, user.id, 'create', {});
   if (invite !== undefined) await acceptInvite(tx, deps, author, invite, user);
   return user;
-}
-
-/** The user is the author of the changes that follow from signing in. */
-function authorOf({ organisation, request }: SignInContext, user: users.StoredUser): Author {
-  const caller: Principal = {
-    kind: 'user',
-    id: user.id,
-    name: user.email,
-    organisationId: organisation.id,
-    tsgId: organisation.tsg_id,
-    workspaceId: null,
-    scopes: [],
-    person: { userId: user.id, sessionId: null, actsForOthers: false },
-  };
-  return { caller, owner: null, fence: null, requestId: request.requestId, now: request.now };
 }
 
 async function auditUser(

@@ -5,6 +5,7 @@ import * as mcpAuthorizations from '../../store/mcp/mcp-authorizations.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
 import * as mcpServerUsers from '../../store/mcp/mcp-server-users.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
+import * as signInLinks from '../../store/people/sign-in-links.ts';
 import * as userIdentities from '../../store/people/user-identities.ts';
 import * as userSessions from '../../store/people/user-sessions.ts';
 import * as users from '../../store/people/users.ts';
@@ -57,6 +58,7 @@ export async function deleteUser(
   await mcpConnections.deleteByUser(tx, organisation_id, id);
   await mcpAuthorizations.deleteByUser(tx, organisation_id, id);
   await userSessions.deleteMany(tx, organisation_id, { userId: id });
+  await signInLinks.deleteByUser(tx, organisation_id, id);
   await userIdentities.deleteOfUser(tx, organisation_id, id);
   await users.deleteById(tx, organisation_id, id);
   await auditChange(tx, deps, author, {

@@ -49,7 +49,13 @@ export async function recordChange(
 }
 
 /** Kinds without a manifest, because users and their sessions are not configuration. */
-type PeopleKind = 'User' | 'UserSession' | 'UserInvite' | 'WorkspaceMember' | 'ScimGroup';
+type PeopleKind =
+  | 'User'
+  | 'UserSession'
+  | 'SignInLink'
+  | 'UserInvite'
+  | 'WorkspaceMember'
+  | 'ScimGroup';
 
 /** Kinds without a manifest, because the credential is returned once or belongs to a user. */
 type CredentialKind = 'McpConnection';

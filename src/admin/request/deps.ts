@@ -7,6 +7,7 @@ import type { RefusedCredentials } from '../../auth/refused-credentials.ts';
 import type { CredentialKind, LeaseHeader, Mount, RouteRequest } from '../../http/routes/route.ts';
 import type { TargetLimits } from '../../model/configs/config-document.ts';
 import type { McpDiscovery } from '../../model/mcp/mcp-discovery.ts';
+import type { UserSessionSettings } from '../../settings/groups/sessions.ts';
 import type { SignInSettings } from '../../settings/groups/sign-in.ts';
 import type { Feature } from '../../settings.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
@@ -58,8 +59,12 @@ export interface AdminDeps {
      */
     request(request: OutboundRequest): Promise<{ readonly status: number }>;
   };
-  /** Null when sign-in is not configured. */
+  /** Null when there is no identity provider. */
   readonly signIn: SignIn | null;
+  /** Null when nothing opens a session: neither an identity provider nor the console. */
+  readonly sessions: UserSessionSettings | null;
+  /** Whether this server serves the console, where links for signing in lead. */
+  readonly servesConsole: boolean;
 }
 
 /** A short request; `timeoutMs` covers all of it. */

@@ -6,7 +6,7 @@ export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   'Try it': ['up', 'mock-upstream'],
   'Write manifests': ['new', 'explain', 'schema', 'fmt', 'validate', 'render'],
   'Change the server': ['plan', 'apply', 'export', 'adopt', 'release', 'approve', 'rollback'],
-  'Manage access': ['service-account', 'tsg'],
+  'Manage access': ['console', 'service-account', 'tsg'],
   'Look at the server': ['get', 'describe', 'logs', 'history', 'audit'],
   'Sync from Git': ['sync', 'status', 'suspend', 'resume'],
   'Run a server': ['serve', 'migrate', 'bootstrap', 'jobs', 'region-logs', 'rotate-master-key'],

@@ -10,9 +10,10 @@ import { exitCodes } from '../shared/exit-codes.ts';
 import { formatTable } from '../shared/table.ts';
 import type { TextOutput } from '../shared/text-output.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
+import { type ConsoleReport, consoleText } from './up-console.ts';
 import type { UpAddresses } from './up-start.ts';
 
-/** Result of a start; contains no secrets. */
+/** Result of a start; contains no secret but a link that signs in once. */
 export interface StartReport {
   readonly version: string;
   readonly home: string;
@@ -22,6 +23,8 @@ export interface StartReport {
   /** Whether the database is the embedded one. */
   readonly embedded: boolean;
   readonly addresses: UpAddresses;
+  /** Null when the console is off. */
+  readonly console: ConsoleReport | null;
   readonly credentialsPath: string;
   /** Null when logs go to standard error. */
   readonly logPath: string | null;
@@ -49,11 +52,12 @@ export function createProgress(output: Pick<TextOutput, 'write'>): (line: string
 }
 
 export function startText(report: StartReport): string {
-  const { outcome, addresses, migration } = report;
+  const { outcome, addresses, migration, console: consoleReport } = report;
   const { adminUrl, inferenceUrl, mcpUrl, metricsUrl } = addresses;
   const sections = [
     syncText(outcome),
     formatTable([
+      ...(consoleReport === null ? [] : [['console', consoleText(consoleReport)]]),
       ['database', `${migration.databaseVersion}${report.embedded ? ', embedded' : ''}`],
       ['migrations', migrationsText(migration)],
       ['admin API', `${adminUrl}/v2 (also ${adminUrl}/v1; ${adminUrl}/openapi.json)`],
@@ -82,7 +86,7 @@ export function startDocument(report: StartReport): Record<string, unknown> {
       schemaVersion: migration.schemaVersion,
       migrationsRun: migration.applied,
     },
-    addresses: report.addresses,
+    addresses: { ...report.addresses, consoleUrl: report.console?.url ?? null },
     credentialsFile: report.credentialsPath,
     sync:
       outcome.failure === null

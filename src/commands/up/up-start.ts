@@ -5,6 +5,7 @@ import type { Addresses } from '../../app/listen.ts';
 import { proveMasterKeys } from '../../app/master-key-check.ts';
 import { createApp } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
+import { isConsoleBuilt } from '../../console/console-files.ts';
 import {
   type EmbeddedDatabase,
   findData,
@@ -60,6 +61,7 @@ export interface Deployment extends AsyncDisposable {
   readonly addresses: UpAddresses;
   /** Null when the settings name a database. */
   readonly embedded: EmbeddedDatabase | null;
+  readonly servesConsole: boolean;
 }
 
 /** @throws Failure for everything the user can fix, after stopping what was started */
@@ -71,6 +73,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   for (const warning of settings.warnings) progress(`warning: ${warning}`);
   const existing = settings.masterKeys ?? ownMasterKeys(options);
   const wanted = serverSettings(settings, options.port);
+  if (wanted.console === false && settings.server.console === null) progress(unbuiltConsole);
   const { server, inference, mcp } = await choosePorts({
     home,
     settings: { ...settings, server: wanted },
@@ -127,6 +130,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     migration,
     addresses,
     embedded,
+    servesConsole: server.console === true,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
@@ -224,12 +228,19 @@ function trustMock(
   };
 }
 
+const unbuiltConsole = 'the console is off, because it is not built; `npm start` builds it';
+
 /**
  * `--port 0` also selects a free metrics port. There is no load balancer in front of `up`, so it stops
- * without a lame-duck period unless the settings configure one.
+ * without a lame-duck period unless the settings configure one. The console is on where it is built.
  */
 function serverSettings(settings: Settings, port: number | undefined): Settings['server'] {
-  const server = { ...settings.server, lameDuckSeconds: settings.server.lameDuckSeconds ?? 0 };
+  const { lameDuckSeconds, console: isConsoleOn } = settings.server;
+  const server = {
+    ...settings.server,
+    lameDuckSeconds: lameDuckSeconds ?? 0,
+    console: isConsoleOn ?? isConsoleBuilt(),
+  };
   if (port === undefined) return server;
   return { ...server, port, metricsPort: port === 0 ? 0 : server.metricsPort };
 }

@@ -61,6 +61,7 @@ import { valueStoresIn } from '../sources/value-stores.ts';
 import { eventText } from '../sources/watch-event.ts';
 import { watchPace } from '../sources/watch-pace.ts';
 import { readUpSettings, requireOpenFiles } from './up-checks.ts';
+import { type ConsoleReport, reportConsole } from './up-console.ts';
 import {
   createProgress,
   endingOf,
@@ -152,6 +153,8 @@ interface Context {
   readonly isQuickstart: boolean;
   /** Commands to try while it runs. */
   readonly next: readonly string[];
+  /** Prints a link that signs in to the console. */
+  readonly consoleCommand: string;
   readonly source: Source;
   readonly loop: Omit<LoopOptions, 'client'>;
   readonly progress: (line: string) => void;
@@ -194,6 +197,7 @@ function openContext(given: {
       // Its slugs are part of the addresses; the quickstart has a whole command instead.
       ...(isQuickstart ? [] : [shellLine(io.cwd, 'get', ['McpServer'], atServer)]),
     ],
+    consoleCommand: shellLine(io.cwd, 'console', [], atServer),
     source,
     loop: {
       source: sourceText({ repo: location, environment: env }),
@@ -246,7 +250,7 @@ async function syncOnce(context: Context, started: Deployment): Promise<Ending> 
         throw error;
       },
     );
-  printStart(context, started, outcome);
+  printStart(context, started, outcome, null);
   return endingOf(outcome);
 }
 
@@ -259,12 +263,21 @@ async function syncOn(context: Context, started: Deployment): Promise<Ending> {
     'the end of the embedded database',
     started.embedded?.exited.then((how) => ended.abort(how)),
   );
+  const consoleReport = started.servesConsole
+    ? await reportConsole(client, {
+        adminUrl: started.addresses.adminUrl,
+        command: context.consoleCommand,
+        createsLink: context.options.output === 'text' && io.stdout.isTerminal,
+        signal: io.signal,
+        progress,
+      })
+    : null;
   progress(`syncing ${location}, and watching it`);
   const signal = AbortSignal.any([io.signal, ended.signal]);
   let isFirst = true;
   await openLoop({ ...context.loop, client, signal }).run({
     onEvent: (event) => {
-      if (isFirst) printStart(context, started, outcomeOf(event));
+      if (isFirst) printStart(context, started, outcomeOf(event), consoleReport);
       else printEvent(context, event);
       isFirst = false;
     },
@@ -297,7 +310,12 @@ function databaseEnded(home: string, how: string): Failure {
   );
 }
 
-function printStart(context: Context, started: Deployment, outcome: SyncOutcome): void {
+function printStart(
+  context: Context,
+  started: Deployment,
+  outcome: SyncOutcome,
+  consoleReport: ConsoleReport | null,
+): void {
   const { io, home, location, options } = context;
   const report: StartReport = {
     home,
@@ -306,6 +324,7 @@ function printStart(context: Context, started: Deployment, outcome: SyncOutcome)
     version: started.version,
     migration: started.migration,
     addresses: started.addresses,
+    console: consoleReport,
     embedded: started.embedded !== null,
     credentialsPath: credentialsPathOf(home),
     logPath: options.output === 'json' ? null : logPathOf(home),

@@ -1,6 +1,25 @@
-/** Negotiates the content coding of a response (RFC 9110 12.5.3) and compresses streams. */
+/** Negotiates the content coding of a response (RFC 9110 12.5.3) and compresses bytes and streams. */
 import { pipeline } from 'node:stream';
-import { constants, createGzip, createZstdCompress } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, createGzip, createZstdCompress, gzip } from 'node:zlib';
+
+/**
+ * Codings for bytes that many readers get: the best levels. In order of preference; compression runs in a
+ * thread of Node's pool.
+ */
+const compressors = {
+  br: (bytes: Buffer) =>
+    promisify(brotliCompress)(bytes, {
+      params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    }),
+  gzip: (bytes: Buffer) => promisify(gzip)(bytes),
+} as const;
+export type DocumentCoding = keyof typeof compressors;
+export const documentCodings = Object.keys(compressors) as DocumentCoding[];
+
+export function compressBytes(bytes: Buffer, coding: DocumentCoding): Promise<Buffer> {
+  return compressors[coding](bytes);
+}
 
 /** The coding with the highest weight; `offered` is in order of preference. Null for none of them. */
 export function chooseCoding<Coding extends string>(

@@ -3,31 +3,23 @@
  * entity tag.
  */
 import { createHash } from 'node:crypto';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
 import { RawReply, type RouteRequest } from '../routes/route.ts';
-import { chooseCoding } from './content-coding.ts';
+import {
+  chooseCoding,
+  compressBytes,
+  type DocumentCoding,
+  documentCodings,
+} from './content-coding.ts';
 import { holdsTag } from './entity-tag.ts';
 
 type ConditionalRequest = Pick<RouteRequest<unknown>, 'ifNoneMatch' | 'acceptEncoding'>;
-
-/** In order of preference; compression runs in a thread of Node's pool. */
-const compressors = {
-  br: (text: Buffer) =>
-    promisify(brotliCompress)(text, {
-      params: { [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
-    }),
-  gzip: (text: Buffer) => promisify(gzip)(text),
-} as const;
-type Coding = keyof typeof compressors;
-const codings = Object.keys(compressors) as Coding[];
 
 interface CompressedDocument {
   /** Weak, because all codings of the document share it. */
   readonly tag: string;
   readonly plain: Buffer;
   /** Filled as each compression finishes; until then the plain bytes are served. */
-  readonly coded: Map<Coding, Buffer>;
+  readonly coded: Map<DocumentCoding, Buffer>;
 }
 
 /**
@@ -51,10 +43,10 @@ export function createStaticDocument(
 async function compress(make: () => Promise<string>): Promise<CompressedDocument> {
   const plain = Buffer.from(await make());
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22);
-  const coded = new Map<Coding, Buffer>();
-  for (const coding of codings) {
+  const coded = new Map<DocumentCoding, Buffer>();
+  for (const coding of documentCodings) {
     // If compression fails, for example for lack of memory, readers get the plain bytes.
-    compressors[coding](plain).then(
+    compressBytes(plain, coding).then(
       (bytes) => coded.set(coding, bytes),
       () => undefined,
     );
@@ -72,7 +64,7 @@ function respond(
   const headers = { ...cacheHeaders, connection: 'close' };
   const coding = chooseCoding(
     acceptEncoding,
-    codings.filter((coding) => coded.has(coding)),
+    documentCodings.filter((coding) => coded.has(coding)),
   );
   if (coding === null) return new RawReply(200, plain, headers);
   return new RawReply(200, coded.get(coding)!, { ...headers, 'content-encoding': coding });

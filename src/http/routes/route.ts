@@ -55,6 +55,10 @@ export interface RouteRequest<
   readonly idempotencyKey: string | null;
   /** Raw `Cookie` value, or null. */
   readonly cookies: string | null;
+  /** Raw `Origin` value, which names the page that sent the request, or null. */
+  readonly pageOrigin: string | null;
+  /** Raw `Host` value, or null. */
+  readonly host: string | null;
   readonly requestId: string;
   /** Address of the connection's peer; forwarding headers are ignored. */
   readonly remoteAddress: string;

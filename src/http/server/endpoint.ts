@@ -95,6 +95,8 @@ export function createEndpoint<Caller>(
         ifNoneMatch: header(request, 'if-none-match'),
         acceptEncoding: header(request, 'accept-encoding'),
         cookies: header(request, 'cookie'),
+        pageOrigin: header(request, 'origin'),
+        host: header(request, 'host'),
         owner: header(request, 'gatewright-owner'),
         fence: isFenced ? parseFence(header(request, 'gatewright-fence')) : null,
         idempotencyKey:

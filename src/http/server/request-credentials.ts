@@ -17,6 +17,8 @@ export interface RequestCredentials {
 interface BrowserCredentials {
   readonly cookies: string;
   readonly origin: string | null;
+  /** The `host` header, or null. */
+  readonly host: string | null;
   /** Whether the method is neither GET nor HEAD. */
   readonly isChange: boolean;
   /** The `gatewright-workspace` header, or null. */
@@ -43,5 +45,6 @@ function browserCredentialsOf(request: IncomingMessage): BrowserCredentials | nu
   if (cookies === null) return null;
   const isChange = request.method !== 'GET' && request.method !== 'HEAD';
   const workspace = header(request, 'gatewright-workspace');
-  return { cookies, origin: header(request, 'origin'), isChange, workspace };
+  const [origin, host] = [header(request, 'origin'), header(request, 'host')];
+  return { cookies, origin, host, isChange, workspace };
 }

@@ -10,6 +10,8 @@ export interface ServerSettings {
   /** Null when unset: 5 for a deployment, 0 for `up`. */
   readonly lameDuckSeconds: number | null;
   readonly drainSeconds: number;
+  /** Whether the Admin API serves the console. Null when unset: no for a deployment, yes for `up`. */
+  readonly console: boolean | null;
 }
 
 export function serverSettings(values: SettingValues): ServerSettings {
@@ -20,5 +22,6 @@ export function serverSettings(values: SettingValues): ServerSettings {
     connectionsMax: values.GATEWRIGHT_CONNECTIONS_MAX,
     lameDuckSeconds: values.GATEWRIGHT_LAME_DUCK_SECONDS ?? null,
     drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
+    console: values.GATEWRIGHT_CONSOLE_ENABLED ?? null,
   };
 }

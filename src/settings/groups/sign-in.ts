@@ -1,6 +1,6 @@
 /** Groups and validates the settings of sign-in. */
 import type { Secret } from '../../secret.ts';
-import { plainHttpFault } from '../../trusted-hosts.ts';
+import { isOfThisMachine, plainHttpFault } from '../../trusted-hosts.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import { type ClientKey, type PublicKey, publicKeyOf } from '../variables/client-key.ts';
 import type { SettingName, SettingValues } from '../variables/variables.ts';
@@ -31,8 +31,6 @@ export interface SignInSettings {
   } | null;
   readonly groupsClaim: string | null;
   readonly provisions: boolean;
-  readonly sessionMs: number;
-  readonly idleMs: number;
 }
 
 export function signInSettings(
@@ -57,8 +55,6 @@ export function signInSettings(
     roles: claim === undefined || byValue === undefined ? null : { claim, byValue },
     groupsClaim: values.GATEWRIGHT_SIGN_IN_GROUPS_CLAIM ?? null,
     provisions: values.GATEWRIGHT_SIGN_IN_PROVISION,
-    sessionMs: values.GATEWRIGHT_SESSION_HOURS * 3_600_000,
-    idleMs: values.GATEWRIGHT_SESSION_IDLE_MINUTES * 60_000,
   };
 }
 
@@ -73,15 +69,10 @@ function proofOf(values: SettingValues, secretOf: ReturnType<typeof secretIn>): 
   return secret === undefined ? { method: 'none' } : { method, secret };
 }
 
-const whole: readonly SettingName[] = [
-  'GATEWRIGHT_SIGN_IN_ISSUER',
-  'GATEWRIGHT_SIGN_IN_CLIENT_ID',
-  'GATEWRIGHT_PUBLIC_URL',
-];
-
-/** Settings that each setting requires. */
+/** Settings that each setting requires. Sessions need none of them: a link opens them too. */
 const needs: Partial<Record<SettingName, readonly SettingName[]>> = {
-  ...Object.fromEntries(whole.map((name) => [name, whole.filter((other) => other !== name)])),
+  GATEWRIGHT_SIGN_IN_ISSUER: ['GATEWRIGHT_SIGN_IN_CLIENT_ID', 'GATEWRIGHT_PUBLIC_URL'],
+  GATEWRIGHT_SIGN_IN_CLIENT_ID: ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_PUBLIC_URL'],
   GATEWRIGHT_SIGN_IN_CLIENT_SECRET: ['GATEWRIGHT_SIGN_IN_ISSUER'],
   GATEWRIGHT_SIGN_IN_AUTH_METHOD: ['GATEWRIGHT_SIGN_IN_ISSUER'],
   GATEWRIGHT_SIGN_IN_CLIENT_JWKS: ['GATEWRIGHT_SIGN_IN_ISSUER'],
@@ -90,8 +81,6 @@ const needs: Partial<Record<SettingName, readonly SettingName[]>> = {
   GATEWRIGHT_SIGN_IN_ROLE_CLAIM: ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_SIGN_IN_ROLES'],
   GATEWRIGHT_SIGN_IN_ROLES: ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_SIGN_IN_ROLE_CLAIM'],
   GATEWRIGHT_SIGN_IN_GROUPS_CLAIM: ['GATEWRIGHT_SIGN_IN_ISSUER'],
-  GATEWRIGHT_SESSION_HOURS: ['GATEWRIGHT_SIGN_IN_ISSUER'],
-  GATEWRIGHT_SESSION_IDLE_MINUTES: ['GATEWRIGHT_SIGN_IN_ISSUER'],
 };
 
 /** @param isGiven whether a setting is set, even if invalid */
@@ -146,8 +135,4 @@ function proofFaults(values: SettingValues, isGiven: (name: SettingName) => bool
     faults.push(`${other} is for GATEWRIGHT_SIGN_IN_AUTH_METHOD=${needed}: set both or none`);
   }
   return faults;
-}
-
-function isOfThisMachine({ hostname }: URL): boolean {
-  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }

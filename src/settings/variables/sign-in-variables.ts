@@ -62,7 +62,7 @@ export const signInVariables = {
   GATEWRIGHT_PUBLIC_URL: optional(
     'Sign-in',
     { ...forms.webAddress, example: 'https://gateway.example.com' },
-    'Address at which browsers reach the Admin API. The issuer redirects to /v1/sign-in/callback there.',
+    'Address at which browsers reach the Admin API; the issuer redirects to /v1/sign-in/callback there. When unset: the loopback addresses of this machine.',
   ),
   GATEWRIGHT_SIGN_IN_TSG_ID: optional(
     'Sign-in',

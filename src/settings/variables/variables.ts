@@ -59,6 +59,11 @@ export const settingsSchema = z.object({
   SCIM_ENABLED: feature('OFF: the SCIM routes return 403. Provisioned users and groups remain.'),
   POLICY_ENABLED: feature('OFF: the policy routes return 403, and policies are not enforced.'),
   MCP_ENABLED: feature('OFF: the routes of MCP integrations and servers return 403.'),
+  GATEWRIGHT_CONSOLE_ENABLED: optional(
+    'Features',
+    forms.toggle,
+    'ON: the Admin API serves the console at /console. When unset: OFF, with `up` ON.',
+  ),
   DISABLE_ORG_CREATION: defaulted(
     'Features',
     forms.toggle,

@@ -11,8 +11,8 @@ interface UserSessionRow {
   id: string;
   user_id: string;
   token_hmac: Buffer;
-  /** Hash of issuer and subject, as in user_identities. */
-  subject_hash: Buffer;
+  /** Hash of issuer and subject, as in user_identities; null when a link opened the session. */
+  subject_hash: Buffer | null;
   /** Hash of the identity provider's id of the session; null when it sent none. */
   provider_session_hash: Buffer | null;
   /** Milliseconds since the epoch, written at most once a minute. */

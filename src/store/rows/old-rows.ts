@@ -10,6 +10,7 @@ export type AgedTable =
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'mcp_authorizations'; readonly column: 'expires_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' }
+  | { readonly table: 'sign_in_links'; readonly column: 'expires_at' }
   | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' }
   | { readonly table: 'semantic_answers'; readonly column: 'expires_at' };
 
@@ -23,6 +24,7 @@ export type GloballyAgedTable =
   | AgedTableWithId
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' }
+  | { readonly table: 'sign_in_links'; readonly column: 'expires_at' }
   | { readonly table: 'mcp_session_notes'; readonly column: 'expires_at' }
   | { readonly table: 'semantic_answers'; readonly column: 'expires_at' };
 

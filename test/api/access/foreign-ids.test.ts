@@ -39,7 +39,7 @@ let others: RightRequests;
 
 beforeAll(async () => {
   const log = createLog({ level: 'fatal' });
-  server = await startTestServer({ settings: { signIn: signedInSettings }, log });
+  server = await startTestServer({ settings: signedInSettings, log });
   client = new RawClient(server.url);
   const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
   const description = new Description(document.body);

@@ -20,7 +20,7 @@ import { addKeyCaller, addServiceAccount } from '../../support/server/tenant.ts'
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ settings: { signIn: signedInSettings } });
+  server = await startTestServer({ settings: signedInSettings });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 

@@ -9,7 +9,8 @@ import { doubled, offeredCredentials } from '../../support/callers/offered-crede
 import { everyRoute, filledPath } from '../../support/interface/every-route.ts';
 import { comparableResponse, type RawAnswer, RawClient } from '../../support/network/raw-client.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startConsoleServer } from '../../support/server/console.ts';
+import type { TestServer } from '../../support/server/server.ts';
 import { signedInSettings } from '../../support/server/sessions.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -33,7 +34,7 @@ let credentials: readonly OfferedCredential[];
 
 beforeAll(async () => {
   const log = createLog({ level: 'fatal' });
-  server = await startTestServer({ settings: { signIn: signedInSettings }, log });
+  server = await startConsoleServer({ settings: signedInSettings, log });
   client = new RawClient(server.url);
   credentials = await offeredCredentials(server);
 });

@@ -14,6 +14,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 
 const publicUrl = 'http://127.0.0.1:9';
+const sessions = { publicUrl: new URL(publicUrl), sessionMs: 12 * 3_600_000, idleMs: 3_600_000 };
 const sessionCookie = '__Host-gatewright-session';
 
 let issuer: OpenIdIssuer;
@@ -31,10 +32,8 @@ beforeAll(async () => {
     tsgId: null,
     roles: null,
     ...rest,
-    sessionMs: 12 * 3_600_000,
-    idleMs: 3_600_000,
   };
-  server = await startTestServer({ settings: { signIn: settings } });
+  server = await startTestServer({ settings: { signIn: settings, sessions } });
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
@@ -297,7 +296,7 @@ describe('client authentication at the identity provider (1.22)', () => {
       GATEWRIGHT_SIGN_IN_CLIENT_JWKS: jwks,
       GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
     });
-    await using signing = await startTestServer({ settings: { signIn } });
+    await using signing = await startTestServer({ settings: { signIn, sessions } });
     const { d: _, ...publicKey } = JSON.parse(jwks).keys[0];
     expect(await readAuthSettings(signing)).toEqual(['private_key_jwt', { keys: [publicKey] }]);
     expect(await readAuthSettings(server)).toEqual(['client_secret_post', null]);
@@ -369,7 +368,7 @@ describe('the callback from the identity provider', () => {
   });
 
   it('rejects an ID token that no published key of the provider has signed', async () => {
-    await using fresh = await startTestServer({ settings: { signIn: settings } });
+    await using fresh = await startTestServer({ settings: { signIn: settings, sessions } });
     fresh.clock.set(Date.now());
     const { sub, email } = addAccount();
     await addUser(fresh, { email });
@@ -547,14 +546,14 @@ describe('a session', () => {
     server.clock.set(Date.now());
     const busy = await addSignedIn('member');
     const start = server.clock.now();
-    for (let at = 3_000_000; at < settings.sessionMs; at += 3_000_000) {
+    for (let at = 3_000_000; at < sessions.sessionMs; at += 3_000_000) {
       server.clock.set(start + at);
       expect((await busy.ask('GET', '/v1/session')).status).toBe(200);
       await expect.poll(lastUses).toContain(server.clock.now());
     }
-    server.clock.set(start + settings.sessionMs);
+    server.clock.set(start + sessions.sessionMs);
     expect((await busy.ask('GET', '/v1/session')).status).toBe(401);
-    server.clock.advance(settings.sessionMs);
+    server.clock.advance(sessions.sessionMs);
     await server.app.jobs.runNow('delete-ended-sessions');
     expect(await lastUses()).toEqual([]);
   });
@@ -672,7 +671,7 @@ describe('sign-in with provisioning by the identity provider', () => {
     };
     // The tenant is known only after the server has started.
     const own = { ...settings, roles, provisions: true, tsgId: '' };
-    strict = await startTestServer({ settings: { signIn: own } });
+    strict = await startTestServer({ settings: { signIn: own, sessions } });
     own.tsgId = strict.tsgId;
     strict.clock.set(Date.now());
   });
@@ -736,7 +735,7 @@ describe('disable_auto_provision_user of an organisation (1.20)', () => {
 
   it('refuses unknown accounts with true where the deployment admits them', async () => {
     const own = { ...settings, provisions: true, tsgId: '' };
-    await using open = await startTestServer({ settings: { signIn: own } });
+    await using open = await startTestServer({ settings: { signIn: own, sessions } });
     own.tsgId = open.tsgId;
     open.clock.set(Date.now());
     const come = async () => (await signIn(addAccount().sub, { at: open })).status;

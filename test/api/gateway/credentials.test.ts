@@ -43,7 +43,7 @@ beforeAll(async () => {
   server = await startTestServer({
     settings: {
       trustedHosts: 'hosts' in trusted ? trusted.hosts : [],
-      signIn: signedInSettings,
+      ...signedInSettings,
       inference: { ...testSettings().inference, tokens: tokenSettings(...issuers) },
     },
   });

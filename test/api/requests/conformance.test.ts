@@ -18,8 +18,9 @@ import {
   RightRequests,
 } from '../../support/interface/valid-requests.ts';
 import { exchange } from '../../support/network/exchange.ts';
-import { ownerOf } from '../../support/server/people.ts';
-import { fetchToken, startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startConsoleServer } from '../../support/server/console.ts';
+import { addUser, ownerOf } from '../../support/server/people.ts';
+import { fetchToken, type TestServer } from '../../support/server/server.ts';
 import { signedInSettings } from '../../support/server/sessions.ts';
 import { addServiceAccount, addTenant } from '../../support/server/tenant.ts';
 
@@ -30,9 +31,9 @@ let requests: RightRequests;
 
 beforeAll(async () => {
   link = await startDatabaseLink();
-  server = await startTestServer({
+  server = await startConsoleServer({
     between: link.lead,
-    settings: { signIn: signedInSettings },
+    settings: signedInSettings,
   });
   const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
   description = new Description(document.body);
@@ -210,7 +211,8 @@ it('returns 404 to another tenant, byte for byte as for an unknown object', asyn
 
 it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of another holder', async () => {
   const isApproval = ({ path }: Operation) => path.endsWith('/definitions/approve');
-  const isPost = (one: Operation) => telling(409)(one) && one.method === 'POST' && !isApproval(one);
+  const isPost = (one: Operation) =>
+    telling(409)(one) && one.method === 'POST' && !isApproval(one) && !isSignInLink(one);
   const used = withHeaders({ 'idempotency-key': randomUUID() });
   const first = description.operations.find((one) => one.path === '/v2/workspaces')!;
   await requests.ask(operation('POST', first.path), first.path, used({ body: { name: 'one' } }));
@@ -230,6 +232,14 @@ it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of ano
     body: { ...(right.body as object), run_id },
   });
   expect(await strangers(409, isLease, other)).toEqual([]);
+});
+
+const isSignInLink = ({ path }: Operation): boolean => path.endsWith('/sign-in-links');
+
+it('returns 409 to a sign-in link for an inactive user', async () => {
+  const id = await addUser(server, { status: 'inactive' });
+  const there = async (one: Operation) => one.path.replace(/\{\w+\}/, id);
+  expect(await strangers(409, isSignInLink, (right) => right, there)).toEqual([]);
 });
 
 it('returns 409 to an approval of an older definition', async () => {

@@ -14,6 +14,8 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 /** POSTs that ignore the key, each with what makes a repetition harmless. */
 const keyless = {
   '/oauth2/access_token': 'makes nothing: a second token is as good as the first',
+  '/admin/users/:id/sign-in-links':
+    'makes another link, because no response with a code is stored; an unused one expires',
   '/mcp-integrations/:mcpIntegrationId/sync':
     'writes what the server says now, as often as it is asked',
   '/mcp-integrations/:mcpIntegrationId/definitions/approve':

@@ -29,7 +29,7 @@ let operations: readonly Operation[];
 let credentials: Record<string, Record<string, string>>;
 
 beforeAll(async () => {
-  server = await startTestServer({ settings: { signIn: signedInSettings } });
+  server = await startTestServer({ settings: signedInSettings });
   client = new RawClient(server.url);
   const { clientId, clientSecret } = server;
   const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');

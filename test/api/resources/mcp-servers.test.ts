@@ -17,7 +17,7 @@ let workspace: CreatedResource;
 let integration: CreatedResource;
 beforeAll(async () => {
   const mcp = { ...testSettings().mcp, publicUrl: 'https://mcp.example.com' };
-  server = await startTestServer({ settings: { signIn: signedInSettings, mcp } });
+  server = await startTestServer({ settings: { ...signedInSettings, mcp } });
   workspace = await makeWorkspace('Support');
   integration = await makeIntegration();
 });

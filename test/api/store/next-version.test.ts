@@ -14,17 +14,17 @@ import { migrate } from '../../../src/store/migrations/migrate.ts';
 import { Description, type Operation } from '../../support/interface/response-check.ts';
 import { RightRequests } from '../../support/interface/valid-requests.ts';
 import { exchange } from '../../support/network/exchange.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { type ConsoleServer, startConsoleServer } from '../../support/server/console.ts';
 
 const log = createLog({ level: 'silent' });
 const shipped = join(import.meta.dirname, '../../../migrations');
 let directory: string;
-let server: TestServer;
+let server: ConsoleServer;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'gatewright-next-'));
   cpSync(shipped, directory, { recursive: true });
-  server = await startTestServer();
+  server = await startConsoleServer();
 });
 afterAll(async () => {
   rmSync(directory, { recursive: true });
@@ -48,7 +48,7 @@ const ready = () => exchange('GET', `${server.url}/readyz`, undefined, {});
 
 /** Starts another app of this version, as a pod does. */
 const startAnother = async (): Promise<void> => {
-  const app = await createApp(server.settings, { log });
+  const app = await createApp(server.settings, { log, consoleFolder: server.folder });
   await app[Symbol.asyncDispose]();
 };
 

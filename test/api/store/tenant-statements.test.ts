@@ -569,6 +569,7 @@ describe('the statements sent to the database', () => {
         'threads',
         'audit_log',
         'user_sessions',
+        'sign_in_links',
         'mcp_session_notes',
         'log_exports',
         'pending_objects',

@@ -47,6 +47,8 @@ const unused = {
   throttle: createFailureThrottle(),
   refusals: { record: () => undefined },
   signIn: null,
+  sessions: null,
+  servesConsole: false,
   trustedHosts: [],
   disabledFeatures: new Set<never>(),
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },

@@ -57,6 +57,8 @@ const startOfTests = Date.UTC(2027, 0, 4, 8);
 export interface ServerOverrides {
   readonly settings?: Partial<Settings>;
   readonly log?: Log;
+  /** Folder of the console, which `settings` switch on. */
+  readonly consoleFolder?: string;
   /** Components that run; by default the Admin API and inference. */
   readonly components?: readonly Component[];
   /** The time that all replicas share; by default that of the test clock. */
@@ -87,6 +89,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     readSharedTime: overrides.readSharedTime ?? (async () => clock.now()),
     log,
     components: overrides.components ?? ['admin', 'gateway'],
+    ...(overrides.consoleFolder && { consoleFolder: overrides.consoleFolder }),
   });
   // With a reader, a writer that does not respond in time counts as down, which may happen on a
   // busy machine.

@@ -2,7 +2,7 @@
 
 import { makeSession } from '../../../src/auth/sessions.ts';
 import { newId } from '../../../src/model/wire/ids.ts';
-import type { SignInSettings } from '../../../src/settings/groups/sign-in.ts';
+import type { Settings } from '../../../src/settings.ts';
 import * as userSessions from '../../../src/store/people/user-sessions.ts';
 import type { TestServer } from './server.ts';
 
@@ -10,18 +10,19 @@ const dayMs = 86_400_000;
 const publicUrl = new URL('https://gateway.example.com');
 
 /** Settings that enable sign-in with an unreachable identity provider. */
-export const signedInSettings: SignInSettings = {
-  issuer: new URL('https://login.invalid'),
-  clientId: 'test',
-  proof: { method: 'none' },
-  publicUrl,
-  tsgId: null,
-  scopes: 'openid',
-  roles: null,
-  groupsClaim: null,
-  provisions: false,
-  sessionMs: 365 * dayMs,
-  idleMs: 365 * dayMs,
+export const signedInSettings: Pick<Settings, 'signIn' | 'sessions'> = {
+  signIn: {
+    issuer: new URL('https://login.invalid'),
+    clientId: 'test',
+    proof: { method: 'none' },
+    publicUrl,
+    tsgId: null,
+    scopes: 'openid',
+    roles: null,
+    groupsClaim: null,
+    provisions: false,
+  },
+  sessions: { publicUrl, sessionMs: 365 * dayMs, idleMs: 365 * dayMs },
 };
 
 /** The headers of the user's browser, and the id of the session. */
@@ -30,7 +31,7 @@ export async function addSession(
   userId: string,
 ): Promise<{ readonly id: string; readonly headers: Record<string, string> }> {
   const id = newId();
-  const { sessionMs } = signedInSettings;
+  const { sessionMs } = signedInSettings.sessions;
   const { tokenHmac, cookie } = makeSession(app.keyring, { organisationId, id }, sessionMs);
   await userSessions.insert(app.database.db, {
     organisation_id: organisationId,

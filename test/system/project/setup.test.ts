@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -274,4 +275,49 @@ it('has a launcher that works from any directory and through a link, and reports
   });
   const { stdout } = await run(join(root, 'bin/gatewright'), ['--version'], { cwd: tmpdir() });
   expect(stdout).toMatch(/^gatewright \d/);
+});
+
+/** Adds a console whose build writes the number of its source files. */
+function addConsole(text: string): void {
+  mkdirSync(join(clone, 'console/src'), { recursive: true });
+  mkdirSync(join(clone, 'scripts/console'), { recursive: true });
+  for (const name of ['main.ts', 'old.ts']) writeFileSync(join(clone, 'console/src', name), '');
+  writeFileSync(join(clone, 'scripts/console/build.mjs'), text);
+}
+
+const builds = `
+  import { mkdirSync, writeFileSync } from 'node:fs';
+  export async function buildConsole(directory) {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(directory + '/index.html', 'built');
+  }`;
+const building = 'building the console';
+
+it('builds the console before the start, and again only when a source is newer or gone', async () => {
+  writeMain(`console.log(require('node:fs').readFileSync('.cache/console/index.html', 'utf8'));`);
+  writeFileSync(join(clone, 'src/package.json'), '{"type": "commonjs"}');
+  addConsole(builds);
+  const { env } = fakeNpm(0);
+  const first = await start(env);
+  expect(first).toMatchObject({ code: 0, stdout: 'built\n' });
+  expect(first.stderr).toContain(building);
+  const now = Date.now() / 1000;
+  const page = join(clone, '.cache/console/index.html');
+  utimesSync(page, now + 60, now + 60);
+  expect((await start(env)).stderr).not.toContain(building);
+  utimesSync(join(clone, 'console/src/main.ts'), now + 120, now + 120);
+  expect((await start(env)).stderr).toContain(building);
+  utimesSync(join(clone, 'console/src/main.ts'), now, now);
+  utimesSync(page, now - 60, now - 60);
+  rmSync(join(clone, 'console/src/old.ts'));
+  expect((await start(env)).stderr).toContain(building);
+});
+
+it('starts without the console when its build fails', async () => {
+  writeMain(`console.log('started');`);
+  addConsole(`export async function buildConsole() { throw new Error('no bundler'); }`);
+  const { stdout, stderr, code } = await start(fakeNpm(0).env);
+  expect([code, stdout]).toEqual([0, 'started\n']);
+  expect(stderr).toContain('no bundler');
+  expect(stderr).toContain('the console could not be built');
 });

@@ -29,7 +29,7 @@ const deps = {
   throttle: createFailureThrottle(),
   refusals: { record: () => undefined },
   ...createAuthCaches(),
-  signIn: { publicUrl: new URL('https://gateway.example.com'), idleMs: 60_000 },
+  sessions: { publicUrl: new URL('https://gateway.example.com'), idleMs: 60_000 },
 };
 const everything: AcceptedCredential[] = ['access-token', 'api-key', 'client'];
 

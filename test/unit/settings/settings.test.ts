@@ -650,11 +650,28 @@ describe('signing in', () => {
       clientId: 'gatewright',
       tsgId: '1234567890',
       provisions: false,
-      sessionMs: 43_200_000,
-      idleMs: 3_600_000,
       scopes: 'openid email profile',
     });
     expect(signIn?.roles?.byValue.get('platform')).toBe('admin');
+  });
+
+  it('has sessions without an identity provider, at a public address or on this machine', () => {
+    const lifetimes = { sessionMs: 43_200_000, idleMs: 3_600_000 };
+    expect(read({}).sessions).toEqual({ publicUrl: null, ...lifetimes });
+    const own = read({
+      GATEWRIGHT_PUBLIC_URL: 'https://gateway.example.com',
+      GATEWRIGHT_SESSION_HOURS: '1',
+      GATEWRIGHT_SESSION_IDLE_MINUTES: '5',
+    });
+    const publicUrl = new URL('https://gateway.example.com');
+    expect(own.sessions).toEqual({ publicUrl, sessionMs: 3_600_000, idleMs: 300_000 });
+    expect(own.signIn).toBeNull();
+  });
+
+  it('leaves the console to the command unless it is set', () => {
+    expect(read({}).server.console).toBeNull();
+    expect(read({ GATEWRIGHT_CONSOLE_ENABLED: 'ON' }).server.console).toBe(true);
+    expect(read({ GATEWRIGHT_CONSOLE_ENABLED: 'OFF' }).server.console).toBe(false);
   });
 
   it.each([

@@ -25,7 +25,7 @@ import {
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ settings: { signIn: signedInSettings } });
+  server = await startTestServer({ settings: signedInSettings });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 

@@ -1,0 +1,76 @@
+/** Leads to the pages, and shows who is signed in and which workspace is shown. */
+import { useEffect } from 'preact/hooks';
+import { workspace } from './api/client.ts';
+import { session, signOut } from './api/session.ts';
+import { useReply } from './api/use-reply.ts';
+import { pages } from './pages/pages.ts';
+import { pathOf } from './routing/routes.ts';
+
+const groups = ['Watch', 'Resources', 'Organisation'] as const;
+
+export function Navigation() {
+  const first = `/${pathOf().split('/')[1]}`;
+  return (
+    <aside class="navigation">
+      <a class="brand" href="#/">
+        gatewright
+      </a>
+      <WorkspaceChoice />
+      <nav aria-label="Pages of the console">
+        {groups.map((group) => (
+          <div key={group}>
+            <h2>{group}</h2>
+            <ul>
+              {pages
+                .filter((page) => page.group === group && page.name !== undefined)
+                .map(({ pattern, name }) => (
+                  <li key={pattern}>
+                    <a href={`#${pattern}`} aria-current={pattern === first ? 'page' : undefined}>
+                      {name}
+                    </a>
+                  </li>
+                ))}
+            </ul>
+          </div>
+        ))}
+      </nav>
+      <div class="account">
+        <p title={session.value?.user.email}>{session.value?.user.email}</p>
+        <p class="quiet">{session.value?.user.role}</p>
+        <button type="button" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </div>
+    </aside>
+  );
+}
+
+/** Administrators choose among all workspaces, members among their own. */
+function WorkspaceChoice() {
+  const { user, workspaces: own = [] } = session.value ?? {};
+  const isMember = user?.role === 'member';
+  const { body } = useReply('/v1/admin/workspaces', { query: { page_size: 100 }, isOn: !isMember });
+  const choices = isMember ? own : (body?.data ?? []);
+  const firstOwn = own[0]?.slug;
+  useEffect(() => {
+    if (isMember && workspace.value === '' && firstOwn !== undefined) workspace.value = firstOwn;
+  }, [isMember, firstOwn]);
+  return (
+    <label class="field">
+      <span>Workspace</span>
+      <select
+        value={workspace.value}
+        onChange={({ currentTarget }) => {
+          workspace.value = currentTarget.value;
+        }}
+      >
+        {!isMember && <option value="">All workspaces</option>}
+        {choices.map(({ slug, name }) => (
+          <option key={slug} value={slug}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,36 @@
+/** Lists the pages: their addresses, names and places in the navigation. Each loads when it is opened. */
+import type { ComponentType } from 'preact';
+
+/** Parameters of the page's address. */
+export type PageParts = Readonly<Record<string, string>>;
+export type PageComponent = ComponentType<{ readonly parts: PageParts }>;
+
+export interface PageEntry {
+  /** `/keys/:id` */
+  readonly pattern: string;
+  /** Name in the navigation; absent for pages that others lead to. */
+  readonly name?: string;
+  /** Heading in the navigation. */
+  readonly group?: 'Watch' | 'Resources' | 'Organisation';
+  readonly load: () => Promise<{ readonly default: PageComponent }>;
+}
+
+export const pages: readonly PageEntry[] = [
+  { pattern: '/', name: 'Overview', group: 'Watch', load: () => import('./overview/overview.tsx') },
+  { pattern: '/sync', name: 'Sync', group: 'Watch', load: () => import('./sync/sync.tsx') },
+  { pattern: '/sync/:owner/:number', load: () => import('./sync/revision.tsx') },
+  {
+    pattern: '/configs',
+    name: 'Configs',
+    group: 'Resources',
+    load: () => import('./configs/configs.tsx'),
+  },
+  { pattern: '/configs/:id', load: () => import('./configs/config.tsx') },
+  {
+    pattern: '/mcp-servers',
+    name: 'MCP servers',
+    group: 'Resources',
+    load: () => import('./mcp/mcp-servers.tsx'),
+  },
+  { pattern: '/mcp-servers/:id', load: () => import('./mcp/mcp-server.tsx') },
+];

@@ -1,0 +1,78 @@
+/** Shows rows in a table that narrow screens can read, with pages where the list has more. */
+import type { ComponentChildren } from 'preact';
+
+export interface Column<Row> {
+  readonly name: string;
+  /** Numbers stand to the right. */
+  readonly isNumber?: boolean;
+  readonly cell: (row: Row) => ComponentChildren;
+}
+
+interface TableProps<Row> {
+  /** Read by screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  /** Shown in place of rows. */
+  readonly empty: ComponentChildren;
+}
+
+export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<Row>) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <section class="table" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption class="unseen">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ name, isNumber }) => (
+              <th key={name} scope="col" class={isNumber === true ? 'number' : ''}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ name, isNumber, cell }) => (
+                <td key={name} data-name={name} class={isNumber === true ? 'number' : ''}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length === 0 && <p class="empty">{empty}</p>}
+    </section>
+  );
+}
+
+interface PagesProps {
+  /** From 0. */
+  readonly page: number;
+  readonly hasMore: boolean;
+  readonly total?: number | undefined;
+  readonly onPage: (page: number) => void;
+}
+
+/** Buttons for the page before and after. */
+export function Pages({ page, hasMore, total, onPage }: PagesProps) {
+  if (page === 0 && !hasMore) return null;
+  return (
+    <nav class="pages" aria-label="Pages">
+      <button type="button" disabled={page === 0} onClick={() => onPage(page - 1)}>
+        Previous
+      </button>
+      <span>
+        Page {page + 1}
+        {total === undefined ? '' : `, ${total} in all`}
+      </span>
+      <button type="button" disabled={!hasMore} onClick={() => onPage(page + 1)}>
+        Next
+      </button>
+    </nav>
+  );
+}
