@@ -17,4 +17,6 @@ export interface PageEntry {
 
 export const pages: readonly PageEntry[] = [
   { pattern: '/', name: 'Overview', group: 'Watch', load: () => import('./overview/overview.tsx') },
+  { pattern: '/keys', name: 'Keys', group: 'Resources', load: () => import('./keys/keys.tsx') },
+  { pattern: '/keys/:id', load: () => import('./keys/key.tsx') },
 ];
