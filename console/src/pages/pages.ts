@@ -19,4 +19,11 @@ export const pages: readonly PageEntry[] = [
   { pattern: '/', name: 'Overview', group: 'Watch', load: () => import('./overview/overview.tsx') },
   { pattern: '/keys', name: 'Keys', group: 'Resources', load: () => import('./keys/keys.tsx') },
   { pattern: '/keys/:id', load: () => import('./keys/key.tsx') },
+  {
+    pattern: '/limits',
+    name: 'Limits',
+    group: 'Resources',
+    load: () => import('./limits/limits.tsx'),
+  },
+  { pattern: '/limits/:id', load: () => import('./limits/usage-policy.tsx') },
 ];

@@ -1,13 +1,11 @@
 /** Shows one API key: facts, scopes, defaults, limits with their use, rotation and changes. */
-import { useState } from 'preact/hooks';
 import { mayDo } from '../../api/session.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { nameOfWorkspace } from '../../api/workspaces.ts';
+import { Changes } from '../../parts/changes.tsx';
 import { Json } from '../../parts/code.tsx';
 import { BudgetUse, budgetText, formatAmount, rateText } from '../../parts/limits.tsx';
-import { ManagedNote, useChanges } from '../../parts/managed.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
-import { Table } from '../../parts/table.tsx';
 import { Ago, At, formatDuration, NamedState } from '../../parts/text.tsx';
 import type { PageParts } from '../pages.ts';
 import { KeyActions } from './key-actions.tsx';
@@ -46,7 +44,7 @@ export default function KeyPage({ parts: { id = '' } }: { readonly parts: PagePa
             <Scopes scopes={shown.scopes} />
             <Defaults of={shown} />
             <Rotation of={shown} />
-            {mayDo('audit_logs.list') && <Changes id={id} />}
+            <Changes id={id} kind="key" />
           </>
         )}
       </Show>
@@ -165,37 +163,3 @@ function Rotation({ of: key }: PartProps) {
 /** Whole hours as hours, else minutes and seconds. */
 const formatDays = (ms: number): string =>
   ms % 3_600_000 === 0 ? `${ms / 3_600_000} h` : formatDuration(ms);
-
-/** Changes of the key, loaded when they are opened. */
-function Changes({ id }: { readonly id: string }) {
-  const [isOpen, setOpen] = useState(false);
-  const changes = useChanges(id, isOpen);
-  return (
-    <details class="panel" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Changes of the last year, and who manages the key</summary>
-      {isOpen && (
-        <Show loaded={changes}>
-          {({ data }) => (
-            <>
-              <ManagedNote entries={data}>
-                Change the manifest to change scopes, limits, defaults and end.
-              </ManagedNote>
-              <Table
-                caption="Changes of the key"
-                columns={[
-                  { name: 'Time', cell: ({ created_at: at }) => <Ago at={at} /> },
-                  { name: 'Action', cell: ({ action }) => action },
-                  { name: 'By', cell: ({ actor_type: type }) => type.replace('_', ' ') },
-                  { name: 'What', cell: ({ metadata }) => <code>{JSON.stringify(metadata)}</code> },
-                ]}
-                rows={data}
-                keyOf={(row) => row.id}
-                empty="Nothing changed in the last year."
-              />
-            </>
-          )}
-        </Show>
-      )}
-    </details>
-  );
-}
