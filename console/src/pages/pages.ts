@@ -26,4 +26,10 @@ export const pages: readonly PageEntry[] = [
     load: () => import('./limits/limits.tsx'),
   },
   { pattern: '/limits/:id', load: () => import('./limits/usage-policy.tsx') },
+  {
+    pattern: '/audit',
+    name: 'Audit',
+    group: 'Organisation',
+    load: () => import('./audit/audit.tsx'),
+  },
 ];

@@ -9,6 +9,10 @@ interface FieldProps {
   readonly hint?: string;
 }
 
+interface TextType {
+  readonly type?: 'text' | 'number' | 'datetime-local' | 'email' | 'url';
+}
+
 export function TextField({
   label,
   value,
@@ -17,12 +21,12 @@ export function TextField({
   type = 'text',
   isRequired,
   min,
-}: FieldProps & {
-  readonly type?: 'text' | 'number' | 'datetime-local' | 'email';
-  readonly isRequired?: boolean;
-  /** Least value of a number. */
-  readonly min?: number;
-}) {
+}: FieldProps &
+  TextType & {
+    readonly isRequired?: boolean;
+    /** Least value of a number. */
+    readonly min?: number;
+  }) {
   // The types of preact tie each type of input to its own members, so a type that varies needs a cast.
   const typed = { type } as { type: 'text' };
   return (
@@ -113,7 +117,7 @@ export function FieldGroup({
 }
 
 /** A text filter that is applied when the reader stops typing. */
-export function SearchField({ label, value, onValue, hint }: FieldProps) {
+export function SearchField({ label, value, onValue, hint, type }: FieldProps & TextType) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   useEffect(() => {
@@ -121,5 +125,5 @@ export function SearchField({ label, value, onValue, hint }: FieldProps) {
     const timer = setTimeout(() => onValue(text), 400);
     return () => clearTimeout(timer);
   }, [text]);
-  return <TextField label={label} value={text} onValue={setText} hint={hint} />;
+  return <TextField label={label} value={text} onValue={setText} hint={hint} type={type} />;
 }
