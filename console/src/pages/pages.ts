@@ -32,4 +32,18 @@ export const pages: readonly PageEntry[] = [
     group: 'Organisation',
     load: () => import('./audit/audit.tsx'),
   },
+  {
+    pattern: '/people',
+    name: 'People',
+    group: 'Organisation',
+    load: () => import('./people/people.tsx'),
+  },
+  { pattern: '/people/:id', load: () => import('./people/user.tsx') },
+  {
+    pattern: '/workspaces',
+    name: 'Workspaces',
+    group: 'Organisation',
+    load: () => import('./workspaces/workspaces.tsx'),
+  },
+  { pattern: '/workspaces/:id', load: () => import('./workspaces/workspace.tsx') },
 ];
