@@ -46,4 +46,10 @@ export const pages: readonly PageEntry[] = [
     load: () => import('./workspaces/workspaces.tsx'),
   },
   { pattern: '/workspaces/:id', load: () => import('./workspaces/workspace.tsx') },
+  {
+    pattern: '/setup',
+    name: 'Client setup',
+    group: 'Organisation',
+    load: () => import('./setup/setup.tsx'),
+  },
 ];

@@ -1,7 +1,6 @@
 /** Lays out a page: heading, actions, problems, sections. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { RequestFailed } from '../api/client.ts';
 import type { Loaded } from '../api/use-reply.ts';
 
 interface PageProps {
@@ -45,7 +44,7 @@ export function Problem({
   error,
   onRetry,
 }: {
-  readonly error: RequestFailed;
+  readonly error: { readonly message: string };
   readonly onRetry?: () => void;
 }) {
   return (

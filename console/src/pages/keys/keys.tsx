@@ -1,7 +1,7 @@
 /** Lists the API keys with their states, limits, spending, last use, end and rotation. */
 import { useMemo, useState } from 'preact/hooks';
 import type { BodyOf } from '../../api/client.ts';
-import { session } from '../../api/session.ts';
+import { mayDo, session } from '../../api/session.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { ChoiceField, Filters, SearchField } from '../../parts/fields.tsx';
@@ -135,7 +135,7 @@ function KeyTable({ keys }: { readonly keys: readonly Key[] }) {
     { name: 'Limits', cell: (key) => <Limits of={key} /> },
     {
       name: 'This month',
-      cell: (key) => <Month of={key} figures={figures?.get(key.id)} start={monthStart} />,
+      cell: (key) => <Month of={key} figures={figures} start={monthStart} />,
     },
     { name: 'Last used', cell: ({ id }) => <LastUse at={uses?.get(id)} /> },
     { name: 'Expires', cell: ({ expires_at: at }) => (at === null ? 'never' : <Ago at={at} />) },
@@ -143,7 +143,7 @@ function KeyTable({ keys }: { readonly keys: readonly Key[] }) {
   ];
   return (
     <>
-      {error !== null && error.status !== 403 && <Problem error={error} />}
+      {error !== null && <Problem error={error} />}
       <Table
         caption="API keys"
         columns={columns}
@@ -168,7 +168,7 @@ function useMonth(ids: readonly string[]) {
   const { body, error } = useReply('/v1/analytics/groups/{group}', {
     parts: { group: 'api-keys' },
     query: { ...range, page_size: pageSize, api_key_ids: ids.join(',') },
-    isOn: ids.length > 0,
+    isOn: ids.length > 0 && mayDo('analytics.view'),
   });
   const rows: readonly Group[] = body?.data ?? [];
   const found = rows.filter((row): row is Figures => 'cost' in row);
@@ -196,11 +196,13 @@ function Month({
   start,
 }: {
   readonly of: Key;
-  readonly figures: Figures | undefined;
+  /** Null until they are loaded, and where the user may not view analytics. */
+  readonly figures: ReadonlyMap<string, Figures> | null;
   readonly start: number;
 }) {
   const { usage_limits: budget } = key;
-  const used = figures ?? { cost: 0, input_tokens: 0, output_tokens: 0, requests: 0 };
+  if (figures === null) return <Ago at={null} />;
+  const used = figures.get(key.id) ?? { cost: 0, input_tokens: 0, output_tokens: 0, requests: 0 };
   if (budget === null) return <>{formatDollars(used.cost)}</>;
   const amount = usedOf(budget.type, used);
   const format = (value: number): string => formatBare(budget.type, value);
