@@ -8,7 +8,8 @@ import { openApiRoute } from '../../src/http/openapi/openapi.ts';
 
 const file = resolve(import.meta.dirname, '../generated/api.d.ts');
 /** Mounts that repeat the operations of `/v1`, and inference, which the console does not call. */
-const leftOut = /^\/v2\/|^\/v1beta|^\/v1alpha|^\/ws\/|^\/model\/|^\/admin\/v2\/(?!gatewright\/)/;
+const leftOut =
+  /^\/v2\/|^\/v1beta|^\/v1alpha|^\/ws\/|^\/model\/|^\/admin\/v2\/(?!gatewright\/|service-accounts)/;
 
 /** Routes are described without being called, so they need no database. */
 const deps = { database: {}, disabledFeatures: new Set() } as unknown as AdminDeps;

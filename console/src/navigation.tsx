@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { workspace } from './api/client.ts';
 import { session, signOut } from './api/session.ts';
 import { useReply } from './api/use-reply.ts';
+import { workspaces } from './api/workspaces.ts';
 import { pages } from './pages/pages.ts';
 import { pathOf } from './routing/routes.ts';
 
@@ -51,6 +52,9 @@ function WorkspaceChoice() {
   const isMember = user?.role === 'member';
   const { body } = useReply('/v1/admin/workspaces', { query: { page_size: 100 }, isOn: !isMember });
   const choices = isMember ? own : (body?.data ?? []);
+  useEffect(() => {
+    workspaces.value = choices;
+  }, [body, session.value]);
   const firstOwn = own[0]?.slug;
   useEffect(() => {
     if (isMember && workspace.value === '' && firstOwn !== undefined) workspace.value = firstOwn;

@@ -87,13 +87,19 @@ export async function read<Path extends ReadablePath>(
   return body;
 }
 
-/** Sends a change and returns the parsed response. @throws RequestFailed */
+/**
+ * Sends a change and returns the parsed response. Under the same `idempotencyKey` a repeated request
+ * returns the first response again. @throws RequestFailed
+ */
 export async function change<Body = unknown>(
   method: 'POST' | 'PUT' | 'DELETE',
   address: string,
   body?: unknown,
+  idempotencyKey?: string,
 ): Promise<Body> {
-  const response = await send(method, address, body, {});
+  const headers: Record<string, string> = {};
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+  const response = await send(method, address, body, headers);
   return response.json() as Promise<Body>;
 }
 

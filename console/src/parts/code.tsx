@@ -1,13 +1,19 @@
 /** Shows text that machines read, with a button that copies it. */
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 export function Code({ text, label }: { readonly text: string; readonly label: string }) {
   const [note, setNote] = useState('Copy');
+  useEffect(() => setNote('Copy'), [text]);
+  const shown = useRef<HTMLPreElement>(null);
   const copy = (): void => {
-    navigator.clipboard.writeText(text).then(
-      () => setNote('Copied'),
-      () => setNote('Copying is not allowed here'),
-    );
+    // Pages without TLS have no clipboard; the text is then selected for the keyboard.
+    const refuse = (): void => {
+      if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
+      setNote('Press Ctrl+C to copy');
+    };
+    const { clipboard } = navigator as { clipboard?: Clipboard };
+    if (clipboard === undefined) refuse();
+    else clipboard.writeText(text).then(() => setNote('Copied'), refuse);
   };
   return (
     <figure class="code">
@@ -18,7 +24,9 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
         </button>
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre tabIndex={0}>{text}</pre>
+      <pre ref={shown} tabIndex={0}>
+        {text}
+      </pre>
     </figure>
   );
 }

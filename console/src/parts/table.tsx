@@ -76,3 +76,24 @@ export function Pages({ page, hasMore, total, onPage }: PagesProps) {
     </nav>
   );
 }
+
+interface CursorPagesProps {
+  /** Cursors of the pages that were opened after the first one. */
+  readonly cursors: readonly string[];
+  readonly next: string | null;
+  readonly onCursors: (cursors: readonly string[]) => void;
+}
+
+/** Buttons for the page before and after, where the list has cursors instead of numbers. */
+export function CursorPages({ cursors, next, onCursors }: CursorPagesProps) {
+  return (
+    <Pages
+      page={cursors.length}
+      hasMore={next !== null}
+      onPage={(page) => {
+        const isBack = page < cursors.length;
+        onCursors(isBack ? cursors.slice(0, page) : [...cursors, next!]);
+      }}
+    />
+  );
+}

@@ -4,6 +4,8 @@ import type { ComponentChildren } from 'preact';
 const timeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const units = [
+  ['year', 365 * 86_400_000],
+  ['month', 30 * 86_400_000],
   ['day', 86_400_000],
   ['hour', 3_600_000],
   ['minute', 60_000],
@@ -15,7 +17,7 @@ export function Ago({ at }: { readonly at: string | null | undefined }) {
   if (at === null || at === undefined) return <span class="quiet">–</span>;
   const date = new Date(at);
   const distanceMs = date.getTime() - Date.now();
-  const [unit, sizeMs] = units.find(([, ms]) => Math.abs(distanceMs) >= ms) ?? units[3];
+  const [unit, sizeMs] = units.find(([, ms]) => Math.abs(distanceMs) >= ms) ?? units[5];
   const text = relative.format(Math.round(distanceMs / sizeMs), unit);
   return (
     <time dateTime={at} title={timeFormat.format(date)}>
@@ -74,6 +76,10 @@ const tones: Readonly<Record<string, Tone>> = {
   Failed: 'bad',
   Degraded: 'bad',
   OutOfSync: 'warning',
+  expiring: 'warning',
+  pending: 'warning',
+  archived: 'quiet',
+  accepted: 'good',
   Suspended: 'warning',
 };
 
@@ -101,11 +107,10 @@ export function Share({
   readonly format: (value: number) => string;
 }) {
   const part = of === 0 ? 1 : Math.min(1, used / of);
-  const tone = part >= 1 ? 'bad' : part >= 0.8 ? 'warning' : 'good';
   const text = `${format(used)} of ${format(of)}`;
   return (
     <span class="share">
-      <meter class={tone} min={0} max={1} value={part} aria-label={text} />
+      <meter max={1} low={0.8} high={0.999} optimum={0} value={part} aria-label={text} />
       <span>{text}</span>
     </span>
   );
