@@ -33,4 +33,6 @@ export const pages: readonly PageEntry[] = [
     load: () => import('./mcp/mcp-servers.tsx'),
   },
   { pattern: '/mcp-servers/:id', load: () => import('./mcp/mcp-server.tsx') },
+  { pattern: '/logs', name: 'Logs', group: 'Watch', load: () => import('./logs/logs.tsx') },
+  { pattern: '/logs/:id', load: () => import('./logs/log.tsx') },
 ];
