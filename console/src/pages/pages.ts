@@ -35,4 +35,5 @@ export const pages: readonly PageEntry[] = [
   { pattern: '/mcp-servers/:id', load: () => import('./mcp/mcp-server.tsx') },
   { pattern: '/logs', name: 'Logs', group: 'Watch', load: () => import('./logs/logs.tsx') },
   { pattern: '/logs/:id', load: () => import('./logs/log.tsx') },
+  { pattern: '/usage', name: 'Usage', group: 'Watch', load: () => import('./usage/usage.tsx') },
 ];

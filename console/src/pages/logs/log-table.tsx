@@ -51,13 +51,15 @@ const workspaceColumn: Column<LogRow> = {
 
 export function LogTable({ rows }: { readonly rows: readonly LogRow[] }) {
   return (
-    <Table
-      caption="Requests, newest first"
-      rows={rows}
-      keyOf={({ id }) => id}
-      columns={workspace.value === '' ? columns.toSpliced(2, 0, workspaceColumn) : columns}
-      empty="No request matches. Widen the time range or remove filters."
-    />
+    <div class="tight">
+      <Table
+        caption="Requests, newest first"
+        rows={rows}
+        keyOf={({ id }) => id}
+        columns={workspace.value === '' ? columns.toSpliced(2, 0, workspaceColumn) : columns}
+        empty="No request matches. Widen the time range or remove filters."
+      />
+    </div>
   );
 }
 
