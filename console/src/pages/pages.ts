@@ -36,4 +36,11 @@ export const pages: readonly PageEntry[] = [
   { pattern: '/logs', name: 'Logs', group: 'Watch', load: () => import('./logs/logs.tsx') },
   { pattern: '/logs/:id', load: () => import('./logs/log.tsx') },
   { pattern: '/usage', name: 'Usage', group: 'Watch', load: () => import('./usage/usage.tsx') },
+  {
+    pattern: '/guardrails',
+    name: 'Guardrails',
+    group: 'Resources',
+    load: () => import('./guardrails/guardrails.tsx'),
+  },
+  { pattern: '/guardrails/:id', load: () => import('./guardrails/guardrail.tsx') },
 ];
