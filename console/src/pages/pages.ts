@@ -43,4 +43,11 @@ export const pages: readonly PageEntry[] = [
     load: () => import('./guardrails/guardrails.tsx'),
   },
   { pattern: '/guardrails/:id', load: () => import('./guardrails/guardrail.tsx') },
+  {
+    pattern: '/providers',
+    name: 'Providers',
+    group: 'Resources',
+    load: () => import('./providers/providers.tsx'),
+  },
+  { pattern: '/providers/:id', load: () => import('./providers/provider.tsx') },
 ];
