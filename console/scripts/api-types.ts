@@ -11,6 +11,9 @@ const file = resolve(import.meta.dirname, '../generated/api.d.ts');
 const leftOut =
   /^\/v2\/|^\/v1beta|^\/v1alpha|^\/ws\/|^\/model\/|^\/admin\/v2\/(?!gatewright\/|service-accounts)/;
 
+/** Paths that the console reads and that require no session. */
+const publicPaths = new Set(['/v1/model-configs/pricing/{provider}/{model}']);
+
 /** Routes are described without being called, so they need no database. */
 const deps = { database: {}, disabledFeatures: new Set() } as unknown as AdminDeps;
 const open = [...publicRoutes(deps, () => {}), ...browserRoutes(deps, () => {})];
@@ -20,7 +23,8 @@ const { text } = (await route.handle(request)) as { text: Buffer };
 const document = JSON.parse(text.toString());
 for (const [path, operations] of Object.entries(document.paths as Record<string, object>)) {
   const isOfSession = JSON.stringify(operations).includes('"sessionCookie"');
-  if (leftOut.test(path) || !isOfSession) delete document.paths[path];
+  const isUsed = isOfSession || publicPaths.has(path);
+  if (leftOut.test(path) || !isUsed) delete document.paths[path];
 }
 const types = astToString(await openapiTypescript(document));
 mkdirSync(dirname(file), { recursive: true });

@@ -6,6 +6,14 @@ export interface Column<Row> {
   /** Numbers stand to the right. */
   readonly isNumber?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
+  /** Present where the heading orders the rows. */
+  readonly sort?: Sort;
+}
+
+interface Sort {
+  /** Null while another column orders the rows. */
+  readonly direction: 'ascending' | 'descending' | null;
+  readonly onSort: () => void;
 }
 
 interface TableProps<Row> {
@@ -26,10 +34,8 @@ export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ name, isNumber }) => (
-              <th key={name} scope="col" class={isNumber === true ? 'number' : ''}>
-                {name}
-              </th>
+            {columns.map((column) => (
+              <Heading key={column.name} {...column} />
             ))}
           </tr>
         </thead>
@@ -47,6 +53,27 @@ export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<
       </table>
       {rows.length === 0 && <p class="empty">{empty}</p>}
     </section>
+  );
+}
+
+function Heading<Row>({ name, isNumber, sort }: Column<Row>) {
+  const className = isNumber === true ? 'number' : '';
+  if (sort === undefined) {
+    return (
+      <th scope="col" class={className}>
+        {name}
+      </th>
+    );
+  }
+  const { direction, onSort } = sort;
+  const arrow = direction === null ? '' : direction === 'ascending' ? ' ▲' : ' ▼';
+  return (
+    <th scope="col" class={className} aria-sort={direction ?? 'none'}>
+      <button type="button" onClick={onSort}>
+        {name}
+        <span aria-hidden="true">{arrow}</span>
+      </button>
+    </th>
   );
 }
 

@@ -31,6 +31,34 @@ export function At({ at }: { readonly at: string }) {
   return <time dateTime={at}>{timeFormat.format(new Date(at))}</time>;
 }
 
+const shortTimeFormat = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
+
+/** Day and time on one line, for long lists; the title has the year. */
+export function ShortAt({ at }: { readonly at: string }) {
+  const date = new Date(at);
+  return (
+    <time class="short" dateTime={at} title={timeFormat.format(date)}>
+      {shortTimeFormat.format(date)}
+    </time>
+  );
+}
+
+/** Text on one line, cut where it is long; the title has all of it. */
+export function Short({ text }: { readonly text: string }) {
+  return (
+    <span class="short" title={text}>
+      {text}
+    </span>
+  );
+}
+
 const count = new Intl.NumberFormat('en');
 const shortCount = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 

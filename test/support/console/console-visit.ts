@@ -83,7 +83,7 @@ export async function visitConsole(
     await page.goto(`${server.url}/console#${address}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForLoadState('networkidle');
-    await page.locator('.loading').waitFor({ state: 'detached' });
+    await page.locator('.loading').first().waitFor({ state: 'detached' });
   };
   return { page, context, errors, requests, open };
 }

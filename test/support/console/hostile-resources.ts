@@ -15,7 +15,7 @@ const mark = 'ranmarkup';
 const text = `<img src=x onerror=${mark}=1 data-${mark}>`;
 
 export async function addHostileResources(server: TestServer): Promise<HostileResources> {
-  const create = async (path: string, body: unknown): Promise<{ id: string; slug: string }> => {
+  const create = async <Created = { id: string }>(path: string, body: unknown): Promise<Created> => {
     const reply = await server.request('POST', path, { body });
     if (reply.status !== 200) throw new Error(`${path}: ${JSON.stringify(reply.body)}`);
     return reply.body.data ?? reply.body;
@@ -47,7 +47,7 @@ export async function addHostileResources(server: TestServer): Promise<HostileRe
     scopes: ['completions.write'],
     defaults: { metadata: { team: text } },
   });
-  const log = await create('/v1/logs', {
+  const log = await create<{ log_ids: string[] }>('/v1/logs', {
     request: {
       method: 'POST',
       url: 'https://api.example.com/v1/chat/completions',
@@ -67,7 +67,7 @@ export async function addHostileResources(server: TestServer): Promise<HostileRe
       `/guardrails/${guardrail.id}`,
       `/keys/${key.id}`,
       `/workspaces/${workspace.id}`,
-      `/logs/${log.id}`,
+      `/logs/${log.log_ids[0]}`,
     ],
   };
 }
