@@ -90,8 +90,11 @@ async function writePages(work: string): Promise<number> {
 
 function runAstro({ base, out, work }: Record<'base' | 'out' | 'work', string>): Promise<number> {
   const astro = join(modules, 'astro/bin/astro.mjs');
+  // Variables such as BASE_URL and NODE_ENV of the caller would replace those of the build.
+  const { PATH = '', HOME = '' } = process.env;
   const env = {
-    ...process.env,
+    PATH,
+    HOME,
     ASTRO_TELEMETRY_DISABLED: '1',
     GATEWRIGHT_DOCS_BASE: base,
     GATEWRIGHT_DOCS_OUT: out,

@@ -71,7 +71,7 @@ function linksOf(text: string): string[] {
 /** Applies `change` to everything but fenced blocks and code spans. */
 function outsideCode(text: string, change: (part: string) => string): string {
   return text
-    .split(/(^ *```[\s\S]*?^ *```$|`[^`\n]+`)/m)
+    .split(/(^ *```[\s\S]*?^ *```$|`(?:[^`\n]|\n(?!\n))+`)/m)
     .map((part) => (part.trimStart().startsWith('`') ? part : change(part)))
     .join('');
 }
@@ -96,7 +96,7 @@ function siteLink(root: string, from: string, target: string, pages: ReadonlySet
 }
 
 /** From the folder of one page to that of another, so that links work below any base path. */
-export function relativeAddress(from: string, to: string): string {
+function relativeAddress(from: string, to: string): string {
   const path = posix.relative(`/${from}`, `/${to}`);
   return path === '' ? './' : `${path}/`;
 }

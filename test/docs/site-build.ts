@@ -26,7 +26,10 @@ export async function buildSite(base: string): Promise<BuiltSite | string> {
   const pages = new Map<string, string>();
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.html')) continue;
-    pages.set(name.replace(/(?:^|(?<=\/))index\.html$/, ''), readFileSync(join(folder, name), 'utf8'));
+    pages.set(
+      name.replace(/(?:^|(?<=\/))index\.html$/, ''),
+      readFileSync(join(folder, name), 'utf8'),
+    );
   }
   return { folder, pages, [Symbol.dispose]: dispose };
 }
