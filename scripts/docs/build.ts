@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { apiPages, readApiDocument } from './api-reference.ts';
-import { externaliseScripts } from './inline-scripts.ts';
+import { finishHtml } from './finish-html.ts';
 import { type GeneratedPage, manifestPages } from './manifest-reference.ts';
 import { readNavigation } from './navigation.ts';
 import { collectPages } from './pages.ts';
@@ -13,6 +13,7 @@ import { collectPages } from './pages.ts';
 const root = resolve(import.meta.dirname, '../..');
 const site = join(root, 'site');
 const modules = join(site, 'node_modules');
+const installMsMax = 240_000;
 const marker = join(modules, '.set-up-for');
 
 const { values } = parseArgs({
@@ -42,7 +43,7 @@ async function build(base: string, out: string): Promise<number> {
     const count = await writePages(work);
     const code = await runAstro({ base, out, work });
     if (code !== 0) return code;
-    const moved = externaliseScripts(out, base);
+    const moved = finishHtml(out, base);
     process.stdout.write(`built ${count} pages and ${moved} scripts in ${out}\n`);
     return 0;
   } finally {
@@ -63,7 +64,9 @@ async function installSite(): Promise<string | null> {
   try {
     // npm ci refuses a lock file without the optional packages for Windows that a registry lacks.
     const words = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'];
-    await promisify(execFile)('npm', words, { cwd: site });
+    // Without these, npm retries silently after 10 s and 60 s when there is no network.
+    words.push('--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=3000');
+    await promisify(execFile)('npm', words, { cwd: site, timeout: installMsMax });
   } catch (error) {
     const { stderr = '', message } = error as Error & { stderr?: string };
     return (stderr.trim() || message).split('\n')[0]!;

@@ -91,6 +91,11 @@ describe.skipIf(reason !== null)(titleWithReason('the documentation site', reaso
     expect(faults).toEqual([]);
   });
 
+  it('lets a keyboard scroll tables and blocks of code', () => {
+    const fixed = [...site().pages].filter(([, html]) => /<(?:pre|table)>/.test(html));
+    expect(fixed.map(([address]) => address)).toEqual([]);
+  });
+
   it('declares a policy that permits only its own files', () => {
     const policy = `content="default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'`;
     const without = [...site().pages].filter(

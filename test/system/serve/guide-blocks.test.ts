@@ -10,7 +10,7 @@ import { type RunningUp, startUp } from './up-runner.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
-interface Printed {
+interface ShellResult {
   readonly code: number;
   readonly output: string;
 }
@@ -50,11 +50,14 @@ afterAll(async () => {
 });
 
 /** Runs the blocks of one guide in one shell, which ends at the first command that fails. */
-function runBlocks(blocks: readonly string[], env: Record<string, string> = {}): Promise<Printed> {
+function runBlocks(
+  blocks: readonly string[],
+  env: Record<string, string> = {},
+): Promise<ShellResult> {
   const script = blocks.join('\n');
   const path = `${join(work, 'bin')}:${process.env.PATH ?? ''}`;
   const options = { cwd: work, env: { ...addresses, ...env, HOME: work, PATH: path } };
-  const { promise, resolve: done } = Promise.withResolvers<Printed>();
+  const { promise, resolve: done } = Promise.withResolvers<ShellResult>();
   execFile('/bin/sh', ['-ec', script], options, (error, stdout, stderr) =>
     done({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr }),
   );
@@ -79,12 +82,12 @@ describe('the five-minute start', () => {
       'gatewright plan',
     ]);
     const { port } = new URL(addresses.GATEWAY_URL!);
-    const asked = await runBlocks([request!.replace(':8787', `:${port}`)]);
-    expect(asked).toMatchObject({ code: 0 });
-    expect(asked.output).toContain('echo: hello');
-    const shown = await runBlocks([look!]);
-    expect(shown).toMatchObject({ code: 0 });
-    expect(shown.output).toMatch(/^support-bot +support /m);
+    const sent = await runBlocks([request!.replace(':8787', `:${port}`)]);
+    expect(sent).toMatchObject({ code: 0 });
+    expect(sent.output).toContain('echo: hello');
+    const listed = await runBlocks([look!]);
+    expect(listed).toMatchObject({ code: 0 });
+    expect(listed.output).toMatch(/^support-bot +support /m);
     const planned = await runBlocks([change!]);
     expect(planned.output).toMatch(/spec\.rateLimits\[0\]\.value: 600 → 900 {2}! loosens/);
     expect(planned.code).toBe(2);

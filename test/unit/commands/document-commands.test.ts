@@ -49,7 +49,7 @@ describe('shell blocks', () => {
     return words === null ? [] : [{ title: command.title, words }];
   });
 
-  it('are found in many documents', () => {
+  it('includes many commands of gatewright', () => {
     expect(own.length).toBeGreaterThan(30);
   });
 
@@ -89,7 +89,7 @@ describe('values of the chart', () => {
     ({ words }) => words[0] === 'helm' && words.some((word) => word === 'charts/gatewright'),
   );
 
-  it('are set by keys that exist in every document', () => {
+  it('includes every key that a document sets', () => {
     const set = helm.flatMap(({ title, words }) =>
       words
         .flatMap((word, at) => (/^--set(?:-string)?$/.test(word) ? [words[at + 1]!] : []))
@@ -100,7 +100,7 @@ describe('values of the chart', () => {
     expect(set.filter(({ key }) => !isKnown(key))).toEqual([]);
   });
 
-  it('are read from files that exist', () => {
+  it('reads values from files that exist', () => {
     const files = helm.flatMap(({ title, words }) =>
       words
         .flatMap((word, at) => (/^(?:-f|--values)$/.test(word) ? [words[at + 1]!] : []))

@@ -16,7 +16,7 @@ const sources = readdirSync(guides).flatMap((name) => {
 });
 
 describe('the manifests of docs/guides', () => {
-  it('are found in several guides', () => {
+  it('exists in several guides', () => {
     expect(sources.length).toBeGreaterThan(5);
   });
 

@@ -1,4 +1,4 @@
-/** Moves inline scripts of the built site into files, so that its policy needs no hashes. */
+/** Finishes the built HTML: inline scripts move into files, and regions that scroll can be focused. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,8 +7,11 @@ const folder = 'scripts';
 /** A script with code of its own; the attributes are kept. */
 const inlineScript = /<script(?![^>]*\ssrc=)([^>]*)>([\s\S]*?)<\/script>/g;
 
-/** Returns the number of files written. Scripts keep their order and still run before what follows. */
-export function externaliseScripts(out: string, base: string): number {
+/**
+ * Returns the number of scripts written. They keep their order and still run before what follows. The
+ * policy of the site needs no hashes then, and a keyboard scrolls wide tables and blocks of code.
+ */
+export function finishHtml(out: string, base: string): number {
   const files = new Set<string>();
   mkdirSync(join(out, folder), { recursive: true });
   const names = readdirSync(out, { recursive: true, encoding: 'utf8' });
@@ -23,7 +26,7 @@ export function externaliseScripts(out: string, base: string): number {
       files.add(script);
       return `<script${attributes} src="${base}${script}"></script>`;
     });
-    if (changed !== html) writeFileSync(file, changed);
+    writeFileSync(file, changed.replaceAll(/<(pre|table)>/g, '<$1 tabindex="0">'));
   }
   return files.size;
 }
