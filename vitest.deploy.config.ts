@@ -40,6 +40,7 @@ export default defineConfig({
     expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
     projects: [
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
+      { extends: true, test: { name: 'docs', include: ['test/docs/*.test.ts'] } },
       {
         extends: true,
         test: {

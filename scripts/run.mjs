@@ -21,6 +21,7 @@ const targets = {
   'test:cluster': [['node', 'scripts/test-suites.mjs', 'cluster']],
   'test:console': [['node', 'scripts/test-suites.mjs', 'console']],
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
+  'test:docs': [['node', 'scripts/test-suites.mjs', 'docs']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
   'test:outage': [['node', 'scripts/test-suites.mjs', 'outage']],
@@ -29,6 +30,7 @@ const targets = {
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   build: [['node', 'scripts/build.mjs']],
   chart: [['node', 'scripts/chart/generate.ts']],
+  docs: [['node', 'scripts/docs/build.ts']],
   bench: [
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],

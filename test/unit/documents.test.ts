@@ -110,6 +110,21 @@ describe('links', () => {
   });
 });
 
+describe('docs/README.md', () => {
+  const listed = new Set(
+    [...read('docs/README.md').matchAll(/^\| \[[^\]]+\]\(([^)#]+)\)/gm)].map(([, path]) => path!),
+  );
+
+  it('lists every page except the single runbooks', () => {
+    const pages = documents
+      .filter((path) => path.startsWith('docs/') && !path.startsWith('docs/runbooks/'))
+      .map((path) => path.slice('docs/'.length))
+      .filter((path) => path !== 'README.md');
+    expect(pages.length).toBeGreaterThan(40);
+    expect(pages.filter((path) => !listed.has(path))).toEqual([]);
+  });
+});
+
 describe('the table of outages in docs/guides/operations.md', () => {
   const rows = rowsOf(sectionOf('docs/guides/operations.md', 'When something is down'));
 
@@ -147,6 +162,10 @@ describe('settings', () => {
     'CLAUDE_CODE_SKIP_VERTEX_AUTH',
     'CLAUDE_CODE_USE_BEDROCK',
     'CLAUDE_CODE_USE_VERTEX',
+    'ADMIN_URL',
+    'GATEWAY_KEY',
+    'GATEWAY_URL',
+    'ORGANISATION_KEY',
     'GEMINI_API_KEY',
     'GOOGLE_GEMINI_BASE_URL',
     'OPENAI_API_BASE',

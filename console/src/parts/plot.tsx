@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { At } from './text.tsx';
 
-export interface Series {
+interface Series {
   readonly name: string;
   readonly values: readonly (number | null)[];
   /** Name of a custom property: `--accent`. */

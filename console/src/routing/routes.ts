@@ -30,6 +30,11 @@ export function matchPath(pattern: string, path: string): Record<string, string>
   return Object.fromEntries(named.map(([name, value]) => [name, decodeURIComponent(value!)]));
 }
 
+/** Goes to a page. */
+export function goTo(address: string): void {
+  location.hash = address;
+}
+
 /** Goes to a page; the present one leaves no entry in the browser's history. */
 export function replacePage(address: string): void {
   history.replaceState(null, '', `#${address}`);

@@ -80,8 +80,11 @@ export function openApiRoute(
   return self;
 }
 
-/** Yields between routes, because the work takes long and any client can trigger it. */
-async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<OpenApiJson> {
+/**
+ * Returns the document of `mounted` and of the gateway's endpoints. Yields between routes, because the work
+ * takes long and any client can trigger it.
+ */
+export async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<OpenApiJson> {
   const paths: Record<string, OpenApiJson> = {};
   const components = new ComponentSchemas({ ...errorSchemas, ...inferenceSchemas });
   for (const one of mounted) {
