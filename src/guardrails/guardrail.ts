@@ -42,9 +42,11 @@ export interface Guardrail {
   /** Id of the saved guardrail; null for an inline one. */
   readonly savedId: string | null;
   readonly checks: readonly Check[];
-  /** Whether a failure rejects the request; never for asynchronous guardrails. */
+  /** Whether a failure rejects the request; never for asynchronous guardrails. In monitor mode nothing is rejected. */
   readonly denies: boolean;
   readonly isAsync: boolean;
+  /** Whether verdicts are recorded and change nothing. */
+  readonly isMonitor: boolean;
   /** Whether each check runs on the text as replaced by the previous checks. */
   readonly isSequential: boolean;
   /** Whether every error of a check counts as a failure. */
@@ -54,6 +56,11 @@ export interface Guardrail {
   /** Whether all messages of a request are checked, not only the last one. */
   readonly scansAll: boolean;
   readonly feedback: { readonly success: GuardrailFeedback; readonly failure: GuardrailFeedback };
+}
+
+/** Whether a guardrail records verdicts without delaying or changing what it judges. */
+export function isObserving({ isAsync, isMonitor }: Guardrail): boolean {
+  return isAsync || isMonitor;
 }
 
 export interface CheckTools {
@@ -74,6 +81,7 @@ export function buildGuardrail(
     id,
     savedId,
     isAsync,
+    isMonitor: actions.mode === 'monitor',
     checks: enabled.map((check) => buildCheck(check, tools)),
     denies: actions.deny === true && !isAsync,
     isSequential:

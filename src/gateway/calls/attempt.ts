@@ -206,6 +206,7 @@ async function send(
       responseMs: monotonicMs() - beganMs,
       call,
       trailer: null,
+      observer: null,
       stopClock,
     };
   } catch (thrown) {

@@ -6,6 +6,7 @@ import { monotonicMs } from '../../monotonic.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import { noUsage } from '../metering/meter.ts';
 import { callerBody, streamFormOf, streamIn, wholeStream } from '../transfer/caller-body.ts';
+import { observedStream } from '../transfer/captured-stream.ts';
 import { restatedError, restatesErrors } from '../transfer/flat-error.ts';
 import {
   passedHeaders,
@@ -118,7 +119,8 @@ async function relayLive(
     translator === null ? meter.events : translator.events(meter.events, meter.likelyInputTokens);
   const captured = calls.storing.capture(filter);
   const headers = () => responseHeaders(arrival, outcome, calls.left(), exchange.now);
-  const events = captured ?? filter;
+  const observed = observedStream(outcome, captured ?? filter);
+  const events = observed ?? captured ?? filter;
   const form = events === null ? null : streamFormOf(arrival.action);
   const end: RelayEnd = await relay(call, {
     response,
@@ -147,6 +149,7 @@ async function relayLive(
     },
   });
   outcome.stopClock();
+  draft.observe(outcome, observed);
   draft.metered = meter.finish(end);
   if (end.kind === 'whole' && captured?.body) calls.storing.add(call, captured.body);
   if (end.kind !== 'broken') return;

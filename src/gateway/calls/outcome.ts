@@ -32,12 +32,17 @@ interface OutcomeBase {
   readonly responseMs?: number | undefined;
 }
 
+/** Receives the events that the caller received; null for a stream that is too long. */
+export type StreamObserver = (events: Buffer | null) => Promise<void>;
+
 /** The provider has started to respond; the body has not been read. */
 export interface LiveOutcome extends OutcomeBase {
   readonly kind: 'live';
   readonly call: Call;
   /** Guardrail results that follow the last event of a stream; null for none. */
   readonly trailer: Buffer | null;
+  /** Judges a copy of the stream after its end; null for none. */
+  readonly observer: StreamObserver | null;
   /** Stops the request timeout; called when the timeout no longer matters. */
   stopClock(): void;
 }

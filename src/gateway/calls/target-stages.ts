@@ -1,6 +1,6 @@
 /** Runs the stages of one target: resolve, guard the request, admit, call, judge the response. */
-import type { Judgement } from '../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
+import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
+import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -11,12 +11,12 @@ import {
   failedStatus,
   readableResponse,
   trailerOf,
-  verdictOf,
 } from '../guardrails/guarded-response.ts';
 import type { CallGuardrails } from '../guardrails/guardrails.ts';
 import { judgeResponse } from '../guardrails/judge-response.ts';
 import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
 import { noUsage } from '../metering/meter.ts';
+import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { semanticLookupOf } from './embed-question.ts';
 import { callHedged } from './hedging/hedged-call.ts';
@@ -25,6 +25,7 @@ import {
   failedOutcome,
   judgedOutcome,
   type LiveOutcome,
+  type StreamObserver,
   type TargetOutcome,
 } from './outcome.ts';
 import { requireJudgeable } from './raw-paths.ts';
@@ -144,12 +145,13 @@ async function judgeLive(
   outcome: LiveOutcome,
   guards: ResponseGuards,
 ): Promise<TargetOutcome> {
-  const isPassedOn =
-    isEventStream(outcome.call.headers) && guards.output.every(({ isAsync }) => isAsync);
+  const isPassedOn = isEventStream(outcome.call.headers) && guards.output.every(isObserving);
   if (isPassedOn) {
     const { results, passes } = guards.input;
     const trailer = guards.isStrict ? null : trailerOf(results, []);
-    return { ...outcome, status: passes ? outcome.status : failedStatus, trailer };
+    const observer =
+      guards.output.length === 0 ? null : observerOf(context, forms, outcome, guards);
+    return { ...outcome, status: passes ? outcome.status : failedStatus, trailer, observer };
   }
   const read = await readWholeResponse(outcome, {
     calls: context.calls,
@@ -158,6 +160,33 @@ async function judgeLive(
     outlivesCaller: context.exchange.trackedCreation !== undefined,
   });
   return isFailure(read) ? read : judgeRead(context, forms, outcome, read, guards);
+}
+
+/** Judges what the caller has received of a stream, for the log. */
+function observerOf(
+  { draft, exchange }: CallContext,
+  forms: TextForms,
+  { status, target, call }: LiveOutcome,
+  { output: guardrails }: ResponseGuards,
+): StreamObserver {
+  const subject = subjectOf(exchange, forms.endpoint, target);
+  return async (events) => {
+    const decoded = events === null ? null : decodeResponse(call.headers, events);
+    const readable = decoded && readableResponse(forms.response, decoded.headers, decoded.body);
+    const about = { subject, status, now: exchange.now };
+    const judged = readable
+      ? await judgeResponse(guardrails, forms, { ...about, json: readable.json })
+      : null;
+    draft.addObserved(judged?.judgement ?? (await judgeUnread(guardrails, about)));
+  };
+}
+
+function judgeUnread(
+  guardrails: readonly Guardrail[],
+  { subject, now }: { readonly subject: ReturnType<typeof subjectOf>; readonly now: number },
+): Promise<Judgement> {
+  const unread = { passages: [], lastCount: 0, unreadable: 'the stream cannot be read' };
+  return judgeCall(guardrails, { ...subject, ...unread, side: 'output', answer: null }, now);
 }
 
 async function judgeRead(
@@ -181,7 +210,7 @@ async function judgeRead(
           now: exchange.now,
         });
   if (readable === null || judged === null) {
-    if (guardrails.some(({ isAsync, passesUnjudged }) => !isAsync && !passesUnjudged)) {
+    if (guardrails.some((one) => !isObserving(one) && !one.passesUnjudged)) {
       calls.storing.forget();
       return failedOutcome(outcome, unreadable(), metered);
     }

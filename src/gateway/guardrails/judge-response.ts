@@ -4,6 +4,7 @@ import {
   answersIn,
   type ResponseForm,
 } from '../../guardrails/answer-passages.ts';
+import { mergedChecks } from '../../guardrails/check-records.ts';
 import { type GuardrailSubject, type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import type { JsonObject, Passage } from '../../guardrails/passages.ts';
@@ -70,6 +71,7 @@ export async function judgeResponse(
         (all, { verdicts }) => worstOf(all, verdicts),
         new Map(),
       ),
+      checks: mergedChecks(judgements.flatMap(({ checks }) => checks)),
       passages: judgements.flatMap(({ passages }, at) =>
         passages.map((one) => withPrefix(one, judged[at]!.path)),
       ),

@@ -7,6 +7,7 @@ import type { LiveOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import { responseHeaders } from '../calls/response-headers.ts';
 import { bytesOf, drained } from '../transfer/body-pieces.ts';
+import { observedStream } from '../transfer/captured-stream.ts';
 import { linger } from '../transfer/linger.ts';
 import { passedHeaders, type RelayEnd, stalledMs } from '../transfer/relay.ts';
 
@@ -85,8 +86,10 @@ export async function deliverRecordedStream(
   // Read before `meter()`, which closes the call.
   const { lingerMs } = calls;
   const meter = calls.meter();
-  const events =
+  const received =
     translator === null ? meter.events! : translator.events(meter.events, meter.likelyInputTokens)!;
+  const observed = observedStream(outcome, received);
+  const events = observed ?? received;
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
     if (!recorder.outlivesCaller) lingering = linger(call, lingerMs);
@@ -118,6 +121,7 @@ export async function deliverRecordedStream(
   }
   if (lingering !== null) clearTimeout(lingering);
   outcome.stopClock();
+  draft.observe(outcome, observed);
   const hasLeft = caller.isGone;
   const isRead = end.kind === 'whole';
   caller.onLeave(null);

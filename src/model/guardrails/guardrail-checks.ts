@@ -21,6 +21,12 @@ const kinds = new Map(Object.entries(checkKinds).map(([id, kind]) => [id.toLower
 const partnerIds: ReadonlySet<string> = new Set(partnerChecks.map((id) => id.toLowerCase()));
 
 const knownIds: readonly string[] = [...Object.keys(checkKinds), ...partnerChecks];
+const knownIdsByLowerCase = new Map(knownIds.map((id) => [id.toLowerCase(), id]));
+
+/** The id of a check in the spelling of the catalogue; undefined for an unknown check. */
+export function knownCheckId(id: string): string | undefined {
+  return knownIdsByLowerCase.get(id.toLowerCase());
+}
 
 interface Check {
   readonly id: string;

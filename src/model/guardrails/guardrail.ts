@@ -41,6 +41,11 @@ function consequence() {
 export const GuardrailActions = acceptWithoutEffect(
   z.looseObject({
     deny: described(z.boolean().optional(), 'Whether a request that fails the checks is rejected.'),
+    mode: described(
+      z.enum(['enforce', 'monitor']).optional(),
+      'Whether verdicts take effect, or are only recorded.',
+      { default: 'enforce' },
+    ),
     async: described(z.boolean().optional(), 'Whether the request continues while the checks run.'),
     sequential: described(z.boolean().optional(), 'Whether the checks run one after the other.'),
     on_unsupported: described(
