@@ -1,7 +1,8 @@
 /** Defines the input and the outcome of a guardrail check. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { longLengthMin } from '../slices.ts';
-import type { Passage } from './passages.ts';
+import type { ToolCall } from './calls/tool-calls.ts';
+import type { Passage, PassagePath } from './passages.ts';
 
 /** A request or response as checks see it. */
 export interface CheckSubject {
@@ -21,6 +22,14 @@ export interface CheckSubject {
   readonly provider: string;
   readonly model: string | null;
   readonly traceId: string;
+  /** The calls of tools in a stream; absent where `answer` or `params` contain them. */
+  readonly toolCalls?: readonly ToolCall[] | undefined;
+}
+
+/** A new value at a path of a request. */
+export interface MemberChange {
+  readonly path: PassagePath;
+  readonly value: unknown;
 }
 
 export interface CheckOutcome {
@@ -29,6 +38,8 @@ export interface CheckOutcome {
   readonly explanation: string;
   /** Replacements, one for each passage; absent if nothing changes. */
   readonly texts?: readonly string[] | undefined;
+  /** Values that take the place of others in the JSON of a request, applied after the texts. */
+  readonly members?: readonly MemberChange[] | undefined;
   /** Further data of the result. */
   readonly data?: unknown;
 }

@@ -12,6 +12,7 @@ import {
   type CheckSubject,
   isLongSubject,
   joinInTurns,
+  type MemberChange,
   NothingToJudge,
 } from './check.ts';
 import type { Check, Guardrail, GuardrailFeedback } from './guardrail.ts';
@@ -60,6 +61,8 @@ export interface Judgement {
   readonly checks: readonly LoggedCheck[];
   /** The passages after all replacements by checks. */
   readonly passages: readonly Passage[];
+  /** Further changes of the request, to be applied after the texts. */
+  readonly members: readonly MemberChange[];
 }
 
 /** The checked request or response. A guardrail sees the last message or all messages. */
@@ -81,6 +84,7 @@ export async function evaluateGuardrails(
   const results: HookResult[] = [];
   const verdicts = new Map<string, GuardrailVerdict>();
   const checks: LoggedCheck[] = [];
+  const members: MemberChange[] = [];
   let { passages } = subject;
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
@@ -93,6 +97,7 @@ export async function evaluateGuardrails(
     for (const one of evaluated.checked) checks.push(loggedCheck(guardrail, one, subject.side));
     if (guardrail.savedId !== null) verdicts.set(guardrail.savedId, guardrailVerdict(result));
     if (guardrail.isMonitor) continue;
+    members.push(...evaluated.checked.flatMap((one) => one.members ?? []));
     passages = from === 0 ? remaining : [...passages.slice(0, from), ...remaining];
   }
   return {
@@ -100,6 +105,7 @@ export async function evaluateGuardrails(
     verdicts,
     checks,
     passages,
+    members,
     passes: results.every(({ verdict, mode, async: isAsync }) => {
       return verdict || isAsync || mode === 'monitor';
     }),
@@ -213,6 +219,7 @@ function hasPassed(
 interface CheckedResult extends Pick<Check, 'failsOnError'> {
   readonly result: CheckResult;
   readonly texts: CheckOutcome['texts'];
+  readonly members?: CheckOutcome['members'];
   /** Whether there was nothing to judge. */
   readonly isNothing: boolean;
 }
@@ -301,7 +308,7 @@ type CheckTimes = Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_e
 
 function judgedResult(
   { id, failsOnError }: Check,
-  { passes, explanation, texts, data }: CheckOutcome,
+  { passes, explanation, texts, members, data }: CheckOutcome,
   times: CheckTimes,
 ): CheckedResult {
   const details = data === undefined ? { explanation } : { explanation, data };
@@ -309,10 +316,10 @@ function judgedResult(
     id,
     verdict: passes,
     data: details,
-    transformed: texts !== undefined,
+    transformed: texts !== undefined || members !== undefined,
     ...times,
   };
-  return { result, texts, failsOnError, isNothing: false };
+  return { result, texts, members, failsOnError, isNothing: false };
 }
 
 function failedResult(

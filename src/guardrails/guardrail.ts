@@ -2,6 +2,7 @@
 import type { GuardrailActions, GuardrailCheck } from '../model/guardrails/guardrail.ts';
 import { inlineChecks } from '../model/guardrails/inline-guardrail.ts';
 import type { Outbound } from '../upstream/outbound.ts';
+import { callChecks } from './call-checks.ts';
 import { CheckError, type CheckRunner } from './check.ts';
 import { countingChecks } from './counting-checks.ts';
 import { outboundChecks } from './outbound-checks.ts';
@@ -146,6 +147,7 @@ function checkRunner(
       requestChecks[name]?.(parameters, searches) ??
       textChecks[name]?.(parameters, searches) ??
       outboundChecks[name]?.(parameters, outbound) ??
+      callChecks[name]?.(parameters, { searches, outbound }) ??
       (name === 'default.jwt' ? tokenCheck(parameters, searches, outbound) : rejectUnsupported)
     );
   } catch {

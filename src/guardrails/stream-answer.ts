@@ -1,6 +1,7 @@
 /** Converts a complete stream to the response that its events describe, and rewrites the events with replaced texts. */
 import { readJsonObject } from '../model/json/read-object.ts';
 import type { ResponseForm } from './answer-passages.ts';
+import { type ToolCall, toolCallsInEvents } from './calls/tool-calls.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
 import { plainJson } from './stored-text.ts';
 import { type StreamText, streamTextsIn } from './stream-texts.ts';
@@ -31,6 +32,7 @@ export interface StreamAnswer {
   readonly json: JsonObject;
   /** Whether all events could be interpreted; others could contain any text. */
   readonly isKnown: boolean;
+  readonly toolCalls: readonly ToolCall[];
   /** Returns the events with other texts, one for each passage of `json`. */
   rewrite(texts: readonly string[]): Buffer;
 }
@@ -42,6 +44,7 @@ export function streamAnswer(form: ResponseForm, bytes: Buffer): StreamAnswer {
   return {
     isKnown: events.every(({ isKnown }) => isKnown),
     json: answerOf(form, checked),
+    toolCalls: toolCallsInEvents(events.flatMap(({ json }) => (json === null ? [] : [json]))),
     rewrite: (texts) => {
       const bySlot = new Map(checked.flat().map((slot, at) => [slot, replaced(slot, texts[at]!)]));
       return Buffer.from(rewriteEvents(events, slots, bySlot));

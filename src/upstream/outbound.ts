@@ -12,6 +12,8 @@ export interface OutboundRequest {
   readonly body: Buffer | null;
   /** Bound from the connection to the last byte. */
   readonly timeoutMs: number;
+  /** Bound of the body of the response; 1 MiB by default. */
+  readonly answerBytesMax?: number;
 }
 
 export interface OutboundResponse {
@@ -20,7 +22,7 @@ export interface OutboundResponse {
   readonly body: Buffer;
 }
 
-const answerBytesMax = 1024 * 1024;
+const usualAnswerBytesMax = 1024 * 1024;
 
 /** The address is forbidden, or did not respond in time. The message contains nothing of what was sent. */
 class OutboundFailure extends Error {
@@ -43,6 +45,7 @@ export class Outbound {
     headers,
     body,
     timeoutMs,
+    answerBytesMax = usualAnswerBytesMax,
   }: OutboundRequest): Promise<OutboundResponse> {
     const fault = outboundUrlFault(url, this.#trusted);
     if (fault !== null) throw new OutboundFailure(`the address ${fault}`);
@@ -60,7 +63,7 @@ export class Outbound {
     }, timeoutMs);
     try {
       await call.responseStarted;
-      const answer = await readWhole(call);
+      const answer = await readWhole(call, answerBytesMax);
       return { status: call.status, headers: call.headers, body: answer };
     } catch (error) {
       if (error instanceof OutboundFailure) throw error;
@@ -72,15 +75,15 @@ export class Outbound {
   }
 }
 
-function readWhole(call: Call): Promise<Buffer> {
+function readWhole(call: Call, bytesMax: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let bytes = 0;
   call.pipe({
     data: (chunk) => {
       bytes += chunk.length;
-      if (bytes <= answerBytesMax) chunks.push(chunk);
-      else call.cut(new OutboundFailure(`the answer has more than ${answerBytesMax} bytes`));
+      if (bytes <= bytesMax) chunks.push(chunk);
+      else call.cut(new OutboundFailure(`the answer has more than ${bytesMax} bytes`));
       return true;
     },
     end: () => resolve(Buffer.concat(chunks)),

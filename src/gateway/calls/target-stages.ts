@@ -175,7 +175,11 @@ function observerOf(
     const readable = decoded && readableResponse(forms.response, decoded.headers, decoded.body);
     const about = { subject, status, now: exchange.now };
     const judged = readable
-      ? await judgeResponse(guardrails, forms, { ...about, json: readable.json })
+      ? await judgeResponse(guardrails, forms, {
+          ...about,
+          json: readable.json,
+          toolCalls: readable.stream?.toolCalls,
+        })
       : null;
     draft.addObserved(judged?.judgement ?? (await judgeUnread(guardrails, about)));
   };
@@ -207,6 +211,7 @@ async function judgeRead(
           subject: subjectOf(exchange, forms.endpoint, target),
           status: providerStatus,
           json: readable.json,
+          toolCalls: readable.stream?.toolCalls,
           now: exchange.now,
         });
   if (readable === null || judged === null) {

@@ -4,6 +4,7 @@ import {
   answersIn,
   type ResponseForm,
 } from '../../guardrails/answer-passages.ts';
+import type { ToolCall } from '../../guardrails/calls/tool-calls.ts';
 import { mergedChecks } from '../../guardrails/check-records.ts';
 import { type GuardrailSubject, type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
@@ -34,11 +35,14 @@ export async function judgeResponse(
     subject,
     status,
     json,
+    toolCalls,
     now,
   }: {
     readonly subject: Subject;
     readonly status: number;
     readonly json: JsonObject;
+    /** Calls in a stream; undefined where `json` contains them. */
+    readonly toolCalls: readonly ToolCall[] | undefined;
     readonly now: number;
   },
 ): Promise<JudgedResponse | null> {
@@ -49,7 +53,13 @@ export async function judgeResponse(
   const judgements: Judgement[] = [];
   for (let at = 0; at < judged.length; at += batchMax) {
     const batch = judged.slice(at, at + batchMax).map(({ json: one, passages }) => {
-      const texts = { ...subject, passages, lastCount: passages.length, unreadable: null };
+      const texts = {
+        ...subject,
+        passages,
+        lastCount: passages.length,
+        unreadable: null,
+        toolCalls,
+      };
       return judgeCall(
         guardrails,
         { ...texts, side: 'output', answer: { status, json: one } },
@@ -72,6 +82,7 @@ export async function judgeResponse(
         new Map(),
       ),
       checks: mergedChecks(judgements.flatMap(({ checks }) => checks)),
+      members: [],
       passages: judgements.flatMap(({ passages }, at) =>
         passages.map((one) => withPrefix(one, judged[at]!.path)),
       ),

@@ -1,19 +1,8 @@
 /** Catalogue of the built-in guardrail checks: names, parameters and whether they apply to MCP tool calls. */
 import { z } from 'zod';
-import { foreignCheckParameters } from '../services/foreign-fields.ts';
-import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
+import { callCheckKinds } from './call-check-kinds.ts';
+import { type CheckKind, checkParametersOf } from './check-kind.ts';
 import { matchTypes, tokenValidationShape } from './token-validation.ts';
-
-export interface CheckKind {
-  /** Display name. */
-  readonly name: string;
-  /** Condition under which the check passes, or what the check does. */
-  readonly about: string;
-  /** Types of the parameters; `unknownFieldFaults` finds parameters that it does not define. */
-  readonly parameters: z.ZodType;
-  /** Whether the check is deterministic and so allowed for tool calls (target `mcp_tools`). */
-  readonly tools: boolean;
-}
 
 const not = z.boolean().optional();
 const strings = z.array(z.string()).min(1);
@@ -25,15 +14,9 @@ const headers = z.record(z.string(), z.string()).optional();
 const forwardHeaders = z.array(z.string()).optional();
 const matchType = matchTypes.optional();
 
-/** Parameters of one check, with those that every check has. */
-function parametersOf(shape: z.ZodRawShape): z.ZodType {
-  const common = { failOnError: z.boolean().optional(), executeOnProxy: z.boolean().optional() };
-  return acceptWithoutEffect(z.looseObject({ ...shape, ...common }), foreignCheckParameters);
-}
+const jwtParameters = checkParametersOf({ ...tokenValidationShape, headerKey: z.string().min(1) });
 
-const jwtParameters = parametersOf({ ...tokenValidationShape, headerKey: z.string().min(1) });
-
-const webhookParameters = parametersOf({
+const webhookParameters = checkParametersOf({
   webhookURL: z.string().min(1),
   headers,
   timeout: timeoutMs,
@@ -46,7 +29,7 @@ const modelRules = z.looseObject({
 });
 
 function counting(what: string): z.ZodType {
-  return parametersOf({ [`min${what}`]: count, [`max${what}`]: count, not });
+  return checkParametersOf({ [`min${what}`]: count, [`max${what}`]: count, not });
 }
 
 const tools = true;
@@ -58,13 +41,13 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.regexMatch': {
     name: 'Regex match',
     about: 'The text matches a pattern.',
-    parameters: parametersOf({ rule: z.string().min(1), not }),
+    parameters: checkParametersOf({ rule: z.string().min(1), not }),
     tools,
   },
   'default.regexReplace': {
     name: 'Regex replace',
     about: 'Matches of a pattern are replaced.',
-    parameters: parametersOf({
+    parameters: checkParametersOf({
       rule: z.string().min(1),
       redactText: z.string().optional(),
       failOnDetection: z.boolean().optional(),
@@ -92,31 +75,31 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.contains': {
     name: 'Contains',
     about: 'The text contains any, all or none of the words.',
-    parameters: parametersOf({ words: strings, operator: quantifier }),
+    parameters: checkParametersOf({ words: strings, operator: quantifier }),
     tools,
   },
   'default.jsonSchema': {
     name: 'JSON schema',
     about: 'JSON in the text is valid against a schema.',
-    parameters: parametersOf({ schema: schemaDocument, not }),
+    parameters: checkParametersOf({ schema: schemaDocument, not }),
     tools,
   },
   'default.jsonKeys': {
     name: 'JSON keys',
     about: 'JSON in the text has any, all or none of the keys.',
-    parameters: parametersOf({ keys: strings, operator: quantifier }),
+    parameters: checkParametersOf({ keys: strings, operator: quantifier }),
     tools,
   },
   'default.validUrls': {
     name: 'Valid URLs',
     about: 'Every URL in the text responds, or its host name resolves.',
-    parameters: parametersOf({ onlyDNS: z.boolean().optional(), not }),
+    parameters: checkParametersOf({ onlyDNS: z.boolean().optional(), not }),
     tools: false,
   },
   'default.containsCode': {
     name: 'Contains code',
     about: 'The text contains code in a programming language.',
-    parameters: parametersOf({ format: z.string().min(1), not }),
+    parameters: checkParametersOf({ format: z.string().min(1), not }),
     tools: false,
   },
   'default.webhook': {
@@ -128,7 +111,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.log': {
     name: 'Log',
     about: 'The request and the response are sent to a service of your own.',
-    parameters: parametersOf({
+    parameters: checkParametersOf({
       logURL: z.string().min(1),
       headers,
       timeout: timeoutMs,
@@ -139,55 +122,55 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.endsWith': {
     name: 'Ends with',
     about: 'The text ends with a suffix.',
-    parameters: parametersOf({ suffix: z.string().min(1), not }),
+    parameters: checkParametersOf({ suffix: z.string().min(1), not }),
     tools,
   },
   'default.alluppercase': {
     name: 'Upper case',
     about: 'The text has no lower-case letters.',
-    parameters: parametersOf({ not }),
+    parameters: checkParametersOf({ not }),
     tools: false,
   },
   'default.alllowercase': {
     name: 'Lower case',
     about: 'The text has no upper-case letters.',
-    parameters: parametersOf({ not }),
+    parameters: checkParametersOf({ not }),
     tools: false,
   },
   'default.isAllLowerCase': {
     name: 'Lower case',
     about: 'The text has no upper-case letters.',
-    parameters: parametersOf({ not }),
+    parameters: checkParametersOf({ not }),
     tools: false,
   },
   'default.notNull': {
     name: 'Not null',
     about: 'The text is not empty.',
-    parameters: parametersOf({ not }),
+    parameters: checkParametersOf({ not }),
     tools,
   },
   'default.modelWhitelist': {
     name: 'Model whitelist',
     about: 'The model is in the list.',
-    parameters: parametersOf({ models: strings, not }),
+    parameters: checkParametersOf({ models: strings, not }),
     tools: false,
   },
   'default.modelRules': {
     name: 'Model rules',
     about: 'The metadata allow the model.',
-    parameters: parametersOf({ rules: modelRules, not }),
+    parameters: checkParametersOf({ rules: modelRules, not }),
     tools: false,
   },
   'default.requiredMetadataKeys': {
     name: 'Required metadata keys',
     about: 'The metadata have any, all or none of the keys.',
-    parameters: parametersOf({ metadataKeys: strings, operator: quantifier, not }),
+    parameters: checkParametersOf({ metadataKeys: strings, operator: quantifier, not }),
     tools,
   },
   'default.requiredMetadataKeyValuePairs': {
     name: 'Required metadata pairs',
     about: 'The metadata have any, all or none of the pairs.',
-    parameters: parametersOf({
+    parameters: checkParametersOf({
       metadataPairs: z.record(z.string(), z.unknown()),
       operator: quantifier,
       matchType,
@@ -198,7 +181,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.allowedRequestTypes': {
     name: 'Allowed request types',
     about: 'The request type is allowed.',
-    parameters: parametersOf({
+    parameters: checkParametersOf({
       allowedTypes: z.array(z.string()).optional(),
       blockedTypes: z.array(z.string()).optional(),
     }),
@@ -213,7 +196,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.addPrefix': {
     name: 'Add prefix',
     about: 'A prefix is added to the user message.',
-    parameters: parametersOf({
+    parameters: checkParametersOf({
       prefix: z.string(),
       applyToRole: z.string().optional(),
       addToExisting: z.boolean().optional(),
@@ -221,28 +204,29 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     }),
     tools: false,
   },
+  ...callCheckKinds,
   'portkey.pii': {
     name: 'Personal data',
     about: 'The text contains no personal data.',
-    parameters: parametersOf({ categories: strings, redact: z.boolean().optional() }),
+    parameters: checkParametersOf({ categories: strings, redact: z.boolean().optional() }),
     tools: false,
   },
   'portkey.moderateContent': {
     name: 'Moderate content',
     about: 'The text belongs to none of the categories.',
-    parameters: parametersOf({ categories: strings }),
+    parameters: checkParametersOf({ categories: strings }),
     tools: false,
   },
   'portkey.language': {
     name: 'Language',
     about: 'The text is in one of the languages.',
-    parameters: parametersOf({ language: z.union([z.string().min(1), strings]), not }),
+    parameters: checkParametersOf({ language: z.union([z.string().min(1), strings]), not }),
     tools: false,
   },
   'portkey.gibberish': {
     name: 'Gibberish',
     about: 'The text makes sense.',
-    parameters: parametersOf({ not }),
+    parameters: checkParametersOf({ not }),
     tools: false,
   },
   'panw-prisma-airs.intercept': {
@@ -254,7 +238,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'bedrock.guard': {
     name: 'Bedrock',
     about: 'A guardrail of Amazon Bedrock decides.',
-    parameters: parametersOf({
+    parameters: checkParametersOf({
       guardrailId: z.string().min(1),
       guardrailVersion: z.string().min(1),
       redact: z.boolean().optional(),

@@ -9,8 +9,10 @@ import { outboundUrlFault } from '../services/outbound-url.ts';
 import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
 import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
 import { ineffectiveFields, unknownFieldFaults } from '../wire/unknown-fields.ts';
+import { callCheckFaults } from './call-check-kinds.ts';
+import type { CheckKind } from './check-kind.ts';
 import { GuardrailActions, type GuardrailTarget } from './guardrail.ts';
-import { type CheckKind, checkKinds } from './guardrail-check-kinds.ts';
+import { checkKinds } from './guardrail-check-kinds.ts';
 import { partnerChecks } from './partner-checks.ts';
 import { tokenValidationFaults } from './token-validation.ts';
 
@@ -192,6 +194,7 @@ const contentRules: Readonly<
     ...headerFaults(values),
   ],
   'default.jwt': (values, { trusted }) => tokenValidationFaults(values, trusted),
+  ...callCheckFaults,
 };
 
 /** With matchType regex, values are patterns or lists of patterns. */

@@ -1,0 +1,21 @@
+/** Defines an entry of the catalogue of guardrail checks. */
+import { z } from 'zod';
+import { foreignCheckParameters } from '../services/foreign-fields.ts';
+import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
+
+export interface CheckKind {
+  /** Display name. */
+  readonly name: string;
+  /** Condition under which the check passes, or what the check does. */
+  readonly about: string;
+  /** Types of the parameters; `unknownFieldFaults` finds parameters that it does not define. */
+  readonly parameters: z.ZodType;
+  /** Whether the check is deterministic and so allowed for tool calls (target `mcp_tools`). */
+  readonly tools: boolean;
+}
+
+/** Parameters of one check, with those that every check has. */
+export function checkParametersOf(shape: z.ZodRawShape): z.ZodType {
+  const common = { failOnError: z.boolean().optional(), executeOnProxy: z.boolean().optional() };
+  return acceptWithoutEffect(z.looseObject({ ...shape, ...common }), foreignCheckParameters);
+}
