@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { longLengthMin } from '../slices.ts';
 import type { ToolCall } from './calls/tool-calls.ts';
 import type { Passage, PassagePath } from './passages.ts';
+import type { TextEdits } from './windowed-text.ts';
 
 /** A request or response as checks see it. */
 export interface CheckSubject {
@@ -22,6 +23,8 @@ export interface CheckSubject {
   readonly provider: string;
   readonly model: string | null;
   readonly traceId: string;
+  /** Whether ranges of replacements are needed, as in windows of a stream. */
+  readonly needsEdits?: boolean | undefined;
   /** The calls of tools in a stream; absent where `answer` or `params` contain them. */
   readonly toolCalls?: readonly ToolCall[] | undefined;
 }
@@ -38,6 +41,8 @@ export interface CheckOutcome {
   readonly explanation: string;
   /** Replacements, one for each passage; absent if nothing changes. */
   readonly texts?: readonly string[] | undefined;
+  /** For each passage the ranges that `texts` replace; only where the subject needs them. */
+  readonly edits?: readonly TextEdits[] | undefined;
   /** Values that take the place of others in the JSON of a request, applied after the texts. */
   readonly members?: readonly MemberChange[] | undefined;
   /** Further data of the result. */

@@ -17,6 +17,7 @@ import {
 } from './check.ts';
 import type { Check, Guardrail, GuardrailFeedback } from './guardrail.ts';
 import type { Passage } from './passages.ts';
+import type { TextEdits } from './windowed-text.ts';
 
 /** Result of one check, as returned to callers. */
 interface CheckResult {
@@ -61,6 +62,8 @@ export interface Judgement {
   readonly checks: readonly LoggedCheck[];
   /** The passages after all replacements by checks. */
   readonly passages: readonly Passage[];
+  /** For each check that replaced texts, the ranges in each passage; null where the check does not tell. */
+  readonly stages: readonly (readonly TextEdits[] | null)[];
   /** Further changes of the request, to be applied after the texts. */
   readonly members: readonly MemberChange[];
 }
@@ -85,6 +88,7 @@ export async function evaluateGuardrails(
   const verdicts = new Map<string, GuardrailVerdict>();
   const checks: LoggedCheck[] = [];
   const members: MemberChange[] = [];
+  const stages: (readonly TextEdits[] | null)[] = [];
   let { passages } = subject;
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
@@ -97,6 +101,7 @@ export async function evaluateGuardrails(
     for (const one of evaluated.checked) checks.push(loggedCheck(guardrail, one, subject.side));
     if (guardrail.savedId !== null) verdicts.set(guardrail.savedId, guardrailVerdict(result));
     if (guardrail.isMonitor) continue;
+    stages.push(...stagesOf(evaluated.checked));
     members.push(...evaluated.checked.flatMap((one) => one.members ?? []));
     passages = from === 0 ? remaining : [...passages.slice(0, from), ...remaining];
   }
@@ -105,12 +110,17 @@ export async function evaluateGuardrails(
     verdicts,
     checks,
     passages,
+    stages,
     members,
     passes: results.every(({ verdict, mode, async: isAsync }) => {
       return verdict || isAsync || mode === 'monitor';
     }),
     isDenied: results.some(({ deny }) => deny),
   };
+}
+
+function stagesOf(checked: readonly CheckedResult[]): (readonly TextEdits[] | null)[] {
+  return checked.flatMap(({ texts, edits }) => (texts === undefined ? [] : [edits ?? null]));
 }
 
 /** The verdict of one guardrail as the log contains it. */
@@ -219,6 +229,7 @@ function hasPassed(
 interface CheckedResult extends Pick<Check, 'failsOnError'> {
   readonly result: CheckResult;
   readonly texts: CheckOutcome['texts'];
+  readonly edits?: CheckOutcome['edits'];
   readonly members?: CheckOutcome['members'];
   /** Whether there was nothing to judge. */
   readonly isNothing: boolean;
@@ -308,7 +319,7 @@ type CheckTimes = Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_e
 
 function judgedResult(
   { id, failsOnError }: Check,
-  { passes, explanation, texts, members, data }: CheckOutcome,
+  { passes, explanation, texts, edits, members, data }: CheckOutcome,
   times: CheckTimes,
 ): CheckedResult {
   const details = data === undefined ? { explanation } : { explanation, data };
@@ -319,7 +330,7 @@ function judgedResult(
     transformed: texts !== undefined || members !== undefined,
     ...times,
   };
-  return { result, texts, members, failsOnError, isNothing: false };
+  return { result, texts, edits, members, failsOnError, isNothing: false };
 }
 
 function failedResult(

@@ -1,6 +1,7 @@
 /** Builds executable guardrails from stored or inline definitions. */
 import type { GuardrailActions, GuardrailCheck } from '../model/guardrails/guardrail.ts';
 import { inlineChecks } from '../model/guardrails/inline-guardrail.ts';
+import { type StreamWindowSize, streamWindowOf } from '../model/guardrails/stream-windows.ts';
 import type { Outbound } from '../upstream/outbound.ts';
 import { callChecks } from './call-checks.ts';
 import { CheckError, type CheckRunner } from './check.ts';
@@ -48,6 +49,8 @@ export interface Guardrail {
   readonly isAsync: boolean;
   /** Whether verdicts are recorded and change nothing. */
   readonly isMonitor: boolean;
+  /** How a stream is judged in windows; null for one that is held back until all of it is judged. */
+  readonly window: StreamWindowSize | null;
   /** Whether each check runs on the text as replaced by the previous checks. */
   readonly isSequential: boolean;
   /** Whether every error of a check counts as a failure. */
@@ -83,6 +86,7 @@ export function buildGuardrail(
     savedId,
     isAsync,
     isMonitor: actions.mode === 'monitor',
+    window: streamWindowOf(enabled, actions.stream),
     checks: enabled.map((check) => buildCheck(check, tools)),
     denies: actions.deny === true && !isAsync,
     isSequential:

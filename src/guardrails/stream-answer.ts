@@ -7,7 +7,7 @@ import { plainJson } from './stored-text.ts';
 import { type StreamText, streamTextsIn } from './stream-texts.ts';
 import { TextsUnreadable } from './text-walk.ts';
 
-interface StreamEvent {
+export interface AnswerEvent {
   /** All lines except data lines. */
   readonly head: string;
   /** Null if the data is not a JSON object. */
@@ -38,7 +38,7 @@ export interface StreamAnswer {
 }
 
 export function streamAnswer(form: ResponseForm, bytes: Buffer): StreamAnswer {
-  const events = eventsOf(form, bytes.toString('utf8'));
+  const events = readStreamEvents(form, bytes.toString('utf8'));
   const slots = slotsOf(events);
   const checked = [...Map.groupBy(slots.judged, ({ group }) => group).values()];
   return {
@@ -66,7 +66,7 @@ interface Slots {
   of(streamText: StreamText): Slot;
 }
 
-function slotsOf(events: readonly StreamEvent[]): Slots {
+function slotsOf(events: readonly AnswerEvent[]): Slots {
   const all = events.flatMap(({ texts }) => texts);
   const byName = new Map<string, Slot>();
   for (const { group, slot: name, passage } of all) {
@@ -108,7 +108,7 @@ function slotFor(group: string, { isAside = false }: Passage, text: string): Slo
 
 /** The first delta of a changed text carries the replacement, the others are emptied; repeated whole texts are replaced. */
 function rewriteEvents(
-  events: readonly StreamEvent[],
+  events: readonly AnswerEvent[],
   slots: Slots,
   bySlot: ReadonlyMap<Slot, string>,
 ): string {
@@ -126,16 +126,22 @@ function rewriteEvents(
     return isFirst ? replacement : '';
   };
   return events
-    .map(({ head, json, raw, texts }) => {
-      if (json === null) return `${raw}\n\n`;
+    .map((event) => {
+      const { json, texts } = event;
+      if (json === null) return writeStreamEvent(event, null);
       const passages: Passage[] = texts.map(({ passage }) => passage);
-      const changed = replaceTexts(json, passages, texts.map(textFor));
-      return `${head}data: ${JSON.stringify(changed)}\n\n`;
+      return writeStreamEvent(event, replaceTexts(json, passages, texts.map(textFor)));
     })
     .join('');
 }
 
-function eventsOf(form: ResponseForm, text: string): StreamEvent[] {
+/** Writes an event with other data; null keeps it as it is. */
+export function writeStreamEvent({ head, raw }: AnswerEvent, changed: JsonObject | null): string {
+  return changed === null ? `${raw}\n\n` : `${head}data: ${JSON.stringify(changed)}\n\n`;
+}
+
+/** Reads complete events. */
+export function readStreamEvents(form: ResponseForm, text: string): AnswerEvent[] {
   return text
     .replace(/^\uFEFF/, '')
     .replaceAll(/\r\n?/g, '\n')

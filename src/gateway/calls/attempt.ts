@@ -207,6 +207,7 @@ async function send(
       call,
       trailer: null,
       observer: null,
+      windowed: null,
       stopClock,
     };
   } catch (thrown) {

@@ -20,6 +20,7 @@ import type { CompleteOutcome, LiveOutcome, TargetOutcome } from './outcome.ts';
 import type { RequestContext } from './request-context.ts';
 import type { CachedResponse } from './response-cache.ts';
 import { gatewayHeaderNames, responseHeaders } from './response-headers.ts';
+import { relayWindowed } from './streams/relay-windowed.ts';
 import { isFailure, readWholeResponse } from './whole-response.ts';
 
 /** @throws GatewayError when there is no response */
@@ -31,6 +32,7 @@ export function deliver(
   switch (outcome.kind) {
     case 'live':
       if (isRestated) return sendRestatedError(context, outcome);
+      if (outcome.windowed !== null) return relayWindowed(context, outcome, outcome.windowed);
       return relayLive(context, outcome);
     case 'cached':
       sendCached(context, outcome, outcome.response);

@@ -3,6 +3,7 @@ import { cancelledStatus, type GuardrailVerdict } from '../../model/logs/request
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
+import type { WindowedStream } from '../guardrails/windowed-stream.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
 import type { TargetSelection } from '../strategies/select-target.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
@@ -43,6 +44,8 @@ export interface LiveOutcome extends OutcomeBase {
   readonly trailer: Buffer | null;
   /** Judges a copy of the stream after its end; null for none. */
   readonly observer: StreamObserver | null;
+  /** Judges the stream while it is sent; null for none. */
+  readonly windowed: WindowedStream | null;
   /** Stops the request timeout; called when the timeout no longer matters. */
   stopClock(): void;
 }

@@ -15,6 +15,7 @@ import {
 import type { CallGuardrails } from '../guardrails/guardrails.ts';
 import { judgeResponse } from '../guardrails/judge-response.ts';
 import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
+import { isWindowed, WindowedStream } from '../guardrails/windowed-stream.ts';
 import { noUsage } from '../metering/meter.ts';
 import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -153,6 +154,10 @@ async function judgeLive(
       guards.output.length === 0 ? null : observerOf(context, forms, outcome, guards);
     return { ...outcome, status: passes ? outcome.status : failedStatus, trailer, observer };
   }
+  const deciding = guards.output.filter((one) => !isObserving(one));
+  if (isWindowed(deciding, outcome.call.headers)) {
+    return windowedOutcome(context, forms, outcome, guards, deciding);
+  }
   const read = await readWholeResponse(outcome, {
     calls: context.calls,
     caller: context.caller,
@@ -160,6 +165,40 @@ async function judgeLive(
     outlivesCaller: context.exchange.trackedCreation !== undefined,
   });
   return isFailure(read) ? read : judgeRead(context, forms, outcome, read, guards);
+}
+
+/** A stream that is judged while it is sent; guardrails that observe judge what was sent. */
+function windowedOutcome(
+  context: CallContext,
+  forms: TextForms,
+  outcome: LiveOutcome,
+  guards: ResponseGuards,
+  guardrails: readonly Guardrail[],
+): LiveOutcome {
+  const { exchange } = context;
+  const { input, isStrict } = guards;
+  const observing = guards.output.filter(isObserving);
+  const windowed = new WindowedStream({
+    guardrails,
+    forms,
+    subject: subjectOf(exchange, forms.endpoint, outcome.target),
+    status: outcome.status,
+    now: exchange.now,
+    errorForm: exchange.errorForm,
+    input,
+    hasTrailer: !isStrict,
+  });
+  const observer =
+    observing.length === 0
+      ? null
+      : observerOf(context, forms, outcome, { ...guards, output: observing });
+  return {
+    ...outcome,
+    status: input.passes ? outcome.status : failedStatus,
+    trailer: null,
+    observer,
+    windowed,
+  };
 }
 
 /** Judges what the caller has received of a stream, for the log. */

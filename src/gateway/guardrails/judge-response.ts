@@ -83,6 +83,7 @@ export async function judgeResponse(
       ),
       checks: mergedChecks(judgements.flatMap(({ checks }) => checks)),
       members: [],
+      stages: [],
       passages: judgements.flatMap(({ passages }, at) =>
         passages.map((one) => withPrefix(one, judged[at]!.path)),
       ),

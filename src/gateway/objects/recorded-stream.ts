@@ -88,17 +88,17 @@ export async function deliverRecordedStream(
   const meter = calls.meter();
   const received =
     translator === null ? meter.events! : translator.events(meter.events, meter.likelyInputTokens)!;
-  const observed = observedStream(outcome, received);
-  const events = observed ?? received;
+  const observed = observedStream(outcome, null);
+  const { windowed } = outcome;
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
     if (!recorder.outlivesCaller) lingering = linger(call, lingerMs);
   });
   const own = responseHeaders(arrival, outcome, calls.left(), exchange.now);
-  const headers = passedHeaders(call.headers, own, headerPrefix);
-  for (const name of ['content-length', 'content-encoding']) delete headers[name];
-  receiver.begin(outcome.status, headers);
-  const pass = async (bytes: Buffer): Promise<void> => {
+  receiver.begin(outcome.status, headersOf(call, own, headerPrefix));
+  const pass = async (arriving: Buffer | Promise<Buffer>): Promise<void> => {
+    const judged = await arriving;
+    const bytes = observed?.pass(judged) ?? judged;
     if (bytes.length === 0) return;
     await recorder.record(bytes);
     if (!recorder.isUnwanted) await receiver.events(bytes);
@@ -110,10 +110,14 @@ export async function deliverRecordedStream(
         outcome.stopClock();
         draft.markFirstByte();
       }
-      await pass(events.pass(bytes));
-      if (recorder.isUnwanted) call.cut(new CallCut('nobody wants the rest'));
+      const arrived = received.pass(bytes);
+      await pass(windowed?.pass(arrived) ?? arrived);
+      const isUnwanted = recorder.isUnwanted || windowed?.isStopped === true;
+      if (isUnwanted) call.cut(new CallCut('nobody wants the rest'));
     }
-    await pass(events.rest());
+    const rest = received.rest();
+    await pass(windowed?.pass(rest) ?? rest);
+    if (windowed !== null) await pass(windowed.rest());
   } catch (thrown) {
     end = { kind: 'broken', error: thrown as Error, isStarted: true };
     // If recording failed, the rest of the response has no receiver.
@@ -121,6 +125,7 @@ export async function deliverRecordedStream(
   }
   if (lingering !== null) clearTimeout(lingering);
   outcome.stopClock();
+  if (windowed !== null) draft.addObserved(windowed.judgement);
   draft.observe(outcome, observed);
   const hasLeft = caller.isGone;
   const isRead = end.kind === 'whole';
@@ -130,11 +135,22 @@ export async function deliverRecordedStream(
     response.destroy();
     throw thrown;
   });
-  if (end.kind === 'broken' && !hasLeft && !recorder.isUnwanted)
+  const isStopped = windowed?.isStopped === true;
+  if (end.kind === 'broken' && !hasLeft && !recorder.isUnwanted && !isStopped)
     draft.error = errorOf(end.error, outcome.target);
-  const isWhole = end.kind === 'whole' && !recorder.isUnwanted;
+  const isWhole = isStopped || (end.kind === 'whole' && !recorder.isUnwanted);
   receiver.end(
     trailer === null ? last : Buffer.concat([last, trailer]),
     isWhole || last.length > 0,
   );
+}
+
+function headersOf(
+  { headers: received }: LiveOutcome['call'],
+  own: Record<string, string>,
+  prefix: string,
+): OutgoingHttpHeaders {
+  const headers = passedHeaders(received, own, prefix);
+  for (const name of ['content-length', 'content-encoding']) delete headers[name];
+  return headers;
 }

@@ -12,6 +12,11 @@ export interface CheckKind {
   readonly parameters: z.ZodType;
   /** Whether the check is deterministic and so allowed for tool calls (target `mcp_tools`). */
   readonly tools: boolean;
+  /**
+   * Upper bound in bytes of what decides the check, so that it can judge a stream in windows; null for a check that needs
+   * the whole text. Absent means null.
+   */
+  readonly longestMatchBytes?: (parameters: Readonly<Record<string, unknown>>) => number | null;
 }
 
 /** Parameters of one check, with those that every check has. */

@@ -1,5 +1,6 @@
 /** Catalogue of the built-in guardrail checks: names, parameters and whether they apply to MCP tool calls. */
 import { z } from 'zod';
+import { longestMatchBytes } from '../patterns/pattern-length.ts';
 import { callCheckKinds } from './call-check-kinds.ts';
 import { type CheckKind, checkParametersOf } from './check-kind.ts';
 import { matchTypes, tokenValidationShape } from './token-validation.ts';
@@ -32,6 +33,16 @@ function counting(what: string): z.ZodType {
   return checkParametersOf({ [`min${what}`]: count, [`max${what}`]: count, not });
 }
 
+function longestWordBytes(words: readonly unknown[]): number {
+  return Math.max(...words.map((word) => Buffer.byteLength(String(word))));
+}
+
+/** A rule may be written `/pattern/flags`. */
+function longestReplacedBytes(rule: string): number | null {
+  const [, pattern = rule, flags = ''] = /^\/(.+)\/([a-z]*)$/s.exec(rule) ?? [];
+  return /[^gi]/.test(flags) ? null : longestMatchBytes(pattern);
+}
+
 const tools = true;
 /** Parameters of partners, which this gateway does not know. */
 const anyParameters = z.record(z.string(), z.unknown());
@@ -43,6 +54,8 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     about: 'The text matches a pattern.',
     parameters: checkParametersOf({ rule: z.string().min(1), not }),
     tools,
+    longestMatchBytes: ({ rule, not: isForbidden }) =>
+      isForbidden === true ? longestMatchBytes(String(rule)) : null,
   },
   'default.regexReplace': {
     name: 'Regex replace',
@@ -53,6 +66,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
       failOnDetection: z.boolean().optional(),
     }),
     tools,
+    longestMatchBytes: ({ rule }) => longestReplacedBytes(String(rule)),
   },
   'default.sentenceCount': {
     name: 'Sentence count',
@@ -77,6 +91,8 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     about: 'The text contains any, all or none of the words.',
     parameters: checkParametersOf({ words: strings, operator: quantifier }),
     tools,
+    longestMatchBytes: ({ words, operator }) =>
+      operator === 'none' && Array.isArray(words) ? longestWordBytes(words) : null,
   },
   'default.jsonSchema': {
     name: 'JSON schema',

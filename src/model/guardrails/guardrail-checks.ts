@@ -14,6 +14,7 @@ import type { CheckKind } from './check-kind.ts';
 import { GuardrailActions, type GuardrailTarget } from './guardrail.ts';
 import { checkKinds } from './guardrail-check-kinds.ts';
 import { partnerChecks } from './partner-checks.ts';
+import { windowFaults } from './stream-windows.ts';
 import { tokenValidationFaults } from './token-validation.ts';
 
 /** By id in lower case, because clients use two spellings of some ids. */
@@ -55,11 +56,17 @@ export function guardrailFaults(
       ['actions'],
       actions === 'stored' ? [] : unknownFieldFaults(GuardrailActions, actions),
     ),
+    ...(actions === 'stored' || checks === 'stored' ? [] : streamFaults(sent, actions)),
     ...prefixFaults(
       ['checks'],
       checkFaults(sent, target, { trusted, patterns: new PatternChecker() }),
     ),
   ];
+}
+
+/** Faults of windows, for checks that are valid otherwise. */
+function streamFaults(checks: readonly Check[], actions: unknown): Fault[] {
+  return windowFaults(checks, (actions as { readonly stream?: unknown } | undefined)?.stream);
 }
 
 /** Validators for the parameters of checks; shared by all checks of one document. */
