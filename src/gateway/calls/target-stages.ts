@@ -2,6 +2,7 @@
 import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
 import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import type { UnjudgedResponse } from '../../model/endpoints/unjudged-response.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
@@ -80,8 +81,8 @@ async function guard(
   const { forms } = requests;
   const input = await requests.thatJudge(guardrails.input);
   const output = forms.response === null ? [] : guardrails.output;
-  if (forms.isDownload) {
-    const denied = await refuseDownload(context, leaf, guardrails.output, forms);
+  if (forms.unjudged !== null) {
+    const denied = await refuseUnjudged(context, leaf, guardrails.output, forms, forms.unjudged);
     if (denied !== null) return denied;
   }
   if (input.length + output.length === 0 && !forms.isModelRequest) return getOutcome(exchange);
@@ -97,21 +98,32 @@ async function guard(
   return judge(context, forms, { ...outcome, verdict: verdictOf(judgement) }, guards);
 }
 
-/** Refuses a file when a guardrail denies what it cannot judge; null if none does. */
-async function refuseDownload(
+const unjudgedReasons: Readonly<Record<UnjudgedResponse, string>> = {
+  file: 'files are not read',
+  numbers: 'the response has numbers in place of texts',
+  sound: 'the response is sound',
+};
+
+/**
+ * Refuses a request for what guardrails cannot judge; null if none does. Files are refused by every guardrail that denies
+ * what it cannot judge, sound and numbers only by those that fail closed.
+ */
+async function refuseUnjudged(
   { calls, draft, exchange }: CallContext,
   leaf: ConfigLeaf,
-  guardrails: readonly Guardrail[],
+  output: readonly Guardrail[],
   { endpoint }: TextForms,
+  kind: UnjudgedResponse,
 ): Promise<TargetOutcome | null> {
+  const guardrails = kind === 'file' ? output : output.filter(({ failsClosed }) => failsClosed);
   if (guardrails.length === 0) return null;
   const target = await calls.targetOf(leaf, exchange);
-  const unread = { passages: [], lastCount: 0, unreadable: 'files are not read' };
+  const unread = { passages: [], lastCount: 0, unreadable: unjudgedReasons[kind] };
   const subject = { ...subjectOf(exchange, endpoint, target), ...unread };
   const judged = { ...subject, side: 'output', answer: null } as const;
   const judgement = await judgeCall(guardrails, judged, exchange.now);
   const { isDenied, results } = judgement;
-  draft.addVerdicts(judgement);
+  draft.addObserved(judgement);
   return isDenied ? deniedOutcome(target, denialResponse(exchange.errorForm, [], results)) : null;
 }
 

@@ -107,7 +107,11 @@ export class LiveProviderMessages {
     this.#held.add(message, data);
     if (end === null) return;
     const { ports } = this.#state;
-    detach('an observing guardrail', this.#held.judge(this.#guardrails, ports.terms, ports.now()));
+    const judging = this.#held.judge(this.#guardrails, ports.terms, ports.now());
+    const noting = judging.then(({ judgement }) => {
+      if (judgement !== null) ports.log.addJudgement(judgement);
+    });
+    detach('an observing guardrail', noting);
   }
 
   /** A message with a handle, which the caller receives sealed; null for any other message. */

@@ -184,5 +184,8 @@ function observe(
 ): void {
   if (guardrails.length === 0) return;
   const judging = judgeEvents(guardrails, 'output', ports.terms, ports.now(), [event]);
-  detach('an observing guardrail', judging);
+  const noting = judging.then((judged) => {
+    if (judged !== null) ports.log.addJudgement(judged.judgement);
+  });
+  detach('an observing guardrail', noting);
 }
