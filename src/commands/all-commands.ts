@@ -78,6 +78,11 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./status/logs.ts')).logs,
   ),
   commandEntry(
+    'guardrails <action> <corpus> [paths..]',
+    'Judge a corpus by the guardrails of manifests, and tell what would change',
+    async () => (await import('./guardrails/guardrails.ts')).guardrails,
+  ),
+  commandEntry(
     'audit <action>',
     'Verify that the audit log is unchanged, or export it',
     async () => (await import('./server/audit.ts')).audit,

@@ -41,7 +41,7 @@ const toolArguments: CheckFactory = (parameters, { searches }) => {
 
 /** The calls of a response, of an MCP request, or of the messages of a request. */
 function callsOf({ side, endpoint, answer, params, model, toolCalls }: CheckSubject) {
-  if (toolCalls !== undefined) return toolCalls;
+  if (toolCalls !== undefined) return toolCalls();
   if (side === 'output') return toolCallsIn(answer?.json);
   if (endpoint !== 'tools/call') return toolCallsIn(params);
   const call: ToolCall = { tool: model ?? '', input: params.arguments };

@@ -25,8 +25,8 @@ export interface CheckSubject {
   readonly traceId: string;
   /** Whether ranges of replacements are needed, as in windows of a stream. */
   readonly needsEdits?: boolean | undefined;
-  /** The calls of tools in a stream; absent where `answer` or `params` contain them. */
-  readonly toolCalls?: readonly ToolCall[] | undefined;
+  /** Finds the calls of tools in a stream; absent where `answer` or `params` contain them. */
+  readonly toolCalls?: (() => readonly ToolCall[]) | undefined;
 }
 
 /** A new value at a path of a request. */

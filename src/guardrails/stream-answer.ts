@@ -32,7 +32,8 @@ export interface StreamAnswer {
   readonly json: JsonObject;
   /** Whether all events could be interpreted; others could contain any text. */
   readonly isKnown: boolean;
-  readonly toolCalls: readonly ToolCall[];
+  /** Finds the calls of tools. */
+  toolCalls(): readonly ToolCall[];
   /** Returns the events with other texts, one for each passage of `json`. */
   rewrite(texts: readonly string[]): Buffer;
 }
@@ -44,7 +45,7 @@ export function streamAnswer(form: ResponseForm, bytes: Buffer): StreamAnswer {
   return {
     isKnown: events.every(({ isKnown }) => isKnown),
     json: answerOf(form, checked),
-    toolCalls: toolCallsInEvents(events.flatMap(({ json }) => (json === null ? [] : [json]))),
+    toolCalls: () => toolCallsInEvents(events.flatMap(({ json }) => (json === null ? [] : [json]))),
     rewrite: (texts) => {
       const bySlot = new Map(checked.flat().map((slot, at) => [slot, replaced(slot, texts[at]!)]));
       return Buffer.from(rewriteEvents(events, slots, bySlot));

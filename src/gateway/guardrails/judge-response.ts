@@ -41,8 +41,8 @@ export async function judgeResponse(
     readonly subject: Subject;
     readonly status: number;
     readonly json: JsonObject;
-    /** Calls in a stream; undefined where `json` contains them. */
-    readonly toolCalls: readonly ToolCall[] | undefined;
+    /** Finds the calls in a stream; undefined where `json` contains them. */
+    readonly toolCalls: (() => readonly ToolCall[]) | undefined;
     readonly now: number;
   },
 ): Promise<JudgedResponse | null> {

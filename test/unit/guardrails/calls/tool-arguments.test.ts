@@ -128,7 +128,7 @@ describe('gatewright.toolArguments', () => {
     'joins the pieces of calls in streams of %s',
     async (form, events) => {
       const { toolCalls } = streamAnswer(form as 'messages', Buffer.from(events.join('')));
-      expect(toolCalls.map(({ tool }) => tool)).toEqual(['read_file']);
+      expect(toolCalls().map(({ tool }) => tool)).toEqual(['read_file']);
       expect(await verdict(safe, {}, { toolCalls })).toBe(false);
       const allowing = { rules: [{ path: '$.path', allow: ['^/etc/passwd$'] }] };
       expect(await verdict(allowing, {}, { toolCalls })).toBe(true);
