@@ -4,6 +4,7 @@ import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as deploy } from './deploy.ts';
 import { member as gateway } from './gateway.ts';
+import { member as guardrails } from './guardrails.ts';
 import type { MemberOptions } from './harness.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
@@ -12,6 +13,7 @@ import { member as jobs } from './jobs.ts';
 import { member as largeResponses } from './large-responses.ts';
 import { member as lists } from './lists.ts';
 import { member as mcp } from './mcp.ts';
+import { member as mcpChanges } from './mcp-changes.ts';
 import { member as stateful } from './objects/stateful.ts';
 import { member as propagation } from './propagation.ts';
 import { member as realtime } from './realtime.ts';
@@ -51,7 +53,9 @@ const all = [
   lists,
   admin,
   gateway,
+  guardrails,
   mcp,
+  mcpChanges,
   realtime,
   ...hostile,
   jobs,

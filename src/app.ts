@@ -16,20 +16,18 @@ import { createAppGateway } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { createAppLinkListener } from './app/link/link-listener.ts';
 import { openConfiguration } from './app/link/open-configuration.ts';
-import {
-  connectToControlPlane,
-  openProcessLink,
-  type ProcessLink,
-} from './app/link/process-link.ts';
+import { connectLinked, openProcessLink, type ProcessLink } from './app/link/process-link.ts';
 import { type Addresses, closeServers, listenAll } from './app/listen.ts';
 import { createAppMcpPlane } from './app/mcp-plane.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { createMetricsServer } from './app/metrics-server.ts';
 import { missingMasterKey } from './app/missing-settings.ts';
 import { openAppSnapshot } from './app/outages/app-snapshot.ts';
-import { type Changes, keepMeasured, openChanges } from './app/outages/changes.ts';
+import { type Changes, openChanges } from './app/outages/changes.ts';
+import { linkState } from './app/outages/link-state.ts';
 import { createProbes } from './app/outages/process-probes.ts';
 import { ProcessState } from './app/outages/process-state.ts';
+import { createProcessWork } from './app/outages/process-work.ts';
 import { createOutboundClients, type OutboundClients } from './app/outbound-clients.ts';
 import { openOwnDatabase } from './app/own-database.ts';
 import { createRequestLog } from './app/request-log.ts';
@@ -220,14 +218,18 @@ function createAppJobs(parts: Parts, metrics: Metrics, { lists }: OutboundClient
 }
 
 function assemble(parts: Parts): App {
-  const { settings, database, keyring, clock, state } = parts;
+  const { settings, database, keyring, state } = parts;
   const requestLog = createRequestLog(parts);
-  const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
+  const controlPlane = linkState(parts);
+  const metrics = createMetrics({
+    ...parts,
+    database: controlPlane === null ? database : (controlPlane.region?.database ?? null),
+    controlPlane,
+    version: packageVersion(),
+    requestLog,
+  });
   const probes = createProbes(parts, {
-    link: parts.link && {
-      isConnected: () => state.isLinked,
-      isAway: () => parts.configuration.isDatabaseAway(),
-    },
+    link: controlPlane,
     isConnected: () => state.isConnected,
     isDraining: () => state.isDraining,
     servesWithoutDatabase: () =>
@@ -245,22 +247,20 @@ function assemble(parts: Parts): App {
     state.isDraining = true;
     for (const server of servers) server.drain();
   };
-  let measuring: Disposable | null = null;
-  const startWork = (): void => {
-    if (!(state.isConnected || state.isLinked) || state.isDraining) return;
-    measuring ??= keepMeasured(clock);
-    if (state.isListening && runsGateways(parts)) shared.callers.startPolling();
-    if (state.isListening) for (const one of [parts.snapshot, parts.link?.region]) one?.start();
-    if (runsComponent(parts, 'jobs') && state.isListening) jobs.start();
-  };
+  const work = createProcessWork({
+    ...parts,
+    ...shared,
+    jobs,
+    runsGateways: runsGateways(parts),
+    runsJobs: runsComponent(parts, 'jobs'),
+  });
   return {
     version: packageVersion(),
     database,
     keyring,
     jobs,
     connect: async () => {
-      await connect(parts);
-      startWork();
+      await connect(parts).finally(work.start);
     },
     openFromSnapshot: () => openFromSnapshot(parts),
     listen: async () => {
@@ -269,13 +269,13 @@ function assemble(parts: Parts): App {
       const addresses = await listenAll(settings, { ...running, metrics: metricsServer });
       state.isListening = true;
       setImmediate(metrics.observeProcess);
-      startWork();
+      work.start();
       return addresses;
     },
     drain,
     [Symbol.asyncDispose]: async () => {
       drain();
-      measuring?.[Symbol.dispose]();
+      work[Symbol.dispose]();
       const waitsForCallers = state.isListening && (state.isConnected || state.isLinked);
       const closing = closeServers(parts, servers, waitsForCallers);
       parts.changes.poll.close();
@@ -290,12 +290,7 @@ function assemble(parts: Parts): App {
 
 async function connect(parts: Parts): Promise<void> {
   const { link, state, snapshot } = parts;
-  if (link !== null && snapshot !== null) {
-    await link.region?.prove();
-    await connectToControlPlane({ ...parts, snapshot });
-    await parts.spool?.open();
-    return;
-  }
+  if (link !== null && snapshot !== null) return connectLinked({ ...parts, snapshot }, link);
   await parts.prove();
   await parts.spool?.open();
   state.isConnected = true;

@@ -10,6 +10,14 @@ export interface TaskThreadOptions {
   readonly taskMsMax: number;
 }
 
+/**
+ * Address of the module of a thread: beside the module that starts it in the sources, and one folder above it in the
+ * built program. `starter` is the address of that module.
+ */
+export function threadModule(name: string, starter: string): URL {
+  return new URL(starter.endsWith('.ts') ? `./${name}.ts` : `../${name}.js`, starter);
+}
+
 /** First message of the thread for a task. */
 export const begun = 'begun';
 

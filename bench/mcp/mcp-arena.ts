@@ -81,7 +81,11 @@ export async function openMcpArena({
   };
 }
 
-async function startMcp(env: Readonly<Record<string, string>>, main: string): Promise<Contestant> {
+/** Starts the built MCP gateway alone. `main` selects another build. */
+export async function startMcp(
+  env: Readonly<Record<string, string>>,
+  main = builtMain,
+): Promise<Contestant> {
   const words = ['serve', '--components', 'mcp', '--mcp-port', '0', '--metrics-port', '0'];
   const [command, ...rest] = pinned([process.execPath, main, ...words]);
   const child = spawn(command!, rest, {

@@ -1,11 +1,11 @@
 /** Simulates how changes of the configuration reach linked gateways in all regions, also after a region was cut off. */
 import { DecodedParts } from '../../src/snapshot/reading/decoded-parts.ts';
 import { readUpdate } from '../../src/snapshot/reading/read-update.ts';
+import { SeededRandom } from '../../test/support/run/seeded-random.ts';
 import { SimulatedControlPlane } from './control-plane.ts';
 import { controlPlanes, type Deployment, roundTripMs } from './deployment.ts';
 import { LinkedReader, type ReaderFigures, type SharedContents } from './linked-reader.ts';
 import { PublishedSnapshot } from './published-snapshot.ts';
-import { SeededRandom } from './seeded-random.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 export interface DistributionFigures {

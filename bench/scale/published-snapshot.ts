@@ -15,9 +15,9 @@ import {
 import { openSnapshotKeys, type SnapshotKeys } from '../../src/snapshot/format/snapshot-keys.ts';
 import type { DataKeyRow } from '../../src/store/resources/data-keys.ts';
 import { slots } from '../../src/store/rows/marks.ts';
+import { SeededRandom } from '../../test/support/run/seeded-random.ts';
 import { benchMasterKeys, keyRow } from '../snapshot/written-copy.ts';
 import type { Deployment } from './deployment.ts';
-import { SeededRandom } from './seeded-random.ts';
 
 interface PublishedOrganisation {
   readonly id: string;

@@ -20,8 +20,8 @@ import type { Holder } from '../../src/store/usage/usage-holders.ts';
 import type { WantedSlice } from '../../src/store/usage/wanted-slices.ts';
 import { MemoryBank } from '../../test/support/ledger/memory-bank.ts';
 import { recallWanted } from '../../test/support/ledger/recall-wanted.ts';
+import { SeededRandom } from '../../test/support/run/seeded-random.ts';
 import type { Deployment } from './deployment.ts';
-import { SeededRandom } from './seeded-random.ts';
 
 export interface SliceFigures {
   /** Requests that were admitted, and refused although their limit is far. */

@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts';
 import { type CallerServices, createCallerServices } from '../gateway/callers/caller-services.ts';
 import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
 import type { Log } from '../log.ts';
+import { atMostOncePer } from '../rate-limited.ts';
 import type { Settings } from '../settings.ts';
 import type { RunningSnapshot } from '../snapshot/open-snapshot.ts';
 import type { Spool } from '../spool/spool.ts';
@@ -43,7 +44,6 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
   const { settings, database, keyring, clock, log, configuration, requireKeys, link } = parts;
   const { inference, trustedHosts, proxies } = settings;
   const { tokens } = inference;
-  let quietUntilMs = 0;
   const { spool = null } = parts;
   const services: CallerServices = createCallerServices({
     usageJournal:
@@ -72,14 +72,12 @@ export function createAppCallerServices(parts: CallerParts): CallerServices {
       onKeysFailure: (err, url) =>
         log.warn({ err, url }, 'the signing keys of tokens could not be fetched'),
     },
-    onLookFailure: (err) => {
-      if (performance.now() < quietUntilMs) return;
-      quietUntilMs = performance.now() + refreshLogIntervalMs;
+    onLookFailure: atMostOncePer(refreshLogIntervalMs, (err) => {
       log.warn(
         { err },
         'the gateway cannot check for changes; it continues with its last snapshot',
       );
-    },
+    }),
   });
   // Linked gateways know of changes by their snapshot only.
   if (link !== null) parts.snapshot?.source.onChange(() => services.lookForChanges());

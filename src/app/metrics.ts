@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
 import type { CredentialOrigin, RefusedCredential } from '../auth/refused-credentials.ts';
-import { type SharedClock, waitAtMost } from '../clock.ts';
+import type { SharedClock } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/logs/request-log.ts';
 import type { RequestRecord } from '../gateway/logs/request-record.ts';
 import type { SpanFigures } from '../gateway/logs/span-export.ts';
@@ -16,8 +16,13 @@ import { cancelledStatus } from '../model/logs/request-log.ts';
 import { providerAddresses } from '../model/services/provider-addresses.ts';
 import type { RunningSnapshot } from '../snapshot/open-snapshot.ts';
 import type { SpoolFigures } from '../spool/spool.ts';
-import type { Database } from '../store/connection/db.ts';
 import type { Changes } from './outages/changes.ts';
+import {
+  type DatabaseFigures,
+  showControlPlane,
+  showDatabase,
+} from './outages/database-metrics.ts';
+import type { LinkState } from './outages/link-state.ts';
 import { showSnapshot } from './outages/snapshot-metrics.ts';
 import { GenAiMetrics } from './request-metrics/gen-ai-metrics.ts';
 import { GuardrailMetrics } from './request-metrics/guardrail-metrics.ts';
@@ -57,11 +62,6 @@ export interface Metrics {
   readonly routes: readonly Route<null>[];
 }
 
-type DatabaseFigures = Pick<Database, 'pool' | 'tls' | 'isReaderInUse' | 'ping'>;
-
-/** A scrape ends before the usual timeout of Prometheus, 10 s. */
-const pingMsMax = 5_000;
-
 /** Seconds: Admin API calls take milliseconds, or up to the timeout of the database. */
 const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -70,7 +70,10 @@ const inferenceBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 3
 
 export function createMetrics(sources: {
   readonly version: string;
-  readonly database: DatabaseFigures;
+  /** The database of this process, or of its region; null for none. */
+  readonly database: DatabaseFigures | null;
+  /** Null for a process that has the database of the control plane. */
+  readonly controlPlane: Pick<LinkState, 'isAway'> | null;
   readonly clock: Pick<SharedClock, 'measure'>;
   readonly requestLog: { figures(): RequestLogFigures };
   /** Null when tracing is off. */
@@ -102,7 +105,8 @@ export function createMetrics(sources: {
     labelNames: ['version', 'node'],
     registers: [register],
   }).set({ version: sources.version, node: process.version }, 1);
-  showDatabase(register, sources.database);
+  if (sources.database !== null) showDatabase(register, sources.database);
+  if (sources.controlPlane !== null) showControlPlane(register, sources.controlPlane);
   showClock(register, sources.clock);
   showRequestLog(register, sources.requestLog);
   if (sources.spool !== null) showSpool(register, sources.spool);
@@ -257,59 +261,6 @@ function countRefused(
     observeRefusedBytes: (status, server) => refusedBytes.inc({ server, status }),
     observeSecretRead: (reader) => reads.inc({ reader }),
   };
-}
-
-/** Read on each scrape, so that no state has to be updated. */
-function showDatabase(register: Registry, database: DatabaseFigures): void {
-  new Gauge({
-    name: 'gatewright_database_connections',
-    help: 'Connections of the pool: open, used by a request, and requests waiting for one',
-    labelNames: ['state'],
-    registers: [register],
-    collect() {
-      const { size, used, pending } = database.pool();
-      this.set({ state: 'open' }, size);
-      this.set({ state: 'used' }, used);
-      this.set({ state: 'waiting' }, pending);
-    },
-  });
-  new Gauge({
-    name: 'gatewright_database_tls_info',
-    help: 'Always 1; the labels show the encryption of the latest connection',
-    labelNames: ['mode', 'version', 'cipher'],
-    registers: [register],
-    collect() {
-      const tls = database.tls();
-      this.reset();
-      if (tls === null) return;
-      const { mode, version, cipher } = tls;
-      this.set({ mode, version: version ?? 'none', cipher: cipher ?? 'none' }, 1);
-    },
-  });
-  new Gauge({
-    name: 'gatewright_database_reachable',
-    help: '1 when the writer of the database responds, else 0',
-    registers: [register],
-    async collect() {
-      let isReachable = false;
-      const ping = database.ping().then(
-        () => {
-          isReachable = true;
-        },
-        () => {},
-      );
-      await waitAtMost(pingMsMax, ping);
-      this.set(Number(isReachable));
-    },
-  });
-  new Gauge({
-    name: 'gatewright_database_degraded',
-    help: '1 while the writer is down and its reader serves the reads, else 0',
-    registers: [register],
-    async collect() {
-      this.set(Number(await database.isReaderInUse()));
-    },
-  });
 }
 
 function showRequestLog(register: Registry, requestLog: { figures(): RequestLogFigures }): void {

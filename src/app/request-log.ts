@@ -4,6 +4,7 @@ import { databaseLogSink } from '../gateway/logs/log-sink.ts';
 import { RequestLog } from '../gateway/logs/request-log.ts';
 import type { Log } from '../log.ts';
 import { startOfRetention } from '../model/logs/log-retention.ts';
+import { atMostOncePer } from '../rate-limited.ts';
 import type { Settings } from '../settings.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -23,16 +24,13 @@ interface LogParts {
 
 export function createRequestLog(parts: LogParts): RequestLog {
   const { database, log, spool, link } = parts;
-  let quietUntilMs = 0;
   return new RequestLog({
     database,
     sink: link?.logSink ?? databaseLogSink(database, () => retainedFromMs(parts)),
     openStream: spool === null ? null : (terms) => spool.stream(terms),
-    onLoss: (err, requests) => {
-      if (performance.now() < quietUntilMs) return;
-      quietUntilMs = performance.now() + lossLogEveryMs;
+    onLoss: atMostOncePer(lossLogEveryMs, (err, requests) => {
       log.error({ err, requests }, 'requests are missing in the log of requests');
-    },
+    }),
   });
 }
 

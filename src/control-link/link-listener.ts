@@ -2,6 +2,7 @@
 import type { Route } from '../http/routes/route.ts';
 import { defaultHttpLimits, type HttpServerOptions } from '../http/server/http-server-options.ts';
 import { createHttpServer, type HttpServer } from '../http/server/server.ts';
+import { atMostOncePer } from '../rate-limited.ts';
 import { type MutualTlsOptions, mutualTlsListener } from './mutual-tls.ts';
 
 export interface LinkListenerOptions
@@ -23,15 +24,12 @@ const requestsPerSocketMax = 1_000_000;
 /** @throws when the certificates are not usable */
 export function createLinkListener(options: LinkListenerOptions): HttpServer {
   const { routes, readCertificates, clientNames, connectionsMax, log, ...rest } = options;
-  let quietUntilMs = 0;
   const tls: MutualTlsOptions = {
     readCertificates,
     clientNames,
-    onRefused: (reason, remoteAddress) => {
-      if (performance.now() < quietUntilMs) return;
-      quietUntilMs = performance.now() + refusedLogEveryMs;
+    onRefused: atMostOncePer(refusedLogEveryMs, (reason, remoteAddress) => {
       log.warn({ reason, remoteAddress }, 'a peer of the link was refused');
-    },
+    }),
     onUnusable: (err) => log.error({ err }, 'the new certificates of the link are not usable'),
   };
   return createHttpServer<never>({

@@ -46,7 +46,7 @@ export function spawnLeashed(
 
 /** A standard stream of a child: a pipe, nothing, this process's own, or a file descriptor. */
 export type StandardStream = 'pipe' | 'ignore' | 'inherit' | number;
-type PipeOf<S extends StandardStream, Pipe> = S extends 'pipe' ? Pipe : null;
+type PipeOf<Kind extends StandardStream, Pipe> = Kind extends 'pipe' ? Pipe : null;
 
 export interface LeashedOptions<
   In extends StandardStream,

@@ -2,6 +2,10 @@
 
 import type { Keyring } from '../auth/keyring.ts';
 import { TextSealer } from '../auth/sealing.ts';
+import { Failure } from '../failure.ts';
+import { GuardrailModel } from '../guardrails/models/guardrail-model.ts';
+import { ModelChecks } from '../guardrails/models/model-checks.ts';
+import { RemoteChecks } from '../guardrails/remote/remote-checks.ts';
 import { Searches } from '../guardrails/searches.ts';
 import type { PolicyTerms } from '../ledger/request-limits.ts';
 import type { TargetLimits } from '../model/configs/config-document.ts';
@@ -21,6 +25,7 @@ import { SessionSecrets } from './callers/session-secrets.ts';
 import { Breakers } from './calls/breaker.ts';
 import type { GatewayServices } from './calls/request-context.ts';
 import { ResponseCache } from './calls/response-cache.ts';
+import { CheckAccounts } from './guardrails/check-accounts.ts';
 import { type CachedGuardrail, Guardrails } from './guardrails/guardrails.ts';
 import type { Pipeline } from './inference/pipeline.ts';
 import { Prompts } from './inference/prompts.ts';
@@ -89,6 +94,8 @@ export interface GatewayOptions
   /** Host and port of the provider `mock-upstream`; null for the usual ones. */
   readonly mockUpstreamHost: string | null;
   readonly blocksInlineConfigs: boolean;
+  /** Folder of the model for guardrails; null for none. */
+  readonly guardrailModelFolder: string | null;
   readonly runsGuardrails: boolean;
   /** Kinds of limits that are switched on. */
   readonly limitsBy: LimitSwitches;
@@ -128,6 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { database, callers } = options;
   const { managers, secrets } = managedSecrets(options);
   const searches = new Searches();
+  const model = openModel(options);
   const vectors = vectorsOf(options);
   const { storeSearch: search } = vectors;
   const semanticAnswers = new SemanticAnswers(database);
@@ -136,7 +144,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { onFault, mayHaveLostRuns: mayHaveLost } = options;
   const drivers = new RunDriverPool({ database, callsOf, search, now, onFault, mayHaveLost });
   const pipeline: Pipeline = {
-    ...lookupsOf(options, { searches, secrets }),
+    ...lookupsOf(options, { searches, secrets, model }),
     origins: callers.origins,
     breakers: new Breakers(),
     targetStatistics: new TargetStatistics(),
@@ -174,9 +182,20 @@ export function createGateway(options: GatewayOptions): Gateway {
       await semanticAnswers[Symbol.asyncDispose]();
       await vectors[Symbol.asyncDispose]();
       searches[Symbol.dispose]();
+      model?.[Symbol.dispose]();
       await managers[Symbol.asyncDispose]();
     },
   };
+}
+
+/** @throws Failure for a folder without a valid manifest */
+function openModel({ guardrailModelFolder: folder }: GatewayOptions): GuardrailModel | null {
+  try {
+    return folder === null ? null : new GuardrailModel(folder);
+  } catch (cause) {
+    const message = `GATEWRIGHT_GUARDRAIL_MODEL_DIR: ${(cause as Error).message}`;
+    throw new Failure('invalidInput', message, { cause });
+  }
 }
 
 function realtimeOf(options: GatewayOptions, services: Pipeline): RealtimeServices {
@@ -197,11 +216,12 @@ function sealerOf({ readRealtimeKey: readKey }: GatewayOptions, purpose: string)
 /** Shared parts of the look-ups of configs, providers and guardrails. */
 interface LookupParts {
   readonly searches: Searches;
+  readonly model: GuardrailModel | null;
   readonly secrets: ReturnType<typeof managedSecrets>['secrets'];
 }
 
 /** Everything that requests read from the database, cached while it is current. */
-function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) {
+function lookupsOf(options: GatewayOptions, { searches, secrets, model }: LookupParts) {
   const { database, trustedHosts, mockUpstreamHost, unsealerOf, callers } = options;
   const { keys, tokens, origins, reads } = callers;
   const providers = new Providers({
@@ -218,6 +238,18 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
     clock,
     identity: ownIdentityOf(options, (region) => signers.ownCredentials(region)),
     trusted: trustedHosts,
+  });
+  const callableProviders = new CallableProviders(
+    reads,
+    callers.cache<readonly string[]>(workspacesMax),
+  );
+  const accounts = new CheckAccounts({
+    providers,
+    callableProviders,
+    signers,
+    tokens: clientTokens,
+    trusted: trustedHosts,
+    now: () => clock.now(),
   });
   const policies = callers.cache<readonly PolicyTerms[]>(organisationsMax);
   return {
@@ -238,10 +270,7 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       signers,
       mockUpstreamHost,
     }),
-    callableProviders: new CallableProviders(
-      reads,
-      callers.cache<readonly string[]>(workspacesMax),
-    ),
+    callableProviders,
     providerModels: new ProviderModels(origins),
     policies: new Policies(reads, policies, options.limitsBy),
     prompts: new Prompts({ database, reads, cache: callers.cache<RenderablePrompt>(promptsMax) }),
@@ -250,7 +279,11 @@ function lookupsOf(options: GatewayOptions, { searches, secrets }: LookupParts) 
       cache: callers.cache<CachedGuardrail>(guardrailsMax),
       unsealerOf,
       isEnabled: options.runsGuardrails,
-      tools: { searches, outbound },
+      tools: {
+        searches,
+        outbound,
+        sources: [new RemoteChecks({ outbound, accounts }), new ModelChecks(model)],
+      },
     }),
   };
 }

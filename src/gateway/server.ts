@@ -166,7 +166,10 @@ function refusalOf(
       aliasFault(request, headerPrefixes)
     );
   }
-  return new GatewayError('not_found', 'Inference is served below /v1/, /v1beta/ and /model/');
+  return new GatewayError(
+    'not_found',
+    'Inference is served below /v1/, /v2/, /v1beta/ and /model/',
+  );
 }
 
 function excessFault(isExcess: boolean): GatewayError | null {

@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { longLengthMin } from '../slices.ts';
 import type { ToolCall } from './calls/tool-calls.ts';
-import type { Passage, PassagePath } from './passages.ts';
-import type { TextEdits } from './windowed-text.ts';
+import type { Passage, PassagePath } from './texts/passages.ts';
+import type { TextEdits } from './texts/windowed-text.ts';
 
 /** A request or response as checks see it. */
 export interface CheckSubject {
@@ -15,6 +15,10 @@ export interface CheckSubject {
   /** Null for input. */
   readonly answer: { readonly status: number; readonly json: unknown } | null;
   readonly passages: readonly Passage[];
+  /** All passages, of which `passages` are the last; absent if they are the same. */
+  readonly conversation?: readonly Passage[] | undefined;
+  /** Absent where checks cannot use accounts, and where no verdict is reused. */
+  readonly tenant?: CheckTenant | undefined;
   /** Why the texts cannot be read; null if they can. */
   readonly unreadable: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -33,6 +37,12 @@ export interface CheckSubject {
 export interface MemberChange {
   readonly path: PassagePath;
   readonly value: unknown;
+}
+
+/** The tenant whose texts are judged. */
+export interface CheckTenant {
+  readonly organisationId: string;
+  readonly workspaceId: string | null;
 }
 
 export interface CheckOutcome {

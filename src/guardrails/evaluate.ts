@@ -16,8 +16,8 @@ import {
   NothingToJudge,
 } from './check.ts';
 import type { Check, Guardrail, GuardrailFeedback } from './guardrail.ts';
-import type { Passage } from './passages.ts';
-import type { TextEdits } from './windowed-text.ts';
+import type { Passage } from './texts/passages.ts';
+import type { TextEdits } from './texts/windowed-text.ts';
 
 /** Result of one check, as returned to callers. */
 interface CheckResult {
@@ -93,7 +93,8 @@ export async function evaluateGuardrails(
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
     // Checks of several guardrails share the joined texts of one list.
-    const scanned = { ...subject, passages: from === 0 ? passages : passages.slice(from) };
+    const isWhole = from === 0 && passages === subject.passages;
+    const scanned = isWhole ? subject : scannedOf(subject, passages, from);
     const evaluating = evaluateOne(guardrail, scanned, now);
     const evaluated = evaluating instanceof Promise ? await evaluating : evaluating;
     const { result, passages: remaining } = evaluated;
@@ -158,11 +159,23 @@ function loggedCheck(
   };
 }
 
+/** The subject with the passages from an index on; those before them stay its conversation. */
+function scannedOf(
+  subject: GuardrailSubject,
+  passages: readonly Passage[],
+  from: number,
+): CheckSubject {
+  if (from === 0) return { ...subject, passages };
+  return { ...subject, passages: passages.slice(from), conversation: passages };
+}
+
 /** Combines the verdicts of two judgements; of two by one guardrail the worse remains. */
 export function worstOf(
   one: Judgement['verdicts'],
   other: Judgement['verdicts'],
 ): Judgement['verdicts'] {
+  const isSame = [...other].every(([id, verdict]) => one.get(id) === verdict);
+  if (isSame) return one;
   const all = new Map(one);
   for (const [id, verdict] of other) {
     all.set(id, worseVerdict(all.get(id) ?? null, verdict)!);
@@ -348,17 +361,13 @@ function failedResult(
 
 /** Lists the names of the checks by result, in the format that feedback readers expect. */
 function metadataOf(feedback: GuardrailFeedback, results: readonly CheckResult[]): object {
-  const listed = (which: (result: CheckResult) => boolean): string =>
-    results
-      .filter(which)
-      .map(({ id }) => id)
-      .join(', ');
-  return {
-    ...(feedback.metadata === '' ? {} : { metadata: feedback.metadata }),
-    successfulChecks: listed(({ verdict }) => verdict),
-    failedChecks: listed(({ verdict, error }) => !verdict && error === undefined),
-    erroredChecks: listed(({ error }) => error !== undefined),
-  };
+  const lists = { successfulChecks: '', failedChecks: '', erroredChecks: '' };
+  for (const { id, verdict, error } of results) {
+    const isFailed = error === undefined && !verdict;
+    const list = verdict ? 'successfulChecks' : isFailed ? 'failedChecks' : 'erroredChecks';
+    lists[list] += lists[list] === '' ? id : `, ${id}`;
+  }
+  return feedback.metadata === '' ? lists : { metadata: feedback.metadata, ...lists };
 }
 
 let lastTime = { ms: 0, text: new Date(0).toISOString() };

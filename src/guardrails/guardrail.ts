@@ -6,6 +6,7 @@ import type { Outbound } from '../upstream/outbound.ts';
 import { callChecks } from './call-checks.ts';
 import { CheckError, type CheckRunner } from './check.ts';
 import { countingChecks } from './counting-checks.ts';
+import { detectorChecks } from './detector-checks.ts';
 import { outboundChecks } from './outbound-checks.ts';
 import { requestChecks } from './request-checks.ts';
 import type { Searches } from './searches.ts';
@@ -67,9 +68,19 @@ export function isObserving({ isAsync, isMonitor }: Guardrail): boolean {
   return isAsync || isMonitor;
 }
 
+/** Checks of a room that this one does not import. */
+export interface CheckSource {
+  /** Undefined for any other check. `id` in lower case. */
+  runnerOf(id: string, parameters: Readonly<Record<string, unknown>>): CheckRunner | undefined;
+  /** Whether the check changes texts. */
+  changesTexts(id: string, parameters: Readonly<Record<string, unknown>>): boolean;
+}
+
 export interface CheckTools {
   readonly searches: Searches;
   readonly outbound: Outbound;
+  /** Consulted before the checks of this room; none by default. */
+  readonly sources?: readonly CheckSource[];
 }
 
 /** Checks that change the text, so the others must wait for them. */
@@ -89,8 +100,7 @@ export function buildGuardrail(
     window: streamWindowOf(enabled, actions.stream),
     checks: enabled.map((check) => buildCheck(check, tools)),
     denies: actions.deny === true && !isAsync,
-    isSequential:
-      actions.sequential === true || enabled.some((one) => transforming.has(one.id.toLowerCase())),
+    isSequential: actions.sequential === true || enabled.some((one) => changesTexts(one, tools)),
     failsClosed: actions.fail_closed === true,
     passesUnjudged: actions.on_unsupported === 'pass',
     scansAll: actions.scan_scope === 'all_messages',
@@ -99,6 +109,16 @@ export function buildGuardrail(
       failure: feedbackOf(actions.on_fail, -5),
     },
   };
+}
+
+function changesTexts(
+  { id, parameters = {} }: GuardrailDefinition['checks'][number],
+  { sources = [] }: CheckTools,
+): boolean {
+  const name = id.toLowerCase();
+  if (transforming.has(name) || (Object.hasOwn(detectorChecks, name) && parameters.redact === true))
+    return true;
+  return sources.some((source) => source.changesTexts(name, parameters));
 }
 
 /** Reads an inline guardrail: a hook with `checks`, or checks by id. `name` is its id if it has none. */
@@ -143,13 +163,18 @@ function failsOnErrorOf(
 function checkRunner(
   name: string,
   parameters: Readonly<Record<string, unknown>>,
-  { searches, outbound }: CheckTools,
+  { searches, outbound, sources = [] }: CheckTools,
 ): CheckRunner {
   try {
+    for (const source of sources) {
+      const runner = source.runnerOf(name, parameters);
+      if (runner !== undefined) return runner;
+    }
     return (
       countingChecks[name]?.(parameters) ??
       requestChecks[name]?.(parameters, searches) ??
       textChecks[name]?.(parameters, searches) ??
+      detectorChecks[name]?.(parameters, searches) ??
       outboundChecks[name]?.(parameters, outbound) ??
       callChecks[name]?.(parameters, { searches, outbound }) ??
       (name === 'default.jwt' ? tokenCheck(parameters, searches, outbound) : rejectUnsupported)

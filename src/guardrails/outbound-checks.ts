@@ -11,8 +11,8 @@ import {
   messageText,
   subjectText,
 } from './check.ts';
-import type { Passage } from './passages.ts';
-import { decodeText } from './stored-text.ts';
+import type { Passage } from './texts/passages.ts';
+import { decodeText } from './texts/stored-text.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 type CheckFactory = (parameters: Parameters, outbound: Outbound) => CheckRunner;
@@ -33,7 +33,7 @@ const webhook: CheckFactory = (parameters, outbound) => {
       url: String(webhookURL),
       method: 'POST',
       body,
-      headers: headersOf(parameters, subject),
+      headers: webhookHeaders(parameters, subject),
       timeoutMs: timeoutOf(timeout),
     });
     if (answer.status < 200 || answer.status > 299) {
@@ -103,7 +103,11 @@ async function transformedTexts(
   return texts.some((text, at) => text !== passages[at]!.text) ? texts : undefined;
 }
 
-function headersOf({ headers, forwardHeaders }: Parameters, subject: CheckSubject) {
+/** The headers that the check sets, and those of the caller that it forwards. */
+export function webhookHeaders(
+  { headers, forwardHeaders }: Parameters,
+  subject: CheckSubject,
+): Record<string, string> {
   const forwarded = ((forwardHeaders ?? []) as readonly string[]).flatMap((name) => {
     const value = subject.headers[name.toLowerCase()];
     return typeof value === 'string' ? [[name.toLowerCase(), value] as const] : [];
@@ -124,7 +128,7 @@ const log: CheckFactory = (parameters, outbound) => async (subject) => {
     url: String(parameters.logURL),
     method: 'POST',
     body,
-    headers: headersOf(parameters, subject),
+    headers: webhookHeaders(parameters, subject),
     timeoutMs: timeoutOf(parameters.timeout),
   });
   return { passes: true, explanation: `the log returned status ${status}` };

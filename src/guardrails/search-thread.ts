@@ -1,15 +1,16 @@
 /** Worker thread that searches long texts, one task at a time; the parent terminates it when a task takes too long. */
 import { parentPort } from 'node:worker_threads';
 import { begun } from '../task-thread.ts';
+import { type LanguageModel, loadLanguageModel } from './detectors/language/language-model.ts';
 import { jsonIn } from './json-in-text.ts';
 import { compileSchema } from './json-schema.ts';
 import { hasMatch, keysIn, matchRanges, replaceMatches } from './search.ts';
 import type { SearchResult, SearchTask, Validity } from './searches.ts';
 
-parentPort!.on('message', (task: SearchTask) => {
+parentPort!.on('message', async (task: SearchTask) => {
   parentPort!.postMessage(begun);
   try {
-    post({ kind: 'done', value: resultOf(task) });
+    post({ kind: 'done', value: await resultOf(task) });
   } catch (error) {
     post({ kind: 'failed', reason: error instanceof Error ? error.message : 'the search failed' });
   }
@@ -18,6 +19,8 @@ parentPort!.on('message', (task: SearchTask) => {
 function post(end: SearchResult): void {
   parentPort!.postMessage(end);
 }
+
+let languageModel: Promise<LanguageModel> | undefined;
 
 function resultOf(task: SearchTask): unknown {
   switch (task.kind) {
@@ -31,6 +34,9 @@ function resultOf(task: SearchTask): unknown {
       return keysIn(task.text, task.keys);
     case 'schema':
       return validityOf(task.text, task.schema);
+    case 'language':
+      languageModel ??= loadLanguageModel();
+      return languageModel.then((identify) => identify(task.text));
   }
 }
 

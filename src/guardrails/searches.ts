@@ -1,5 +1,5 @@
 /** Runs searches: in short texts directly, in long ones in a worker thread with a time limit. */
-import { TaskLost, TaskThread } from '../task-thread.ts';
+import { TaskLost, TaskThread, threadModule } from '../task-thread.ts';
 import { CheckError } from './check.ts';
 import { hasMatch, keysIn, type MatchRange, matchRanges, replaceMatches } from './search.ts';
 
@@ -24,7 +24,8 @@ export type SearchTask =
       readonly text: string;
     }
   | { readonly kind: 'keys'; readonly text: string; readonly keys: readonly string[] }
-  | { readonly kind: 'schema'; readonly text: string; readonly schema: string };
+  | { readonly kind: 'schema'; readonly text: string; readonly schema: string }
+  | { readonly kind: 'language'; readonly text: string };
 
 /** Validity of the JSON in a text; `none` without JSON. */
 export type Validity = 'valid' | 'invalid' | 'none';
@@ -40,13 +41,11 @@ const shortCharactersMax = 2_000;
 const searchMsMax = 2_000;
 const waitingMax = 1_000;
 const memory = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 };
-const isSource = import.meta.url.endsWith('.ts');
-const threadUrl = new URL(isSource ? './search-thread.ts' : '../search-thread.js', import.meta.url);
 
 /** Disposal rejects the searches that are still waiting. */
 export class Searches implements Disposable {
   readonly #thread = new TaskThread<SearchTask, SearchResult>({
-    body: threadUrl,
+    body: threadModule('search-thread', import.meta.url),
     memory,
     taskMsMax: searchMsMax,
   });
@@ -80,6 +79,11 @@ export class Searches implements Disposable {
   /** Always runs in the thread, because the cost of compiling a schema does not depend on its length. */
   validityIn(text: string, schema: string): Promise<Validity> {
     return this.#run({ kind: 'schema', text, schema });
+  }
+
+  /** The label of the most probable language; always runs in the thread, which loads a model for it. */
+  languageOf(text: string): Promise<string | null> {
+    return this.#run({ kind: 'language', text });
   }
 
   async #run<T>(task: SearchTask): Promise<T> {

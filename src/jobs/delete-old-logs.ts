@@ -1,4 +1,5 @@
 /** Deletes requests from the log and its totals after their retention, by daily partitions or in batches. */
+import { startOfDay } from '../model/limits/periods.ts';
 import { startOfRetention } from '../model/logs/log-retention.ts';
 import type { Settings } from '../settings.ts';
 import type { Db } from '../store/connection/db.ts';
@@ -40,10 +41,6 @@ export function deleteOldLogs(
       };
     },
   };
-}
-
-function startOfDay(ms: number): number {
-  return ms - (ms % dayMs);
 }
 
 /** Drops whole days and returns their number. {@link deleteRows} takes over when the engine or the rights do not allow it. */

@@ -204,7 +204,7 @@ export class Reservations {
   }
 }
 
-/** Needs of all hard limits with the requested output. */
+/** Returns the units that each hard limit needs, with the least and with the requested output. */
 function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Slice, UnitsNeed> {
   const needs = new Map<Slice, UnitsNeed>();
   for (const { limit, slice } of charges) {

@@ -191,6 +191,7 @@ export class AdmissionQueue {
   readonly #queues = new Map<string, OrganisationQueue>();
   #timer: NodeJS.Timeout | null = null;
   #running = 0;
+  #isClosing = false;
   readonly #recalls: Recalls<OrganisationQueue>;
 
   constructor(bank: LimitBank, options: AdmissionQueueOptions) {
@@ -220,7 +221,7 @@ export class AdmissionQueue {
     if (!(result instanceof Shortage)) return result;
     const drawn = queue.outage.admit(reservations, charges, bound);
     if (drawn !== null) return drawn;
-    if (queue.outage.isLong) throw queue.outage.refusal(queue.fault, charges);
+    if (this.#isClosing || queue.outage.isLong) throw queue.outage.refusal(queue.fault, charges);
     const waiter = new Waiter(reservations, charges, bound, result, this.#options);
     queue.waiters.add(waiter);
     if (queue.running === null && !waiter.isHopeless) setImmediate(() => this.#settle(queue));
@@ -232,7 +233,7 @@ export class AdmissionQueue {
 
   /** Resolves when the journal allows for what is reserved of these slices. */
   async raise(organisationId: string, slices: readonly Slice[]): Promise<void> {
-    await this.#queues.get(organisationId)?.slices.uncovered?.raise(slices);
+    await this.#queues.get(organisationId)?.slices.raise(slices);
   }
 
   holders(organisationId: string): number | null {
@@ -255,6 +256,7 @@ export class AdmissionQueue {
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
+    this.#isClosing = true;
     await this.#recalls.running;
     for (const queue of this.#queues.values()) {
       await queue.running;
@@ -302,7 +304,9 @@ export class AdmissionQueue {
     if (queue.running === null && this.#running < exchangesMax) this.#begin(queue);
   }
 
+  /** Nothing begins while the last exchanges of {@link close} run. */
   #begin(queue: OrganisationQueue): void {
+    if (this.#isClosing) return;
     this.#running += 1;
     queue.running = this.#exchange(queue).finally(() => {
       queue.running = null;

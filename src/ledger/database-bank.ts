@@ -93,15 +93,17 @@ export class DatabaseBank implements LimitBank {
       const stored = await holders.findAnswer(tx, holder, sequence + 1);
       if (stored !== null) return JSON.parse(stored) as BankAnswer;
     }
-    if (sequence > 0) {
-      if (!(await holders.renew(tx, holder, sequence, holderLeaseMs))) return null;
-    } else if (!(await holders.insert(tx, holder, holderLeaseMs))) {
-      // Another attempt at the same request was carried out meanwhile.
+    const renewal = await renew(tx, request);
+    if (renewal === 'repeated') {
       const stored = await holders.findAnswer(tx, holder, 1);
       return stored === null ? null : (JSON.parse(stored) as BankAnswer);
     }
-    const held = listsHeld ? await slices.listHeld(tx, holder) : null;
-    const lost = request.leavesOutLost === true ? await listLostSlices(tx, holder, moves) : [];
+    if (renewal === 'lost') return null;
+    // Slices of a lease that had ended may have been charged, which the holder could not know when it sent the request.
+    const isLate = renewal === 'ended';
+    const held = listsHeld || isLate ? await slices.listHeld(tx, holder) : null;
+    const leavesOutLost = isLate || request.leavesOutLost === true;
+    const lost = leavesOutLost ? await listLostSlices(tx, holder, moves) : [];
     const outcomes = await this.#move(tx, holder, moves, new Set(lost));
     const none = { holders: null, rank: null };
     const count = countsHolders ? await holders.countWithRank(tx, holder) : none;
@@ -124,4 +126,13 @@ export class DatabaseBank implements LimitBank {
     const found = new Map(some.map((move, at) => [move, outcomes[at]!]));
     return moves.map((move) => found.get(move) ?? null);
   }
+}
+
+/** Renews the lease of a holder, or registers it; `'repeated'` when another attempt has registered it meanwhile. */
+async function renew(
+  tx: Db,
+  { holder, sequence }: BankRequest,
+): Promise<holders.Renewal | 'repeated'> {
+  if (sequence > 0) return holders.renew(tx, holder, sequence, holderLeaseMs);
+  return (await holders.insert(tx, holder, holderLeaseMs)) ? 'renewed' : 'repeated';
 }

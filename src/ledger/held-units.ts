@@ -121,9 +121,10 @@ export class HeldUnits {
     this.#drawnInMove = 0;
   }
 
-  /** The units held are already charged, usage beyond them is not. */
+  /** The units held are already charged, usage beyond them is not. All of them count as used, as the charge does. */
   lose(): void {
     this.spent = Math.max(0, this.spent + this.reserved - this.units);
+    this.reportedTotal += Math.max(0, this.units);
     this.#begin();
   }
 

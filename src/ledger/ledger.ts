@@ -4,9 +4,9 @@ import type { Database } from '../store/connection/db.ts';
 import { CountedSlices, type Grant, type LimitLeft, Reservations } from './account.ts';
 import { AdmissionQueue } from './admission-queue.ts';
 import { DatabaseBank } from './database-bank.ts';
+import { type JournalStream, UsageJournal } from './journal/usage-journal.ts';
 import { type Limit, LimitsUnknown, type Usage, type UsageBound } from './limit.ts';
 import type { LimitBank } from './limit-bank.ts';
-import { type JournalStream, UsageJournal } from './usage-journal.ts';
 
 /** The account of one request, from its first target to its last byte. */
 export interface Account {

@@ -16,8 +16,8 @@ export interface BankRequest {
   /** Whether the answer is stored, so that any replica of the bank answers the same request again. */
   readonly keepsAnswer: boolean;
   /**
-   * Whether moves of slices that were charged, because their lease had ended, are left out; for a holder that cannot know
-   * when its request arrives.
+   * Whether moves of slices that were charged, because their lease had ended, are always left out; for a holder that does
+   * not look at `held`. Without it, this happens when the lease of the holder had ended before the request arrived.
    */
   readonly leavesOutLost?: boolean | undefined;
 }
@@ -25,13 +25,13 @@ export interface BankRequest {
 export interface BankAnswer {
   /** In the order of the moves. */
   readonly outcomes: readonly MoveOutcome[];
-  /** Counters by `counterKeyText`; null unless requested. */
+  /** Counters by `counterKeyText`, before the moves; null unless requested, or the lease of the holder had ended. */
   readonly held: readonly string[] | null;
   /** Holders with a lease, including this one; null unless requested. */
   readonly holders: number | null;
   /** How many of these holders come before this one in an order that all of them share; unknown when absent. */
   readonly rank?: number | null;
-  /** Counters by `counterKeyText` whose moves were left out; absent unless requested. */
+  /** Counters by `counterKeyText` whose moves were left out; absent for none. */
   readonly lost?: readonly string[] | undefined;
 }
 

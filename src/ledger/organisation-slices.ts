@@ -2,8 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
 import { type CounterKey, counterKeyText } from '../store/usage/counter-place.ts';
-import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
+import type { SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import { endExchange } from './exchange-answer.ts';
+import type { UsageJournal } from './journal/usage-journal.ts';
 import type { Limit } from './limit.ts';
 import type { BankAnswer, BankRequest, LimitBank } from './limit-bank.ts';
 import type { Sharing } from './share.ts';
@@ -11,7 +13,6 @@ import type { Slice } from './slice.ts';
 import { type HolderLease, holderLeaseMs, leaseMarginMs } from './slice-lease.ts';
 import { SliceSet } from './slice-set.ts';
 import { UncoveredSlices } from './uncovered-slices.ts';
-import type { UsageJournal } from './usage-journal.ts';
 
 const renewMs = 8_000;
 /** Interval of counting the processes that share rate limits in an outage. */
@@ -49,7 +50,7 @@ export interface SliceClock {
 export class OrganisationSlices {
   readonly #bank: LimitBank;
   readonly #clock: SliceClock;
-  readonly uncovered: UncoveredSlices | null;
+  readonly #uncovered: UncoveredSlices | null;
   readonly #organisationId: string;
   #holder: Holder;
   readonly #slices: SliceSet;
@@ -68,17 +69,22 @@ export class OrganisationSlices {
     this.#clock = clock;
     this.#organisationId = organisationId;
     const place = () => ({ holder: this.#holder, sequence: this.#sequence });
-    this.uncovered = journal === null ? null : new UncoveredSlices(journal, place);
+    this.#uncovered = journal === null ? null : new UncoveredSlices(journal, place);
     this.#slices = new SliceSet(this.#lease, {
-      onNew: (slice) => this.uncovered?.watch(slice),
-      onDropped: (slice) => this.uncovered?.drop(slice),
+      onNew: (slice) => this.#uncovered?.watch(slice),
+      onDropped: (slice) => this.#uncovered?.drop(slice),
     });
-    this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
+    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
   }
 
   /** Resolves when usage that the bank does not cover is on disk. Rejects when the disk does not take it. */
   async secure(slices: readonly Slice[]): Promise<void> {
-    await this.uncovered?.write(slices);
+    await this.#uncovered?.write(slices);
+  }
+
+  /** Resolves when the journal allows for what is reserved of the slices. */
+  async raise(slices: readonly Slice[]): Promise<void> {
+    await this.#uncovered?.raise(slices);
   }
 
   slice(limit: Limit): Slice {
@@ -108,7 +114,7 @@ export class OrganisationSlices {
       await this.#run(moves, false);
       moves = new Map();
     }
-    this.uncovered?.promise(due, nowMs, wallMs);
+    this.#uncovered?.promise(due, nowMs, wallMs);
     const isHeld = this.#sequence > 0 && this.#slices.size > 0;
     if (moves.size === 0 && !(isHeld && nowMs - this.#renewedMs > renewMs)) return;
     await this.#run(moves, false);
@@ -128,12 +134,15 @@ export class OrganisationSlices {
   async close(): Promise<void> {
     this.#slices.recall(null, this.#clock.monotonicMs());
     await this.exchange(this.#clock.monotonicMs(), true);
+    // Running requests may have reserved what the process granted itself.
+    const uncovered = this.#uncovered?.list(this.#slices.all()) ?? [];
+    if (uncovered.length > 0) await this.#bank.settle(this.#holder, uncovered);
     if (this.#sequence > 0) await this.#bank.close(this.#holder);
-    this.uncovered?.end(this.#slices.all());
+    this.#uncovered?.end(this.#slices.all());
   }
 
   async #run(moves: ReadonlyMap<SliceMove, Slice>, listsHeld: boolean): Promise<void> {
-    await this.uncovered?.beginExchange([...moves.values()]);
+    await this.#uncovered?.beginExchange([...moves.values()]);
     const startedMs = this.#clock.monotonicMs();
     const request: BankRequest = {
       holder: this.#holder,
@@ -154,7 +163,7 @@ export class OrganisationSlices {
       // A repetition that fails says nothing about the attempt before it.
       const isRepetition = exchange === this.#inDoubt;
       if (isRepetition || isOutcomeUnknown(error)) this.#inDoubt = exchange;
-      else this.#undo(exchange);
+      else for (const [move, slice] of exchange.moves) slice.undoMove(move);
       throw error;
     }
     this.#inDoubt = null;
@@ -170,45 +179,27 @@ export class OrganisationSlices {
       this.#countedMs = startedMs;
       this.sharing = { holders: answer.holders, rank: answer.rank ?? null };
     }
-    let at = 0;
-    for (const slice of moves.values()) {
-      const outcome = answer.outcomes[at++]!;
-      slice.endMove(outcome, startedMs, this.#clock.monotonicMs());
-      this.uncovered?.noteBeyond(slice, beyondOf(slice, outcome));
-    }
-    if (answer.held !== null) loseOthers(this.#slices.all(), new Set(answer.held));
-  }
-
-  #undo({ moves }: SliceExchange): void {
-    for (const [move, slice] of moves) slice.undoMove(move);
+    endExchange(answer, [...moves.values()], {
+      all: this.#slices.all(),
+      uncovered: this.#uncovered,
+      startedMs,
+      nowMs: this.#clock.monotonicMs(),
+    });
   }
 
   #loseAll(): void {
     for (const slice of this.#slices.all()) slice.loseHolder();
     this.#sequence = 0;
     this.#lease.endsMs = 0;
-    this.uncovered?.forget();
-    this.#holder = newHolder(this.#organisationId, this.uncovered !== null);
-    this.uncovered?.noteAll(this.#slices.all());
+    this.#uncovered?.forget();
+    this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);
+    this.#uncovered?.noteAll(this.#slices.all());
   }
 }
 
 /** Whether the window of the limit has ended. */
 function hasEnded({ endsAt }: Limit, nowMs: number): boolean {
   return endsAt !== null && endsAt <= nowMs;
-}
-
-/** Units used and reserved beyond the limit; 0 for a counter that was deleted. */
-function beyondOf({ limit }: Slice, outcome: MoveOutcome): number {
-  if (outcome === null) return 0;
-  return outcome.usedUnits + outcome.reservedUnits - limit.limitUnits;
-}
-
-/** Loses the slices that were charged because their lease had ended. */
-function loseOthers(slices: Iterable<Slice>, held: ReadonlySet<string>): void {
-  for (const slice of slices) {
-    if (slice.isHeld && !held.has(counterKeyText(slice.counter))) slice.lose();
-  }
 }
 
 function newHolder(organisationId: string, isJournalled: boolean): Holder {

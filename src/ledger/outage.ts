@@ -1,10 +1,10 @@
 /** Admits requests of one organisation while the bank is away, by what the process may grant itself. */
 import { monotonicMs } from '../monotonic.ts';
 import type { Charge, Grant, Reservations } from './account.ts';
+import type { UsageJournal } from './journal/usage-journal.ts';
 import { LimitsUnknown, type UsageBound } from './limit.ts';
 import type { OrganisationSlices } from './organisation-slices.ts';
 import type { Sharing } from './share.ts';
-import type { UsageJournal } from './usage-journal.ts';
 
 /** A shorter absence is waited for. */
 export const outageAfterMs = 500;

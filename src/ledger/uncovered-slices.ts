@@ -2,9 +2,10 @@
 import { detach } from '../detached.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import type { UsageJournal } from './journal/usage-journal.ts';
+import { WrittenStates } from './journal/written-states.ts';
 import type { Slice } from './slice.ts';
 import type { UsableSlice } from './usable-slice.ts';
-import type { UsageJournal } from './usage-journal.ts';
 
 /** Least time that a window lasts on. */
 const windowMsMin = 60_000;
@@ -17,6 +18,9 @@ const retryMs = 30_000;
 /** Share of the idle units of a slice that lowering its bound must save. */
 const savedShareMin = 0.05;
 
+/** Tells the holder, and the number of its last exchange. */
+type ExchangePlace = () => { readonly holder: Holder; readonly sequence: number };
+
 interface PromiseTime {
   readonly atMs: number;
 }
@@ -26,10 +30,9 @@ const writeAfterMs = 5;
 
 export class UncoveredSlices {
   readonly #journal: UsageJournal;
-  readonly #place: () => { readonly holder: Holder; readonly sequence: number };
+  readonly #place: ExchangePlace;
   readonly #changed = new Set<UsableSlice>();
-  /** The last states that are on disk. */
-  readonly #written = new WeakMap<UsableSlice, string>();
+  readonly #written = new WrittenStates();
   #timer: NodeJS.Timeout | null = null;
   /** Monotonic clock; as of the last exchange. */
   #nowMs = 0;
@@ -39,10 +42,7 @@ export class UncoveredSlices {
   /** Slices with a bound. */
   readonly #promised = new Map<UsableSlice, PromiseTime>();
 
-  constructor(
-    journal: UsageJournal,
-    place: () => { readonly holder: Holder; readonly sequence: number },
-  ) {
+  constructor(journal: UsageJournal, place: ExchangePlace) {
     this.#journal = journal;
     this.#place = place;
   }
@@ -65,7 +65,12 @@ export class UncoveredSlices {
     this.#nowMs = nowMs;
     // A disk that takes no bound is left alone for a while: each attempt holds requests up.
     if (nowMs - this.#failedMs < retryMs) return;
-    const due = slices.filter((slice) => this.#isPromiseDue(slice, nowMs, wallMs));
+    const isDue = (slice: Slice) => {
+      const earlier = this.#promised.get(slice);
+      if (earlier === undefined && this.#promised.size >= promisedMax) return false;
+      return isPromiseDue(slice, earlier, { nowMs, wallMs });
+    };
+    const due = slices.filter(isDue);
     if (due.length === 0) return;
     for (const slice of due) this.#promised.set(slice, { atMs: nowMs });
     detach(
@@ -80,22 +85,13 @@ export class UncoveredSlices {
     await this.write(slices);
   }
 
-  #isPromiseDue(slice: Slice, nowMs: number, wallMs: number): boolean {
-    const { limit, promise } = slice;
-    if (limit.isRate || !limit.isHard || !slice.isHeld) return false;
-    if (limit.endsAt !== null && limit.endsAt - wallMs < windowMsMin) return false;
-    const earlier = this.#promised.get(slice);
-    if (earlier === undefined && this.#promised.size >= promisedMax) return false;
-    const roomy = slice.roomyTotal(nowMs);
-    // Half of the room is used.
-    if (promise.bound < (slice.totalMax + roomy) / 2) return true;
-    if (earlier !== undefined && nowMs - earlier.atMs < loweredEveryMs) return false;
-    const reachable = Math.min(promise.bound, slice.heldTotal);
-    return reachable - roomy > (slice.heldTotal - slice.totalMax) * savedShareMin;
-  }
-
   noteAll(slices: Iterable<Slice>): void {
     for (const slice of slices) if (slice.uncovered.after > 0) this.#note(slice);
+  }
+
+  /** A move has ended, or the slice was lost: usage on disk that units cover now would be charged twice. */
+  noteMoved(slice: Slice): void {
+    if (this.#written.after(slice) !== slice.uncovered.after) this.#note(slice);
   }
 
   /** Before an exchange: writes which usage it reports, so that it is not charged again. */
@@ -103,8 +99,7 @@ export class UncoveredSlices {
     const { sequence } = this.#place();
     // Attempts that fail repeat the same state.
     const reported = slices.filter(
-      (slice) =>
-        slice.uncovered.before > 0 && this.#written.get(slice) !== stateOf(slice, sequence),
+      (slice) => slice.uncovered.before > 0 && !this.#written.has(slice, sequence),
     );
     // A full disk does not keep usage from the bank.
     if (reported.length > 0) await this.write(reported).catch(() => undefined);
@@ -114,7 +109,7 @@ export class UncoveredSlices {
     if (slices.length === 0) return;
     for (const slice of slices) this.#changed.delete(slice);
     const { holder, sequence } = this.#place();
-    const states = slices.map((slice) => [slice, stateOf(slice, sequence)] as const);
+    const noteWritten = this.#written.begin(slices, sequence);
     const ends = slices.map((slice) => this.#beginPromise(slice));
     try {
       await this.#journal.write(
@@ -129,7 +124,7 @@ export class UncoveredSlices {
       throw error;
     }
     for (const end of ends) end?.();
-    for (const [slice, state] of states) this.#written.set(slice, state);
+    noteWritten();
   }
 
   #beginPromise(slice: UsableSlice): (() => void) | null {
@@ -137,6 +132,13 @@ export class UncoveredSlices {
     const units = slice.roomyTotal(this.#nowMs);
     this.#highest = Math.max(this.#highest, units);
     return slice.promise.begin(units);
+  }
+
+  /** Usage of these slices that no unit of the bank covers. */
+  list(slices: Iterable<Slice>): JournalledUse[] {
+    const { sequence } = this.#place();
+    const open = [...slices].filter(({ uncovered: { before, after } }) => before + after > 0);
+    return open.map((slice) => useOf(slice, sequence));
   }
 
   /** After the last exchange of the holder. */
@@ -175,8 +177,21 @@ export class UncoveredSlices {
   }
 }
 
-function stateOf({ uncovered: { before, after, running } }: UsableSlice, sequence: number): string {
-  return `${sequence} ${before} ${after} ${running}`;
+/** Whether the bound of a slice is too low, or could save much by being lower. */
+function isPromiseDue(
+  slice: Slice,
+  earlier: PromiseTime | undefined,
+  { nowMs, wallMs }: { readonly nowMs: number; readonly wallMs: number },
+): boolean {
+  const { limit, promise } = slice;
+  if (limit.isRate || !limit.isHard || !slice.isHeld) return false;
+  if (limit.endsAt !== null && limit.endsAt - wallMs < windowMsMin) return false;
+  const roomy = slice.roomyTotal(nowMs);
+  // Half of the room is used.
+  if (promise.bound < (slice.totalMax + roomy) / 2) return true;
+  if (earlier !== undefined && nowMs - earlier.atMs < loweredEveryMs) return false;
+  const reachable = Math.min(promise.bound, slice.heldTotal);
+  return reachable - roomy > (slice.heldTotal - slice.totalMax) * savedShareMin;
 }
 
 function useOf(slice: UsableSlice, sequence: number): JournalledUse {

@@ -100,13 +100,13 @@ function capabilityOf(type: McpCapabilityType, item: unknown): DiscoveredCapabil
 }
 
 /** Returns the fields that match the schema and omits the others. */
-export function validFields<S extends z.ZodObject>(
-  schema: S,
+export function validFields<Schema extends z.ZodObject>(
+  schema: Schema,
   values: Record<string, unknown>,
-): z.infer<S> {
+): z.infer<Schema> {
   const fields = Object.entries(schema.shape).flatMap(([name, field]) => {
     const { data } = (field as z.ZodType).safeParse(values[name]);
     return data === undefined || data === null ? [] : [[name, data] as const];
   });
-  return Object.fromEntries(fields) as z.infer<S>;
+  return Object.fromEntries(fields) as z.infer<Schema>;
 }

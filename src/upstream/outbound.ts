@@ -24,9 +24,21 @@ export interface OutboundResponse {
 
 const usualAnswerBytesMax = 1024 * 1024;
 
-/** The address is forbidden, or did not respond in time. The message contains nothing of what was sent. */
-class OutboundFailure extends Error {
+/**
+ * `refused`: the address is forbidden. `late`: the time is over. `large`: the response is too large. `lost`: the
+ * connection failed or broke off.
+ */
+type OutboundReason = 'refused' | 'late' | 'large' | 'lost';
+
+/** There is no complete response. The message contains nothing of what was sent. */
+export class OutboundFailure extends Error {
   override name = 'OutboundFailure';
+  readonly reason: OutboundReason;
+
+  constructor(message: string, reason: OutboundReason, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
 }
 
 export class Outbound {
@@ -48,7 +60,7 @@ export class Outbound {
     answerBytesMax = usualAnswerBytesMax,
   }: OutboundRequest): Promise<OutboundResponse> {
     const fault = outboundUrlFault(url, this.#trusted);
-    if (fault !== null) throw new OutboundFailure(`the address ${fault}`);
+    if (fault !== null) throw new OutboundFailure(`the address ${fault}`, 'refused');
     const { origin, pathname, search } = new URL(url);
     const call = new Call(this.#origins.at(origin), {
       origin,
@@ -59,7 +71,7 @@ export class Outbound {
       silenceTimeoutMs: timeoutMs,
     });
     const timer = setTimeout(() => {
-      call.cut(new OutboundFailure(`there was no answer within ${timeoutMs} ms`));
+      call.cut(new OutboundFailure(`there was no answer within ${timeoutMs} ms`, 'late'));
     }, timeoutMs);
     try {
       await call.responseStarted;
@@ -68,7 +80,9 @@ export class Outbound {
     } catch (error) {
       if (error instanceof OutboundFailure) throw error;
       const { code = 'no answer' } = error as NodeJS.ErrnoException;
-      throw new OutboundFailure(`the address cannot be reached (${code})`, { cause: error });
+      throw new OutboundFailure(`the address cannot be reached (${code})`, 'lost', {
+        cause: error,
+      });
     } finally {
       clearTimeout(timer);
     }
@@ -83,7 +97,7 @@ function readWhole(call: Call, bytesMax: number): Promise<Buffer> {
     data: (chunk) => {
       bytes += chunk.length;
       if (bytes <= bytesMax) chunks.push(chunk);
-      else call.cut(new OutboundFailure(`the answer has more than ${bytesMax} bytes`));
+      else call.cut(new OutboundFailure(`the answer has more than ${bytesMax} bytes`, 'large'));
       return true;
     },
     end: () => resolve(Buffer.concat(chunks)),

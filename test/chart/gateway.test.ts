@@ -91,7 +91,7 @@ describe('the gateway of the chart', () => {
   });
 
   /** Everything that the gateway serves. */
-  const prefixes = ['/v1/', '/v1beta/', '/v1beta1/', '/model/'];
+  const prefixes = ['/v1/', '/v2/', '/v1beta/', '/v1beta1/', '/v1alpha/', '/ws/', '/model/'];
 
   it('is reached at hosts of its own, for its paths alone', async () => {
     const objects = await render(everything);

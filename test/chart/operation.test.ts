@@ -1,5 +1,7 @@
 /** Tests what matters to whoever operates a release: addresses, alerts, spreading, messages and rejected mistakes. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -171,6 +173,35 @@ describe('a pod of a release', () => {
       }
     },
   );
+});
+
+describe('the test of a release', () => {
+  const credentials = { clientId: 'a', clientSecret: 'canary', tsgId: '1' };
+  const addresses = { adminBaseUrl: 'http://127.0.0.1:4', baseUrl: 'http://127.0.0.1:4/v1' };
+
+  it.each<[string, string | null, RegExp]>([
+    ['no credentials', null, /ENOENT/],
+    [
+      'no server',
+      JSON.stringify({ ...credentials, ...addresses }),
+      /oauth2\/access_token: .*ECONNREFUSED/,
+    ],
+    ['damaged credentials', '{', /JSON/],
+  ])('ends with one line that names the cause with %s', async (_, content, cause) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'release-')), 'credentials.json');
+    if (content !== null) writeFileSync(file, content);
+    const text = readFileSync(join(chartFolder, 'files/api-test.mjs'), 'utf8');
+    const script = text.replace('/run/gatewright/credentials.json', file);
+    const { promise, resolve: done } = Promise.withResolvers<unknown[]>();
+    execFile(process.execPath, ['--input-type=module', '--eval', script], (error, stdout, stderr) =>
+      done([error?.code, stdout, stderr]),
+    );
+    const [code, stdout, stderr] = await promise;
+    expect([code, stderr]).toEqual([1, '']);
+    expect(stdout).toMatch(/^failed: [^\n]+\n$/);
+    expect(stdout).toMatch(cause);
+    expect(stdout).not.toContain('canary');
+  });
 });
 
 describe('the chart', () => {

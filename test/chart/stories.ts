@@ -113,6 +113,9 @@ export const privateCluster = exampleValues('3-private-cluster/values.yaml');
 /** A control plane, and gateways without a database. */
 const linkedControlPlane = exampleValues('4-linked-gateways/control-plane.yaml');
 const linkedGateways = exampleValues('4-linked-gateways/gateways.yaml');
+/** Home, and a region with a database of its own. */
+export const regionHome = exampleValues('5-regions/home.yaml');
+export const region = exampleValues('5-regions/region.yaml');
 /** The control plane without gateways and sync. */
 export const withoutGateway = {
   ...complete,
@@ -130,4 +133,6 @@ export const stories = {
   privateCluster,
   linkedControlPlane,
   linkedGateways,
+  regionHome,
+  region,
 };

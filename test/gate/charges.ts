@@ -127,13 +127,16 @@ export function chargedUnits(type: Parameters<typeof units>[0], known: RequestCh
   return units(type, charge.inputTokens, charge.outputTokens);
 }
 
+/** Whether a failure stands beside the answer to a hedged request: it costs nothing, and is not logged. */
+export function isFreeFailure({ plan, charge }: RequestCharge): boolean {
+  return charge === null && requestForms[plan.form].isHedged && plan.kind === 'refused';
+}
+
 /** The error in the charge of a live gateway's request; null for none. */
 export function chargeFault(known: RequestCharge): string | null {
   const { requested, entry, charge, plan } = known;
   const reported = JSON.stringify({ kind: plan.kind, status: requested.status, entry, charge });
-  // A failure beside the answer to a hedged request costs nothing, and is not logged.
-  const isFree = requestForms[plan.form].isHedged && plan.kind === 'refused';
-  if (charge === null && isFree) return null;
+  if (isFreeFailure(known)) return null;
   if (charge === null) return `came to the provider, and was not charged: ${reported}`;
   if (charge.costUnits !== chargedUnits('cost', known)) return `has another price: ${reported}`;
   if (!charge.isEstimated) {

@@ -216,6 +216,52 @@ const titanEmbeddings: RequestForm = {
   }),
 };
 
+/** InvokeModel of Titan at Bedrock, which receives it as it is. */
+const invokedTitan: RequestForm = {
+  ...titanEmbeddings,
+  path: () => `/model/${encodeURIComponent(titan)}/invoke`,
+  body: (inputText) => ({ inputText }),
+};
+
+/** InvokeModel of Titan at a provider of OpenAI's format. */
+const invokedElsewhere: RequestForm = {
+  ...embeddings,
+  addedBytes: 32,
+  path: () => '/model/m/invoke',
+  body: (inputText) => ({ inputText }),
+};
+
+const cohereEmbed: RequestForm = {
+  ...embeddings,
+  service: 'cohere',
+  model: 'embed-v4.0',
+  path: () => '/v2/embed',
+  body: (text) => ({ model: 'embed-v4.0', texts: [text], embedding_types: ['float'] }),
+  answer: (tokens) => ({
+    embeddings: { float: [[1, 0]] },
+    ...(tokens && { meta: { billed_units: { input_tokens: tokens.input } } }),
+  }),
+};
+
+const predict: RequestForm = {
+  ...embeddings,
+  service: 'vertex-ai',
+  model: 'text-embedding-005',
+  path: () =>
+    '/v1/projects/p/locations/us-east5/publishers/google/models/text-embedding-005:predict',
+  body: (content) => ({ instances: [{ content }] }),
+  answer: (tokens) => ({
+    predictions: [
+      {
+        embeddings: {
+          values: [1, 0],
+          ...(tokens && { statistics: { truncated: false, token_count: tokens.input } }),
+        },
+      },
+    ],
+  }),
+};
+
 const rerank: RequestForm = {
   ...embeddings,
   path: () => '/v1/rerank',
@@ -238,6 +284,10 @@ const forms = {
   vertex: geminiAt('vertex-ai', '/v1/projects/p/locations/us-east5/publishers/google'),
   embeddings,
   titanEmbeddings,
+  invokedTitan,
+  invokedElsewhere,
+  cohereEmbed,
+  predict,
   rerank,
 } as const satisfies Readonly<Record<string, RequestForm>>;
 

@@ -14,6 +14,7 @@ import { startTestServer, type TestServer } from '../support/server/server.ts';
 import {
   chargedUnits,
   chargeFault,
+  isFreeFailure,
   knownRequests,
   type RequestCharge,
   rowFaults,
@@ -303,7 +304,9 @@ async function checkCounters(
   const sum = { ofLiving: 0, ofDead: 0, beforeTurn: 0, afterTurn: 0, true: 0 };
   for (const request of known) {
     const { entry, requested } = request;
-    sum[requested.gate === death.gate ? 'ofDead' : 'ofLiving'] += chargedUnits(type, request);
+    const charged = chargedUnits(type, request);
+    if (requested.gate === death.gate) sum.ofDead += charged;
+    else if (!isFreeFailure(request)) sum.ofLiving += charged;
     if (entry === null) continue;
     const isTurned = name === 'key' && turnsMs !== null;
     if (!isTurned || entry.atMs < turnsMs) sum.beforeTurn += trueUnits(type, entry);

@@ -11,10 +11,10 @@
 {{- if and $v.mysql.embedded.enabled $v.mysql.host -}}
 {{- fail "mysql.embedded.enabled runs its own database; leave mysql.host empty, or turn it off" -}}
 {{- end -}}
-{{- if not (or $v.link.url $v.mysql.embedded.enabled $v.mysql.host) -}}
-{{- fail "mysql.host is required: the name of your MySQL or MariaDB server. For a trial without one: --set mysql.embedded.enabled=true" -}}
+{{- if and (include "gatewright.hasDatabase" .) (not $v.mysql.embedded.enabled) (not $v.mysql.host) -}}
+{{- fail (printf "mysql.host is required: the name of your MySQL or MariaDB server%s. For a trial without one: --set mysql.embedded.enabled=true" (ternary ", which only this region uses" "" (not (empty $v.link.region)))) -}}
 {{- end -}}
-{{- if not (or $v.link.url $v.mysql.existingSecret) -}}
+{{- if and (include "gatewright.hasDatabase" .) (not $v.mysql.existingSecret) -}}
 {{- fail (printf "mysql.existingSecret is required: the user and the password of the database.\n  kubectl create secret generic gatewright-mysql --namespace %s --from-literal=%s=gatewright --from-literal=%s=\"$(openssl rand -hex 24)\"\nand set mysql.existingSecret=gatewright-mysql" .Release.Namespace $v.mysql.keys.username $v.mysql.keys.password) -}}
 {{- end -}}
 {{- if and (eq $v.mysql.tls.mode "VERIFY_IDENTITY") (regexMatch "^[0-9.]+$|:" $v.mysql.host) -}}
@@ -112,11 +112,14 @@
 {{- end -}}
 {{- end }}
 
-{{- /* Rejects what a release without a database cannot do, and a link without certificates. */}}
+{{- /* Rejects what a release without a control plane cannot do, and a link without certificates. */}}
 {{- define "gatewright.linkChecks" -}}
 {{- $v := .Values -}}
-{{- if and $v.link.enabled $v.link.url -}}
-{{- fail "link.enabled is for a control plane, link.url for gateways without a database; keep one" -}}
+{{- if and $v.link.region (not $v.link.url) -}}
+{{- fail "link.region needs link.url, the address of its home, such as https://link.gateway.internal.example:8443" -}}
+{{- end -}}
+{{- if and $v.link.enabled $v.link.url (not $v.link.region) -}}
+{{- fail "link.enabled is for a control plane or a region, link.url without link.region for gateways without a database; keep one, or set link.region" -}}
 {{- end -}}
 {{- with $v.link.certificates -}}
 {{- if and (include "gatewright.isLinked" $) (eq (empty .existingSecret) (empty .certManager.issuer.name)) -}}
@@ -124,9 +127,14 @@
 {{- end -}}
 {{- end -}}
 {{- if $v.link.url -}}
-{{- range $path, $isSet := dict "mysql.host" $v.mysql.host "mysql.embedded.enabled" $v.mysql.embedded.enabled "sync.enabled" $v.sync.enabled "ingress.host" $v.ingress.host "httpRoute.hostnames" $v.httpRoute.hostnames -}}
+{{- range $path, $isSet := dict "sync.enabled" $v.sync.enabled "ingress.host" $v.ingress.host "httpRoute.hostnames" $v.httpRoute.hostnames "mysql.reader.host" $v.mysql.reader.host -}}
 {{- if $isSet -}}
-{{- fail (printf "%s does not go with link.url: a release without a database runs gateways only" $path) -}}
+{{- fail (printf "%s does not go with link.url: a release without a control plane runs gateways only" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- range $path, $isSet := dict "mysql.host" $v.mysql.host "mysql.embedded.enabled" $v.mysql.embedded.enabled -}}
+{{- if and $isSet (not $v.link.region) -}}
+{{- fail (printf "%s does not go with link.url: gateways without a database have none. For a region with its own, set link.region" $path) -}}
 {{- end -}}
 {{- end -}}
 {{- if not (or $v.gateway.enabled $v.mcp.enabled) -}}

@@ -55,6 +55,21 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if and .Values.mcp.enabled (or .Values.link.url (eq .Values.mode "components")) }}true{{ end -}}
 {{- end }}
 
+{{- /* Not empty if the release has a control plane. */}}
+{{- define "gatewright.isHome" -}}
+{{- if not .Values.link.url }}true{{ end -}}
+{{- end }}
+
+{{- /* Not empty if pods have a database: that of the control plane, or that of a region. */}}
+{{- define "gatewright.hasDatabase" -}}
+{{- if or (not .Values.link.url) .Values.link.region }}true{{ end -}}
+{{- end }}
+
+{{- /* The component whose pods run the jobs and accept gateways without a database. */}}
+{{- define "gatewright.workingComponent" -}}
+{{- if include "gatewright.isHome" . }}server{{ else if .Values.gateway.enabled }}gateway{{ else }}mcp{{ end -}}
+{{- end }}
+
 {{- /* Not empty if pods hold certificates of the link. */}}
 {{- define "gatewright.isLinked" -}}
 {{- if or .Values.link.enabled .Values.link.url }}true{{ end -}}
@@ -70,7 +85,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if include "gatewright.mcpIsApart" . }}mcp{{ else }}server{{ end -}}
 {{- end }}
 
-{{- /* A JSON list of the components that serve requests; without `link.url` their pods have a pool of database connections. */}}
+{{- /* A JSON list of the components that serve requests; if the release has a database, each of their pods has a pool of connections. */}}
 {{- define "gatewright.servingComponents" -}}
 {{- $components := ternary (list) (list "server") (not (empty .Values.link.url)) -}}
 {{- if include "gatewright.gatewayIsApart" . }}{{ $components = append $components "gateway" }}{{ end -}}

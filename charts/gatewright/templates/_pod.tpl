@@ -104,7 +104,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* Takes {root, secret}: the Secret of the user of the database. */}}
+{{- /* Takes {root, secret}: the master key, and the Secret of the user of the database. */}}
 {{- define "gatewright.databaseEnvironment" -}}
 {{- $v := .root.Values -}}
 {{- $name := include "gatewright.name" .root -}}
@@ -112,10 +112,7 @@ topologySpreadConstraints:
 {{- if $v.masterKey.previousKey }}
 - {name: GATEWRIGHT_MASTER_KEY_PREVIOUS_FILE, value: /etc/gatewright/master-key/previous}
 {{- end }}
-{{- if $v.link.url }}
-- {name: GATEWRIGHT_LINK_URL, value: {{ $v.link.url | quote }}}
-{{- include "gatewright.linkEnvironment" .root | nindent 0 }}
-{{- else }}
+{{- if include "gatewright.hasDatabase" .root }}
 - {name: DB_HOST, value: {{ ternary (printf "%s-mysql" $name) $v.mysql.host $v.mysql.embedded.enabled | quote }}}
 - {name: DB_PORT, value: {{ $v.mysql.port | quote }}}
 - {name: DB_NAME, value: {{ $v.mysql.database | quote }}}
@@ -142,8 +139,19 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* The certificates with which a pod takes part in the link. */}}
+{{- /* Takes {root, listens}: the ends of the link of a pod, and its certificates. */}}
 {{- define "gatewright.linkEnvironment" -}}
+{{- $link := .root.Values.link -}}
+{{- with $link.url }}
+- {name: GATEWRIGHT_LINK_URL, value: {{ . | quote }}}
+{{- end }}
+{{- with $link.region }}
+- {name: GATEWRIGHT_REGION, value: {{ . | quote }}}
+{{- end }}
+{{- if .listens }}
+- {name: GATEWRIGHT_LINK_PORT, value: "8443"}
+- {name: GATEWRIGHT_LINK_CLIENTS, value: {{ join "," $link.clientNames | quote }}}
+{{- end }}
 - {name: GATEWRIGHT_LINK_CA_FILE, value: /etc/gatewright/link/ca}
 - {name: GATEWRIGHT_LINK_CERT_FILE, value: /etc/gatewright/link/cert}
 - {name: GATEWRIGHT_LINK_KEY_FILE, value: /etc/gatewright/link/key}
@@ -161,7 +169,7 @@ topologySpreadConstraints:
 {{- $v := .Values -}}
 - name: master-key
   secret: {secretName: {{ $v.masterKey.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.masterKey.key | quote }}, path: master-key}{{ with $v.masterKey.previousKey }}, {key: {{ . | quote }}, path: previous}{{ end }}]}
-{{- if not $v.link.url }}
+{{- if include "gatewright.hasDatabase" . }}
 - name: database
   secret: {secretName: {{ $v.mysql.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
 {{- with $v.migrations.existingSecret }}
@@ -190,7 +198,7 @@ topologySpreadConstraints:
 {{- /* Takes {root, volume}: the volume with the password. */}}
 {{- define "gatewright.databaseMounts" -}}
 - {name: master-key, mountPath: /etc/gatewright/master-key, readOnly: true}
-{{- if not .root.Values.link.url }}
+{{- if include "gatewright.hasDatabase" .root }}
 - {name: {{ .volume }}, mountPath: /etc/gatewright/database, readOnly: true}
 {{- with .root.Values.mysql.reader }}
 {{- if and .host .existingSecret }}

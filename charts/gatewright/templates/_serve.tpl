@@ -1,10 +1,13 @@
 {{- /* Templates shared by the pods of the server and the gateways. */}}
-{{- /* Takes {root, component: server, gateway or mcp, words, serves: a list of http, inference, mcp and link, holdsSync, lameDuckSeconds, drainSeconds}. */}}
+{{- /* Takes {root, component: server, gateway or mcp, words, serves: a list of http, inference and mcp, holdsSync, lameDuckSeconds, drainSeconds}. */}}
 {{- define "gatewright.serveDeployment" -}}
 {{- $root := .root -}}
 {{- $v := $root.Values -}}
 {{- $block := get $v .component -}}
 {{- $name := printf "%s-%s" (include "gatewright.name" $root) .component -}}
+{{- $listens := and $v.link.enabled (eq .component (include "gatewright.workingComponent" $root)) -}}
+{{- $isLinked := or $listens (not (empty $v.link.url)) -}}
+{{- $ports := ternary (append .serves "link") .serves $listens -}}
 {{- /* Includes 10 s for responses whose callers disconnected, which are read on to charge their usage. */}}
 {{- $endSeconds := ternary 20 10 (has "inference" .serves) -}}
 apiVersion: apps/v1
@@ -47,7 +50,7 @@ spec:
       automountServiceAccountToken: false
       terminationGracePeriodSeconds: {{ max (add .lameDuckSeconds .drainSeconds $endSeconds) (ternary 60 0 .holdsSync) }}
       {{- include "gatewright.podSpec" (dict "root" $root "pod" $block.pod "component" .component) | nindent 6 }}
-      {{- if not $v.link.url }}
+      {{- if include "gatewright.hasDatabase" $root }}
       initContainers:
         {{- include "gatewright.migrationContainer" $root | nindent 8 }}
         {{- if and .holdsSync (not $v.sync.credentials.existingSecret) }}
@@ -74,10 +77,8 @@ spec:
             {{- end }}
             - {name: GATEWRIGHT_LAME_DUCK_SECONDS, value: {{ .lameDuckSeconds | quote }}}
             - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
-            {{- if has "link" .serves }}
-            - {name: GATEWRIGHT_LINK_PORT, value: "8443"}
-            - {name: GATEWRIGHT_LINK_CLIENTS, value: {{ join "," $v.link.clientNames | quote }}}
-            {{- include "gatewright.linkEnvironment" $root | nindent 12 }}
+            {{- if $isLinked }}
+            {{- include "gatewright.linkEnvironment" (dict "root" $root "listens" $listens) | trim | nindent 12 }}
             {{- end }}
             {{- include "gatewright.blobEnvironment" $root | nindent 12 }}
             {{- include "gatewright.outageEnvironment" $root | nindent 12 }}
@@ -88,9 +89,9 @@ spec:
           envFrom: {{ toJson . }}
           {{- end }}
           ports:
-            {{- $ports := dict "http" 8080 "inference" 8787 "mcp" 8788 "link" 8443 }}
-            {{- range .serves }}
-            - {name: {{ . }}, containerPort: {{ get $ports . }}}
+            {{- $numbers := dict "http" 8080 "inference" 8787 "mcp" 8788 "link" 8443 }}
+            {{- range $ports }}
+            - {name: {{ . }}, containerPort: {{ get $numbers . }}}
             {{- end }}
             - {name: metrics, containerPort: 9464}
           # The metrics port serves probes even when the connection limit is reached.
@@ -101,7 +102,7 @@ spec:
           volumeMounts:
             {{- include "gatewright.commonMounts" $root | nindent 12 }}
             {{- include "gatewright.databaseMounts" (dict "root" $root "volume" "database") | nindent 12 }}
-            {{- if or $v.link.url (has "link" .serves) }}
+            {{- if $isLinked }}
             - {name: link, mountPath: /etc/gatewright/link, readOnly: true}
             {{- end }}
             {{- if $v.blobs.volume }}
@@ -125,7 +126,7 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
         {{- end }}
-        {{- if or $v.link.url (has "link" .serves) }}
+        {{- if $isLinked }}
         {{- include "gatewright.linkVolume" $root | nindent 8 }}
         {{- end }}
         {{- with $v.blobs.volume }}

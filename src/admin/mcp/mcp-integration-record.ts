@@ -2,6 +2,10 @@
 import { z } from 'zod';
 import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
+import {
+  DisabledClientCapabilities,
+  readClientCapabilities,
+} from '../../model/mcp/client-capability.ts';
 import { findingOf, type PinnedDefinition } from '../../model/mcp/definition-pins.ts';
 import { DefinitionPolicy } from '../../model/mcp/definition-state.ts';
 import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
@@ -38,6 +42,7 @@ export const McpIntegrationRecord = z.object({
   secret_mappings: z.array(SecretMapping),
   global_workspace_access: z.object({ enabled: z.boolean() }),
   definition_policy: DefinitionPolicy,
+  disabled_client_capabilities: DisabledClientCapabilities,
   status: z.enum(['active', 'archived']),
   owner_id: z.uuid(),
   created_at: ResponseTimestamp,
@@ -65,6 +70,7 @@ export function mcpIntegrationToRecord(row: StoredMcpIntegration) {
     secret_mappings: mappingsAsSent(row.secret_mappings),
     global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
     definition_policy: row.definition_policy ?? ('observe' as const),
+    disabled_client_capabilities: readClientCapabilities(row.disabled_client_capabilities),
     status: row.status,
     owner_id: row.owner_id,
     created_at: formatTimestamp(row.created_at),
@@ -122,6 +128,7 @@ export function mcpIntegrationToSpec(
     workspaces: grants.length === 0 ? null : grants,
     disabled_capabilities: specCapabilities(row.disabled),
     definition_policy: row.definition_policy,
+    disabled_client_capabilities: readDocument(row.disabled_client_capabilities),
     approved_definitions: row.approved && approvedSpec(row.approved),
   });
 }

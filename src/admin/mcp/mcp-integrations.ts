@@ -199,6 +199,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       configurations: writeDocument(configurations),
       global_workspace_access: writeDocument(body.global_workspace_access),
       definition_policy: body.definition_policy ?? null,
+      disabled_client_capabilities: writeDocument(body.disabled_client_capabilities),
       definitions_from: null,
       status: 'active' as const,
       owner_id: caller.id,
@@ -295,6 +296,10 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
           body.global_workspace_access,
         ),
         definition_policy: body.definition_policy,
+        disabled_client_capabilities: rewriteDocument(
+          row.disabled_client_capabilities,
+          body.disabled_client_capabilities,
+        ),
       };
     },
     writeElsewhere: async (tx, row) => {

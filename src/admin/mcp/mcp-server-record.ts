@@ -1,9 +1,13 @@
 /** Converts MCP servers to API records and to the body that would create them again. */
 import { z } from 'zod';
+import {
+  DisabledClientCapabilities,
+  readClientCapabilities,
+} from '../../model/mcp/client-capability.ts';
 import { DefinitionPolicy } from '../../model/mcp/definition-state.ts';
 import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { DefaultUserAccess } from '../../model/mcp/mcp-server.ts';
-import { omitNulls } from '../../model/wire/json-record.ts';
+import { omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
 import type { CapabilityName } from '../../store/mcp/mcp-server-capabilities.ts';
@@ -33,6 +37,9 @@ const server = record<StoredMcpServer>()({
   definition_policy: computed(
     DefinitionPolicy,
     (row: StoredMcpServer) => row.definition_policy ?? 'observe',
+  ),
+  disabled_client_capabilities: computed(DisabledClientCapabilities, (row: StoredMcpServer) =>
+    readClientCapabilities(row.disabled_client_capabilities),
   ),
   created_at: timestamp,
   last_updated_at: timestamp,
@@ -115,6 +122,7 @@ export function mcpServerToSpec(row: OpenedMcpServer): Record<string, unknown> {
     description: row.description,
     default_user_access: row.default_user_access,
     definition_policy: row.definition_policy,
+    disabled_client_capabilities: readDocument(row.disabled_client_capabilities),
     user_access: people.length === 0 ? null : people,
     disabled_capabilities: specCapabilities(row.disabled),
   });

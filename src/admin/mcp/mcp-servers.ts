@@ -9,6 +9,7 @@ import type { Route } from '../../http/routes/route.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp/mcp-server.ts';
 import { commaList } from '../../model/wire/comma-list.ts';
 import { ApiError } from '../../model/wire/errors.ts';
+import { rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
 import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
 import { emptyToNull } from '../../model/wire/resource-fields.ts';
 import { isUuid } from '../../model/wire/slug-forms.ts';
@@ -150,6 +151,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       description: emptyToNull(body.description),
       default_user_access: body.default_user_access ?? null,
       definition_policy: body.definition_policy ?? null,
+      disabled_client_capabilities: writeDocument(body.disabled_client_capabilities),
       status: 'active' as const,
     };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
@@ -261,6 +263,10 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       description: description === undefined ? row.description : emptyToNull(description),
       default_user_access,
       definition_policy,
+      disabled_client_capabilities: rewriteDocument(
+        row.disabled_client_capabilities,
+        body.disabled_client_capabilities,
+      ),
     }),
     writeElsewhere: async (tx, row) => {
       const fields: string[] = [];

@@ -10,24 +10,24 @@ import {
 } from '../../model/wire/timestamp.ts';
 
 /** Converts the column of the field's name. */
-interface ColumnField<S extends z.ZodType, V> {
-  readonly schema: S;
-  readonly read: (value: V) => z.output<S>;
+interface ColumnField<Schema extends z.ZodType, V> {
+  readonly schema: Schema;
+  readonly read: (value: V) => z.output<Schema>;
 }
 
 /** A value from the whole row. */
-interface ComputedField<S extends z.ZodType, Row> {
-  readonly schema: S;
-  readonly compute: (row: Row) => z.output<S>;
+interface ComputedField<Schema extends z.ZodType, Row> {
+  readonly schema: Schema;
+  readonly compute: (row: Row) => z.output<Schema>;
 }
 
 /** A plain schema copies the column of the field's name. */
 type Field = z.ZodType | ColumnField<z.ZodType, never> | ComputedField<z.ZodType, never>;
 type Fields = Readonly<Record<string, Field>>;
 
-type SchemaOf<F> = F extends { readonly schema: infer S extends z.ZodType } ? S : F;
+type SchemaOf<F> = F extends { readonly schema: infer Schema extends z.ZodType } ? Schema : F;
 type Shape<F extends Fields> = {
-  -readonly [K in keyof F]: SchemaOf<F[K]> extends infer S extends z.ZodType ? S : never;
+  -readonly [K in keyof F]: SchemaOf<F[K]> extends infer Schema extends z.ZodType ? Schema : never;
 };
 
 /** Rejects fields whose column is missing or has another type. */
@@ -88,11 +88,11 @@ export const numericFlag: ColumnField<z.ZodLiteral<0 | 1>, number> = {
 };
 
 /** A column of JSON text. */
-export function document<S extends z.ZodType>(
-  schema: S,
-): ColumnField<z.ZodNullable<S>, string | null> {
-  const read = (text: string | null) => readDocument<z.output<S>>(text);
-  return { schema: schema.nullable(), read } as ColumnField<z.ZodNullable<S>, string | null>;
+export function document<Schema extends z.ZodType>(
+  schema: Schema,
+): ColumnField<z.ZodNullable<Schema>, string | null> {
+  const read = (text: string | null) => readDocument<z.output<Schema>>(text);
+  return { schema: schema.nullable(), read } as ColumnField<z.ZodNullable<Schema>, string | null>;
 }
 
 export function constant<const V extends string>(
@@ -101,10 +101,10 @@ export function constant<const V extends string>(
   return { schema: z.literal(value), compute: () => value as never };
 }
 
-export function computed<S extends z.ZodType, Row>(
-  schema: S,
-  compute: (row: Row) => z.output<S>,
-): ComputedField<S, Row> {
+export function computed<Schema extends z.ZodType, Row>(
+  schema: Schema,
+  compute: (row: Row) => z.output<Schema>,
+): ComputedField<Schema, Row> {
   return { schema, compute };
 }
 

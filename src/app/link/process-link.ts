@@ -14,7 +14,7 @@ import type { RunningSnapshot } from '../../snapshot/open-snapshot.ts';
 import type { SnapshotOrigin } from '../../snapshot/reading/snapshot-origin.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { noDatabase } from '../../store/connection/no-database.ts';
-import { DatabaseUnavailable } from '../../store/connection/unavailable.ts';
+import { DatabaseUnavailable, isUnavailable } from '../../store/connection/unavailable.ts';
 import type { ConfigurationSource } from '../../store/reads/configuration-source.ts';
 import type { GatewayRecords } from '../../store/records/gateway-records.ts';
 import type { ProcessState } from '../outages/process-state.ts';
@@ -65,26 +65,44 @@ export function openProcessLink(
   };
 }
 
-/**
- * Reads the configuration of the control plane, and its keys.
- *
- * @throws DatabaseUnavailable when the control plane does not answer or has no snapshot yet, and Failure when the
- * master key is another one
- */
-export async function connectToControlPlane(parts: {
+interface LinkedParts {
   readonly state: ProcessState;
   readonly snapshot: RunningSnapshot;
   readonly keyring: Parameters<ProcessState['openFromControlPlane']>[1];
   readonly clock: SharedClock;
   readonly log: Log;
-}): Promise<void> {
-  const { state, snapshot, keyring, clock, log } = parts;
+  /** Opened once the keys are read; null without a folder. */
+  readonly spool: { open(): Promise<void> } | null;
+}
+
+/**
+ * Reads the configuration and keys of the control plane, and verifies the region's database. Each of them is in use
+ * from then on, also while the other one is away.
+ *
+ * @throws DatabaseUnavailable when one does not answer or the control plane has no snapshot yet, and Failure when the
+ * master key is another one, or the database not that of the region
+ */
+export async function connectLinked(
+  parts: LinkedParts,
+  { region }: Pick<ProcessLink, 'region'>,
+): Promise<void> {
+  const attempts = await Promise.allSettled([connectToControlPlane(parts), region?.prove()]);
+  const faults = attempts.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  // A fault that waiting does not mend comes first.
+  const fault = faults.find((one) => !isUnavailable(one)) ?? faults[0];
+  if (fault !== undefined) throw fault;
+}
+
+async function connectToControlPlane(parts: LinkedParts): Promise<void> {
+  const { state, snapshot, keyring, clock, log, spool } = parts;
+  if (state.isLinked) return;
   await clock.measure();
   await snapshot.pull();
   const view = snapshot.source.view();
   if (view === null) throw new DatabaseUnavailable('The control plane has no snapshot yet');
   state.openFromControlPlane(view, keyring);
   log.info({ sequence: view.sequence }, 'connected to the control plane');
+  await spool?.open();
 }
 
 /**

@@ -15,19 +15,23 @@ import { Borrower } from '../../ledger/regions/borrower.ts';
 import { RegionBank } from '../../ledger/regions/region-bank.ts';
 import { RegionWork } from '../../ledger/regions/region-work.ts';
 import type { Log } from '../../log.ts';
+import { atMostOncePer } from '../../rate-limited.ts';
 import type { Settings } from '../../settings.ts';
 import { RepeatedWork } from '../../snapshot/repeated-work.ts';
 import { openDatabase } from '../../store/connection/db.ts';
 import { readServerTime } from '../../store/connection/server-time.ts';
+import { DatabaseUnavailable } from '../../store/connection/unavailable.ts';
 import { assertUsableSchema } from '../../store/migrations/migration-state.ts';
 import * as organisations from '../../store/resources/organisations.ts';
 import { readSchemaStatus } from '../../store/schema-status.ts';
+import type { RegionState } from '../outages/link-state.ts';
 
-export interface ProcessRegion extends AsyncDisposable {
+export interface ProcessRegion extends RegionState, AsyncDisposable {
+  /** Refuses like a database that is away until {@link prove} has succeeded; so does the sink. */
   readonly bank: LimitBank;
   readonly logSink: LogSink;
   /**
-   * Verifies the region's database.
+   * Verifies the region's database, once.
    *
    * @throws DatabaseUnavailable, and Failure when its schema is of another version or it is the database of home
    */
@@ -55,7 +59,7 @@ export function openProcessRegion(
 ): ProcessRegion | null {
   if (name === null || settings === null) return null;
   const database = openDatabase(settings, { log });
-  const report = quietly((err) =>
+  const report = atMostOncePer(failureLogEveryMs, (err) =>
     log.warn({ err, region: name }, 'the region cannot exchange units and totals with its home'),
   );
   const borrower = new Borrower({ database, home: new LinkedBank(link), onAway: report });
@@ -70,13 +74,28 @@ export function openProcessRegion(
     await sendTotals(database, link).catch(report);
     return totalsMs;
   });
+  const logSink = regionLogSink(database);
+  let isProven = false;
+  const proven = async <T>(use: () => Promise<T>): Promise<T> => {
+    if (!isProven) throw new DatabaseUnavailable("The region's database is not verified yet");
+    return use();
+  };
   return {
-    bank,
-    logSink: regionLogSink(database),
+    database,
+    bank: {
+      exchange: (request) => proven(() => bank.exchange(request)),
+      listWanted: (holders) => proven(() => bank.listWanted(holders)),
+      settle: (...both) => proven(() => bank.settle(...both)),
+      close: (holder) => proven(() => bank.close(holder)),
+    },
+    logSink: { write: (...both) => proven(() => logSink.write(...both)) },
+    isProven: () => isProven,
     prove: async () => {
+      if (isProven) return;
       assertUsableSchema(await readSchemaStatus(database.db), settings.name);
       if ((await organisations.listIds(database.db)).length > 0)
         throw databaseOfHome(settings.name);
+      isProven = true;
       log.info({ region: name, tls: database.tls() }, "connected to the region's database");
     },
     start: () => {
@@ -105,14 +124,4 @@ function databaseOfHome(name: string): Failure {
     `The database ${name} belongs to a control plane, and GATEWRIGHT_REGION needs one that only this region ` +
       'uses: set DB_NAME to another one, and create its schema with `gatewright migrate`',
   );
-}
-
-/** Reports once in a while. */
-function quietly(report: (error: unknown) => void): (error: unknown) => void {
-  let quietUntilMs = 0;
-  return (error) => {
-    if (performance.now() < quietUntilMs) return;
-    quietUntilMs = performance.now() + failureLogEveryMs;
-    report(error);
-  };
 }

@@ -3,34 +3,36 @@ import { z } from 'zod';
 import { type ClockReading, describeDeviation } from '../../clock.ts';
 import { Reply, type Route, route } from '../../http/routes/route.ts';
 import type { SchemaState } from '../../store/migrations/migration-state.ts';
+import type { LinkState, RegionState } from './link-state.ts';
 
-/** State that the probes read. */
-export interface ProbeSources {
-  /** State of the link to the control plane in a process without a database; null for one with a database. */
-  readonly link: {
-    /** False until the control plane has sent the configuration. */
-    readonly isConnected: () => boolean;
-    /** Whether the control plane has not answered for a while. */
-    readonly isAway: () => boolean;
-  } | null;
-  /** False until the database has been reached and verified. */
-  readonly isConnected: () => boolean;
+/** Questions of the probes to a database. */
+export interface DatabaseSources {
   /** Rejects when the database does not respond. */
   readonly ping: () => Promise<void>;
+  /** Whether the database accepts writes. */
+  readonly takesWrites: () => Promise<boolean>;
+  readonly schemaState: () => Promise<SchemaState>;
+}
+
+/** State that the probes read. */
+export interface ProbeSources extends DatabaseSources {
+  /** State of the link to the control plane; null for a process that has its database. */
+  readonly link: Pick<LinkState, 'isConnected' | 'isAway'> | null;
+  /** The region's own database, and whether it is verified; null for a process without a region. */
+  readonly region: (DatabaseSources & Pick<RegionState, 'isProven'>) | null;
+  /** False until the database has been reached and verified. */
+  readonly isConnected: () => boolean;
   /** Whether reads are served by the reader while the writer is down. */
   readonly isReaderInUse: () => Promise<boolean>;
   /** Whether most requests of this process still succeed without the database. */
   readonly servesWithoutDatabase: () => boolean;
   /** Age of the configuration while the database does not respond; null while it does. */
   readonly configurationAgeSeconds: () => number | null;
-  readonly schemaState: () => Promise<SchemaState>;
   /** The error when data keys need a master key that is not configured, else null. */
   readonly missingMasterKey: () => Promise<Error | null>;
   readonly isDraining: () => boolean;
   /** Why the spool takes no records, or soon takes no more; null while it has room. */
   readonly spoolFault: () => string | null;
-  /** Whether the database accepts writes. */
-  readonly takesWrites: () => Promise<boolean>;
   /** Measures the deviation of this process's clock from the database. */
   readonly readClock: () => Promise<ClockReading>;
 }
@@ -40,8 +42,11 @@ const cacheMs = 1000;
 const settledCacheMs = 30_000;
 const usableStates: readonly SchemaState[] = ['current', 'ahead'];
 
+/** From the best to the worst. */
+const statuses = ['ok', 'degraded', 'unavailable'] as const;
+
 const ProbeReport = z.object({
-  status: z.enum(['ok', 'degraded', 'unavailable']),
+  status: z.enum(statuses),
   reasons: z.array(z.string()),
 });
 type ProbeReport = z.infer<typeof ProbeReport>;
@@ -55,10 +60,9 @@ export function probeRoutes(sources: ProbeSources): Route<null>[] {
     sources.isConnected()
       ? readiness()
       : reportWithoutDatabase(sources, 'the database is still waited for');
+  const linkedReport = createLinkedReadiness(sources);
   const ready = async (): Promise<ProbeReport> => {
-    const report = await (sources.link === null
-      ? ownReport()
-      : linkedReport(sources, sources.link));
+    const report = await (sources.link === null ? ownReport() : linkedReport(sources.link));
     hasBeenReady ||= report.status !== 'unavailable';
     const fault = sources.spoolFault();
     if (fault === null || report.status === 'unavailable') return report;
@@ -115,45 +119,91 @@ function reportWithoutDatabase(
   return degraded(`${fault}; the gateway continues with its configuration of ${ageSeconds} s ago`);
 }
 
-async function linkedReport(
+/** Reports on the control plane and on the region's database, each with reasons of its own. */
+function createLinkedReadiness(
   sources: ProbeSources,
-  { isConnected, isAway }: NonNullable<ProbeSources['link']>,
-): Promise<ProbeReport> {
-  if (isAway()) return reportWithoutDatabase(sources, 'the control plane does not answer');
-  return isConnected() ? sound : unavailable('the control plane is still waited for');
+): (link: NonNullable<ProbeSources['link']>) => Promise<ProbeReport> {
+  const { region } = sources;
+  const place = region === null ? 'the control plane' : 'the home of this region';
+  const ofRegion = region === null ? async () => sound : createRegionReadiness(sources, region);
+  const ofHome = ({ isConnected, isAway }: NonNullable<ProbeSources['link']>): ProbeReport => {
+    if (isAway()) return reportWithoutDatabase(sources, `${place} does not answer`);
+    return isConnected() ? sound : unavailable(`${place} is still waited for`);
+  };
+  return async (link) => {
+    const reports = [ofHome(link), await ofRegion()];
+    const status = [...statuses].reverse().find((one) => reports.some((its) => its.status === one));
+    return { status: status!, reasons: reports.flatMap(({ reasons }) => reasons) };
+  };
 }
 
-/** Checks at most once a second, however many probes arrive. */
-function createReadiness(sources: ProbeSources): () => Promise<ProbeReport> {
-  const { ping, isReaderInUse, takesWrites, schemaState, missingMasterKey, readClock } = sources;
-  const withoutDatabase = (fault: string) => reportWithoutDatabase(sources, fault);
-  const database = cached(cacheMs, async () => {
-    const fault = 'the database does not answer';
-    // Checked first: it detects a hanging writer at once, while a ping would wait.
-    if (await isReaderInUse()) {
-      return degraded(`${fault}; reads are served by its reader, writes are refused`);
-    }
+/** Without its database a region goes on, because configuration comes from home. */
+function createRegionReadiness(
+  { servesWithoutDatabase }: Pick<ProbeSources, 'servesWithoutDatabase'>,
+  region: NonNullable<ProbeSources['region']>,
+): () => Promise<ProbeReport> {
+  const withoutIt = (fault: string): ProbeReport =>
+    servesWithoutDatabase()
+      ? degraded(`${fault}; limits go on by the units that are held, and log rows wait`)
+      : unavailable(fault);
+  const { answers, writes, schema } = databaseChecks(region, "region's database", withoutIt);
+  const isProven = async (): Promise<ProbeReport> =>
+    region.isProven() ? sound : withoutIt("the region's database is not verified yet");
+  return () => firstFault([answers, isProven, writes, schema]);
+}
+
+/** The report of the first check that is not sound. */
+async function firstFault(checks: readonly (() => Promise<ProbeReport>)[]): Promise<ProbeReport> {
+  for (const check of checks) {
+    const report = await check();
+    if (report.status !== 'ok') return report;
+  }
+  return sound;
+}
+
+/** Checks of one database, each at most once a second; `withoutIt` reports what a fault means. */
+function databaseChecks(
+  { ping, takesWrites, schemaState }: DatabaseSources,
+  name: string,
+  withoutIt: (fault: string) => ProbeReport,
+): Record<'answers' | 'writes' | 'schema', () => Promise<ProbeReport>> {
+  const answers = cached(cacheMs, async () => {
     try {
       await ping();
       return sound;
     } catch {
-      return withoutDatabase(fault);
+      return withoutIt(`the ${name} does not answer`);
     }
   });
   const askWrites = async (): Promise<ProbeReport> =>
     (await takesWrites())
       ? sound
-      : withoutDatabase('the database refuses changes: its disk is full, or it is read only');
+      : withoutIt(`the ${name} refuses changes: its disk is full, or it is read only`);
   // A success is not cached: checking it is free, and the next write may fail.
   const writes = cached(cacheMs, askWrites, ({ status }) => status !== 'ok');
   const schema = cached(cacheMs, async () => {
     try {
       const state = await schemaState();
-      return usableStates.includes(state) ? sound : unavailable(`the database schema is ${state}`);
+      return usableStates.includes(state) ? sound : unavailable(`the ${name} schema is ${state}`);
     } catch {
-      return withoutDatabase('the state of the database schema is unknown');
+      return withoutIt(`the state of the ${name} schema is unknown`);
     }
   });
+  const settledSchema = cached(settledCacheMs, schema, ({ status }) => status === 'ok');
+  return { answers, writes, schema: settledSchema };
+}
+
+/** Checks at most once a second, however many probes arrive. */
+function createReadiness(sources: ProbeSources): () => Promise<ProbeReport> {
+  const { isReaderInUse, missingMasterKey, readClock } = sources;
+  const withoutDatabase = (fault: string) => reportWithoutDatabase(sources, fault);
+  const { answers, writes, schema } = databaseChecks(sources, 'database', withoutDatabase);
+  // Checked first: it detects a hanging writer at once, while a ping would wait.
+  const reader = cached(cacheMs, async () =>
+    (await isReaderInUse())
+      ? degraded('the database does not answer; reads are served by its reader, writes are refused')
+      : sound,
+  );
   // Values read earlier still work, and possibly no other replica has the key.
   const masterKey = cached(cacheMs, async () => {
     try {
@@ -171,15 +221,8 @@ function createReadiness(sources: ProbeSources): () => Promise<ProbeReport> {
       return withoutDatabase('the time of the database is unknown');
     }
   });
-  const settledSchema = cached(settledCacheMs, schema, ({ status }) => status === 'ok');
   const settledMasterKey = cached(settledCacheMs, masterKey, ({ status }) => status === 'ok');
-  return async () => {
-    for (const ask of [database, writes, settledSchema, settledMasterKey]) {
-      const report = await ask();
-      if (report.status !== 'ok') return report;
-    }
-    return clock();
-  };
+  return () => firstFault([reader, answers, writes, schema, settledMasterKey, clock]);
 }
 
 /** Shares one run of `find` among all calls within `ms`; results that `keep` rejects are not cached. */

@@ -6,7 +6,8 @@ import type { Route } from '../../http/routes/route.ts';
 import type { Database } from '../../store/connection/db.ts';
 import { tryWrite } from '../../store/resources/deployment.ts';
 import { readSchemaStatus } from '../../store/schema-status.ts';
-import { type ProbeSources, probeRoutes } from './probes.ts';
+import type { LinkState } from './link-state.ts';
+import { type DatabaseSources, type ProbeSources, probeRoutes } from './probes.ts';
 import { createWriteCheck } from './write-check.ts';
 
 interface ProbeParts {
@@ -17,9 +18,11 @@ interface ProbeParts {
 
 export function createProbes(
   { database, masterKeys, clock }: ProbeParts,
-  state: Pick<
+  {
+    link,
+    ...state
+  }: { readonly link: LinkState | null } & Pick<
     ProbeSources,
-    | 'link'
     | 'isConnected'
     | 'isDraining'
     | 'servesWithoutDatabase'
@@ -29,14 +32,24 @@ export function createProbes(
 ): readonly Route<null>[] {
   return probeRoutes({
     ...state,
-    ping: () => database.ping(),
+    ...databaseSources(database, clock),
+    link,
+    region: link?.region
+      ? { ...databaseSources(link.region.database, clock), isProven: link.region.isProven }
+      : null,
     isReaderInUse: () => database.isReaderInUse(),
-    schemaState: async () => (await readSchemaStatus(database.db)).state,
     missingMasterKey: () => findMissingMasterKey(database.readable, masterKeys),
+    readClock: () => clock.measure(),
+  });
+}
+
+function databaseSources(database: Database, clock: SharedClock): DatabaseSources {
+  return {
+    ping: () => database.ping(),
+    schemaState: async () => (await readSchemaStatus(database.db)).state,
     takesWrites: createWriteCheck({
       writeRefusedAtMs: () => database.writeRefusedAtMs(),
       tryWrite: () => tryWrite(database.db, clock.now()),
     }),
-    readClock: () => clock.measure(),
-  });
+  };
 }

@@ -1,11 +1,11 @@
 /** Reads a corpus for guardrails: a file with one JSON object a line, each a request, a response or a text. */
 import { readFile, stat } from 'node:fs/promises';
 import { Failure } from '../../failure.ts';
-import { answersIn } from '../../guardrails/answer-passages.ts';
 import type { GuardrailSubject } from '../../guardrails/evaluate.ts';
-import type { Passage } from '../../guardrails/passages.ts';
-import { findRequestPassages } from '../../guardrails/request-passages.ts';
-import { TextsUnreadable } from '../../guardrails/text-walk.ts';
+import { answersIn } from '../../guardrails/texts/answer-passages.ts';
+import type { Passage } from '../../guardrails/texts/passages.ts';
+import { findRequestPassages } from '../../guardrails/texts/request-passages.ts';
+import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
 import { isObject, readJsonObject } from '../../model/json/read-object.ts';
 import { runAtOnce } from '../../slices.ts';
 

@@ -52,6 +52,7 @@ export const doctor: Command<Options> = {
       { what: 'database', says: `${place} (${databaseVersion}), schema ${state}`, isWrong: false },
       await masterKeyFinding(await masterKeysOf(settings, home), database),
       await clockFinding(database),
+      await modelFinding(settings.inference.guardrailModelFolder),
       {
         what: 'tables',
         says: `${found.length === 0 ? 'nothing' : found.length} found wrong by ${rules} rules`,
@@ -107,6 +108,24 @@ async function clockFinding(database: Database): Promise<Finding> {
     says: deviation ?? "agrees with the database's",
     isWrong: deviation !== null,
   };
+}
+
+/** Reads every file of the model, but does not load it. */
+async function modelFinding(folder: string | null): Promise<Finding> {
+  const what = 'model';
+  if (folder === null) {
+    return { what, says: 'none: GATEWRIGHT_GUARDRAIL_MODEL_DIR is not set here', isWrong: false };
+  }
+  const { readModelManifest, readVerified } = await import(
+    '../../guardrails/models/model-bundle.ts'
+  );
+  try {
+    const manifest = readModelManifest(folder);
+    for (const name of Object.keys(manifest.files)) await readVerified(folder, manifest, name);
+    return { what, says: `${manifest.name} (${manifest.task}), files verified`, isWrong: false };
+  } catch (error) {
+    return { what, says: (error as Error).message, isWrong: true };
+  }
 }
 
 function textOf(findings: readonly Finding[], found: readonly Inconsistency[]): string {

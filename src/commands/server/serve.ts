@@ -88,7 +88,7 @@ export const serveCommand: Command<Options> = {
       await start(app, log, {
         seconds: settings.databaseStartWaitSeconds,
         signal: io.signal,
-        awaited: isLinked ? 'the control plane' : 'the database',
+        awaited: awaitedBy(settings.controlLink),
         work: async () => {
           if (database !== null && options.migrate)
             await migrate(database, { log, signal: io.signal });
@@ -147,6 +147,11 @@ function refuseWithoutDatabase(
   );
 }
 
+function awaitedBy({ url, region }: Settings['controlLink']) {
+  if (url === null) return 'the database';
+  return region === null ? 'the control plane' : "home and the region's database";
+}
+
 function componentsOf(options: Options, usual: readonly Component[]): readonly Component[] {
   const wanted = options.components.length === 0 ? usual : options.components;
   return wanted.filter((component) => component !== 'jobs' || !options['no-jobs']);
@@ -154,7 +159,7 @@ function componentsOf(options: Options, usual: readonly Component[]): readonly C
 
 interface Start extends Pick<Wait, 'signal'> {
   /** Names in the log what the work needs. */
-  readonly awaited: 'the database' | 'the control plane';
+  readonly awaited: ReturnType<typeof awaitedBy>;
   /** Longest wait for the database without a snapshot. */
   readonly seconds: number;
   /** Work that needs the database before requests are served. */

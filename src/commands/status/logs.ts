@@ -177,9 +177,15 @@ const wideHeadings = [
   'KEY ID',
 ];
 
+/** Calls of MCP servers have a server and a name in place of a provider and a model. */
+function headingsOf(type: LoggedType | undefined): readonly string[] {
+  const own: Readonly<Record<string, string>> = { PROVIDER: 'SERVER', MODEL: 'NAME' };
+  return type === 'mcp' ? headings.map((heading) => own[heading] ?? heading) : headings;
+}
+
 function show(
   records: readonly RequestLogRecord[],
-  { output, follow }: LogsOptions,
+  { output, follow, type }: LogsOptions,
   { stdout }: CommandIo,
   isFirst: boolean,
 ): void {
@@ -192,7 +198,7 @@ function show(
   const rows = records.map((one) => [...cells(one), ...(isWide ? wideCells(one) : [])]);
   if (isFirst && rows.length === 0 && !follow) stdout.write('No requests in the last 24 hours.\n');
   else if (isFirst)
-    stdout.write(formatTable([[...headings, ...(isWide ? wideHeadings : [])], ...rows]));
+    stdout.write(formatTable([[...headingsOf(type), ...(isWide ? wideHeadings : [])], ...rows]));
   else if (rows.length > 0) stdout.write(formatTable(rows));
 }
 

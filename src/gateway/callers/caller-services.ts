@@ -1,9 +1,9 @@
 /** Creates what all gateways of a process share of their callers, so that changes are polled and limits are held once. */
 import type { Clock } from '../../clock.ts';
 import { detach } from '../../detached.ts';
+import type { JournalStream } from '../../ledger/journal/usage-journal.ts';
 import { createLedger, type Ledger } from '../../ledger/ledger.ts';
 import type { LimitBank } from '../../ledger/limit-bank.ts';
-import type { JournalStream } from '../../ledger/usage-journal.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -61,6 +61,8 @@ export interface CallerServices extends AsyncDisposable {
   cache<T>(entriesMax: number): SnapshotCache<T>;
   /** Calls back within a second of any change in an organisation that has callers, until the process stops. */
   onChange(listener: (organisationId: string) => void): void;
+  /** Looks for changes more often while any of these functions returns true. */
+  addWaiting(isWaiting: () => boolean): void;
   /** Looks for changes from now on, before the first caller. */
   startPolling(): void;
   /** Looks for changes at once, besides. */
@@ -84,6 +86,7 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
   const { database, configuration, clock, trustedHosts, hashCredential, isUnavailable } = options;
   const { reads } = configuration;
   const listeners: ((organisationId: string) => void)[] = [];
+  const waiting: (() => boolean)[] = [];
   const generations = new Generations({
     load:
       options.listGenerations ??
@@ -93,6 +96,7 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
     graceMs: options.graceMs,
     configuration,
     onFailure: options.onLookFailure,
+    isAwaited: () => waiting.some((isWaiting) => isWaiting()),
     onChange: (organisationId) => {
       for (const listener of listeners) listener(organisationId);
     },
@@ -117,6 +121,7 @@ export function createCallerServices(options: CallerServicesOptions): CallerServ
     origins,
     cache,
     onChange: (listener) => void listeners.push(listener),
+    addWaiting: (isWaiting) => void waiting.push(isWaiting),
     startPolling: () => generations.start(),
     lookForChanges: () => detach('the look for changes', generations.refresh()),
     // Tried again from time to time while the database is away.

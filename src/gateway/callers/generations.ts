@@ -14,6 +14,8 @@ export interface GenerationsOptions {
   readonly graceMs: number;
   /** Reports a failed poll. */
   readonly onFailure: (error: unknown) => void;
+  /** Whether a client waits for changes, for which polls are as frequent as while values are used. */
+  readonly isAwaited?: () => boolean;
   /** Called when the generation of an organisation has changed. */
   readonly onChange: (organisationId: string) => void;
   readonly configuration: Pick<
@@ -140,9 +142,10 @@ export class Generations {
   }
 
   #wait(): void {
-    const { pollMs, idlePollMs } = this.#options;
-    const periodMs = this.#isBusy ? pollMs : idlePollMs;
-    this.#waitsLong = !this.#isBusy;
+    const { pollMs, idlePollMs, isAwaited } = this.#options;
+    const isBusy = this.#isBusy || isAwaited?.() === true;
+    const periodMs = isBusy ? pollMs : idlePollMs;
+    this.#waitsLong = !isBusy;
     this.#isBusy = false;
     this.#setTimer(periodMs);
   }

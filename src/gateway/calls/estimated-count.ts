@@ -1,4 +1,5 @@
 /** Answers a request to count tokens in place of a provider that does not count them. */
+import { converseCountPath } from '../../model/services/bedrock-models.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { estimateInput } from '../metering/input-estimate.ts';
 import { noUsage } from '../metering/meter.ts';
@@ -22,7 +23,8 @@ export function estimatedCount(
 }
 
 function answerAt(path: string, tokens: number): object {
-  if (path === '/messages/count_tokens') return { input_tokens: tokens };
+  if (path === '/messages/count_tokens' || path === converseCountPath)
+    return { input_tokens: tokens };
   if (path === '/v1beta/models:countTokens') return { totalTokens: tokens };
   return { object: inputTokensObject, input_tokens: tokens };
 }

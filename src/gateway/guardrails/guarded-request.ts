@@ -7,8 +7,12 @@ import {
   type Judgement,
 } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { findRequestPassages, type RequestPassages } from '../../guardrails/request-passages.ts';
-import { TextsUnreadable } from '../../guardrails/text-walk.ts';
+import {
+  findRequestPassages,
+  hasTokens,
+  type RequestPassages,
+} from '../../guardrails/texts/request-passages.ts';
+import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
 import type { TextsForm } from '../../model/endpoints/endpoint.ts';
 import { run, type Slices } from '../../slices.ts';
@@ -145,7 +149,8 @@ function* requestTexts(exchange: Exchange, form: TextsForm): Slices<RequestTexts
   }
   yield* requireUnambiguousBody(exchange);
   try {
-    return { ...(yield* findRequestPassages(form, params, isLong(body))), unreadable: null };
+    const unreadable = hasTokens(params) ? 'a text is sent as tokens' : null;
+    return { ...(yield* findRequestPassages(form, params, isLong(body))), unreadable };
   } catch (thrown) {
     if (!(thrown instanceof TextsUnreadable)) throw thrown;
     const message = `The JSON body ${thrown.message}, so guardrails cannot check it`;
@@ -159,8 +164,10 @@ export function subjectOf(
   endpoint: string,
   { provider, model }: CheckedTarget,
 ) {
-  const { params, metadata, request, id } = exchange;
+  const { params, metadata, request, id, key } = exchange;
+  const { organisationId, workspace } = key;
   return {
+    tenant: { organisationId, workspaceId: workspace?.id ?? null },
     endpoint,
     params,
     metadata,

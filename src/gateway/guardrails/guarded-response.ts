@@ -1,9 +1,9 @@
 /** Builds what a caller receives for a response that guardrails judged: the changed texts, the results, or a refusal. */
 
-import type { ResponseForm } from '../../guardrails/answer-passages.ts';
 import type { HookResult, Judgement } from '../../guardrails/evaluate.ts';
-import { type Passage, replaceTexts, writeTexts } from '../../guardrails/passages.ts';
-import { type StreamAnswer, streamAnswer } from '../../guardrails/stream-answer.ts';
+import type { ResponseForm } from '../../guardrails/texts/answer-passages.ts';
+import { type Passage, replaceTexts, writeTexts } from '../../guardrails/texts/passages.ts';
+import { type StreamAnswer, streamAnswer } from '../../guardrails/texts/stream-answer.ts';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import { readJsonObject } from '../../model/json/read-object.ts';
 import { rpcStatus } from '../../model/services/rpc-status.ts';

@@ -1,15 +1,16 @@
 /** Judges responses by guardrails; each answer in a list or stream is judged separately. */
-import {
-  type AnswerPassages,
-  answersIn,
-  type ResponseForm,
-} from '../../guardrails/answer-passages.ts';
+
 import type { ToolCall } from '../../guardrails/calls/tool-calls.ts';
 import { mergedChecks } from '../../guardrails/check-records.ts';
 import { type GuardrailSubject, type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
-import type { JsonObject, Passage } from '../../guardrails/passages.ts';
-import { TextsUnreadable } from '../../guardrails/text-walk.ts';
+import {
+  type AnswerPassages,
+  answersIn,
+  type ResponseForm,
+} from '../../guardrails/texts/answer-passages.ts';
+import type { JsonObject, Passage } from '../../guardrails/texts/passages.ts';
+import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
 import { judgeCall } from './guarded-request.ts';
 import type { TextForms } from './text-forms.ts';
 

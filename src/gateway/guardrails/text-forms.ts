@@ -1,5 +1,5 @@
 /** Determines which texts of a request and its response guardrails judge, by the endpoint. */
-import type { ResponseForm } from '../../guardrails/answer-passages.ts';
+import type { ResponseForm } from '../../guardrails/texts/answer-passages.ts';
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
 import type { ListedEndpoint, TextsForm } from '../../model/endpoints/endpoint.ts';
 import {

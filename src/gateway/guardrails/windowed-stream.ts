@@ -2,8 +2,8 @@
 import { mergedChecks } from '../../guardrails/check-records.ts';
 import { type HookResult, type Judgement, worstOf } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { StreamWindow, type WindowText } from '../../guardrails/stream-window.ts';
-import type { WindowVerdict } from '../../guardrails/windowed-text.ts';
+import { StreamWindow, type WindowText } from '../../guardrails/texts/stream-window.ts';
+import type { WindowVerdict } from '../../guardrails/texts/windowed-text.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { ProviderHeaders } from '../../upstream/call.ts';
 import { GatewayError, type GatewayErrorForm } from '../transfer/gateway-error.ts';

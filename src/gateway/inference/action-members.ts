@@ -2,17 +2,21 @@
 import type { IncomingMessage } from 'node:http';
 import type { PathAction } from '../../model/endpoints/path-action.ts';
 import type { JsonBounds } from '../../model/json/json-scan.ts';
+import { converseCountPath } from '../../model/services/bedrock-models.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { type Params, parseParams } from '../transfer/read-body.ts';
-import { claudeMembers, converseMembers, countedBody } from './cloud-members.ts';
+import { claudeMembers, converseMembers, countedRequest } from './cloud-members.ts';
 import { type ChangedMembers, geminiMembers } from './gemini-members.ts';
 import type { RequestMembers } from './request-members.ts';
+import { invokedRetrieval, predictMembers } from './retrieval-members.ts';
 
 type WithHeaders = Pick<IncomingMessage, 'headers'>;
 
 interface SentMembers extends RequestMembers {
   readonly body: Buffer | null;
+  /** Canonical path that the body selects; absent where the path of the request decides. */
+  readonly path?: string;
 }
 
 /** SDKs of AWS send the body of InvokeModel as bytes, although it is JSON. */
@@ -40,11 +44,12 @@ export function withActionMembers(
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
   if (action.form !== 'count-tokens') return changed(action, body, params, request);
-  const counted = countedBody(params);
+  const { form, body: counted } = countedRequest(params);
+  const inner = { ...action, form };
   const reading = parseParams(counted, bounds);
   return reading instanceof Promise
-    ? reading.then((inner) => changed(action, counted, inner, request))
-    : changed(action, counted, reading, request);
+    ? reading.then((members) => changed(inner, counted, members, request))
+    : changed(inner, counted, reading, request);
 }
 
 function changed(
@@ -53,16 +58,23 @@ function changed(
   sent: Params,
   request: WithHeaders,
 ): SentMembers {
-  const { params, changes } = membersOf(action, sent, request);
-  return { isJson: true, params, body: changedBody(body, changes) };
+  const { params, changes, path } = membersOf(action, sent, request);
+  const members = { isJson: true, params, body: changedBody(body, changes) };
+  return path === undefined ? members : { ...members, path };
 }
 
 function membersOf(action: PathAction, params: Params, request: WithHeaders): ChangedMembers {
   switch (action.form) {
     case 'gemini':
       return geminiMembers(action.model!, action.isStream, params);
+    case 'predict':
+      return predictMembers(action.model!, params);
     case 'converse':
       return converseMembers(action, params);
+    case 'count-converse':
+      return { ...converseMembers(action, params), path: converseCountPath };
+    case 'invoke':
+      return invokedRetrieval(action, params) ?? claudeMembers(action, params, request);
     default:
       return claudeMembers(action, params, request);
   }

@@ -15,8 +15,11 @@ import { parsePromptPath } from './prompts.ts';
 
 type Method = IncomingMessage['method'];
 
-/** Prefixes of paths below which inference is served. `/v1beta1` has what Google's clients send to Vertex AI. */
-const prefixes = ['/v1/', '/v1beta/', '/v1beta1/', '/v1alpha/', '/model/'];
+/**
+ * Prefixes of paths below which inference is served. `/v1beta1` has what Google's clients send to Vertex AI, `/v2` what
+ * Cohere's send.
+ */
+const prefixes = ['/v1/', '/v1beta/', '/v1beta1/', '/v1alpha/', '/v2/', '/model/'];
 
 export function isInferenceUrl(url: string): boolean {
   return prefixes.some((prefix) => url.startsWith(prefix));
@@ -36,15 +39,18 @@ export function canonicalArrival({
   const query = question < 0 ? '' : url.slice(question);
   const whole = url.slice(0, end);
   const named = geminiTarget(method, whole, query) ?? cloudTarget(method, whole, query);
-  const interaction = interactionsTarget(whole);
-  const isRooted = interaction !== null || !url.startsWith('/v1/');
-  const path = interaction ?? whole.slice(isRooted ? 0 : 3);
+  const own = interactionsTarget(whole);
+  const isRooted = own !== null || !(url.startsWith('/v1/') || cohereSame.test(whole));
+  const path = own ?? whole.slice(isRooted ? 0 : 3);
   const target = named ?? canonicalTarget(method, path, query);
   if ('fault' in target) throw new GatewayError('invalid_request', target.fault);
   if (named === null) requireListedPrefix(method, target.path, isRooted);
   if (target.query !== '') requireKnownQuery(method, target);
   return target;
 }
+
+/** Requests of Cohere's second version whose bodies are those of the endpoint below `/v1`. */
+const cohereSame = /^\/v2\/(?:rerank|chat)$/;
 
 /** Outside of `/v1` nothing is served but what the catalogue lists, and that nowhere else. */
 function requireListedPrefix(method: Method, path: string, isRooted: boolean): void {

@@ -1,6 +1,7 @@
 /** Reads bodies in the forms of Amazon Bedrock and Vertex AI: messages of Anthropic with a version, and Converse. */
 import type { IncomingMessage } from 'node:http';
 import type { PathAction } from '../../model/endpoints/path-action.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import type { Json } from '../../upstream/documents/document-node.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { ChangedMembers } from './gemini-members.ts';
@@ -50,19 +51,30 @@ export function converseMembers(action: PathAction, params: Json): ChangedMember
   return { params: withChanges(params, changes), changes };
 }
 
+/** A request whose tokens are counted. */
+interface CountedRequest {
+  readonly form: 'count-tokens' | 'count-converse';
+  readonly body: Buffer;
+}
+
 /**
- * Returns the request of InvokeModel whose tokens are counted, as bytes.
+ * Returns the request of InvokeModel or Converse whose tokens are counted.
  *
  * @throws GatewayError for any other input
  */
-export function countedBody({ input, ...others }: Json): Buffer {
-  const { invokeModel, ...forms } = Object(input) as Json;
+export function countedRequest({ input, ...others }: Json): CountedRequest {
+  const { invokeModel, converse, ...forms } = Object(input) as Json;
   const { body, ...rest } = Object(invokeModel) as Json;
   const surplus = [others, forms, rest].flatMap((members) => Object.keys(members));
-  if (surplus.length === 0 && typeof body === 'string' && /^[\w+/]*=*$/.test(body)) {
-    return Buffer.from(body, 'base64');
+  if (surplus.length === 0 && isObject(converse) && invokeModel === undefined) {
+    return { form: 'count-converse', body: Buffer.from(JSON.stringify(converse)) };
   }
-  const message = 'Tokens are counted for input.invokeModel.body, a request of messages in base64';
+  const isEncoded = typeof body === 'string' && /^[\w+/]*=*$/.test(body);
+  if (surplus.length === 0 && isEncoded && converse === undefined) {
+    return { form: 'count-tokens', body: Buffer.from(body, 'base64') };
+  }
+  const message =
+    'Tokens are counted for input.converse, or for input.invokeModel.body, a request of messages in base64';
   throw new GatewayError('invalid_request', message, 'input');
 }
 
@@ -70,7 +82,9 @@ function requireVersion({ anthropic_version: version }: Json, form: string): voi
   if (typeof version === 'string' && versionPattern.test(version)) return;
   const example = form.includes('raw') ? 'vertex-2023-10-16' : 'bedrock-2023-05-31';
   const others =
-    form === 'invoke' ? '; other models are served by converse, embeddings by /v1/embeddings' : '';
+    form === 'invoke'
+      ? '; other models are served by converse, embeddings and rankings by the members that Titan, Nova and Cohere document'
+      : '';
   const message = `The body must be messages of Anthropic with the anthropic_version ${example}${others}`;
   throw new GatewayError('invalid_request', message, 'anthropic_version');
 }

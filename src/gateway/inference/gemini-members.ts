@@ -8,6 +8,8 @@ import { GatewayError } from '../transfer/gateway-error.ts';
 export interface ChangedMembers {
   readonly params: Json;
   readonly changes: Map<string, unknown>;
+  /** Canonical path that the body selects; absent where the path of the request decides. */
+  readonly path?: string;
 }
 
 /**

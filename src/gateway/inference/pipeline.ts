@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BodyHold } from '../../http/input/body-hold.ts';
 import { addWarningHeader, endAbruptly } from '../../http/responses/response-head.ts';
 import { Secret } from '../../secret.ts';
+import { run } from '../../slices.ts';
 import { authenticate, credentialsOf, type SentCredentials } from '../callers/authenticate.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
@@ -21,7 +22,7 @@ import { callTargets } from '../calls/walk-config.ts';
 import { beginTrace } from '../logs/request-trace.ts';
 import { isModelsRequest, serveModels } from '../models/models-endpoint.ts';
 import type { OwnedObjects } from '../objects/owned-objects.ts';
-import { modelRequestObjectsOf } from '../references/model-request-objects.ts';
+import { findModelRequestObjects } from '../references/model-request-objects.ts';
 import { type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
 import { Caller } from '../transfer/caller.ts';
 import { isLong } from '../transfer/changed-body.ts';
@@ -123,8 +124,10 @@ async function respond(
 ): Promise<void> {
   try {
     if (isLong(context.exchange.body)) await nextTurn();
-    const served = serveObjects(pipeline, context, owned);
-    if (served !== null) return await served;
+    if (owned !== null) return await pipeline.objects.serve(context, owned);
+    const finding = run(findModelRequestObjects(context.exchange), isLong(context.exchange.body));
+    const named = finding instanceof Promise ? await finding : finding;
+    if (named !== null) return await pipeline.objects.serveModelRequest(context, named);
     if (isModelsRequest(context.exchange)) return await serveModels(context);
     if (isSecretRequest(context.exchange)) {
       return await serveSessionSecret(context, pipeline.sessionSecrets);
@@ -139,17 +142,6 @@ async function respond(
     // Settle.
     context.calls.close();
   }
-}
-
-/** Serves a request that creates, names or returns objects of callers; null for any other. */
-function serveObjects(
-  { objects }: Pipeline,
-  context: RequestContext,
-  owned: OwnedPath | null,
-): Promise<void> | null {
-  if (owned !== null) return objects.serve(context, owned);
-  const named = modelRequestObjectsOf(context.exchange);
-  return named === null ? null : objects.serveModelRequest(context, named);
 }
 
 const nextMicrotask = Promise.resolve();

@@ -6,6 +6,7 @@ import type { JsonBounds } from '../../model/json/json-scan.ts';
 import { readFormParams } from '../transfer/form-fields.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { isJsonType, type Params, parseParams } from '../transfer/read-body.ts';
+import { requireEmbeddedTexts } from './retrieval-members.ts';
 
 export interface RequestMembers {
   readonly isJson: boolean;
@@ -34,6 +35,7 @@ export function readMembers(
     const parsing = parseParams(body, bounds);
     const checked = (params: Params): RequestMembers => {
       if (path === interactionsPath) requireKnownMembers(params);
+      requireEmbeddedTexts(path, params);
       return { isJson: true, params };
     };
     return parsing instanceof Promise ? parsing.then(checked) : checked(parsing);

@@ -106,9 +106,12 @@ function boundOfRequest(
   if (wrong !== null) throw unbounded(`${wrong} of its request ${number} must be a whole number`);
   const bound = boundOf(metering, params, bytes, price, model);
   // A single request would be sent with these members.
-  const [missing] = outputClamps(metering, params, bound.outputTokens, '');
-  if (missing !== undefined && params[missing[0]] === undefined) {
-    throw unbounded(`its request ${number} sets no ${missing[0]}`);
+  for (const [name, value] of outputClamps(metering, params, bound.outputTokens, '')) {
+    const sent = params[name];
+    if (sent === undefined) throw unbounded(`its request ${number} sets no ${name}`);
+    if (typeof sent === 'number' && sent !== value) {
+      throw unbounded(`its request ${number} sets ${name} to more than its other limit`);
+    }
   }
   const details = boundDetails(metering, params, bytes, price);
   if (details?.hasTools === true) {

@@ -1,6 +1,7 @@
 /** Bounds what a request can use before it is sent, and clamps its output to what was granted. */
 import type { UsageBound } from '../../ledger/limit.ts';
 import { type Metering, type MeteringName, meterings } from '../../model/endpoints/metering.ts';
+import { memberNames } from '../../model/json/lazy-object.ts';
 import type { Price } from '../../model/pricing/pricing.ts';
 import { openAiModelServices } from '../../model/services/provider-addresses.ts';
 import { type InputBound, inputBound, openTokensMax } from './input-bound.ts';
@@ -44,7 +45,7 @@ export function boundOf(
     return { ...input, outputTokens: 0, outputTokensMin: 0, price };
   }
   const copies = copiesOf(metering, params);
-  const outputTokens = outputOfCopy(metering, params) * copies;
+  const outputTokens = outputOfCopy(metering, params, bodyBytes) * copies;
   // Only a limit in the request can be lowered to what is left.
   const least = metering.output === 'members' ? outputTokensMin * copies : outputTokens;
   return { ...input, outputTokens, outputTokensMin: Math.min(outputTokens, least), price };
@@ -62,15 +63,30 @@ function boundOfInput(name: MeteringName, params: Params, estimate: InputBound):
   return { ...estimate, inputTokens: estimate.inputTokens + openTokensMax };
 }
 
-function outputOfCopy(metering: Metering, params: Params): number {
+function outputOfCopy(metering: Metering, params: Params, bodyBytes: number): number {
   const { output } = metering;
   if (typeof output === 'number') return output;
   if (output === 'speech') {
-    const { input } = params;
-    const bytes = typeof input === 'string' ? Buffer.byteLength(input) : 0;
-    return speechTokensMin + bytes * speechTokensPerByte;
+    return speechTokensMin + spokenBytes(params, bodyBytes) * speechTokensPerByte;
   }
   return requestedOutput(metering, params) ?? outputTokensUsual;
+}
+
+/** Members of a request for speech that are not spoken. */
+const unspoken: ReadonlySet<string> = new Set([
+  'model',
+  'voice',
+  'instructions',
+  'response_format',
+  'speed',
+  'stream_format',
+]);
+
+/** The whole body where a provider could speak another member than the text in `input`. */
+function spokenBytes(params: Params, bodyBytes: number): number {
+  const { input } = params;
+  const isOnlyInput = memberNames(params).every((name) => name === 'input' || unspoken.has(name));
+  return isOnlyInput && typeof input === 'string' ? Buffer.byteLength(input) : bodyBytes;
 }
 
 /** A member of the body and its new value. */
@@ -91,17 +107,32 @@ export function outputClamps(
   if (metering === null || metering.output !== 'members') return [];
   const { maxNames } = metering;
   const each = Math.floor(grantedTokens / copiesOf(metering, params));
+  const isWithin = (tokens: number): boolean => tokens >= 0 && tokens <= each;
+  const others = otherLimitsIn(metering, params)
+    .filter((one) => !isWithin(params[one] as number))
+    .map((one): BodyChange => [one, each]);
   const present = maxNames.filter((one) => typeof memberAt(params, one) === 'number');
   if (present.length === 0) {
     const isNew = maxNames.length > 1 && openAiModelServices.has(service);
-    return [changeAt(params, maxNames[isNew ? 1 : 0]!, each)];
+    return [changeAt(params, maxNames[isNew ? 1 : 0]!, each), ...others];
   }
-  const isWithin = (tokens: number): boolean => tokens >= 0 && tokens <= each;
-  return present.flatMap((one) => {
+  const own = present.flatMap((one) => {
     const requested = memberAt(params, one) as number;
     if (isWithin(requested)) return one.includes('.') ? [changeAt(params, one, requested)] : [];
     return [changeAt(params, one, each)];
   });
+  return [...own, ...others];
+}
+
+/** Limits of the output in other formats, which a provider may read as well: `max_new_tokens`, `maxTokens`. */
+const anyLimit =
+  /^max_?(?:new_?|output_?|completion_?|gen(?:erat(?:ed|ion))?_?)?(?:tokens?|len(?:gth)?)(?:_?to_?sample)?$/i;
+
+function otherLimitsIn({ maxNames, output }: Metering, params: Params): readonly string[] {
+  if (output !== 'members') return none;
+  return memberNames(params).filter(
+    (name) => anyLimit.test(name) && !maxNames.includes(name) && (params[name] ?? null) !== null,
+  );
 }
 
 /** Reads `a.b`; undefined when it is absent, and NaN when another reader could find a value. */
@@ -124,8 +155,10 @@ function changeAt(params: Params, path: string, value: number): BodyChange {
 
 /** Returns a parameter that makes the usage unbounded, because it is not a whole number; null for none. */
 export function unboundedParam(name: MeteringName, params: Params): string | null {
-  const { maxNames = none, countNames = none } = meteringOf(name) ?? {};
-  for (const names of [maxNames, countNames, name === 'runs' ? namesOfRun : none]) {
+  const metering = meteringOf(name);
+  const { maxNames = none, countNames = none } = metering ?? {};
+  const others = metering === null ? none : otherLimitsIn(metering, params);
+  for (const names of [maxNames, countNames, others, name === 'runs' ? namesOfRun : none]) {
     for (const one of names) {
       const value = memberAt(params, one);
       if (value !== undefined && !Number.isSafeInteger(value)) return one;
@@ -170,5 +203,6 @@ export function copiesOf({ countNames }: Metering, params: Params): number {
 
 /** Each item of a list of texts or token lists is one prompt; a list of tokens is one prompt. */
 function promptsOf({ prompt }: Params): number {
-  return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
+  if (!Array.isArray(prompt) || prompt.every((item) => typeof item === 'number')) return 1;
+  return prompt.length;
 }

@@ -1,6 +1,7 @@
 /** Bounds the input tokens of a request: at most one per byte of text, plus images, files and tools. */
 
 import { peekMember } from '../../model/json/lazy-object.ts';
+import { isToolOfCaller } from '../../model/json/member-name.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { addConverseInput } from './converse-input.ts';
 import { addGeminiInput } from './gemini-input.ts';
@@ -31,7 +32,8 @@ const depthMax = 8;
 /** `bodyBytes` is the size of the request as it is sent to the provider. */
 export function inputBound(params: Params, bodyBytes: number, model: string | null): InputBound {
   const nonText = nonTextInput(params);
-  const { pictures, pictureBytes, isOpen } = nonText;
+  const { pictures, pictureBytes } = nonText;
+  const isOpen = nonText.isOpen || (model !== null && openModel.test(model));
   const textBytes = bodyBytes - pictureBytes;
   const each = model?.includes(manyTokens.names) ? manyTokens.pictureTokensMax : pictureTokensMax;
   return {
@@ -67,9 +69,18 @@ const openNames = [
   'cached_content',
   'conversation',
   'container',
+  'conversation_id',
   'mcp_servers',
   'web_search_options',
+  'search_parameters',
+  'enable_search',
+  'data_sources',
+  'connectors',
+  'plugins',
+  'preset',
 ];
+/** Models that search or run tools before they answer: `openai/gpt-4o:online`, `groq/compound`. */
+const openModel = /:online\b|(?:^|\/)compound/;
 
 /** A single message or part counts like a list of one. */
 function listIn(params: Params, name: string): unknown {
@@ -85,21 +96,13 @@ function hasOpenInput(params: Params): boolean {
   for (const name of openNames) {
     if (params[name] !== undefined && params[name] !== null) return true;
   }
-  return Array.isArray(tools) && tools.some(isRunElsewhere);
+  return Array.isArray(tools) && !tools.every(isToolOfCaller);
 }
 
 /** A new thread is entirely in the request; a continued one is stored at the provider. */
 function createsThread(thread: unknown): boolean {
   return (thread as { readonly type?: unknown }).type === 'create';
 }
-
-/** Whether the provider runs the tool and feeds the result to the model. */
-function isRunElsewhere(tool: unknown): boolean {
-  const type = (tool as { readonly type?: unknown } | null)?.type;
-  return type !== undefined && type !== null && !callersTools.has(type);
-}
-
-const callersTools = new Set<unknown>(['function', 'custom']);
 
 function hasTools({ tools, toolConfig }: Params): boolean {
   return (Array.isArray(tools) && tools.length > 0) || (toolConfig ?? null) !== null;

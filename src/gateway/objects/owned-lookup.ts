@@ -8,15 +8,16 @@ import type { ObjectFamily } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Conversations } from '../../objects/responses/conversations.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
+import { run } from '../../slices.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
 import * as ownedObjects from '../../store/objects/owned-objects.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import { formReferences } from '../references/form-references.ts';
 import {
+  findReferences,
   type Reference,
   type ReferenceForm,
-  referencesOf,
 } from '../references/owned-references.ts';
 import { providerOf } from '../targets/resolve-target.ts';
 import { isLong } from '../transfer/changed-body.ts';
@@ -71,10 +72,9 @@ export class OwnedLookup {
     const isContinued = ({ param }: Reference): boolean =>
       newResponse?.isContinued === true && param === 'previous_response_id';
     const inForm = await formReferences(exchange, form);
+    const inBody = await run(findReferences(params, form), isLong(exchange.body));
     if (isLong(exchange.body)) await nextTurn();
-    const references = [...referencesOf(params, form), ...inForm];
-    if (isLong(exchange.body)) await nextTurn();
-    return references.filter((one) => !isContinued(one));
+    return [...inBody, ...inForm].filter((one) => !isContinued(one));
   }
 
   /** @throws GatewayError for an object that the gateway itself stores, because no provider can read it */

@@ -1,8 +1,8 @@
 /** Has guardrails judge the texts of realtime events, and writes the texts that they change back. */
 import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
 import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
-import { type Passage, writeTexts } from '../../guardrails/passages.ts';
-import { findTextsIn, TextsUnreadable } from '../../guardrails/text-walk.ts';
+import { type Passage, writeTexts } from '../../guardrails/texts/passages.ts';
+import { findTextsIn, TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
 import { run, type Slices } from '../../slices.ts';
 import { judgeCall } from '../guardrails/guarded-request.ts';
 import type { SessionTerms } from './session-terms.ts';
@@ -98,9 +98,10 @@ function subjectOf(
   passages: readonly Passage[],
   unreadable: string | null,
 ): GuardrailSubject {
-  const { request, metadata, id } = exchange;
+  const { request, metadata, id, key } = exchange;
   return {
     side,
+    tenant: { organisationId: key.organisationId, workspaceId: key.workspace?.id ?? null },
     endpoint: 'realtime',
     isStream: true,
     params: side === 'input' && events.length === 1 ? events[0]! : exchange.params,

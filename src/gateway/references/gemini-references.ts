@@ -1,4 +1,4 @@
-/** Finds the objects that a Gemini request names: files, cached contents and stores that its provider keeps. */
+/** Finds the objects that a Gemini request names: files, cached contents, and stores and corpora that its provider keeps. */
 import { isObject } from '../../model/json/read-object.ts';
 import { type Reference, referencesOf } from './owned-references.ts';
 
@@ -26,7 +26,9 @@ export function geminiReferences(params: Members, names: readonly string[]): Ref
     for (const [name, member] of Object.entries(value)) {
       if (typeof member === 'string') add(name, member);
       else if (name === 'fileSearchStoreNames') add(name, member);
-      else if (!skippedMembers.has(name)) look(member);
+      else if (name === 'retrieval') {
+        references.push({ kind: 'vector_stores', id: JSON.stringify(member), param: 'retrieval' });
+      } else if (!skippedMembers.has(name)) look(member);
     }
   };
   const add = (name: string, member: unknown): void => {

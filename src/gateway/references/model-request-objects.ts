@@ -1,10 +1,13 @@
 /** Finds the objects that a model request names, and selects how new objects are extracted from its response. */
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
+import { memberNames, peekMember } from '../../model/json/lazy-object.ts';
+import { foldedName, isToolOfCaller } from '../../model/json/member-name.ts';
+import type { Slices } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { bucketReferences } from './bucket-references.ts';
 import { nestedField } from './form-references.ts';
 import { geminiReferences } from './gemini-references.ts';
-import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
+import { findReferences, hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
 import {
   extractFromChat,
   extractFromMessage,
@@ -22,40 +25,63 @@ type ModelRequest = Pick<Exchange, 'request' | 'path' | 'params' | 'isJson'>;
 type Params = Exchange['params'];
 
 /** Null for most requests, which have nothing to do with objects; the check is cheap. */
-export function modelRequestObjectsOf({
+export function* findModelRequestObjects({
   request,
   path,
   params,
   isJson,
-}: ModelRequest): ModelRequestObjects | null {
+}: ModelRequest): Slices<ModelRequestObjects | null> {
   const endpoint = endpointAt(request.method, path);
   if (endpoint === null) return null;
   const { name, references: names } = endpoint;
   const extractor = modelExtractorOf(name, params);
-  const references =
-    names.length === 0 ? [] : isJson ? referencesIn(name, names, params) : inForm(names, params);
+  let references: readonly Reference[] = [];
+  if (names.length > 0) {
+    references = isJson ? yield* referencesIn(name, names, params) : inForm(names, params);
+  }
   return extractor === null && references.length === 0 ? null : { references, extractor };
 }
 
-function referencesIn(
+function* referencesIn(
   endpoint: string,
   names: readonly string[],
   params: Params,
-): readonly Reference[] {
+): Slices<readonly Reference[]> {
   if (names.includes('cachedcontent')) return geminiReferences(params, names);
   if (names.includes('s3location')) return bucketReferences(params);
   if (endpoint !== 'messages' && endpoint !== 'chat_completions') {
-    return referencesOf(params, { kind: null, references: names });
+    return yield* findReferences(params, { kind: null, references: names });
   }
   const inMessages = { kind: null, references: names.filter(isNamedInMessages) };
   const references = hasPartsIn(params)
-    ? referencesOf({ messages: params.messages }, inMessages)
+    ? yield* findReferences({ messages: params.messages }, inMessages)
     : [];
-  const { container, thread, diagnostics } = params;
-  const isBare = container === undefined && thread === undefined && diagnostics === undefined;
-  if (endpoint === 'chat_completions' || isBare) return references;
+  const beside = membersBeside(params, names);
+  if (beside.length === 0) return references;
   const form = { kind: null, references: names };
-  return [...references, ...referencesOf({ container, thread, diagnostics }, form)];
+  return [...references, ...(yield* findReferences(Object.fromEntries(beside), form))];
+}
+
+/** Members of chats and messages that may name objects, beside the messages. */
+const namingMembers = [
+  'system',
+  'tools',
+  'container',
+  'thread',
+  'diagnostics',
+  'prediction',
+  'data_sources',
+  'extra_body',
+];
+
+/** Looks at few members, because a chat may have any number of others. */
+function membersBeside(params: Params, names: readonly string[]): [string, unknown][] {
+  const naming = memberNames(params).filter((name) => names.includes(foldedName(name)));
+  return [...new Set([...namingMembers, ...naming])].flatMap((name): [string, unknown][] => {
+    const value = peekMember(params, name) ?? null;
+    const isPlain = name === 'tools' && Array.isArray(value) && value.every(isToolOfCaller);
+    return value === null || isPlain ? [] : [[name, params[name]]];
+  });
 }
 
 function inForm(names: readonly string[], params: Params): Reference[] {
@@ -65,9 +91,17 @@ function inForm(names: readonly string[], params: Params): Reference[] {
   );
 }
 
-/** Other words in messages may be arbitrary text. */
+/** Members that name an object beside the messages only. */
+const besideMessages: ReadonlySet<string> = new Set([
+  'container',
+  'container_id',
+  'skill_id',
+  'skill_ids',
+  'previous_message_id',
+]);
+
 function isNamedInMessages(name: string): boolean {
-  return name.startsWith('file') || name === 'audio';
+  return !besideMessages.has(name);
 }
 
 function modelExtractorOf(endpoint: string, params: Params): ObjectExtractor | null {

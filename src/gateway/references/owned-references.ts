@@ -2,8 +2,8 @@
 import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
 import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import { peekMember } from '../../model/json/lazy-object.ts';
-import { foldedName, freeMembers } from '../../model/json/member-name.ts';
-import type { Slices } from '../../slices.ts';
+import { foldedName, isFreeMember } from '../../model/json/member-name.ts';
+import { runAtOnce, type Slices } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
 export interface Reference {
@@ -28,6 +28,14 @@ const kindsByMember: ReadonlyMap<string, ObjectKind> = new Map<string, ObjectKin
   ['input_file_id', 'files'],
   ['training_file', 'files'],
   ['validation_file', 'files'],
+  ['training_files', 'files'],
+  ['validation_files', 'files'],
+  ['input_files', 'files'],
+  ['from_checkpoint', 'fine_tuning_jobs'],
+  ['conversation_id', 'conversations'],
+  ['library_id', 'vector_stores'],
+  ['library_ids', 'vector_stores'],
+  ['collection_ids', 'vector_stores'],
   ['assistant_id', 'assistants'],
   ['skill_id', 'skills'],
   ['skill_ids', 'skills'],
@@ -44,8 +52,8 @@ const kindsByMember: ReadonlyMap<string, ObjectKind> = new Map<string, ObjectKin
   ['filesearchstorenames', 'vector_stores'],
 ]);
 
-/** Members in which nothing names an object. */
-const skippedMembers: ReadonlySet<string> = new Set([...freeMembers, 'attributes']);
+/** Members in which nothing names an object, beside those whose content is free. */
+const skippedMembers: ReadonlySet<string> = new Set(['attributes', 'input_examples']);
 
 /** The endpoint of a request: the kind that its path concerns, and the members that name objects there. */
 export interface ReferenceForm {
@@ -59,44 +67,98 @@ export function isReferenceMember(name: string): boolean {
   return kindsByMember.has(foldedName(name));
 }
 
+/** A value that is still to be searched. */
+interface SearchStep {
+  readonly value: object;
+  /** Whether the value is an item of a list of items. */
+  readonly isItem: boolean;
+  /** Whether the caller chooses the names of its members. */
+  readonly isNamedFreely: boolean;
+}
+
+/** Values and ids between two interruptions. */
+const visitsOfSlice = 256;
+
 /**
- * Returns every object that a body names at any depth, in the members in which the endpoint may name one. Bodies are
- * bounded in depth before they are parsed.
+ * Returns every object that a body names at any depth, once each, in the members in which the endpoint may name one.
+ * Bodies are bounded in depth before they are parsed.
  */
+export function* findReferences(
+  params: Readonly<Record<string, unknown>>,
+  form: ReferenceForm,
+): Slices<Reference[]> {
+  const found = new Map<string, Reference>();
+  const open: SearchStep[] = [{ value: params, isItem: false, isNamedFreely: false }];
+  let visited = 0;
+  for (;;) {
+    const next = open.pop();
+    if (next === undefined) return [...found.values()];
+    for (const one of referencesAt(next, form)) {
+      visited += 1;
+      if (visited % visitsOfSlice === 0) yield;
+      const key = `${one.kind} ${one.id}`;
+      if (!found.has(key)) found.set(key, one);
+    }
+    for (const below of valuesBelow(next)) {
+      visited += 1;
+      if (visited % visitsOfSlice === 0) yield;
+      open.push(below);
+    }
+  }
+}
+
+/** {@link findReferences} at once. */
 export function referencesOf(
   params: Readonly<Record<string, unknown>>,
-  { kind: requested, references: names }: ReferenceForm,
+  form: ReferenceForm,
 ): Reference[] {
-  const references: Reference[] = [];
-  const hasItemIds = itemKinds.has(requested);
-  const look = (value: unknown, isItem: boolean, isNamedFreely: boolean): void => {
-    if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      for (const item of value) look(item, isItem, false);
-      return;
+  return runAtOnce(findReferences(params, form));
+}
+
+/** The objects that the members of one value name. */
+function* referencesAt(
+  { value, isItem, isNamedFreely }: SearchStep,
+  { kind: requested, references: names }: ReferenceForm,
+): Generator<Reference, void, void> {
+  if (Array.isArray(value)) return;
+  if (itemKinds.has(requested)) {
+    for (const id of itemsNamedBy(value, isItem)) yield { kind: 'items', id, param: 'input' };
+  }
+  if (requested === 'evals') {
+    for (const id of filesNamedBy(value)) yield { kind: 'files', id, param: 'id' };
+  }
+  for (const [param, member] of Object.entries(value)) {
+    const name = foldedName(param);
+    if (typeof member === 'string' && isAddressInAccount(name, member) && names.length > 0) {
+      yield { kind: 'files', id: member, param: name };
+      continue;
     }
-    if (hasItemIds) {
-      for (const id of itemsNamedBy(value, isItem))
-        references.push({ kind: 'items', id, param: 'input' });
+    if (name === 'data_sources') yield* sourcesNamedBy(member);
+    const kind = names.includes(name) && !isNamedFreely ? kindsByMember.get(name) : undefined;
+    if (kind === undefined) continue;
+    for (const id of idsOf(member)) {
+      if (!isPublic(kind, id, member)) yield { kind, id, param: name };
     }
-    if (requested === 'evals') {
-      for (const id of filesNamedBy(value)) references.push({ kind: 'files', id, param: 'id' });
+  }
+}
+
+/** The lists and objects in one value in which an object may be named. */
+function* valuesBelow({ value, isItem }: SearchStep): Generator<SearchStep, void, void> {
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      if (typeof item !== 'object' || item === null) continue;
+      yield { value: item, isItem, isNamedFreely: false };
     }
-    for (const [param, member] of Object.entries(value)) {
-      const name = foldedName(param);
-      const kind = names.includes(name) && !isNamedFreely ? kindsByMember.get(name) : undefined;
-      if (kind !== undefined) {
-        for (const id of idsOf(member)) {
-          if (!isPublic(kind, id, member)) references.push({ kind, id, param: name });
-        }
-      }
-      if (skippedMembers.has(param) || isToolInput(value, param)) continue;
-      const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
-      look(member, hasItems, param === 'variables');
-    }
-  };
-  look(params, false, false);
-  return references;
+    return;
+  }
+  for (const [param, member] of Object.entries(value)) {
+    if (typeof member !== 'object' || member === null) continue;
+    if (isFreeMember(value, param) || skippedMembers.has(param)) continue;
+    if (isToolInput(value, param)) continue;
+    const name = foldedName(param);
+    const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
+    yield { value: member, isItem: hasItems, isNamedFreely: param === 'variables' };
+  }
 }
 
 /** Kinds whose requests may refer to items of responses. */
@@ -119,6 +181,45 @@ function isPublic(kind: ObjectKind, id: string, member: unknown): boolean {
 
 /** Pictures and videos on the web; files of an account are at Google's own hosts. */
 const publicAddress = /^https?:\/\/(?![^/?#]*googleapis\.com)[^/?#@\\]+(?:[/?]|$)/i;
+
+const addressMembers: ReadonlySet<string> = new Set([
+  'url',
+  'uri',
+  'image_url',
+  'video_url',
+  'file_url',
+  'file_uri',
+  'gcsuri',
+]);
+
+/** Addresses that a provider reads with its own account: objects of buckets, and files of Gemini. */
+const addressInAccount =
+  /^(?:gs|s3):|^https?:\/\/(?:[^/?#]*@)?generativelanguage\.googleapis\.com(?:[:/?#]|$)/i;
+
+function isAddressInAccount(name: string, value: string): boolean {
+  return addressMembers.has(name) && addressInAccount.test(value);
+}
+
+/** Credentials with which Azure reads a data source; every other one is of the caller. */
+const ownCredentials = new Set([
+  'system_assigned_managed_identity',
+  'user_assigned_managed_identity',
+]);
+
+/** Data sources of a chat that Azure reads with the identity of the account. */
+function sourcesNamedBy(sources: unknown): Reference[] {
+  return [sources].flat().flatMap((source) => {
+    const { authentication, index_name: index } = objectAt(objectAt(source).parameters);
+    const { type } = objectAt(authentication);
+    if (typeof type === 'string' && !ownCredentials.has(foldedName(type))) return [];
+    const id = typeof index === 'string' ? index : JSON.stringify(source);
+    return [{ kind: 'vector_stores', id, param: 'data_sources' }];
+  });
+}
+
+function objectAt(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
 
 /** Files as the data source of an evaluation: `{ type: 'file_id', id }`. */
 function filesNamedBy(value: object): string[] {
@@ -152,11 +253,20 @@ function itemsNamedBy(value: object, isItem: boolean): string[] {
   if (isPlain && !mayBeReference(value, names, isItem)) return [];
   const { id: ids = [], type: types = [], ...rest } = membersByName(value);
   const isBare = isItem && types.every((type) => type === null) && Object.keys(rest).length === 0;
-  const isReasoning =
-    types.includes('reasoning') && typeof rest.encrypted_content?.[0] !== 'string';
-  if (!isBare && !isReasoning && !types.includes('item_reference')) return [];
+  const folded = types.map((type) => (typeof type === 'string' ? foldedName(type) : null));
+  const isWithoutContent = folded.some((type) => {
+    const content = type === null ? undefined : contentOfItem[type];
+    return content !== undefined && typeof rest[content]?.[0] !== 'string';
+  });
+  if (!isBare && !isWithoutContent && !folded.includes('item_reference')) return [];
   return ids.filter((id): id is string => typeof id === 'string');
 }
+
+/** Items that the provider completes by their id where this member is absent. */
+const contentOfItem: Readonly<Record<string, string | undefined>> = {
+  reasoning: 'encrypted_content',
+  image_generation_call: 'result',
+};
 
 const plainName = /^[a-z\d_]*$/;
 
@@ -167,7 +277,9 @@ function mayBeReference(
   isItem: boolean,
 ): boolean {
   const isBare = isItem && names.length <= 2 && (type ?? null) === null;
-  return isBare || type === 'reasoning' || type === 'item_reference';
+  if (isBare || typeof type !== 'string') return isBare;
+  const folded = foldedName(type);
+  return folded === 'item_reference' || contentOfItem[folded] !== undefined;
 }
 
 /** Groups members by case-folded name. */
@@ -193,7 +305,8 @@ export function* findAmbiguousMembers({
   return yield* findDuplicateKeys(body);
 }
 
-const mayName = /ids?"|"conversation"|"container"|"(?:training_file|validation_file|video)"|\\u00/i;
+const mayName =
+  /ids?"|ur[il]"|"conversation"|"container"|"(?:(?:training|validation|input)_files?|from_checkpoint|data_sources|cached_content|video)"|\\u00/i;
 
 /** Whether messages contain more than text and so may name objects; most do not and are not searched. */
 export function hasPartsIn(params: Readonly<Record<string, unknown>>): boolean {

@@ -50,7 +50,14 @@ export function headersFor(
   const given = exchange.request.headers;
   const headers: Record<string, string> = { ...dialect.usualHeaders };
   const key = exchange.sentKey.reveal();
-  for (const names of [passedHeaders, dialect.passedHeaders, forwardedNames(settings, exchange)]) {
+  const isOwnAccount = credential !== null && credential === exchange.credential;
+  const withAccount = (isOwnAccount && dialect.passedWithOwnAccount) || [];
+  const forwarded = [
+    ...dialect.passedHeaders,
+    ...withAccount,
+    ...forwardedNames(settings, exchange),
+  ];
+  for (const names of [passedHeaders, forwarded]) {
     for (const name of names) {
       const value = given[name];
       if (typeof value === 'string' && !value.includes(key)) headers[name] = value;

@@ -2,8 +2,8 @@
 import { endpointAt, meteringAt, modelInPath } from '../../model/endpoints/catalogue.ts';
 import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import {
+  findModels,
   isSameModel,
-  modelsNamedIn,
   type NamedModel,
   namedModel,
   plainModelName,
@@ -38,8 +38,9 @@ export function* requireModel(
   const endpoint = endpointAt(method, path);
   const inPath = endpoint === null || method === 'GET' ? null : modelInPath(endpoint, path);
   yield;
-  const inBody = differentModels(modelsNamedIn(params));
+  const inBody = yield* findModels(params, modelsMax + 1);
   yield;
+  if (inBody.length > modelsMax) throw tooManyModels();
   const named = inPath === null ? inBody : [namedModel(inPath), ...inBody];
   const all = model === null ? named : [namedModel(model), ...named];
   const { slug } = provider;
@@ -67,11 +68,9 @@ export function isModelAllowed(provider: GatewayProvider, name: string): boolean
 /** Requests name a handful of models; each is compared with all rules. */
 const modelsMax = 1_000;
 
-function differentModels(named: readonly NamedModel[]): NamedModel[] {
-  const different = new Map(named.map((one) => [`${one.isOpaque} ${one.name}`, one]));
-  if (different.size <= modelsMax) return [...different.values()];
+function tooManyModels(): GatewayError {
   const message = `The request names more than ${modelsMax} models`;
-  throw new GatewayError('model_not_allowed', message, 'model');
+  return new GatewayError('model_not_allowed', message, 'model');
 }
 
 function settingOf({ models }: GatewayProvider, name: string): GatewayModel | undefined {

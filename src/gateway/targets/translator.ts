@@ -4,6 +4,7 @@ import type { TargetSettings } from '../../model/configs/config-tree.ts';
 import { endpointOf, geminiPrefix, meteringAt } from '../../model/endpoints/catalogue.ts';
 import type { MeteringName } from '../../model/endpoints/metering.ts';
 import { writeJson } from '../../model/json/json-bytes.ts';
+import { converseCountPath } from '../../model/services/bedrock-models.ts';
 import type { DialectName, FormatName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Slices } from '../../slices.ts';
@@ -11,7 +12,10 @@ import type { Call, ProviderHeaders } from '../../upstream/call.ts';
 import { NotTranslatable } from '../../upstream/documents/document-node.ts';
 import { parseExactly } from '../../upstream/documents/exact-json.ts';
 import { translationFor } from '../../upstream/formats/all-translations.ts';
-import { retrievalTranslation } from '../../upstream/formats/retrieval-translations.ts';
+import {
+  retrievalTranslation,
+  servesEmbeddings,
+} from '../../upstream/formats/retrieval-translations.ts';
 import {
   hasPackedReasoning,
   withoutPackedReasoning,
@@ -72,15 +76,20 @@ export function* translateRequest(
 ): Slices<ProviderRequest> {
   const { service, dialect, unsupported, hasResponses } = format;
   const { path, query, request, isJson } = exchange;
+  const isEstimated = countsTokens(path) && !canCountTokens(path, format);
   const translation =
-    request.method === 'POST'
-      ? (translationFor(path, dialect, hasResponses) ?? retrievalTranslation(path, format.name))
+    request.method === 'POST' && !isEstimated
+      ? (translationFor(path, dialect, hasResponses) ??
+        retrievalTranslation(path, { service, dialect: format.name, params }))
       : null;
   const endpoint = endpointOf(path);
+  if (!servesEmbeddings(path, format.name)) {
+    const message = `Providers of the format of ${service} do not serve embeddings`;
+    throw new GatewayError('not_found', message);
+  }
   if (isGeminiPath(path)) requireGemini(path, dialect, translation, service);
   if (translation === null) {
     const metering = meteringAt(request.method, path, params);
-    const isEstimated = countsTokens(path) && !canCountTokens(path, format);
     const sent = isGeminiPath(path) && request.method === 'POST' ? path : path + query;
     const own = yield* ownRequestOf(path, body, params);
     return { path: sent, endpoint, metering, ...own, translator: null, isEstimated };
@@ -115,17 +124,23 @@ export function* translateRequest(
 
 /** Whether the request is for the number of its tokens. */
 export function countsTokens(path: string): boolean {
-  return path === messagesCount || path === responsesCount || path === geminiCount;
+  return counts.has(path);
 }
 
 const messagesCount = '/messages/count_tokens';
 const responsesCount = '/responses/input_tokens';
 const geminiCount = '/v1beta/models:countTokens';
+const counts: ReadonlySet<string> = new Set([
+  messagesCount,
+  responsesCount,
+  geminiCount,
+  converseCountPath,
+]);
 
 function canCountTokens(path: string, format: ProviderFormat): boolean {
   const { dialect, countsMessages, hasResponses } = format;
   if (path === geminiCount) return dialect === 'gemini';
-  return path === messagesCount ? dialect === 'anthropic' && countsMessages : hasResponses;
+  return path === responsesCount ? hasResponses : dialect === 'anthropic' && countsMessages;
 }
 
 function isGeminiPath(path: string): boolean {
@@ -152,10 +167,17 @@ function requireNoThread(endpoint: string, { thread }: Params): void {
   throw new GatewayError('not_found', message, 'previous_message_id');
 }
 
-function responseContext({ now, newResponse }: TargetRequest, request: Params): ResponseContext {
+function responseContext(
+  { now, newResponse, body }: TargetRequest,
+  request: Params,
+): ResponseContext {
   const { id = newObjectId('resp'), conversationId = null } = newResponse ?? {};
-  return { id, conversationId, createdAt: now, request };
+  const isBrief = body !== null && body.length > repeatedBytesMax;
+  return { id, conversationId, createdAt: now, request, isBrief };
 }
+
+/** Largest request whose settings its response repeats completely, in each event of a stream. */
+const repeatedBytesMax = 1024 * 1024;
 
 /** Returns the received bytes unless they have reasoning that only the gateway understands. */
 function* ownRequestOf(

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../log.ts';
 import { ApiError, errorBody } from '../../model/wire/errors.ts';
+import { atMostOncePer } from '../../rate-limited.ts';
 import { EventLoopTurns } from './event-loop-turns.ts';
 import { GatedSocket, type PendingResponse, type SocketLimits } from './gated-socket.ts';
 
@@ -102,17 +103,16 @@ function gateOf(stream: Duplex): GatedSocket {
 
 /** Sends 503 in the usual error format to a connection above the limit. */
 function createRefusal({ connectionsMax }: ConnectionLimits, log: Log): (socket: Socket) => void {
-  let quietUntilMs = 0;
+  const logRefusal = atMostOncePer(refusalLogEveryMs, () =>
+    log.warn({ connectionsMax }, 'connection refused: the limit is reached'),
+  );
   const message = `The server has reached its limit of ${connectionsMax} connections, try again`;
   const body = JSON.stringify(errorBody(new ApiError('unavailable', message)));
   const response =
     'HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n' +
     `Content-Length: ${Buffer.byteLength(body)}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n${body}`;
   return (socket) => {
-    if (performance.now() >= quietUntilMs) {
-      quietUntilMs = performance.now() + refusalLogEveryMs;
-      log.warn({ connectionsMax }, 'connection refused: the limit is reached');
-    }
+    logRefusal();
     const close = (): void => {
       socket.destroy();
     };

@@ -1,5 +1,6 @@
 /** Counts rejected bytes that are not an HTTP request and logs some of them. */
 import type { Log } from '../../log.ts';
+import { atMostOncePer } from '../../rate-limited.ts';
 
 /** Contains nothing of the bytes themselves. */
 export interface RefusedBytes {
@@ -15,18 +16,18 @@ export function createRefusedBytesReporter(
   server: string,
   observe: (status: number, server: string) => void,
   log: Log,
-  monotonicMs = () => performance.now(),
+  now?: () => number,
 ): (refused: RefusedBytes) => void {
-  let quietUntilMs = 0;
   let unlogged = 0;
-  return ({ status, code }) => {
-    observe(status, server);
-    unlogged += 1;
-    const nowMs = monotonicMs();
-    if (nowMs < quietUntilMs) return;
-    quietUntilMs = nowMs + logEveryMs;
+  const report = ({ status, code }: RefusedBytes): void => {
     const others = unlogged - 1;
     unlogged = 0;
     log.info({ server, status, code, others }, 'refused bytes that are not an HTTP request');
+  };
+  const reportRarely = atMostOncePer(logEveryMs, report, now);
+  return (refused) => {
+    observe(refused.status, server);
+    unlogged += 1;
+    reportRarely(refused);
   };
 }

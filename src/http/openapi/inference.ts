@@ -1,5 +1,5 @@
 /** Describes the endpoints of the gateway from the catalogue of endpoints. */
-import { allEndpoints, publicPath } from '../../model/endpoints/catalogue.ts';
+import { allEndpoints, isChosenByBody, publicPath } from '../../model/endpoints/catalogue.ts';
 import { endpoint, type ListedEndpoint } from '../../model/endpoints/endpoint.ts';
 import { type Metering, meterings } from '../../model/endpoints/metering.ts';
 import { commonQueryMembers } from '../../model/endpoints/query-members.ts';
@@ -35,6 +35,8 @@ const security = [{ gatewayApiKey: [] }, { bearerApiKey: [] }, { anthropicApiKey
 export function inferencePaths(): Record<string, OpenApiJson> {
   const paths: Record<string, OpenApiJson> = {};
   for (const listed of [...allEndpoints, promptCompletion]) {
+    // A path has one template in a description.
+    if (isChosenByBody(listed)) continue;
     const path = namedTemplate(publicPath(listed.path));
     paths[path] = {
       ...paths[path],

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { TextSealer } from '../../auth/sealing.ts';
 import { isObject } from '../../model/json/read-object.ts';
+import { clientCapabilities } from '../../model/mcp/client-capability.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import { legacyVersions } from '../messages/verify-headers.ts';
@@ -26,7 +27,6 @@ export interface SessionOwner {
 
 /** The version of clients that send none. */
 const unstatedVersion = '2025-03-26';
-const clientCapabilities = ['elicitation', 'sampling', 'roots'];
 /** Longer capabilities are left out, so that the id stays short. */
 const capabilityCharsMax = 512;
 const clientCharsMax = 128;

@@ -1,5 +1,6 @@
 /** Turns the input that a modern server requires into requests of the legacy era, and their answers back. */
 import { isObject } from '../../model/json/read-object.ts';
+import { requestedCapability } from '../messages/declared-capabilities.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 
@@ -18,12 +19,6 @@ export interface RequiredInput {
   readonly state: unknown;
 }
 
-/** Capability of the client that each kind of question needs. */
-const capabilityOf: Readonly<Record<string, string>> = {
-  'elicitation/create': 'elicitation',
-  'sampling/createMessage': 'sampling',
-  'roots/list': 'roots',
-};
 const questionsMax = 32;
 
 /** Null for a complete result. @throws PlaneFault for questions that the client cannot answer */
@@ -45,8 +40,8 @@ export function requiredInput(result: unknown, capabilities: RpcObject): Require
 
 function questionOf(name: string, request: unknown, capabilities: RpcObject): Question {
   const { method, params = {} } = isObject(request) ? request : {};
-  const capability = typeof method === 'string' ? capabilityOf[method] : undefined;
-  if (capability === undefined || !isObject(params))
+  const capability = requestedCapability(method);
+  if (capability === null || !isObject(params))
     throw serverUnusable('its question has no known form');
   if (capabilities[capability] === undefined) {
     throw serverUnusable(`it asks for ${capability}, which the client does not support`);

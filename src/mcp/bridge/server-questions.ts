@@ -1,14 +1,9 @@
 /** Turns requests of a legacy server into questions with keys, and the client's answers into responses. */
 import { isObject } from '../../model/json/read-object.ts';
+import { requestedCapability } from '../messages/declared-capabilities.ts';
 import type { RpcId } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 
-/** Requests of servers that the modern era knows, with the capability that a client must declare. */
-const capabilities: Readonly<Record<string, string>> = {
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
-  'sampling/createMessage': 'sampling',
-};
 /** Ids of servers with this form are keys as they are. */
 const keyPattern = /^[A-Za-z][\w.-]{0,63}$/;
 /** A server that asks more at once has its further requests refused. */
@@ -41,9 +36,9 @@ export class ServerQuestions {
 
   /** Whether the client can answer such a request, and there is room for it. */
   accepts({ method }: RpcObject): boolean {
-    const capability = capabilities[String(method)];
+    const capability = requestedCapability(method);
     return (
-      capability !== undefined &&
+      capability !== null &&
       this.#declared[capability] !== undefined &&
       this.#open.size < questionsMax
     );
@@ -52,7 +47,7 @@ export class ServerQuestions {
   add({ id, method, params }: RpcObject): void {
     this.#count += 1;
     const own = typeof id === 'string' && keyPattern.test(id) && !this.#open.has(id) ? id : null;
-    this.#open.set(own ?? `${capabilities[String(method)]}:${this.#count}`, {
+    this.#open.set(own ?? `${requestedCapability(method)}:${this.#count}`, {
       id: id as RpcId,
       input: { method, params: inputParams(params) },
     });

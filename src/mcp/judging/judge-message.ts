@@ -15,7 +15,8 @@ interface OwningCall {
   noteVerdict(verdict: TextVerdict): void;
 }
 
-export interface MessageJudge extends Pick<JudgedCall, 'headers' | 'metadata' | 'traceId' | 'now'> {
+export interface MessageJudge
+  extends Pick<JudgedCall, 'headers' | 'metadata' | 'traceId' | 'now' | 'tenant'> {
   readonly guardrails: readonly Guardrail[];
   /** Undefined for a message that belongs to no call. */
   readonly call: OwningCall | undefined;

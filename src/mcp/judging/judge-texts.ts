@@ -1,6 +1,7 @@
 /** Has guardrails judge the texts of a tool call or of its result, and applies their changes. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { detach } from '../../detached.ts';
+import type { CheckTenant } from '../../guardrails/check.ts';
 import {
   evaluateGuardrails,
   type GuardrailSubject,
@@ -8,8 +9,14 @@ import {
   verdictOf,
 } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { type Passage, writeTexts } from '../../guardrails/passages.ts';
-import { addNameOf, findTextsIn, TextsUnreadable } from '../../guardrails/text-walk.ts';
+import { type Passage, writeTexts } from '../../guardrails/texts/passages.ts';
+import {
+  addNameOf,
+  findTextsIn,
+  TextsUnreadable,
+  textsIn,
+} from '../../guardrails/texts/text-walk.ts';
+import { isSmallJson } from '../../model/json/json-bytes.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import { runPromptly, type Slices } from '../../slices.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
@@ -26,6 +33,7 @@ export interface JudgedCall {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly traceId: string;
   readonly now: number;
+  readonly tenant: CheckTenant;
 }
 
 export interface TextVerdict {
@@ -96,12 +104,15 @@ export async function judgeTexts(
 /** Null for a value whose texts cannot be read. */
 function* passagesIn(value: RpcObject, others: readonly string[]): Slices<Passage[] | null> {
   const found: Passage[] = [];
+  const isSmall = isSmallJson(value);
   try {
     for (const [name, below] of Object.entries(value)) {
-      addNameOf([name], found);
-      yield* findTextsIn(below, { path: [name] }, found);
+      const path = [name];
+      addNameOf(path, found);
+      if (isSmall) textsIn(below, { path }, found);
+      else yield* findTextsIn(below, { path }, found);
     }
-    yield* addNumbers(value, [], found);
+    yield* addNumbers(value, found);
   } catch (thrown) {
     if (thrown instanceof TextsUnreadable) return null;
     throw thrown;
@@ -110,7 +121,7 @@ function* passagesIn(value: RpcObject, others: readonly string[]): Slices<Passag
   // Everything is the message: there is no prompt that it accompanies.
   const passages: Passage[] = [];
   for (const passage of found) {
-    passages.push({ ...passage, isAside: false });
+    passages.push(passage.isAside === true ? { ...passage, isAside: false } : passage);
     if (passages.length % interruptedPassages === 0) yield;
   }
   return passages;
@@ -122,22 +133,41 @@ const interruptedPassages = 1_000;
 /** Shorter numbers identify nobody. */
 const numberCharsMin = 6;
 
-/** A number can be a card or an account, as a text can. */
-function* addNumbers(
-  value: unknown,
-  path: readonly (string | number)[],
-  found: Passage[],
-): Slices<void> {
-  if (typeof value === 'number' && String(value).length >= numberCharsMin) {
-    found.push({ path, text: String(value) });
+/** A list or map whose members are searched, with the way to it. */
+interface SearchedValue {
+  readonly value: object;
+  readonly step: string | number;
+  /** Null for the outermost value. */
+  readonly parent: SearchedValue | null;
+}
+
+/** A number can be a card or an account, as a text can. Paths are built for such numbers only. */
+function* addNumbers(outermost: object, found: Passage[]): Slices<void> {
+  const waiting: SearchedValue[] = [{ value: outermost, step: '', parent: null }];
+  let count = 0;
+  for (let parent = waiting.pop(); parent !== undefined; parent = waiting.pop()) {
+    const value = parent.value as Readonly<Record<string | number, unknown>>;
+    const names = Array.isArray(value) ? null : Object.keys(value);
+    const length = names === null ? (value as unknown as unknown[]).length : names.length;
+    for (let at = 0; at < length; at += 1) {
+      count += 1;
+      if (count % interruptedPassages === 0) yield;
+      const step = names === null ? at : names[at]!;
+      const below = value[step];
+      if (typeof below === 'number') addNumber(below, { value, step, parent }, found);
+      else if (typeof below === 'object' && below !== null) {
+        waiting.push({ value: below, step, parent });
+      }
+    }
   }
-  if (typeof value !== 'object' || value === null) return;
-  const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  for (const [at, [step, below]] of entries.entries()) {
-    if (at % interruptedPassages === interruptedPassages - 1) yield;
-    const isSearched = typeof below === 'number' || (typeof below === 'object' && below !== null);
-    if (isSearched) yield* addNumbers(below, [...path, step], found);
-  }
+}
+
+function addNumber(number: number, place: SearchedValue, found: Passage[]): void {
+  const text = String(number);
+  if (text.length < numberCharsMin) return;
+  const path: (string | number)[] = [];
+  for (let at: SearchedValue = place; at.parent !== null; at = at.parent) path.unshift(at.step);
+  found.push({ path, text });
 }
 
 function subjectOf(
@@ -146,9 +176,10 @@ function subjectOf(
   value: RpcObject,
   passages: readonly Passage[],
 ): GuardrailSubject {
-  const { method, tool, server, params, headers, metadata, traceId } = call;
+  const { method, tool, server, params, headers, metadata, traceId, tenant } = call;
   return {
     side,
+    tenant,
     endpoint: method,
     isStream: false,
     params,

@@ -22,6 +22,11 @@ export function requestedCapability(method: unknown): string | null {
     : null;
 }
 
+/** Why a server may not ask. */
+export function disabledText(capability: string): string {
+  return `it asks for ${capability}, which disabled_client_capabilities exclude`;
+}
+
 /** Why a client cannot be asked. */
 export function undeclaredText(capability: string): string {
   return `it asks for ${capability}, which the client has not declared`;

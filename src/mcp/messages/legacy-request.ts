@@ -1,12 +1,12 @@
 /** Reads a request of the modern era, and forms the parameters that a server of the legacy era receives. */
 import { isObject } from '../../model/json/read-object.ts';
 import { PlaneFault, type RpcId } from './plane-fault.ts';
+import { capabilitiesMember } from './protocol-meta.ts';
 import type { RpcObject } from './read-messages.ts';
 import { firstModernVersion, versionMember } from './verify-headers.ts';
 
 /** Members of `_meta` with this prefix belong to the modern era. */
 const eraPrefix = 'io.modelcontextprotocol/';
-const capabilitiesMember = 'io.modelcontextprotocol/clientCapabilities';
 const infoMember = 'io.modelcontextprotocol/clientInfo';
 const logLevelMember = 'io.modelcontextprotocol/logLevel';
 

@@ -1,6 +1,8 @@
 /** Builds what a request of the modern era needs: members of `_meta`, and headers that repeat the body. */
+import { digitsOf } from '../../model/json/exact-numbers.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { packageVersion } from '../../package-root.ts';
+import { capabilitiesMember } from './protocol-meta.ts';
 import type { RpcObject } from './read-messages.ts';
 import {
   firstModernVersion,
@@ -9,7 +11,6 @@ import {
   versionMember,
 } from './verify-headers.ts';
 
-const capabilitiesMember = 'io.modelcontextprotocol/clientCapabilities';
 const clientMember = 'io.modelcontextprotocol/clientInfo';
 const logLevelMember = 'io.modelcontextprotocol/logLevel';
 
@@ -61,13 +62,15 @@ export function modernHeaders(
   for (const [header, path] of known ?? []) {
     let value: unknown = params.arguments;
     for (const step of path) value = isObject(value) ? value[step] : undefined;
-    if (isHeaderValue(value)) headers[`mcp-param-${header}`] = encodedHeader(String(value));
+    const text = headerText(value);
+    if (text !== null) headers[`mcp-param-${header}`] = encodedHeader(text);
   }
   return headers;
 }
 
-function isHeaderValue(value: unknown): value is string | number | boolean {
-  return ['string', 'number', 'boolean'].includes(typeof value);
+/** Null for a value that has no header. */
+function headerText(value: unknown): string | null {
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : digitsOf(value);
 }
 
 const plainValue = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;

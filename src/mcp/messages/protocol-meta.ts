@@ -3,6 +3,8 @@ import { isObject } from '../../model/json/read-object.ts';
 import type { RpcObject } from './read-messages.ts';
 
 const prefix = 'io.modelcontextprotocol/';
+/** Capabilities of the client, which it declares with each request of the modern era. */
+export const capabilitiesMember = `${prefix}clientCapabilities`;
 const protocolMembers: ReadonlySet<string> = new Set([
   'progressToken',
   'traceparent',

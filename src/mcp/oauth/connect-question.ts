@@ -1,6 +1,8 @@
 /** Builds what a client receives when a user must connect an account first, and reads its answer to that question. */
+import { parseWithDigits } from '../../model/json/exact-numbers.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
+import { capabilitiesMember } from '../messages/protocol-meta.ts';
 import type { ClientMessage, ReceivedMessages } from '../messages/read-messages.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 
@@ -17,7 +19,6 @@ export interface AskingRequest {
 
 /** Name of the question in `inputRequests`. */
 const questionName = 'gatewright_connect';
-const capabilitiesMember = 'io.modelcontextprotocol/clientCapabilities';
 /** JSON-RPC code with which a legacy server names an address to open. It exists since 2025-11-25. */
 const urlRequired = -32042;
 const urlVersion = '2025-11-25';
@@ -82,7 +83,7 @@ export function readConnectAnswer(
   const responses = messages[0]!.params.inputResponses;
   if (isBatch || !isObject(responses) || !Object.hasOwn(responses, questionName)) return null;
   const answer = responses[questionName];
-  const json = exactJson(body.toString('utf8')) as { params: { inputResponses?: object } };
+  const json = parseWithDigits(body.toString('utf8')) as { params: { inputResponses?: object } };
   const others = Object.entries(json.params.inputResponses!).filter(
     ([name]) => name !== questionName,
   );
@@ -90,14 +91,4 @@ export function readConnectAnswer(
   else json.params.inputResponses = Object.fromEntries(others);
   const isAccepted = isObject(answer) && answer.action === 'accept';
   return { isAccepted, body: Buffer.from(JSON.stringify(json)) };
-}
-
-/** Parses JSON so that numbers keep their digits when it is written again. */
-function exactJson(text: string): unknown {
-  const { rawJSON } = JSON as unknown as { rawJSON: (source: string) => unknown };
-  return JSON.parse(text, ((_: string, value: unknown, { source }: { source: string }) =>
-    typeof value === 'number' ? rawJSON(source) : value) as (
-    key: string,
-    value: unknown,
-  ) => unknown);
 }

@@ -2,6 +2,7 @@
 
 import { readBody } from '../../gateway/transfer/read-body.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
+import { parseWithDigits } from '../../model/json/exact-numbers.ts';
 import type { Secret } from '../../secret.ts';
 import { forwardedHeader, forwardToOwner } from '../bridge/forward-to-owner.ts';
 import { isBridgedSession } from '../bridge/legacy-session.ts';
@@ -146,7 +147,7 @@ export async function serveByLegacySession(
   reply.call = sent;
   try {
     await services.modernToLegacy.serve({
-      message: JSON.parse(judged.body.toString('utf8')) as RpcObject,
+      message: parseWithDigits(judged.body.toString('utf8')) as RpcObject,
       subject: subjectOf(exchange, call),
       findServer: serverFinder(exchange),
       response,

@@ -2,6 +2,7 @@
 
 import { Caller } from '../../gateway/transfer/caller.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
+import { parseWithDigits } from '../../model/json/exact-numbers.ts';
 import type { BridgePort } from '../bridge/bridge-port.ts';
 import { type LegacySession, unopenedSession } from '../bridge/legacy-session.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
@@ -32,7 +33,7 @@ export async function serveBridged(exchange: McpExchange, sent: SentMessages): P
   const port = portOf(exchange, sent.calls);
   const session = message.method === 'initialize' ? unopenedSession('') : sessionOf(exchange, port);
   // The body as guardrails have left it.
-  const json = JSON.parse(sent.body.toString('utf8')) as RpcObject;
+  const json = parseWithDigits(sent.body.toString('utf8')) as RpcObject;
   const params = (json.params ?? {}) as RpcObject;
   await services.bridge.serve(port, session, { ...message, json, params });
 }
@@ -49,9 +50,15 @@ export async function endBridgedSession(exchange: McpExchange): Promise<void> {
   await exchange.services.bridge.end(port, sessionOf(exchange, port));
 }
 
-function sessionOf({ arrival, services }: McpExchange, port: BridgePort): LegacySession {
+/** The session as the server may use it now. */
+function sessionOf({ arrival, services, server }: McpExchange, port: BridgePort): LegacySession {
   const { 'mcp-session-id': sealed, 'mcp-protocol-version': version } = arrival.request.headers;
-  if (sealed !== undefined) return services.bridge.open(String(sealed), port);
+  if (sealed !== undefined) {
+    const session = services.bridge.open(String(sealed), port);
+    const { disabledClientCapabilities: disabled } = server;
+    const allowed = Object.entries(session.capabilities).filter(([name]) => !disabled.has(name));
+    return { ...session, capabilities: Object.fromEntries(allowed) };
+  }
   return unopenedSession(typeof version === 'string' ? version : undefined);
 }
 

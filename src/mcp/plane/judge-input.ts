@@ -52,6 +52,7 @@ async function judgedMessage(
     metadata,
     traceId: arrival.id,
     now: arrival.now,
+    tenant: server,
   };
   const others = [...argumentHeaders(exchange), ...textsBesideParams(message.json), ...numbers];
   const verdict = await judgeTexts(guardrails, judged, 'input', input.texts, others);

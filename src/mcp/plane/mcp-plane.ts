@@ -11,6 +11,7 @@ import {
 import { BodyMemory } from '../../gateway/transfer/body-memory.ts';
 import { GatewayError } from '../../gateway/transfer/gateway-error.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
+import { RemoteChecks } from '../../guardrails/remote/remote-checks.ts';
 import { Searches } from '../../guardrails/searches.ts';
 import { newId } from '../../model/wire/ids.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -201,6 +202,7 @@ function sessionsOf(
 function openStreams({ callers, clock }: McpPlaneOptions): OpenStreams {
   const streams = new OpenStreams(() => clock.now());
   callers.onChange((organisationId) => streams.noteChange(organisationId));
+  callers.addWaiting(() => streams.hasAny);
   return streams;
 }
 
@@ -273,7 +275,7 @@ async function proveCaller(
 /** Everything that only MCP requests read from the database, cached while it is current. */
 function lookupsOf(
   options: McpPlaneOptions,
-  tools: CheckTools,
+  { searches, outbound }: Pick<CheckTools, 'searches' | 'outbound'>,
 ): Pick<PlaneServices, 'policies' | 'servers' | 'configurationAgeSeconds'> {
   const { callers, trustedHosts: trusted, keyring, limitsBy } = options;
   const { reads } = callers;
@@ -285,7 +287,7 @@ function lookupsOf(
       unsealerOf: (organisationId) => keyring.unsealerOf(organisationId),
       cache: callers.cache(serversMax),
       trusted,
-      tools,
+      tools: { searches, outbound, sources: [new RemoteChecks({ outbound, accounts: null })] },
       runsGuardrails: options.runsGuardrails,
       mockUpstreamHost: options.mockUpstreamHost,
     }),

@@ -8,6 +8,7 @@ import { Secret } from '../../secret.ts';
 import { readMessages } from '../messages/read-messages.ts';
 import { verifyArrival } from '../messages/verify-arrival.ts';
 import { verifyHeaders } from '../messages/verify-headers.ts';
+import { withoutCapabilities } from '../messages/withheld-capabilities.ts';
 import { readConnectAnswer } from '../oauth/connect-question.ts';
 import { openRetry } from '../rounds/call-rounds.ts';
 import { beginMcpTrace } from '../telemetry/mcp-trace.ts';
@@ -139,8 +140,10 @@ async function readSent(exchange: McpExchange, hold: BodyHold): Promise<SentMess
   const whole = (await readBody(arrival.request, services.bodyBytesMax, hold)) ?? Buffer.alloc(0);
   const all = await readMessages(whole, services.jsonBounds);
   const answer = authorization === null ? null : readConnectAnswer(whole, all);
-  const body = answer === null ? whole : answer.body;
-  const received = answer === null ? all : await readMessages(body, services.jsonBounds);
+  const own = answer === null ? whole : answer.body;
+  // All rules see the client as the server does.
+  const body = withoutCapabilities(own, all.messages, server.disabledClientCapabilities) ?? own;
+  const received = body === whole ? all : await readMessages(body, services.jsonBounds);
   const { isBatch } = received;
   const calls = received.messages.map((message) => new PlaneCall(message));
   // From here on errors carry the ids of the requests.
@@ -155,7 +158,7 @@ async function readSent(exchange: McpExchange, hold: BodyHold): Promise<SentMess
   const version = headers['mcp-protocol-version'];
   authorization?.noteRequest({
     era,
-    message: isBatch ? null : received.messages[0]!,
+    message: isBatch ? null : all.messages[0]!,
     version: typeof version === 'string' ? version : null,
     isAccepted: answer === null ? null : answer.isAccepted,
   });

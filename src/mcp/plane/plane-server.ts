@@ -9,6 +9,7 @@ import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { openSecrets } from '../../auth/secret-values.ts';
 import type { CheckTools } from '../../guardrails/guardrail.ts';
 import { type TokenVerifier, tokenVerifier } from '../../guardrails/token-check.ts';
+import { readClientCapabilities } from '../../model/mcp/client-capability.ts';
 import { stricterPolicy } from '../../model/mcp/definition-state.ts';
 import type { UsableExternalAuth } from '../../model/mcp/external-auth.ts';
 import { type ForwardedIdentity, isForwarded } from '../../model/mcp/identity-forwarding.ts';
@@ -63,6 +64,8 @@ export interface PlaneServer {
   /** Access of single users, by id. */
   readonly users: ReadonlyMap<string, boolean>;
   readonly capabilities: CapabilityRules;
+  /** Capabilities of clients that the server may not use. */
+  readonly disabledClientCapabilities: ReadonlySet<string>;
   readonly pins: ServerPins;
   /** Headers of arguments, by tool. */
   readonly paramHeaders: ReadonlyMap<string, ParamHeaders>;
@@ -122,6 +125,11 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     allowsUnlistedUsers: server.default_user_access !== 'deny',
     users: new Map(users.map((row) => [row.user_id, row.enabled !== 0])),
     capabilities: new CapabilityRules(knownCapabilities(parts.reading)),
+    disabledClientCapabilities: new Set(
+      [integration, server].flatMap((row) =>
+        readClientCapabilities(row.disabled_client_capabilities),
+      ),
+    ),
     pins,
     paramHeaders: paramHeadersOf(parts.reading),
     guardrails: serverGuardrails(parts.reading, parts),

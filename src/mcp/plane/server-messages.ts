@@ -15,7 +15,11 @@ import {
   type ListNotice,
   type NamedCapability,
 } from '../messages/capability-rules.ts';
-import { requestedCapability, undeclaredText } from '../messages/declared-capabilities.ts';
+import {
+  disabledText,
+  requestedCapability,
+  undeclaredText,
+} from '../messages/declared-capabilities.ts';
 import { type DropReason, ExpectedMessages } from '../messages/expected-messages.ts';
 import { type PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
@@ -150,7 +154,7 @@ export class ServerMessages {
     this.#options.lists.noteMethod(server.pins, message.method);
     if (namesHiddenResource(server, message)) return null;
     const owner = calls.length === 1 ? calls[0] : undefined;
-    const undeclared = undeclaredQuestion(this.#options, message);
+    const undeclared = refusedQuestion(server, this.#options, message);
     if (undeclared !== null) return this.#endCall(owner, undeclared, message);
     const guardrails =
       owner === undefined
@@ -203,10 +207,10 @@ async function present(taking: readonly unknown[]): Promise<unknown[]> {
 }
 
 function judgeOf(
-  { headers, metadata, traceId, now }: ServerMessagesOptions,
+  { server: tenant, headers, metadata, traceId, now }: ServerMessagesOptions,
   about: Pick<MessageJudge, 'guardrails' | 'call' | 'numbers' | 'server'>,
 ): MessageJudge {
-  return { ...about, headers, metadata, traceId, now };
+  return { ...about, tenant, headers, metadata, traceId, now };
 }
 
 /** Refuses a message with a part that no rule reads, which could carry what guardrails deny. */
@@ -221,14 +225,17 @@ function refuseMalformed(
 }
 
 /** Null for a message that asks for nothing, or that the client can be asked. */
-function undeclaredQuestion(
+function refusedQuestion(
+  { disabledClientCapabilities: disabled }: PlaneServer,
   { declared, onDropped }: Pick<ServerMessagesOptions, 'declared' | 'onDropped'>,
   { method }: RpcObject,
 ): PlaneFault | null {
   const capability = requestedCapability(method);
-  if (declared === null || capability === null || declared.includes(capability)) return null;
+  if (capability === null) return null;
+  const isDisabled = disabled.has(capability);
+  if (!isDisabled && (declared === null || declared.includes(capability))) return null;
   onDropped?.('unasked');
-  return serverUnusable(undeclaredText(capability));
+  return serverUnusable(isDisabled ? disabledText(capability) : undeclaredText(capability));
 }
 
 function namesHiddenResource({ capabilities }: PlaneServer, { params }: RpcObject): boolean {

@@ -39,7 +39,7 @@ export function requireServerUser(key: Pick<GatewayKey, 'personId'>, server: Pla
   throw new PlaneFault('user_forbidden', 'The user of this key may not use this MCP server');
 }
 
-/** @throws PlaneFault for a server whose configuration asks for what the gateway cannot do */
+/** @throws PlaneFault for a server whose configuration needs a feature that the gateway lacks */
 export function requireUsableServer({ fault }: PlaneServer): void {
   if (fault !== null) throw serverUnusable(fault);
 }

@@ -7,6 +7,7 @@ import {
   undeclaredText,
 } from '../messages/declared-capabilities.ts';
 import { type PlaneFault, rpcErrorMessage, serverUnusable } from '../messages/plane-fault.ts';
+import { capabilitiesMember } from '../messages/protocol-meta.ts';
 import type { ClientMessage, RpcObject } from '../messages/read-messages.ts';
 import { type CallState, type CallStates, callStateFault } from './call-states.ts';
 
@@ -104,8 +105,6 @@ export function sealRound(
   return { ...message, result: { ...result, requestState: sealed } } satisfies RpcObject;
 }
 
-const clientCapabilities = 'io.modelcontextprotocol/clientCapabilities';
-
 /** Null when the client has declared everything for which it is asked. */
 function undeclaredQuestion(
   { params }: ClientMessage,
@@ -113,7 +112,7 @@ function undeclaredQuestion(
 ): string | null {
   if (!isObject(inputRequests)) return null;
   const { _meta: meta } = params;
-  const declared = declaredIn(isObject(meta) ? meta[clientCapabilities] : undefined);
+  const declared = declaredIn(isObject(meta) ? meta[capabilitiesMember] : undefined);
   for (const question of Object.values(inputRequests)) {
     const capability = requestedCapability(isObject(question) ? question.method : null);
     if (capability === null) return 'it asks the client for something unknown';

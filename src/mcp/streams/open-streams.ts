@@ -28,6 +28,10 @@ export class OpenStreams {
     this.#now = now;
   }
 
+  get hasAny(): boolean {
+    return this.#byOrganisation.size > 0;
+  }
+
   /** Returns a function that forgets the stream. */
   add(stream: OpenStream): () => void {
     const { organisationId } = stream;

@@ -37,10 +37,18 @@ const templates: readonly Template[] = servedEndpoints
 
 /**
  * The path of an endpoint in a request that has arrived. `/v1beta/models/{model+}:generateContent` has the model in
- * the middle of a word, which gemini-target.ts moves to the body, as cloud-target.ts does for Bedrock.
+ * the middle of a word, which gemini-target.ts moves to the body, as cloud-target.ts does for Bedrock. Where the body
+ * decides, the placeholder has a word before `model`: `/model/{embedding_model+}/invoke` is `/model/embedding/invoke`.
  */
 function canonicalPath(path: string): string {
-  return path.replace(/\/\{model\+\}(?=[:/])/, '');
+  return path
+    .replace(/\/\{model\+\}(?=[:/])/, '')
+    .replace(/\{([a-z]+)_model\+\}(?=\/)/, (_, word: string) => word);
+}
+
+/** Whether an endpoint has the path of another one, from which its body distinguishes it. */
+export function isChosenByBody({ path }: Pick<ListedEndpoint, 'path'>): boolean {
+  return /\{[a-z]+_model\+\}/.test(path);
 }
 
 /** The path of an endpoint as clients send it. */
@@ -59,8 +67,11 @@ export const bedrockPrefix = '/model/';
 /** Begins paths of Gemini, which are not below `/v1`. */
 export const geminiPrefix = '/v1beta/';
 
+/** Begins paths of Cohere's second version. */
+const coherePrefix = '/v2/';
+
 /** Google's WebSockets, and what it serves in no other version. */
-const rootedPrefixes = [geminiPrefix, bedrockPrefix, '/ws/', '/v1alpha/'];
+const rootedPrefixes = [geminiPrefix, bedrockPrefix, coherePrefix, '/ws/', '/v1alpha/'];
 
 function placeholders({ words }: Template): number {
   return words.filter(isPlaceholder).length;

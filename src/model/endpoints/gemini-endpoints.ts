@@ -16,7 +16,12 @@ export const geminiCountFacts: EndpointFacts = {
   requestTexts: 'gemini',
   references,
 };
-const embed: EndpointFacts = { metering: 'input', requestTexts: 'embeddings', references };
+export const geminiEmbedFacts: EndpointFacts = {
+  name: 'embed_content',
+  metering: 'input',
+  requestTexts: 'embeddings',
+  references,
+};
 const model = '/v1beta/models/{model+}';
 
 /** Sessions of the live API; a session is served as this path whatever its client calls. */
@@ -42,8 +47,14 @@ export const geminiEndpoints: readonly ListedEndpoint[] = [
   endpoint(`POST ${model}:generateContent`, generateFacts),
   endpoint(`POST ${model}:streamGenerateContent`, generateFacts),
   endpoint(`POST ${model}:countTokens`, geminiCountFacts),
-  endpoint(`POST ${model}:embedContent`, { ...embed, name: 'embed_content' }),
-  endpoint(`POST ${model}:batchEmbedContents`, { ...embed, name: 'embed_content' }),
+  endpoint(`POST ${model}:embedContent`, geminiEmbedFacts),
+  endpoint(`POST ${model}:batchEmbedContents`, geminiEmbedFacts),
+  // Embeddings of texts alone, in the form of Vertex AI.
+  endpoint(`POST ${model}:predict`, {
+    name: 'embeddings',
+    metering: 'input',
+    requestTexts: 'embeddings',
+  }),
   endpoint('GET /v1beta/models', { name: 'models' }),
   endpoint(`GET ${model}`),
   endpoint('POST /v1alpha/auth_tokens', { name: 'realtime_secrets' }),

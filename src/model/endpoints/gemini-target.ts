@@ -36,6 +36,6 @@ export function geminiTarget(
   return {
     path: canonical,
     query: canonicalQuery(query),
-    action: { form: 'gemini', model, isStream, isList },
+    action: { form: action === 'predict' ? 'predict' : 'gemini', model, isStream, isList },
   };
 }

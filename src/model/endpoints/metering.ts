@@ -35,7 +35,9 @@ const transcriptInputTokens = 32_768;
 const transcriptTokens = 8_192;
 
 export const meterings = {
-  chat_completions: bounded(['max_tokens', 'max_completion_tokens'], { countNames: ['n'] }),
+  chat_completions: bounded(['max_tokens', 'max_completion_tokens'], {
+    countNames: ['n', 'best_of'],
+  }),
   completions: bounded(['max_tokens'], { countNames: ['n', 'best_of'] }),
   messages: bounded(['max_tokens']),
   converse: bounded(['inferenceConfig.maxTokens']),
@@ -56,7 +58,10 @@ export const meterings = {
   conversations: bounded(['completion_args.max_tokens'], { readsStored: true }),
   async_chats: bounded(['request.max_tokens'], { countNames: ['request.n'] }),
   anthropic_completions: bounded(['max_tokens_to_sample']),
-  images: bounded([], { countNames: ['n'], output: pictureTokens }),
+  images: bounded([], {
+    countNames: ['n', 'num_images', 'num_outputs', 'batch_size', 'sample_count'],
+    output: pictureTokens,
+  }),
   speech: bounded([], { output: 'speech' }),
   transcriptions: bounded([], { output: transcriptTokens, inputTokens: transcriptInputTokens }),
 } as const satisfies Readonly<Record<string, Metering>>;

@@ -2,21 +2,35 @@
 import { type EndpointFacts, endpoint, type ListedEndpoint } from './endpoint.ts';
 
 const fileReferences = ['file_id', 'file_ids'];
+/** Collections of documents that the account of the provider stores. */
+const storeReferences = [
+  'vector_store_id',
+  'vector_store_ids',
+  'file_search_store_names',
+  'library_id',
+  'library_ids',
+  'collection_ids',
+];
 
 const chat: EndpointFacts = {
   metering: 'chat_completions',
   requestTexts: 'chat_completions',
   responseTexts: 'chat_completions',
-  references: [...fileReferences, 'audio'],
+  references: [...fileReferences, ...storeReferences, 'cached_content', 'audio'],
 };
 const completions: EndpointFacts = {
   metering: 'completions',
+  references: fileReferences,
   requestTexts: 'completions',
   responseTexts: 'completions',
 };
-const embeddings: EndpointFacts = { metering: 'input', requestTexts: 'embeddings' };
+export const embeddingFacts: EndpointFacts = {
+  metering: 'input',
+  requestTexts: 'embeddings',
+  references: fileReferences,
+};
 /** Rankings and classifications: all texts come from the caller, and none is written. */
-const texts: EndpointFacts = {
+export const textFacts: EndpointFacts = {
   metering: 'input',
   requestTexts: 'unknown',
   responseTexts: 'unknown',
@@ -40,8 +54,8 @@ const transcription: EndpointFacts = {
 const openAi: readonly ListedEndpoint[] = [
   endpoint('POST /chat/completions', { ...chat, name: 'chat_completions' }),
   endpoint('POST /completions', { ...completions, name: 'completions' }),
-  endpoint('POST /embeddings', { ...embeddings, name: 'embeddings' }),
-  endpoint('POST /moderations', { ...texts, name: 'moderations' }),
+  endpoint('POST /embeddings', { ...embeddingFacts, name: 'embeddings' }),
+  endpoint('POST /moderations', { ...textFacts, name: 'moderations', references: fileReferences }),
   endpoint('POST /images/generations', { ...pictures, name: 'image_generations' }),
   endpoint('POST /images/edits', { ...pictures, body: 'form' }),
   endpoint('POST /images/variations', { ...pictures, body: 'form' }),
@@ -52,6 +66,7 @@ const openAi: readonly ListedEndpoint[] = [
     metering: 'unbounded',
     requestTexts: 'unknown',
     responseTexts: 'unknown',
+    references: [...fileReferences, ...storeReferences, 'previous_response_id', 'conversation'],
   }),
   endpoint('POST /content_provenance_checks', { body: 'form', references: fileReferences }),
   endpoint('POST /fine_tuning/alpha/graders/run', {
@@ -72,7 +87,7 @@ const openAi: readonly ListedEndpoint[] = [
   endpoint('GET /models', { name: 'models' }),
   endpoint('GET /models/{model+}'),
   endpoint('POST /engines/{model}/completions', completions),
-  endpoint('POST /engines/{model}/embeddings', embeddings),
+  endpoint('POST /engines/{model}/embeddings', embeddingFacts),
 ];
 
 /** Azure, where the deployment in the path selects the model. */
@@ -82,7 +97,7 @@ const azure: readonly ListedEndpoint[] = [
 ].flatMap((base) => [
   endpoint(`POST ${base}/chat/completions`, chat),
   endpoint(`POST ${base}/completions`, completions),
-  endpoint(`POST ${base}/embeddings`, embeddings),
+  endpoint(`POST ${base}/embeddings`, embeddingFacts),
   endpoint(`POST ${base}/images/generations`, pictures),
   endpoint(`POST ${base}/images/edits`, { ...pictures, body: 'form' }),
   endpoint(`POST ${base}/audio/speech`, speech),
@@ -92,6 +107,7 @@ const azure: readonly ListedEndpoint[] = [
 
 const messageReferences = [
   ...fileReferences,
+  ...storeReferences,
   'container',
   'container_id',
   'skill_id',
@@ -127,11 +143,12 @@ const mistral: readonly ListedEndpoint[] = [
     metering: 'completions',
     requestTexts: 'unknown',
     responseTexts: 'chat_completions',
+    references: fileReferences,
   }),
   endpoint('POST /agents/completions', { ...chat, metering: 'agent_completions' }),
-  endpoint('POST /chat/moderations', texts),
-  endpoint('POST /classifications', texts),
-  endpoint('POST /chat/classifications', texts),
+  endpoint('POST /chat/moderations', textFacts),
+  endpoint('POST /classifications', textFacts),
+  endpoint('POST /chat/classifications', textFacts),
   endpoint('POST /ocr', {
     metering: 'unbounded',
     requestTexts: 'unknown',
@@ -140,23 +157,26 @@ const mistral: readonly ListedEndpoint[] = [
   }),
 ];
 
+export const chatOfCohere: EndpointFacts = {
+  metering: 'completions',
+  requestTexts: 'unknown',
+  responseTexts: 'unknown',
+  references: ['conversation_id'],
+};
+
 /** Rankings and embeddings of Cohere, Voyage, Jina, Together, vLLM and others, and chats of Cohere. */
 const rankings: readonly ListedEndpoint[] = [
-  endpoint('POST /rerank', texts),
-  endpoint('POST /score', texts),
-  endpoint('POST /pooling', texts),
-  endpoint('POST /classify', texts),
-  endpoint('POST /embed', texts),
-  endpoint('POST /contextualizedembeddings', texts),
-  endpoint('POST /multimodalembeddings', { ...texts, metering: 'unbounded' }),
+  endpoint('POST /rerank', textFacts),
+  endpoint('POST /score', textFacts),
+  endpoint('POST /pooling', textFacts),
+  endpoint('POST /classify', textFacts),
+  endpoint('POST /embed', textFacts),
+  endpoint('POST /contextualizedembeddings', textFacts),
+  endpoint('POST /multimodalembeddings', { ...textFacts, metering: 'unbounded' }),
   endpoint('POST /tokenize', { requestTexts: 'unknown' }),
   endpoint('POST /tokenize-text', { requestTexts: 'unknown' }),
   endpoint('POST /detokenize'),
-  endpoint('POST /chat', {
-    metering: 'completions',
-    requestTexts: 'unknown',
-    responseTexts: 'unknown',
-  }),
+  endpoint('POST /chat', chatOfCohere),
 ];
 
 /** Model lists of xAI, which name prices and abilities, and the search of Perplexity. */
@@ -166,7 +186,7 @@ const others: readonly ListedEndpoint[] = [
     endpoint(`GET ${base}/{model}`),
   ]),
   endpoint('GET /providers'),
-  endpoint('POST /search', texts),
+  endpoint('POST /search', textFacts),
 ];
 
 export const modelEndpoints: readonly ListedEndpoint[] = [

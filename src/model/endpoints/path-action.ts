@@ -2,13 +2,15 @@
 
 /**
  * The form of a request and its response: Gemini's, or those of Amazon Bedrock and Vertex AI, whose bodies are
- * messages of Anthropic (`invoke`, `raw-predict`) or Converse.
+ * messages of Anthropic (`invoke`, `raw-predict`), Converse, or texts to embed (`invoke`, `predict`).
  */
 type ActionForm =
   | 'gemini'
+  | 'predict'
   | 'invoke'
   | 'converse'
   | 'count-tokens'
+  | 'count-converse'
   | 'raw-predict'
   | 'count-raw-predict';
 

@@ -17,6 +17,7 @@ const membersByEndpoint: Readonly<Record<string, readonly string[]>> = {
   'POST /v1beta/models/{model+}:countTokens': ['alt'],
   'POST /v1beta/models/{model+}:embedContent': ['alt'],
   'POST /v1beta/models/{model+}:batchEmbedContents': ['alt'],
+  'POST /v1beta/models/{model+}:predict': ['alt'],
   'POST /v1beta/interactions': ['alt'],
   'GET /v1beta/interactions/{id}': ['alt', 'stream', 'last_event_id', 'include_input'],
   'GET /realtime': ['model', 'intent'],

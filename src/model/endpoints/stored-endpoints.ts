@@ -19,7 +19,13 @@ function owned(
 }
 
 const fileReferences = ['file_id', 'file_ids'];
-const storeReferences = ['vector_store_id', 'vector_store_ids'];
+const storeReferences = [
+  'vector_store_id',
+  'vector_store_ids',
+  'library_id',
+  'library_ids',
+  'collection_ids',
+];
 const skillReferences = ['skill_id', 'skill_ids'];
 const containerReferences = ['container', 'container_id'];
 const none: EndpointFacts = {};
@@ -180,7 +186,7 @@ const uploads: StoredKind = {
 /** A provider executes the lines of a file, each of which may name any model and any output. */
 const batches: StoredKind = {
   owned: owned('batches', '/batches'),
-  facts: { references: ['input_file_id'] },
+  facts: { references: ['input_file_id', 'input_files'] },
   operations: {
     POST: { metering: 'batches', name: 'batches' },
     GET: { name: 'batches' },
@@ -233,7 +239,16 @@ const asyncChats: StoredKind = {
 
 const fineTuningJobs: StoredKind = {
   owned: owned('fine_tuning_jobs', '/fine_tuning/jobs'),
-  facts: { references: ['training_file', 'validation_file', ...fileReferences] },
+  facts: {
+    references: [
+      'training_file',
+      'training_files',
+      'validation_file',
+      'validation_files',
+      'from_checkpoint',
+      ...fileReferences,
+    ],
+  },
   operations: {
     POST: unbounded,
     GET: none,

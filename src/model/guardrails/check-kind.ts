@@ -1,6 +1,8 @@
 /** Defines an entry of the catalogue of guardrail checks. */
 import { z } from 'zod';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { foreignCheckParameters } from '../services/foreign-fields.ts';
+import type { Fault } from '../wire/fault.ts';
 import { acceptWithoutEffect } from '../wire/unknown-fields.ts';
 
 export interface CheckKind {
@@ -16,8 +18,14 @@ export interface CheckKind {
    * Upper bound in bytes of what decides the check, so that it can judge a stream in windows; null for a check that needs
    * the whole text. Absent means null.
    */
-  readonly longestMatchBytes?: (parameters: Readonly<Record<string, unknown>>) => number | null;
+  readonly longestMatchBytes?: (parameters: CheckParameters) => number | null;
+  /** Rules that the types cannot express; paths start at the parameters. */
+  readonly faults?: (parameters: CheckParameters, trusted: TrustedHosts) => Fault[];
+  /** Reasons why the check cannot judge although it is valid; paths start at the parameters. */
+  readonly warnings?: (parameters: CheckParameters) => Fault[];
 }
+
+type CheckParameters = Readonly<Record<string, unknown>>;
 
 /** Parameters of one check, with those that every check has. */
 export function checkParametersOf(shape: z.ZodRawShape): z.ZodType {

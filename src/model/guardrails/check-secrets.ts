@@ -1,12 +1,25 @@
 /** Lists the secret members of checks, and names the place to which the secrets of a check are sent. */
+import { isObject } from '../json/read-object.ts';
 import { matchesPattern, pathIdentifier, replaceValues } from '../manifests/path-patterns.ts';
 import { originOf } from '../secrets/secret-destinations.ts';
+import { secretMask } from '../secrets/secret-fields.ts';
 
 /** Members of one check: the headers of its address, and the account of a partner. */
 export const checkSecrets = ['headers.*', 'credentials.*'];
 
 /** Members of a check that contain the address which its secrets are sent to. */
-const checkAddresses = ['webhookURL', 'logURL'];
+const checkAddresses = ['webhookURL', 'logURL', 'endpoint'];
+
+/** Credentials that select the host to which the other ones are sent. */
+const hostCredentials = [
+  'apiDomain',
+  'apiEndpoint',
+  'baseUrl',
+  'calypsoUrl',
+  'customHost',
+  'domain',
+  'resourceName',
+];
 
 /** Dotted patterns (model/manifests/path-patterns.ts) of all secrets in a guardrail. Only texts are secrets. */
 export const guardrailSecrets: readonly string[] = checkSecrets.map(
@@ -15,13 +28,28 @@ export const guardrailSecrets: readonly string[] = checkSecrets.map(
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Equal texts are the same place. */
+/** Identifies where a check sends its secrets: equal texts stand for the same check at the same origins. */
 export function checkPlace(id: unknown, parameters: Members): string {
   const addresses = checkAddresses.map((name) => {
     const address = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     return typeof address === 'string' ? originOf(address) : null;
   });
-  return JSON.stringify([id ?? null, addresses]);
+  return JSON.stringify([id ?? null, addresses, hostsIn(parameters.credentials)]);
+}
+
+/**
+ * The hosts in credentials. A stored one is sealed, and a mask stands for it, so that only a text that is sent
+ * names another host.
+ */
+function hostsIn(credentials: unknown): readonly unknown[] {
+  if (!isObject(credentials)) return [];
+  return [...hostCredentials]
+    .filter((name) => Object.hasOwn(credentials, name))
+    .map((name) => [name, isStoredOrMasked(credentials[name]) ? null : credentials[name]]);
+}
+
+function isStoredOrMasked(value: unknown): boolean {
+  return value === secretMask || (isObject(value) && Object.hasOwn(value, '$sealed'));
 }
 
 /** The part of a guardrail that contains secrets. */

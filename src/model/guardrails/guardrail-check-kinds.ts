@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { longestMatchBytes } from '../patterns/pattern-length.ts';
 import { callCheckKinds } from './call-check-kinds.ts';
 import { type CheckKind, checkParametersOf } from './check-kind.ts';
+import { detectorCheckKinds } from './detector-check-kinds.ts';
+import { remoteCheckKinds } from './remote-check-kinds.ts';
 import { matchTypes, tokenValidationShape } from './token-validation.ts';
 
 const not = z.boolean().optional();
@@ -22,6 +24,10 @@ const webhookParameters = checkParametersOf({
   headers,
   timeout: timeoutMs,
   forwardHeaders,
+  /** Form of request and response; the webhook's own by default. */
+  format: z.enum(['generic_guardrail_api']).optional(),
+  additional_provider_specific_params: z.record(z.string(), z.unknown()).optional(),
+  cacheSeconds: z.int().min(0).max(3_600).optional(),
 });
 
 const modelRules = z.looseObject({
@@ -44,9 +50,6 @@ function longestReplacedBytes(rule: string): number | null {
 }
 
 const tools = true;
-/** Parameters of partners, which this gateway does not know. */
-const anyParameters = z.record(z.string(), z.unknown());
-
 /** By id, in the spelling of clients. */
 export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.regexMatch': {
@@ -221,44 +224,6 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     tools: false,
   },
   ...callCheckKinds,
-  'portkey.pii': {
-    name: 'Personal data',
-    about: 'The text contains no personal data.',
-    parameters: checkParametersOf({ categories: strings, redact: z.boolean().optional() }),
-    tools: false,
-  },
-  'portkey.moderateContent': {
-    name: 'Moderate content',
-    about: 'The text belongs to none of the categories.',
-    parameters: checkParametersOf({ categories: strings }),
-    tools: false,
-  },
-  'portkey.language': {
-    name: 'Language',
-    about: 'The text is in one of the languages.',
-    parameters: checkParametersOf({ language: z.union([z.string().min(1), strings]), not }),
-    tools: false,
-  },
-  'portkey.gibberish': {
-    name: 'Gibberish',
-    about: 'The text makes sense.',
-    parameters: checkParametersOf({ not }),
-    tools: false,
-  },
-  'panw-prisma-airs.intercept': {
-    name: 'Prisma AIRS',
-    about: 'A security profile of Prisma AIRS decides.',
-    parameters: anyParameters,
-    tools: false,
-  },
-  'bedrock.guard': {
-    name: 'Bedrock',
-    about: 'A guardrail of Amazon Bedrock decides.',
-    parameters: checkParametersOf({
-      guardrailId: z.string().min(1),
-      guardrailVersion: z.string().min(1),
-      redact: z.boolean().optional(),
-    }),
-    tools: false,
-  },
+  ...detectorCheckKinds,
+  ...remoteCheckKinds,
 };

@@ -13,17 +13,19 @@ import { callCheckFaults } from './call-check-kinds.ts';
 import type { CheckKind } from './check-kind.ts';
 import { GuardrailActions, type GuardrailTarget } from './guardrail.ts';
 import { checkKinds } from './guardrail-check-kinds.ts';
-import { partnerChecks } from './partner-checks.ts';
+import { refusedChecks } from './partner-checks.ts';
 import { windowFaults } from './stream-windows.ts';
 import { tokenValidationFaults } from './token-validation.ts';
 
 /** By id in lower case, because clients use two spellings of some ids. */
 const kinds = new Map(Object.entries(checkKinds).map(([id, kind]) => [id.toLowerCase(), kind]));
 
-/** Checks of partners are stored, but not allowed for tool calls. */
-const partnerIds: ReadonlySet<string> = new Set(partnerChecks.map((id) => id.toLowerCase()));
+/** Reasons by id in lower case. */
+const refusals = new Map(
+  Object.entries(refusedChecks).map(([id, reason]) => [id.toLowerCase(), reason]),
+);
 
-const knownIds: readonly string[] = [...Object.keys(checkKinds), ...partnerChecks];
+const knownIds: readonly string[] = Object.keys(checkKinds);
 const knownIdsByLowerCase = new Map(knownIds.map((id) => [id.toLowerCase(), id]));
 
 /** The id of a check in the spelling of the catalogue; undefined for an unknown check. */
@@ -88,13 +90,9 @@ export function checkFaults(
   return checks.flatMap((check, at) => {
     const id = check.id.toLowerCase();
     const kind = kinds.get(id);
-    const isPartner = partnerIds.has(id);
-    const unfit = kind === undefined ? isPartner : !kind.tools;
     const faults: Fault[] =
-      kind === undefined && !isPartner
-        ? [{ path: ['id'], message: unknownCheckMessage(check.id) }]
-        : [];
-    if (target === 'mcp_tools' && unfit) {
+      kind === undefined ? [{ path: ['id'], message: unknownCheckMessage(check.id) }] : [];
+    if (target === 'mcp_tools' && kind?.tools === false) {
       const message = 'is not a deterministic check, so it cannot guard MCP tools';
       faults.push({ path: ['id'], message });
     }
@@ -107,6 +105,10 @@ export function checkFaults(
 }
 
 function unknownCheckMessage(id: string): string {
+  const refusal = refusals.get(id.toLowerCase());
+  if (refusal !== undefined) {
+    return `${refusal}, so this gateway cannot run it; use default.webhook with a service of your own`;
+  }
   const withPrefix = knownIds.find(
     (known) => known.toLowerCase() === `default.${id.toLowerCase()}`,
   );
@@ -126,8 +128,10 @@ export function guardrailWarnings({
 }): Fault[] {
   const parameters = checks.flatMap(({ id, parameters }, at) => {
     const kind = kinds.get(id.toLowerCase());
-    const fields = kind === undefined ? [] : ineffectiveFields(kind.parameters, parameters);
-    return prefixFaults(['checks', at, 'parameters'], fields);
+    if (kind === undefined) return [];
+    const fields = ineffectiveFields(kind.parameters, parameters);
+    const warnings = kind.warnings?.(parameters ?? {}) ?? [];
+    return prefixFaults(['checks', at, 'parameters'], [...fields, ...warnings]);
   });
   return [
     ...prefixFaults(['actions'], ineffectiveFields(GuardrailActions, actions)),
@@ -176,7 +180,8 @@ function parameterFaults(
   if (!parsed.success) return [...unknown, ...faultsOfIssues(parsed.error.issues)];
   if (unknown.length > 0) return unknown;
   const rules = contentRules[id];
-  return rules === undefined ? [] : rules(parameters, judges);
+  if (rules !== undefined) return rules(parameters, judges);
+  return kind.faults?.(parameters, judges.trusted) ?? [];
 }
 
 type Parameters = Readonly<Record<string, unknown>>;

@@ -1,28 +1,8 @@
-/** Lists the checks that partner services run with their own models. They are stored, but this gateway cannot run them. */
+/** Lists the checks of clients that this gateway cannot run, although it knows them, and why. */
 
 /** By id, in the spelling of clients. */
-export const partnerChecks: readonly string[] = [
-  'acuvity.scan',
-  'aporia.validateProject',
-  'azure.contentSafety',
-  'azure.pii',
-  'lasso.classify',
-  'mistral.moderateContent',
-  'patronus.custom',
-  'patronus.isConcise',
-  'patronus.isHelpful',
-  'patronus.isPolite',
-  'patronus.noApologies',
-  'patronus.noGenderBias',
-  'patronus.noRacialBias',
-  'patronus.phi',
-  'patronus.pii',
-  'patronus.retrievalAnswerRelevance',
-  'patronus.toxicity',
-  'pillar.scanPrompt',
-  'pillar.scanResponse',
-  'promptfoo.guard',
-  'promptfoo.harm',
-  'promptfoo.pii',
-  'sydelabs.sydeguard',
-];
+export const refusedChecks: Readonly<Record<string, string>> = {
+  'exa.online': 'adds results of a search to the prompt, and judges nothing',
+  'patronus.retrievalHallucination': 'judges retrieved documents, which a request does not name',
+  'portkey.dataservice': 'belongs to a service whose requests have no published format',
+};

@@ -11,6 +11,11 @@ declare global {
 const pieceChars = 128 * 1024;
 /** Values between two interruptions. */
 const interruptedValues = 500;
+/** Values and levels of a part that is written natively; few enough that counting in vain costs little. */
+const partValuesMax = 64;
+const partDepthMax = 8;
+/** Texts of this length count as another value. */
+const valueChars = pieceChars / partValuesMax;
 
 /**
  * For values that come from JSON; undefined members are left out.
@@ -64,16 +69,17 @@ class JsonWriter {
 
   /** Adds a value that needs no generator, which would cost more than the value. */
   #addsSmall(value: unknown): boolean {
-    const isLong = typeof value === 'string' && value.length > pieceChars;
-    const isInner = typeof value === 'object' && value !== null && !JSON.isRawJSON(value);
-    if (isLong || isInner) return false;
+    const left = valuesLeft(value, partValuesMax);
+    if (left < 0 && !JSON.isRawJSON(value)) return false;
+    this.#values += partValuesMax - left;
     this.#add(JSON.stringify(value) ?? 'null');
     return true;
   }
 
   #isInterrupted(): boolean {
-    this.#values += 1;
-    return this.#values % interruptedValues === 0;
+    if (this.#values < interruptedValues) return false;
+    this.#values = 0;
+    return true;
   }
 
   *#list(items: readonly unknown[]): Slices<void> {
@@ -122,4 +128,29 @@ class JsonWriter {
     this.#pieces.push(Buffer.from(this.#text));
     this.#text = '';
   }
+}
+
+/** Whether a value has so few parts that walking through it at once holds nobody up. */
+export function isSmallJson(value: unknown): boolean {
+  return valuesLeft(value, partValuesMax) >= 0;
+}
+
+/** Returns the rest of a budget of values after this one; negative where the budget does not suffice. */
+function valuesLeft(value: unknown, budget: number, depth = 0): number {
+  if (typeof value === 'string') return budget - 1 - Math.floor(value.length / valueChars);
+  if (typeof value !== 'object' || value === null) return budget - 1;
+  if (depth === partDepthMax) return -1;
+  let left = budget - 1;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && left >= 0; at += 1) {
+      left = valuesLeft(value[at], left, depth + 1);
+    }
+    return left;
+  }
+  for (const name of Object.keys(value)) {
+    left -= Math.floor(name.length / valueChars);
+    left = valuesLeft((value as Readonly<Record<string, unknown>>)[name], left, depth + 1);
+    if (left < 0) break;
+  }
+  return left;
 }

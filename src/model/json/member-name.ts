@@ -6,7 +6,7 @@ export function foldedName(name: string): string {
 }
 
 /** Members whose content the caller chooses freely, so nothing in them instructs a provider. */
-export const freeMembers: readonly string[] = [
+const freeMembers: ReadonlySet<string> = new Set([
   'metadata',
   'client_metadata',
   'arguments',
@@ -16,7 +16,35 @@ export const freeMembers: readonly string[] = [
   'schema',
   'json_schema',
   'headers',
+]);
+
+const callersTools: ReadonlySet<unknown> = new Set([undefined, null, 'function', 'custom']);
+
+/** Members that describe a tool of the caller in formats whose tools may lack a type. */
+const describingMembers = [
+  'function',
+  'name',
+  'functionDeclarations',
+  'function_declarations',
+  'toolSpec',
 ];
+
+/** Whether the caller runs the tool. The provider runs any other and feeds its results to the model. */
+export function isToolOfCaller(tool: unknown): boolean {
+  if (typeof tool !== 'object' || tool === null) return true;
+  const type = (tool as { readonly type?: unknown }).type ?? null;
+  if (type !== null) return callersTools.has(type);
+  return describingMembers.some((name) => Object.hasOwn(tool, name));
+}
+
+/**
+ * Whether the caller chooses the content of a member of `owner` freely. The parameters of a tool that the provider
+ * runs instruct the provider.
+ */
+export function isFreeMember(owner: object, name: string): boolean {
+  if (!freeMembers.has(name)) return false;
+  return name !== 'parameters' || callersTools.has((owner as { readonly type?: unknown }).type);
+}
 
 /** `max_output_tokens` as `maxOutputTokens`. */
 export function usualName(name: string): string {

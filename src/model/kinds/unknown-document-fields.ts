@@ -29,7 +29,10 @@ export function unknownDocumentFields(kind: KindName, spec: Spec): Fault[] {
 }
 
 /** Returns a copy of a spec with the fields at these paths in the `extensions` of the object that has them. */
-export function withExtensions<S extends Spec>(spec: S, moved: readonly Fault['path'][]): S {
+export function withExtensions<Declared extends Spec>(
+  spec: Declared,
+  moved: readonly Fault['path'][],
+): Declared {
   if (moved.length === 0) return spec;
   const copy = structuredClone(spec);
   // A field of this name that is no object makes room for the object first.

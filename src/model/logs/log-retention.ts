@@ -1,10 +1,10 @@
 /** Computes from when on log rows are kept. */
+import { startOfDay } from '../limits/periods.ts';
 
 const dayMs = 86_400_000;
 
 /** Start of the first day within the retention; null when all days are retained. */
 export function startOfRetention(now: number, days: number | null): number | null {
   if (days === null) return null;
-  const from = now - days * dayMs;
-  return from - (from % dayMs);
+  return startOfDay(now - days * dayMs);
 }

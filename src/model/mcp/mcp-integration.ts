@@ -6,6 +6,7 @@ import { McpSecretMappings } from '../secrets/secret-mapping.ts';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { OptionalSlug } from '../wire/slug.ts';
+import { DisabledClientCapabilities } from './client-capability.ts';
 import { DefinitionDigest, DefinitionPolicy } from './definition-state.ts';
 import { ExternalAuth, OAuthMetadata } from './external-auth.ts';
 import { UserIdentityForwarding } from './identity-forwarding.ts';
@@ -189,6 +190,10 @@ const capabilityFields = {
   disabled_capabilities: described(
     DisabledCapabilities.optional(),
     'Tools, prompts and resources that may not be used; all others may.',
+  ),
+  disabled_client_capabilities: described(
+    DisabledClientCapabilities.nullable().optional(),
+    'Capabilities of clients that the server may not use, for example sampling: it does not learn that a client has them.',
   ),
 };
 

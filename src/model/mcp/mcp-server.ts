@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
+import { DisabledClientCapabilities } from './client-capability.ts';
 import { DefinitionPolicy } from './definition-state.ts';
 import { DisabledCapabilities } from './mcp-integration.ts';
 
@@ -16,6 +17,10 @@ const accessFields = {
   disabled_capabilities: described(
     DisabledCapabilities.optional(),
     'Tools, prompts and resources that may not be used here; all others that the integration allows may.',
+  ),
+  disabled_client_capabilities: described(
+    DisabledClientCapabilities.nullable().optional(),
+    'Capabilities of clients that the server may not use here, beside those that the integration disables.',
   ),
   definition_policy: described(
     DefinitionPolicy.nullable().optional(),

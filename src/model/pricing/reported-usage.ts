@@ -72,6 +72,7 @@ const holders = [
   'usageMetadata',
   'modelVersion',
   'inputTextTokenCount',
+  'predictions',
 ];
 /** Contains the calls of tools that the provider has run. */
 const toolHolder = 'output';
@@ -127,7 +128,9 @@ export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
     usageIn(body.interaction) ??
     billedIn(body.meta) ??
     usageIn(body.metadata) ??
-    titanUsageIn(body);
+    usageIn(body.delta) ??
+    titanUsageIn(body) ??
+    predictedUsageIn(body);
   addBodyDetails(reported.details, body, counterOf(reported));
   if (usage === null) return;
   reported.isOutputPreliminary = own === null && usage === usageIn(body.message);
@@ -150,9 +153,20 @@ function titanUsageIn({ inputTextTokenCount: tokens }: JsonObject): JsonObject |
   return tokens === undefined ? null : { input_tokens: tokens };
 }
 
+/** Vertex AI counts the tokens of each text that it embeds; null unless it counts all. */
+function predictedUsageIn({ predictions }: JsonObject): JsonObject | null {
+  if (!Array.isArray(predictions)) return null;
+  const counts = predictions.map((one) => one?.embeddings?.statistics?.token_count);
+  if (!counts.every((count) => typeof count === 'number')) return null;
+  return { input_tokens: counts.reduce((sum, count) => sum + count, 0) };
+}
+
 function usageIn(holder: unknown): JsonObject | null {
   if (!isObject(holder) || !isObject(holder.usage)) return null;
-  return interactionUsageIn(holder.usage) ?? holder.usage;
+  const { usage } = holder;
+  // Cohere's chats state what is billed beside all tokens.
+  if (isObject(usage.billed_units)) return usage.billed_units;
+  return interactionUsageIn(usage) ?? usage;
 }
 
 /** Cohere bills tokens or search units. */

@@ -1,5 +1,6 @@
 /** Decides in which form Amazon Bedrock serves a model, and builds the path of a model. */
 import type { DialectName } from './provider-addresses.ts';
+import { nativeEmbeddingPaths } from './retrieval-paths.ts';
 
 /** Values of the account field `aws_bedrock_format`, which has precedence over the name of a model. */
 const settings: ReadonlyMap<string, DialectName> = new Map([
@@ -29,11 +30,15 @@ export function bedrockDialect(model: string | null, setting: string | undefined
   );
 }
 
-/** The form of a model for embeddings or rankings; null for any other request. Embeddings of Nova share that of Titan. */
+/**
+ * The form of a model for embeddings or rankings; null for any other request, and for models of other names: Titan
+ * models that write text have the same body, and their output would not be metered. Embeddings of Nova share the form
+ * of Titan.
+ */
 export function bedrockRetrieval(path: string | null, model: string | null): DialectName | null {
   const name = model ?? '';
   if (path === '/rerank') return /rerank/i.test(name) ? 'bedrock-ranking' : null;
-  if (path !== '/embeddings') return null;
+  if (path !== '/embeddings' && !nativeEmbeddingPaths.has(path ?? '')) return null;
   if (/cohere\.embed/i.test(name)) return 'bedrock-cohere';
   return /titan-embed|nova-.*embeddings/i.test(name) ? 'bedrock-titan' : null;
 }
@@ -49,3 +54,6 @@ export function bedrockModelPath(model: string, operation: string): string {
 
 /** Canonical path of Converse, whose requests have model and kind of the response in the body. */
 export const conversePath = '/model/converse';
+
+/** Canonical path of CountTokens for a request of Converse. */
+export const converseCountPath = '/model/converse/count-tokens';

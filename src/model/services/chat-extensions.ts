@@ -97,7 +97,7 @@ export function canDisableReasoning(model: unknown): boolean {
 /** Models of OpenAI that always reason. */
 const thinkers =
   /^(?:[\w.-]+\/)*(?:o[1-9]|gpt-5(?![.\d]|-chat)|gpt-(?:[5-9]|\d{2})(?:\.\d+)?-(?:codex|pro))/i;
-/** Models of OpenAI that reason where an effort is requested. */
+/** Models of OpenAI that reason only when the request sets an effort. */
 const switchable = /^(?:[\w.-]+\/)*gpt-(?:5\.[1-9]|[6-9]|\d{2})(?!.*-chat)/i;
 
 /** Whether a model of OpenAI accepts `temperature`, `top_p` and penalties: none does while it reasons. */

@@ -2,6 +2,7 @@
 import { bedrockControlAddress } from './account-addresses.ts';
 import { bedrockDialect, bedrockRetrieval, conversePath } from './bedrock-models.ts';
 import { type DialectName, type ProviderAddress, providerAddresses } from './provider-addresses.ts';
+import { cohereEmbedPath, embeddingInvokePath, predictPath } from './retrieval-paths.ts';
 
 /** The members of an account that decide its address. */
 export interface AddressMembers {
@@ -34,6 +35,12 @@ const generatingPaths: ReadonlySet<string> = new Set([
   '/messages',
   '/responses',
 ]);
+/** Embeddings that Vertex AI receives in its own form. */
+const embeddingPaths: ReadonlySet<string> = new Set([
+  '/embeddings',
+  embeddingInvokePath,
+  cohereEmbedPath,
+]);
 
 /**
  * The address at which a request is sent: a service with two formats receives requests in Gemini's form in that form,
@@ -49,7 +56,12 @@ export function calledAddress(
   }
   const { geminiForm } = usual;
   if (geminiForm === undefined) return usual;
-  const isSelected = account[formatField] === 'gemini' && generatingPaths.has(path);
+  const isVertex = geminiForm.dialect === 'vertex-gemini';
+  // Google's API for developers embeds texts by its face for clients of OpenAI.
+  if (path === predictPath && !isVertex) return usual;
+  const isSelected =
+    (account[formatField] === 'gemini' && generatingPaths.has(path)) ||
+    (isVertex && embeddingPaths.has(path));
   if (!isSelected && !path.startsWith('/v1beta/')) return usual;
   return { ...usual, ...geminiForm };
 }

@@ -12,11 +12,11 @@ interface Facts {
  * Registers a description for a schema; JSON Schemas, `explain` and the OpenAPI document show it.
  * The schema itself is returned: `.describe` would copy it, which takes twenty times as long at start.
  */
-export function described<S extends z.ZodType>(
-  schema: S,
+export function described<Schema extends z.ZodType>(
+  schema: Schema,
   description: string,
   facts: Facts = {},
-): S {
+): Schema {
   if (z.globalRegistry.has(schema)) throw new Error(`described already: ${description}`);
   const { examples, ...rest } = facts;
   z.globalRegistry.add(schema, {

@@ -5,18 +5,18 @@ import { z } from 'zod';
 const parsesBeforeCompiling = 50;
 
 /** Interprets the schema at first and compiles it when the number of parses makes that worthwhile. */
-export class SelfCompilingSchema<S extends z.ZodType> {
+export class SelfCompilingSchema<Schema extends z.ZodType> {
   /** The uncompiled schema, for readers of its fields. */
-  readonly plain: S;
-  #schema: S;
+  readonly plain: Schema;
+  #schema: Schema;
   #parses = 0;
 
-  constructor(schema: S) {
+  constructor(schema: Schema) {
     this.plain = schema;
     this.#schema = schema;
   }
 
-  safeParse(value: unknown): z.ZodSafeParseResult<z.output<S>> {
+  safeParse(value: unknown): z.ZodSafeParseResult<z.output<Schema>> {
     this.#parses += 1;
     if (this.#parses === parsesBeforeCompiling) this.#schema = z.compile(this.plain);
     // The code that zod generates for each object costs more than it saves, before and after compiling.

@@ -19,7 +19,10 @@ const withoutEffect = z.registry<{ readonly names: ReadonlySet<string> }>();
  * Registers fields that an object may have without effect. They cause a warning instead of an error, so
  * that documents written for gateways with the same format can be saved.
  */
-export function acceptWithoutEffect<S extends z.ZodObject>(schema: S, names: Iterable<string>): S {
+export function acceptWithoutEffect<Schema extends z.ZodObject>(
+  schema: Schema,
+  names: Iterable<string>,
+): Schema {
   withoutEffect.add(schema, { names: new Set(names) });
   return schema;
 }

@@ -165,10 +165,10 @@ export function declarableSettings({ settings, served }: DeploymentState): Prese
 }
 
 /** Replaces the references of workspaces; those for which `idOf` returns undefined are dropped. */
-export function mapWorkspaceReferences<S extends DeploymentAuthSettings>(
-  settings: S,
+export function mapWorkspaceReferences<Auth extends DeploymentAuthSettings>(
+  settings: Auth,
   idOf: (reference: string) => string | undefined,
-): S {
+): Auth {
   const { workspaces_allowed: allowed, jwt_sub_workspace_mapping: mapping } = settings;
   const mapped = Object.entries(mapping ?? {}).flatMap(([sub, reference]) => {
     const id = idOf(reference);

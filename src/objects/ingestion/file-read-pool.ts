@@ -1,5 +1,5 @@
 /** Extracts and splits texts of files in a worker thread with limits on time and memory. */
-import { TaskLost, TaskThread } from '../../task-thread.ts';
+import { TaskLost, TaskThread, threadModule } from '../../task-thread.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { ChunkSizes } from './text-chunks.ts';
 
@@ -23,16 +23,11 @@ const filesInMemoryMax = 2;
 /** A typical file of the maximum size takes a tenth of this. */
 const readMsMax = 60_000;
 const memory = { maxOldGenerationSizeMb: 1_024, maxYoungGenerationSizeMb: 64 };
-const isSource = import.meta.url.endsWith('.ts');
-const threadUrl = new URL(
-  isSource ? './reading-thread.ts' : '../reading-thread.js',
-  import.meta.url,
-);
 
 /** Disposal rejects the files that are still waiting. */
 export class FileReadPool implements Disposable {
   readonly #thread = new TaskThread<FileReadTask, FileReadResult>({
-    body: threadUrl,
+    body: threadModule('reading-thread', import.meta.url),
     memory,
     taskMsMax: readMsMax,
   });

@@ -2,6 +2,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { detach } from '../../detached.ts';
+import { threadModule } from '../../task-thread.ts';
 import { bestRows, type NearestRow } from './nearest.ts';
 
 export type ScanOrder =
@@ -17,7 +18,7 @@ export type ScanOrder =
       readonly scoreMin: number;
     };
 
-/** For each query the nearest rows, best first. */
+/** The nearest rows of each query, best first. */
 export interface ScanResult {
   readonly id: number;
   readonly found: readonly (readonly NearestRow[])[];
@@ -197,9 +198,7 @@ export class Scans implements Disposable {
   }
 
   #start(): Worker {
-    const isSource = import.meta.url.endsWith('.ts');
-    const body = isSource ? './scanning-thread.ts' : '../scanning-thread.js';
-    const worker = new Worker(new URL(body, import.meta.url));
+    const worker = new Worker(threadModule('scanning-thread', import.meta.url));
     worker.on('message', ({ id, found }: ScanResult) => {
       this.#waiting.get(id)?.resolve(found);
       this.#waiting.delete(id);

@@ -32,6 +32,8 @@ export interface InferenceSettings {
   readonly countsAbortedStreams: boolean;
   /** Whether requests may refer to saved configs only. */
   readonly blocksInlineConfigs: boolean;
+  /** Folder of the model for guardrails; null for none. */
+  readonly guardrailModelFolder: string | null;
   /** Identity of the gateway at AWS. */
   readonly aws: AwsSettings;
   /** Identity of the pod at Azure; null for none. */
@@ -89,6 +91,7 @@ export function inferenceSettings(
     enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',
     countsAbortedStreams: values.GATEWRIGHT_ABORTED_STREAM_CHARGE === 'counted',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
+    guardrailModelFolder: values.GATEWRIGHT_GUARDRAIL_MODEL_DIR ?? null,
     aws: awsSettings(values),
     azurePod: azureSettings(values),
     signsInAsItself: values.GATEWRIGHT_SECRETS_BY_OWN_IDENTITY,

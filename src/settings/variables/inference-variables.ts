@@ -84,6 +84,11 @@ export const inferenceVariables = {
     '4096',
     'Maximum size of a message of a realtime session in KiB.',
   ),
+  GATEWRIGHT_GUARDRAIL_MODEL_DIR: optional(
+    'Inference',
+    { ...forms.path, example: '/models/injection' },
+    'Folder with manifest.json, an ONNX model and its tokenizer, for the check gatewright.model (docs/reference/guardrail-models.md). When unset: no model.',
+  ),
   GATEWRIGHT_SECRETS_BY_OWN_IDENTITY: defaulted(
     'Inference',
     forms.toggle,

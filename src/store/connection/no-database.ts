@@ -3,7 +3,7 @@ import type { Database, Tables } from './db.ts';
 import { buildOn } from './dialect.ts';
 import { NoDatabase } from './unavailable.ts';
 
-/** @param reason why there is none, for whoever called for something that needs it */
+/** @param reason says why there is no database, in the error of every call that needs one */
 export function noDatabase(reason: string): Database {
   const refuse = (): Promise<never> => Promise.reject(new NoDatabase(reason));
   const db = buildOn<Tables>(refuse);

@@ -31,6 +31,8 @@ interface McpIntegrationRow extends VersionColumns {
   global_workspace_access: string | null;
   /** Policy for definitions that are not approved; null observes them. */
   definition_policy: DefinitionPolicy | null;
+  /** JSON list; null for none. */
+  disabled_client_capabilities: string | null;
   /** Origin of the approved definitions; null before there are any. */
   definitions_from: 'first_sync' | 'declared' | null;
   status: 'active' | 'archived';

@@ -20,6 +20,8 @@ interface McpServerRow extends VersionColumns {
   default_user_access: 'allow' | 'deny' | null;
   /** Policy for definitions that are not approved; null observes them. */
   definition_policy: DefinitionPolicy | null;
+  /** JSON list; null for none. */
+  disabled_client_capabilities: string | null;
   status: 'active' | 'archived';
 }
 

@@ -14,7 +14,7 @@ export function snapshotPrompts(view: OrganisationView): PromptSource {
   };
 }
 
-/** As `find` of store/prompts/prompt-versions.ts. */
+/** Finds a version in the snapshot by the same names as `find` of store/prompts/prompt-versions.ts does in the database. */
 function findVersion(
   view: OrganisationView,
   of: Parameters<PromptSource['findVersion']>[0],

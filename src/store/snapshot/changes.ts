@@ -15,7 +15,7 @@ export interface ChangesRequest {
   readonly overlapMs: number;
   /** Reads the head, unless it has this etag (null: none is known). */
   readonly head: { readonly known: Buffer | null } | null;
-  /** Shared time at which leases of runs have ended. */
+  /** Current shared time, in ms since the epoch; leases of runs that end before it have ended. */
   readonly now: number;
 }
 

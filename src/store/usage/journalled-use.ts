@@ -12,9 +12,9 @@ import * as usageSlices from './usage-slices.ts';
 export interface JournalledUse extends Omit<UsageCorrection, 'units'> {
   /** The last exchange of the process that was known to be carried out. */
   readonly sequence: number;
-  /** Units that the next exchange reports. */
+  /** Units that the exchange after it reports. */
   readonly before: number;
-  /** Units that it does not report. */
+  /** Units that no exchange reports before a later state is on disk. */
   readonly after: number;
   /** The part of `after` that was reserved by running requests and may not be used. */
   readonly running: number;
@@ -35,11 +35,11 @@ export async function settle(
   now: number,
   grant?: usageSlices.GrantMoves,
 ): Promise<void> {
-  const row = await usageHolders.findForUpdate(tx, holder);
-  if (row !== null && row.settledAt !== null) return;
+  const { sequence, isSettled } = await usageHolders.lockToSettle(tx, holder);
+  if (isSettled) return;
   const { organisationId } = holder;
   const due = uses.flatMap((use) => {
-    const units = unreportedUnits(use, row?.sequence ?? null);
+    const units = unreportedUnits(use, sequence);
     return units > 0 ? [{ use, units }] : [];
   });
   const usages = due.map(({ use, units }) => {
@@ -60,10 +60,13 @@ function totalsMaxOf(uses: readonly JournalledUse[]): Map<string, number> {
   );
 }
 
-/** A missing holder has never exchanged anything, or has ended in order. */
+/**
+ * A missing holder has never exchanged anything, or has ended in order. `after` stays unreported however many exchanges
+ * followed, which may have concerned other counters: the process writes a new state before it reports it.
+ */
 function unreportedUnits({ sequence, before, after }: JournalledUse, reached: number | null) {
-  if ((reached ?? 0) === sequence) return before + after;
-  return reached === sequence + 1 ? after : 0;
+  if (reached === null) return sequence === 0 ? before + after : 0;
+  return reached <= sequence ? before + after : after;
 }
 
 /** Marks the part that may not have been used. */

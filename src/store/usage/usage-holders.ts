@@ -1,5 +1,5 @@
 /** Table functions for usage_holders: the leases of processes that hold slices of limits. */
-import { type Generated, sql } from 'kysely';
+import { type Generated, type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import { rows } from '../rows/rows.ts';
@@ -49,18 +49,28 @@ export async function insert(
   return result.numAffectedRows === 1n;
 }
 
-/** Renews the lease for the exchange after `sequence`; returns false when it expired and its slices were charged. */
+/** How an exchange found the lease of its holder. */
+export type Renewal = 'renewed' | 'ended' | 'lost';
+
+/**
+ * Renews the lease for the exchange after `sequence`. A lease that had ended is renewed too, but some slices may have been
+ * charged: `'ended'`. `'lost'` when the holder is missing, settled or at another exchange.
+ */
 export async function renew(
   tx: Db,
   { organisationId, holder }: Holder,
   sequence: number,
   leaseMs: number,
-): Promise<boolean> {
-  const result = await sql`
-    UPDATE usage_holders SET sequence = ${sequence + 1}, lease_until = ${serverNowMs} + ${leaseMs}
-    WHERE organisation_id = ${organisationId} AND holder = ${holder}
-      AND sequence = ${sequence} AND settled_at IS NULL`.execute(tx);
-  return result.numAffectedRows === 1n;
+): Promise<Renewal> {
+  const renewWhere = async (lease: RawBuilder<unknown>): Promise<boolean> => {
+    const result = await sql`
+      UPDATE usage_holders SET sequence = ${sequence + 1}, lease_until = ${serverNowMs} + ${leaseMs}
+      WHERE organisation_id = ${organisationId} AND holder = ${holder}
+        AND sequence = ${sequence} AND settled_at IS NULL ${lease}`.execute(tx);
+    return result.numAffectedRows === 1n;
+  };
+  if (await renewWhere(sql`AND lease_until >= ${serverNowMs}`)) return 'renewed';
+  return (await renewWhere(sql``)) ? 'ended' : 'lost';
 }
 
 /** The stored answer of the exchange with a number; null when the last exchange has another number or no answer. */
@@ -81,21 +91,29 @@ export async function keepAnswer(
   await table.update(tx, { organisation_id: organisationId, holder }, { answer });
 }
 
-/** Locks a holder; null when it does not exist. */
-export async function findForUpdate(
+/**
+ * Locks a holder whose usage is to be settled, and adds it when it does not exist, so that two transactions never settle
+ * it at once. `sequence` is null for one that has exchanged nothing, or whose row is gone.
+ */
+export async function lockToSettle(
   tx: Db,
   { organisationId, holder }: Holder,
-): Promise<{ readonly sequence: number; readonly settledAt: number | null } | null> {
+): Promise<{ readonly sequence: number | null; readonly isSettled: boolean }> {
+  // Takes an exclusive lock of an existing row; INSERT IGNORE takes a shared one, which would deadlock in the update.
+  await sql`
+    INSERT INTO usage_holders (organisation_id, holder, sequence, lease_until, is_journalled)
+    VALUES (${organisationId}, ${holder}, 0, ${serverNowMs}, 1)
+    ON DUPLICATE KEY UPDATE holder = VALUES(holder)`.execute(tx);
   const row = await table.findForUpdate(tx, { organisation_id: organisationId, holder });
-  return row === undefined ? null : { sequence: Number(row.sequence), settledAt: row.settled_at };
+  const sequence = Number(row!.sequence);
+  return { sequence: sequence === 0 ? null : sequence, isSettled: row!.settled_at !== null };
 }
 
-/** Marks a holder as settled, also one that never exchanged anything. */
+/** Marks a holder as settled. */
 export async function markSettled(tx: Db, { organisationId, holder }: Holder): Promise<void> {
   await sql`
-    INSERT INTO usage_holders (organisation_id, holder, sequence, lease_until, is_journalled, settled_at)
-    VALUES (${organisationId}, ${holder}, 0, ${serverNowMs}, 1, ${serverNowMs})
-    ON DUPLICATE KEY UPDATE settled_at = VALUES(settled_at)`.execute(tx);
+    UPDATE usage_holders SET settled_at = ${serverNowMs}
+    WHERE organisation_id = ${organisationId} AND holder = ${holder}`.execute(tx);
 }
 
 /** Number of processes of an organisation that have a lease, and how many of them come before this one. */

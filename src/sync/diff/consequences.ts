@@ -80,6 +80,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     ...openAccess,
     disabled_capabilities: 'none',
     definition_policy: 'observe',
+    disabled_client_capabilities: 'none',
     approved_definitions: 'those approved so far',
     workspace_id: 'the organisation',
   },
@@ -90,6 +91,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     user_access: 'nobody by name',
     disabled_capabilities: 'none',
     definition_policy: 'observe',
+    disabled_client_capabilities: 'none',
   },
   GuardrailMcpBinding: {
     run_on: 'input and output',

@@ -97,6 +97,7 @@ const workspaceRules: Rules = {
 const capabilityRules: Rules = {
   'disabled_capabilities.*.name': guards,
   'disabled_capabilities.*.type': guards,
+  'disabled_client_capabilities.*': guards,
 };
 
 const definitionRules: Rules = {

@@ -1,12 +1,12 @@
 /** Translates the chunks of a chat to the events of ConverseStream, as objects with the name of the event. */
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import {
-  detailsIn,
   joinDetails,
   type ReasoningDetail,
   reasoningText,
   textOfDetail,
 } from '../translation/reasoning.ts';
+import { detailsOfReply } from '../translation/thought-signatures.ts';
 import {
   brokenOff,
   type EventTranslation,
@@ -34,6 +34,7 @@ export class ConverseEvents implements EventTranslation {
   #hasBegun = false;
   /** Finish reason; null before the stream has one. */
   #reason: unknown = null;
+  #hasRefused = false;
   #usage: Json = {};
   #isOver = false;
 
@@ -61,7 +62,7 @@ export class ConverseEvents implements EventTranslation {
     this.#isOver = true;
     return (
       this.#closed() +
-      eventOf('messageStop', { stopReason: stopReasonOf(this.#reason) }) +
+      eventOf('messageStop', { stopReason: stopReasonOf(this.#reason, this.#hasRefused) }) +
       eventOf('metadata', { usage: converseUsageOf(this.#usage), metrics: { latencyMs: 0 } })
     );
   }
@@ -83,6 +84,7 @@ export class ConverseEvents implements EventTranslation {
     for (const name of ['content', 'refusal']) {
       const text = delta.at(name);
       if (text.isAbsent || text.text() === '') continue;
+      if (name === 'refusal') this.#hasRefused = true;
       events += this.#at('text') + this.#deltaOf({ text: text.text() });
     }
     const calls = delta.at('tool_calls');
@@ -92,7 +94,7 @@ export class ConverseEvents implements EventTranslation {
   }
 
   #reasoning(delta: Json): string {
-    const details = detailsIn(delta.reasoning_details);
+    const details = detailsOfReply(delta);
     if (details.length === 0) {
       const text = reasoningText(delta);
       if (text === '') return '';
@@ -101,7 +103,7 @@ export class ConverseEvents implements EventTranslation {
     let events = '';
     for (const detail of details) {
       const text = textOfDetail(detail);
-      events += this.#at(`reasoning ${detail.index ?? 0}`);
+      events += this.#at(`${detail.type} ${detail.index ?? 0}`);
       this.#details.push(detail);
       if (text !== '') events += this.#deltaOf({ reasoningContent: { text } });
     }

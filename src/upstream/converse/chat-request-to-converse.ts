@@ -3,80 +3,23 @@ import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import { cachePointOf, withoutCachePoints } from './cache-point.ts';
 import { callsAsText } from './calls-as-text.ts';
+import * as rules from './chat-to-converse-rules.ts';
 import { converseTurns } from './chat-turns-to-converse.ts';
 import { cachePlacesOf, effortFormOf, isNova } from './model-abilities.ts';
 
-/** Members without a counterpart that do not change the response. */
-const hints = [
-  'metadata',
-  'prediction',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'user',
-  'verbosity',
-  'context_management',
-];
-
 /** Members of Converse that its users send in OpenAI's format. */
 const extensions = [
-  'additionalModelRequestFields',
   'additionalModelResponseFieldPaths',
   'guardrailConfig',
   'performanceConfig',
   'requestMetadata',
 ];
 
-/** Members that may only have their default value. */
-const defaultOnly = new Map<string, (value: unknown) => boolean>([
-  ['n', (value) => value === 1],
-  ['store', (value) => value === false],
-  ['logprobs', (value) => value === false],
-  ['frequency_penalty', (value) => value === 0],
-  ['presence_penalty', (value) => value === 0],
-  ['logit_bias', (value) => Object.keys(Object(value)).length === 0],
-  ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
-]);
-
-const translatedMembers = [
-  'model',
-  'messages',
-  'max_completion_tokens',
-  'parallel_tool_calls',
-  'max_tokens',
-  'stream',
-  'stream_options',
-  'temperature',
-  'top_p',
-  'top_k',
-  'thinking',
-  'stop',
-  'tools',
-  'tool_choice',
-  'response_format',
-  'reasoning_effort',
-  'service_tier',
-];
-
 /** @throws NotTranslatable when the request has a member without a counterpart */
 export function converseRequest(chat: Json, terms: RequestTerms): Json {
-  const request = DocumentNode.ofRequest(chat, terms).only(
-    ...translatedMembers,
-    ...hints,
-    ...extensions,
-    ...defaultOnly.keys(),
-  );
-  for (const name of hints) {
-    const hint = request.at(name);
-    if (!hint.isAbsent) hint.dropHint();
-  }
-  for (const [name, isDefault] of defaultOnly) {
-    const member = request.at(name);
-    if (!member.isAbsent && !isDefault(member.value)) member.dropMeaning();
-  }
-  // A caller that wants one call at a time can still carry out several.
-  const parallel = request.at('parallel_tool_calls');
-  if (parallel.value === false) parallel.dropHint();
+  const request = DocumentNode.ofRequest(chat, terms).follow(rules.requestShape.kinds['']);
+  const options = request.at('stream_options');
+  if (!options.isAbsent) options.follow(rules.streamShape.kinds['']);
   const model = request.at('model').text();
   const { system, messages } = converseTurns(request.at('messages'));
   const tools = tooling(request);
@@ -89,7 +32,7 @@ export function converseRequest(chat: Json, terms: RequestTerms): Json {
     ...tools,
     ...output(request),
     ...modelFields(request),
-    ...copied(request, extensions.slice(1)),
+    ...copied(request, extensions),
   };
   return withoutCachePoints(translated, cachePlacesOf(model), request);
 }
@@ -125,11 +68,11 @@ function tooling(request: DocumentNode): { readonly toolConfig?: Json } {
 
 function toolOf(tool: DocumentNode): Json[] {
   if (tool.at('type').value !== 'function') {
-    tool.dropMeaning();
+    tool.dropKind(rules.toolShape);
     return [];
   }
-  tool.only('type', 'function', 'cache_control');
-  const definition = tool.at('function').only('name', 'description', 'parameters', 'strict');
+  tool.follow(rules.toolShape.kinds.function);
+  const definition = tool.at('function').follow(rules.functionShape.kinds['']);
   const { description, parameters, strict } = definition.json();
   const spec = {
     name: definition.at('name').text(),
@@ -144,8 +87,16 @@ function toolOf(tool: DocumentNode): Json[] {
 function choiceOf(choice: DocumentNode): Json | null {
   if (choice.isAbsent || choice.value === 'auto') return null;
   if (choice.value === 'required') return { any: {} };
-  if (choice.isText || choice.at('type').value !== 'function') return choice.refuseUnsupported();
-  const name = choice.only('type', 'function').at('function').only('name').at('name').text();
+  if (choice.isText) {
+    choice.dropMeaning();
+    return null;
+  }
+  if (choice.at('type').value !== 'function') {
+    choice.dropKind(rules.choiceShape);
+    return null;
+  }
+  const { function: named } = rules.choiceShape.kinds;
+  const name = choice.follow(named).at('function').only('name').at('name').text();
   return { tool: { name } };
 }
 
@@ -156,7 +107,7 @@ function output(request: DocumentNode): Json {
   const config: Record<string, unknown> = {};
   if (!format.isAbsent && format.at('type').value !== 'text') {
     if (format.at('type').value === 'json_schema') config.textFormat = textFormat(format);
-    else format.at('type').dropMeaning();
+    else format.dropKind(rules.formatShape);
   }
   if (!effort.isAbsent) {
     const form = effortFormOf(request.at('model').text());
@@ -170,8 +121,8 @@ function output(request: DocumentNode): Json {
 }
 
 function textFormat(format: DocumentNode): Json {
-  const schema = format.only('type', 'json_schema').at('json_schema');
-  const { name, description } = schema.only('name', 'description', 'schema', 'strict').json();
+  const schema = format.follow(rules.formatShape.kinds.json_schema).at('json_schema');
+  const { name, description } = schema.follow(rules.schemaShape.kinds['']).json();
   const jsonSchema = {
     schema: JSON.stringify(schema.at('schema').json()),
     ...(name === undefined ? {} : { name }),

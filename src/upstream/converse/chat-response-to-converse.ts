@@ -3,12 +3,12 @@ import { awsErrorType } from '../../model/services/aws-errors.ts';
 import { answeredArguments } from '../documents/call-arguments.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import {
-  detailsIn,
   packDetails,
   type ReasoningDetail,
   reasoningText,
   textOfDetail,
 } from '../translation/reasoning.ts';
+import { detailsOfReply } from '../translation/thought-signatures.ts';
 import type { ProviderFault } from '../translation/translation.ts';
 import { isOwnReasoning } from './reasoning.ts';
 
@@ -33,14 +33,14 @@ export function converseResponse(body: unknown): Json {
         ],
       },
     },
-    stopReason: stopReasonOf(choice.at('finish_reason').value),
+    stopReason: stopReasonOf(choice.at('finish_reason').value, texts.includes(refusal)),
     usage: converseUsageOf(usage.isAbsent ? {} : usage.json()),
     metrics: { latencyMs: 0 },
   };
 }
 
 function reasoningBlocks(message: Json): Json[] {
-  const details = detailsIn(message.reasoning_details);
+  const details = detailsOfReply(message);
   if (details.length > 0) return details.map(reasoningBlock);
   const text = reasoningText(message);
   return text === '' ? [] : [{ reasoningContent: { reasoningText: { text } } }];
@@ -89,8 +89,9 @@ const stopReasons = new Map<unknown, string>([
   ['content_filter', 'content_filtered'],
 ]);
 
-export function stopReasonOf(reason: unknown): string {
-  return stopReasons.get(reason) ?? 'end_turn';
+/** A refusal of the model is a text of Converse that ends as filtered. */
+export function stopReasonOf(reason: unknown, hasRefused: boolean): string {
+  return stopReasons.get(reason) ?? (hasRefused ? 'content_filtered' : 'end_turn');
 }
 
 /** OpenAI includes cached tokens in the prompt tokens; Bedrock counts them separately. */

@@ -4,6 +4,7 @@ import { requestedArguments } from '../documents/call-arguments.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
 import { addToTurns, type RoleTurn } from '../documents/role-turns.ts';
 import { cachePointOf, isCachePoint } from './cache-point.ts';
+import * as rules from './chat-to-converse-rules.ts';
 import { documentFormats } from './media-formats.ts';
 import { isOwnReasoning } from './reasoning.ts';
 
@@ -22,18 +23,18 @@ export function converseTurns(messages: DocumentNode): ConverseTurns {
     switch (role.value) {
       case 'system':
       case 'developer':
-        message.only('role', 'content', 'name', 'cache_control');
+        message.follow(rules.messageShape.kinds.system);
         system.push(...contentOf(message, textBlock));
         break;
       case 'user':
-        message.only('role', 'content', 'name', 'cache_control');
+        message.follow(rules.messageShape.kinds.user);
         addToTurns(turns, 'user', contentOf(message, userBlock));
         break;
       case 'assistant':
         addToTurns(turns, 'assistant', assistantBlocks(message));
         break;
       case 'tool':
-        message.only('role', 'content', 'tool_call_id', 'name', 'cache_control');
+        message.follow(rules.messageShape.kinds.tool);
         addToTurns(turns, 'user', toolResult(message));
         break;
       default:
@@ -55,8 +56,14 @@ function contentOf(message: DocumentNode, blocksOf: (part: DocumentNode) => Json
 
 function textBlock(part: DocumentNode): Json[] {
   const type = part.at('type').text();
-  if (type === 'refusal') return [{ text: part.at('refusal').text() }];
-  if (type !== 'text') part.at('type').refuseUnsupported();
+  if (type === 'refusal') {
+    return [{ text: part.follow(rules.partShape.kinds.refusal).at('refusal').text() }];
+  }
+  if (type !== 'text') {
+    part.dropKind(rules.partShape);
+    return [];
+  }
+  part.follow(rules.partShape.kinds.text);
   const text = part.at('text').text();
   return text === '' ? [] : [{ text }, ...cachePointOf(part)];
 }
@@ -73,7 +80,8 @@ function userBlock(part: DocumentNode): Json[] {
 }
 
 function imageOf(part: DocumentNode): Json {
-  const url = part.only('type', 'image_url', 'cache_control').at('image_url').at('url');
+  const image = part.follow(rules.partShape.kinds.image_url).at('image_url');
+  const url = image.follow(rules.imageShape.kinds['']).at('url');
   const data = dataUrl(url.text());
   if (data === null) return url.refuse('must be a data URL for a provider of this format');
   const [kind, format = ''] = data.mediaType.split('/');
@@ -82,7 +90,8 @@ function imageOf(part: DocumentNode): Json {
 }
 
 function documentOf(part: DocumentNode): Json {
-  const file = part.only('type', 'file', 'cache_control').at('file').only('file_data', 'filename');
+  const { file: ofPart } = rules.partShape.kinds;
+  const file = part.follow(ofPart).at('file').follow(rules.fileShape.kinds['']);
   const data = dataUrl(file.at('file_data').text());
   const format = documentFormats.get(data?.mediaType ?? '');
   if (data === null || format === undefined) {
@@ -104,19 +113,27 @@ function dataUrl(url: string): { readonly mediaType: string; readonly base64: st
 }
 
 function assistantBlocks(message: DocumentNode): Json[] {
+  message.follow(rules.messageShape.kinds.assistant);
   const calls = message.at('tool_calls');
   const refusal = message.at('refusal');
   return [
-    ...reasoningBlocks(message.at('reasoning_details')),
+    ...reasoningBlocks(message),
     ...contentOf(message, textBlock),
     ...(refusal.isAbsent ? [] : [{ text: refusal.text() }]),
-    ...(calls.isAbsent ? [] : calls.items().map(toolUse)),
+    ...(calls.isAbsent ? [] : calls.items().flatMap(toolUse)),
   ];
 }
 
 /** Returns only what Bedrock itself has issued, because it verifies the signatures. */
-function reasoningBlocks(details: DocumentNode): Json[] {
-  if (details.isAbsent) return [];
+function reasoningBlocks(message: DocumentNode): Json[] {
+  const details = message.at('reasoning_details');
+  if (details.isAbsent) {
+    for (const name of ['reasoning', 'reasoning_content']) {
+      const text = message.at(name);
+      if (!text.isAbsent && text.value !== '') text.dropHint();
+    }
+    return [];
+  }
   return details.items().flatMap((detail): Json[] => {
     if (!isOwnReasoning(detail.at('format').value)) {
       detail.dropHint();
@@ -130,16 +147,20 @@ function reasoningBlocks(details: DocumentNode): Json[] {
   });
 }
 
-function toolUse(call: DocumentNode): Json {
-  if (call.at('type').value !== 'function') call.at('type').refuseUnsupported();
-  const called = call.at('function').only('name', 'arguments');
-  return {
-    toolUse: {
-      toolUseId: call.at('id').text(),
-      name: called.at('name').text(),
-      input: requestedArguments(called.at('arguments')),
-    },
+/** Empty for a call that is left out. */
+function toolUse(call: DocumentNode): Json[] {
+  if (call.at('type').value !== 'function') {
+    call.dropKind(rules.callShape);
+    return [];
+  }
+  const called = call.follow(rules.callShape.kinds.function).at('function');
+  called.only('name', 'arguments');
+  const use = {
+    toolUseId: call.at('id').text(),
+    name: called.at('name').text(),
+    input: requestedArguments(called.at('arguments')),
   };
+  return [{ toolUse: use }];
 }
 
 /** A result has no marks of the cache inside; one of its parts marks the whole result. */

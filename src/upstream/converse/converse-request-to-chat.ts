@@ -3,6 +3,7 @@ import { chatExtensionsOf } from '../../model/services/chat-extensions.ts';
 import { outputLimitName } from '../../model/services/provider-addresses.ts';
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import { chatEffort } from '../translation/reasoning-effort.ts';
+import { markedFor } from '../translation/thought-signatures.ts';
 import type { RequestTerms } from '../translation/translation.ts';
 import * as rules from './converse-request-rules.ts';
 import { type ConverseTerms, cacheMark, chatMessagesOf } from './converse-turns-to-chat.ts';
@@ -16,9 +17,10 @@ export function chatFromConverse(sent: Json, terms: RequestTerms): Json {
   const isIntermediate = terms.isIntermediate === true;
   const extensions = chatExtensionsOf(terms.service, isIntermediate);
   const about: ConverseTerms = { extensions };
+  const model = request.at('model').text();
   return {
-    model: request.at('model').text(),
-    messages: chatMessagesOf(request, about),
+    model,
+    messages: markedFor(model, extensions, chatMessagesOf(request, about)),
     ...inference(request.at('inferenceConfig'), terms),
     ...tooling(request.at('toolConfig'), about),
     ...output(request),

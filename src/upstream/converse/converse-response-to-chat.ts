@@ -40,8 +40,9 @@ function partsOf(message: DocumentNode) {
   const reasoning: string[] = [];
   const details: Json[] = [];
   for (const [index, block] of message.at('content').items().entries()) {
-    const { text, toolUse, reasoningContent } = block.json();
+    const { text, toolUse, reasoningContent, citationsContent } = block.json();
     if (text !== undefined) content.push(block.at('text').text());
+    if (citationsContent !== undefined) content.push(...citedTexts(block.at('citationsContent')));
     if (toolUse !== undefined) calls.push(callOf(block.at('toolUse')));
     if (reasoningContent === undefined) continue;
     const thought = block.at('reasoningContent');
@@ -54,6 +55,12 @@ function partsOf(message: DocumentNode) {
     }
   }
   return { content, calls, reasoning, details };
+}
+
+/** Texts with citations, which a chat has for pages of the web only. */
+function citedTexts(cited: DocumentNode): string[] {
+  const list = cited.at('content');
+  return list.isAbsent ? [] : list.items().map((one) => String(one.json().text ?? ''));
 }
 
 /** A part of reasoning that comes back unchanged; with `data` it is encrypted. */

@@ -1,7 +1,8 @@
 /** Translates system prompt and messages of Converse to the messages of a chat. */
 import type { ChatExtensions } from '../../model/services/chat-extensions.ts';
 import type { DocumentNode, Json } from '../documents/document-node.ts';
-import { type ReasoningDetail, textOfDetail, unpackDetails } from '../translation/reasoning.ts';
+import { earlierReasoning, type ReasoningDetail, unpackDetails } from '../translation/reasoning.ts';
+import { isOfCall, signedCalls } from '../translation/thought-signatures.ts';
 import * as rules from './converse-request-rules.ts';
 import { documentType } from './media-formats.ts';
 import { reasoningFormat } from './reasoning.ts';
@@ -167,25 +168,31 @@ function assistantMessage(blocks: readonly DocumentNode[], { extensions }: Conve
     else if (reasoningContent === undefined) {
       if (cachePoint === undefined) block.dropMeaning();
       else block.at('cachePoint').dropHint();
-    } else if (extensions.reasoning === null) block.at('reasoningContent').dropHint();
-    else details.push(...detailsOf(block.at('reasoningContent')));
+    } else details.push(...acceptedDetails(block.at('reasoningContent'), extensions.reasoning));
   }
   const text = texts.join('');
   return {
     role: 'assistant',
     content: calls.length > 0 && text === '' ? null : text,
-    ...reasoningMembers(details, extensions.reasoning),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...earlierReasoning(
+      details.map((one, index) => ({ ...one, index })),
+      extensions.reasoning,
+    ),
+    ...(calls.length === 0
+      ? {}
+      : { tool_calls: extensions.reasoning === 'calls' ? signedCalls(calls, details) : calls }),
   };
 }
 
-function reasoningMembers(
-  details: readonly ReasoningDetail[],
+/** The reasoning that the service takes; anything else is a hint. */
+function acceptedDetails(
+  content: DocumentNode,
   form: ChatExtensions['reasoning'],
-): Json {
-  if (details.length === 0) return {};
-  if (form === 'text') return { reasoning_content: details.map(textOfDetail).join('') };
-  return { reasoning_details: details.map((one, index) => ({ ...one, index })) };
+): readonly ReasoningDetail[] {
+  const isHidden = !content.at('redactedContent').isAbsent;
+  const details = form === null || (isHidden && form === 'text') ? [] : detailsOf(content);
+  if (details.length === 0 || (form === 'calls' && !details.every(isOfCall))) content.dropHint();
+  return details;
 }
 
 function citedText(cited: DocumentNode): string {

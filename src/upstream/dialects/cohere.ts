@@ -1,4 +1,5 @@
 /** Defines the wire format of Cohere, whose chats and embeddings have the format of OpenAI. */
+import { cohereEmbedPath } from '../../model/services/retrieval-paths.ts';
 import { type Dialect, type DialectRequest, type MemberChanges, splitQuery } from './dialect.ts';
 import { openAi } from './openai.ts';
 
@@ -13,6 +14,7 @@ export const cohere: Dialect = {
   pathOf: ({ path: whole }) => {
     const [path] = splitQuery(whole);
     if (cohereFaced.includes(path)) return cohereFace + whole;
+    if (path === cohereEmbedPath) return whole;
     return `${cohereNewer.includes(path) ? '/v2' : '/v1'}${whole}`;
   },
   changesOf: (request) => {

@@ -23,6 +23,8 @@ export interface Dialect {
   accountHeaders(account: DialectAccount): Record<string, string>;
   /** Further request headers that are forwarded. */
   readonly passedHeaders: readonly string[];
+  /** Request headers that select a part of an account, forwarded only with the caller's own credential. */
+  readonly passedWithOwnAccount?: readonly string[];
   /** Default headers, which caller and target can override. */
   readonly usualHeaders: Readonly<Record<string, string>>;
   /**

@@ -7,7 +7,8 @@ export const openAi: Dialect = {
     ...(organization === undefined ? {} : { 'openai-organization': organization }),
     ...(project === undefined ? {} : { 'openai-project': project }),
   }),
-  passedHeaders: ['openai-beta', 'openai-organization', 'openai-project'],
+  passedHeaders: ['openai-beta'],
+  passedWithOwnAccount: ['openai-organization', 'openai-project'],
   usualHeaders: {},
   pathOf: ({ path }) => path,
 };

@@ -1,4 +1,5 @@
 /** Defines the wire formats of Google Vertex AI: models below their publisher, and OpenAI's chat. */
+import { predictPath } from '../../model/services/retrieval-paths.ts';
 import { anthropic } from './anthropic.ts';
 import {
   type Dialect,
@@ -66,6 +67,9 @@ export const vertexGemini: Dialect = {
   pathOf: (request) => {
     if (request.path.startsWith('/v1beta/interactions')) {
       throw new NotServed('Vertex AI serves no interactions');
+    }
+    if (request.path === predictPath && !/embed/i.test(request.model ?? '')) {
+      throw new NotServed('Vertex AI serves predict for models that embed texts');
     }
     const model = request.model?.replace(/^(?:publishers\/)?google\/(?:models\/)?/, '') ?? null;
     return `${locationOf(request)}/publishers/google${gemini.pathOf({ ...request, model })}`;

@@ -1,5 +1,5 @@
 /** Selects the translation between the format of a caller and that of a provider. */
-import { conversePath } from '../../model/services/bedrock-models.ts';
+import { converseCountPath, conversePath } from '../../model/services/bedrock-models.ts';
 import type { FormatName } from '../../model/services/provider-addresses.ts';
 import { ConverseEvents } from '../converse/chat-events-to-converse.ts';
 import { converseRequest } from '../converse/chat-request-to-converse.ts';
@@ -18,13 +18,9 @@ import { responseError, responseFromChat } from '../responses/chat-response-to-r
 import { chatRequest } from '../responses/responses-request-to-chat.ts';
 import { chainTranslations } from '../translation/chained-translation.ts';
 import type { Translation } from '../translation/translation.ts';
-import {
-  batchEmbedToOpenAi,
-  chatToGemini,
-  embedToOpenAi,
-  geminiToAnthropicChat,
-  geminiToChat,
-} from './gemini-translations.ts';
+import { chatToGemini, geminiToAnthropicChat, geminiToChat } from './gemini-translations.ts';
+
+type Json = Readonly<Record<string, unknown>>;
 
 /** From OpenAI chat to Anthropic messages. */
 const chatToAnthropic: Translation = {
@@ -77,6 +73,19 @@ const converseToChat: Translation = {
   events: () => new ConverseEvents(),
 };
 
+const converseToAnthropic = chainTranslations(converseToChat, chatToAnthropic);
+
+/** From a count of tokens of Converse to one of messages; neither has a limit of the output. */
+const countOfConverse: Translation = {
+  ...converseToAnthropic,
+  pathOf: () => '/messages/count_tokens',
+  request: (body, terms) => {
+    const { max_tokens: _, ...counted } = converseToAnthropic.request(body, terms);
+    return counted;
+  },
+  response: (body) => body as Json,
+};
+
 /**
  * Null when the provider has the format of the caller; `path` is below `/v1`. Without `hasResponses`, responses are
  * made of chats.
@@ -127,12 +136,11 @@ const translationsByPath: ReadonlyMap<string, ByDialect> = new Map([
     conversePath,
     {
       openai: converseToChat,
-      anthropic: chainTranslations(converseToChat, chatToAnthropic),
+      anthropic: converseToAnthropic,
       gemini: chainTranslations(converseToChat, chatToGemini),
     },
   ],
   ['/v1beta/models:generateContent', fromGemini],
   ['/v1beta/models:streamGenerateContent', fromGemini],
-  ['/v1beta/models:embedContent', { openai: embedToOpenAi }],
-  ['/v1beta/models:batchEmbedContents', { openai: batchEmbedToOpenAi }],
+  [converseCountPath, { anthropic: countOfConverse }],
 ]);

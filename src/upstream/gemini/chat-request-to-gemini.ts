@@ -2,27 +2,17 @@
 
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { RequestTerms } from '../translation/translation.ts';
+import * as rules from './chat-to-gemini-rules.ts';
 import { geminiContents } from './chat-turns-to-gemini.ts';
 import { acceptedSchema } from './json-schemas.ts';
 import { thinkingConfigOf } from './thinking.ts';
 
 /** @throws NotTranslatable when the request has a member without a counterpart in Gemini's format */
 export function geminiRequest(chat: Json, terms: RequestTerms): Json {
-  const request = DocumentNode.ofRequest(chat, terms).only(
-    ...translatedMembers,
-    ...hintMembers,
-    ...defaultOnly.keys(),
-  );
-  for (const [name, isDefault] of defaultOnly) {
-    const member = request.at(name);
-    if (!member.isAbsent && !isDefault(member.value)) member.dropMeaning();
-  }
-  for (const name of hintMembers) {
-    if (!request.at(name).isAbsent) request.at(name).dropHint();
-  }
+  const request = DocumentNode.ofRequest(chat, terms).follow(rules.requestShape.kinds['']);
   request.at('model').text();
   const options = request.at('stream_options');
-  if (!options.isAbsent) options.only('include_usage', 'include_obfuscation');
+  if (!options.isAbsent) options.follow(rules.streamShape.kinds['']);
   const { system, contents } = geminiContents(request.at('messages'), chat.model);
   const config = generationConfigOf(request);
   return {
@@ -32,50 +22,6 @@ export function geminiRequest(chat: Json, terms: RequestTerms): Json {
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   };
 }
-
-const translatedMembers = [
-  'model',
-  'messages',
-  'max_completion_tokens',
-  'max_tokens',
-  'stream',
-  'stream_options',
-  'temperature',
-  'top_p',
-  'top_k',
-  'stop',
-  'n',
-  'seed',
-  'frequency_penalty',
-  'presence_penalty',
-  'logprobs',
-  'top_logprobs',
-  'tools',
-  'tool_choice',
-  'response_format',
-  'reasoning_effort',
-  'thinking',
-];
-
-/** Members that are left out, because they do not change what the model is asked for. */
-const hintMembers = [
-  'metadata',
-  'parallel_tool_calls',
-  'prediction',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'user',
-  'verbosity',
-];
-
-/** Members that may only have their default value. */
-const defaultOnly = new Map<string, (value: unknown) => boolean>([
-  ['store', (value) => value === false],
-  ['logit_bias', (value) => Object.keys(value as object).length === 0],
-  ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
-]);
 
 /** Names of members that differ only in their spelling. */
 const copied = new Map([
@@ -116,16 +62,16 @@ function responseFormatOf(format: DocumentNode): Json {
     case 'json_object':
       return { responseMimeType: 'application/json' };
     case 'json_schema': {
-      // Name and strictness cannot be chosen at Google.
-      const described = format.only('type', 'json_schema').at('json_schema');
-      const schema = described.only('name', 'description', 'schema', 'strict').at('schema');
+      const described = format.follow(rules.formatShape.kinds.json_schema).at('json_schema');
+      const schema = described.follow(rules.schemaShape.kinds['']).at('schema');
       return {
         responseMimeType: 'application/json',
         responseJsonSchema: acceptedSchema(schema),
       };
     }
     default:
-      return type.refuseUnsupported();
+      format.dropKind(rules.formatShape);
+      return {};
   }
 }
 
@@ -144,15 +90,13 @@ function tooling(request: DocumentNode): Json {
 /** Empty for a tool that is left out. */
 function declarationsOf(tool: DocumentNode): Json[] {
   if (tool.at('type').value !== 'function') {
-    tool.dropMeaning();
+    tool.dropKind(rules.toolShape);
     return [];
   }
-  tool.only('type', 'function', 'cache_control');
-  if (!tool.at('cache_control').isAbsent) tool.at('cache_control').dropHint();
-  const definition = tool.at('function').only('name', 'description', 'parameters', 'strict');
+  tool.follow(rules.toolShape.kinds.function);
+  const definition = tool.at('function').follow(rules.functionShape.kinds['']);
   const { description } = definition.json();
   const parameters = definition.at('parameters');
-  if (definition.at('strict').value === true) definition.at('strict').dropHint();
   const declaration = {
     name: definition.at('name').text(),
     ...((description ?? null) === null ? {} : { description }),
@@ -166,10 +110,16 @@ function choiceOf(choice: DocumentNode): Json | null {
   if (choice.isAbsent) return null;
   if (choice.isText) {
     const mode = choiceModes.get(choice.text());
-    return mode === undefined ? choice.refuseUnsupported() : { mode };
+    if (mode !== undefined) return { mode };
+    choice.dropMeaning();
+    return null;
   }
-  if (choice.at('type').value !== 'function') choice.at('type').refuseUnsupported();
-  const name = choice.only('type', 'function').at('function').only('name').at('name').text();
+  if (choice.at('type').value !== 'function') {
+    choice.dropKind(rules.choiceShape);
+    return null;
+  }
+  const { function: named } = rules.choiceShape.kinds;
+  const name = choice.follow(named).at('function').only('name').at('name').text();
   return { mode: 'ANY', allowedFunctionNames: [name] };
 }
 

@@ -8,6 +8,7 @@ import {
   requiresSignatures,
   signatureOfCall,
 } from '../translation/thought-signatures.ts';
+import * as rules from './chat-to-gemini-rules.ts';
 import { fileToGemini, pictureToGemini, soundToGemini } from './media.ts';
 
 interface Turn {
@@ -36,23 +37,22 @@ export function geminiContents(messages: DocumentNode, model: unknown): GeminiCo
     else contents.push({ role, parts: [...parts] });
   };
   for (const message of messages.items()) {
-    dropHints(message);
     const role = message.at('role');
     switch (role.value) {
       case 'system':
       case 'developer':
-        message.only('role', 'content', 'name', 'cache_control');
+        message.follow(rules.messageShape.kinds.system);
         system.push(...partsOf(message, textPart));
         break;
       case 'user':
-        message.only('role', 'content', 'name', 'cache_control');
+        message.follow(rules.messageShape.kinds.user);
         add('user', partsOf(message, userPart));
         break;
       case 'assistant':
         add('model', modelParts(message, names, isMarked));
         break;
       case 'tool':
-        message.only('role', 'content', 'tool_call_id', 'name', 'cache_control');
+        message.follow(rules.messageShape.kinds.tool);
         add('user', [functionResponse(message, names)]);
         break;
       default:
@@ -63,69 +63,44 @@ export function geminiContents(messages: DocumentNode, model: unknown): GeminiCo
   return { system, contents };
 }
 
-const hints = ['cache_control', 'name'];
-
-function dropHints(message: DocumentNode): void {
-  const isTool = message.at('role').value === 'tool';
-  for (const name of hints) {
-    const hint = message.at(name);
-    if (!hint.isAbsent && !(isTool && name === 'name')) hint.dropHint();
-  }
-}
-
-type ReadPart = (part: DocumentNode) => Json;
+/** Empty for a part that is left out. */
+type ReadPart = (part: DocumentNode) => Json[];
 
 function partsOf(message: DocumentNode, partOf: ReadPart): Json[] {
   const content = message.at('content');
-  if (!content.isText) return content.items().map((part) => readPart(part, partOf));
+  if (!content.isText) return content.items().flatMap(partOf);
   const text = content.text();
   return text === '' ? [] : [{ text }];
 }
 
-function readPart(part: DocumentNode, partOf: ReadPart): Json {
-  const mark = part.at('cache_control');
-  if (!mark.isAbsent) mark.dropHint();
-  return partOf(part);
-}
-
-function textPart(part: DocumentNode): Json {
-  if (part.at('type').text() !== 'text') part.at('type').refuseUnsupported();
-  part.only('type', 'text', 'cache_control', ...besideText);
-  return { text: part.at('text').text() };
+function textPart(part: DocumentNode): Json[] {
+  if (part.at('type').text() !== 'text') {
+    part.dropKind(rules.partShape);
+    return [];
+  }
+  part.follow(rules.partShape.kinds.text);
+  return [{ text: part.at('text').text() }];
 }
 
 const userPart: ReadPart = (part) => {
   switch (part.at('type').text()) {
     case 'image_url':
-      return pictureToGemini(part);
+      return [pictureToGemini(part)];
     case 'file':
-      return fileToGemini(part);
+      return [fileToGemini(part)];
     case 'input_audio':
-      return soundToGemini(part);
+      return [soundToGemini(part)];
     default:
       return textPart(part);
   }
 };
-
-/** Output-only members that clients send back, some of them in parts. */
-const besideText = ['annotations', 'logprobs', 'role', 'refusal', 'tool_calls'];
-const reasoningMembers = ['reasoning', 'reasoning_content', 'reasoning_details'];
 
 function modelParts(
   message: DocumentNode,
   names: Map<unknown, string>,
   isMarked: boolean,
 ): readonly Json[] {
-  message.only(
-    'role',
-    'content',
-    'name',
-    'cache_control',
-    'audio',
-    ...besideText,
-    ...reasoningMembers,
-  );
-  if (!message.at('audio').isAbsent) message.at('audio').dropMeaning();
+  message.follow(rules.messageShape.kinds.assistant);
   const { thoughts, textSignature, callSignatures } = reasoningOf(message);
   const texts = message.at('content').isAbsent ? [] : partsOf(message, modelPart);
   const refusal = message.at('refusal');
@@ -137,7 +112,7 @@ function modelParts(
   const calls = message.at('tool_calls');
   const called = calls.isAbsent
     ? []
-    : calls.items().map((call) => functionCall(call, names, callSignatures));
+    : calls.items().flatMap((call) => functionCall(call, names, callSignatures));
   const [first] = called;
   if (isMarked && first !== undefined) {
     called[0] = { ...first, thoughtSignature: first.thoughtSignature ?? callOfOtherModel };
@@ -147,7 +122,7 @@ function modelParts(
 
 const modelPart: ReadPart = (part) => {
   if (part.at('type').text() !== 'refusal') return textPart(part);
-  return { text: part.only('type', 'refusal').at('refusal').text() };
+  return [{ text: part.follow(rules.partShape.kinds.refusal).at('refusal').text() }];
 };
 
 interface Reasoning {
@@ -189,18 +164,22 @@ function functionCall(
   call: DocumentNode,
   names: Map<unknown, string>,
   signatures: ReadonlyMap<unknown, string>,
-): Json {
-  if (call.at('type').value !== 'function') call.at('type').refuseUnsupported();
-  call.only('id', 'type', 'function', 'extra_content', 'index');
+): Json[] {
+  if (call.at('type').value !== 'function') {
+    call.dropKind(rules.callShape);
+    return [];
+  }
+  call.follow(rules.callShape.kinds.function);
   const called = call.at('function').only('name', 'arguments');
   const id = call.at('id').text();
   const name = called.at('name').text();
   names.set(id, name);
   const signature = signatureOfCall(call.at('extra_content').value) ?? signatures.get(id);
-  return {
+  const part = {
     functionCall: { id, name, args: argumentsOf(called.at('arguments')) },
     ...(signature === undefined ? {} : { thoughtSignature: signature }),
   };
+  return [part];
 }
 
 /** Arguments are text in a chat and an object at Gemini. */

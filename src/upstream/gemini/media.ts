@@ -1,5 +1,6 @@
 /** Converts pictures, sound and files between chats and Gemini. */
 import type { DocumentNode, Json } from '../documents/document-node.ts';
+import * as rules from './chat-to-gemini-rules.ts';
 
 interface DataUrl {
   readonly mediaType: string;
@@ -23,11 +24,9 @@ const typesByExtension = new Map([
   ['webp', 'image/webp'],
 ]);
 
-/** `detail` has no counterpart. */
 export function pictureToGemini(part: DocumentNode): Json {
-  part.only('type', 'image_url', 'cache_control');
-  const image = part.at('image_url').only('url', 'detail');
-  if (!image.at('detail').isAbsent) image.at('detail').dropHint();
+  part.follow(rules.partShape.kinds.image_url);
+  const image = part.at('image_url').follow(rules.imageShape.kinds['']);
   const url = image.at('url').text();
   const data = dataUrlOf(url);
   if (data !== null) return inlineData(data);
@@ -37,15 +36,16 @@ export function pictureToGemini(part: DocumentNode): Json {
 }
 
 export function fileToGemini(part: DocumentNode): Json {
-  const file = part.only('type', 'file', 'cache_control').at('file').only('file_data', 'filename');
+  const { file: ofPart } = rules.partShape.kinds;
+  const file = part.follow(ofPart).at('file').follow(rules.fileShape.kinds['']);
   const data = dataUrlOf(file.at('file_data').text());
   if (data === null) return file.at('file_data').refuse('must be a data URL with base64');
   return inlineData(data);
 }
 
 export function soundToGemini(part: DocumentNode): Json {
-  const sound = part.only('type', 'input_audio', 'cache_control').at('input_audio');
-  sound.only('data', 'format');
+  const sound = part.follow(rules.partShape.kinds.input_audio).at('input_audio');
+  sound.follow(rules.soundShape.kinds['']);
   return inlineData({
     mediaType: `audio/${sound.at('format').text()}`,
     base64: sound.at('data').text(),

@@ -12,8 +12,23 @@ import { detailsOfReply } from '../translation/thought-signatures.ts';
 import type { ProviderFault, ResponseContext } from '../translation/translation.ts';
 import { type CalledTool, type CalledTools, calledToolsOf } from './tool-names.ts';
 
+/** Longest text that the response to a large request repeats, in UTF-16 units. */
+const briefCharsMax = 1_000;
+
+function isBriefValue(value: unknown): boolean {
+  return typeof value === 'string' ? value.length <= briefCharsMax : typeof value !== 'object';
+}
+
+/** The request, or those of its members that a response can repeat in every event without much work. */
+function repeatedRequest({ request, isBrief = false }: ResponseContext): Json {
+  if (!isBrief) return request;
+  return Object.fromEntries(Object.entries(request).filter(([, value]) => isBriefValue(value)));
+}
+
 /** Builds the response before it has any output. */
-export function responseHead({ id, request, createdAt, conversationId }: ResponseContext): Json {
+export function responseHead(about: ResponseContext): Json {
+  const { id, createdAt, conversationId } = about;
+  const request = repeatedRequest(about);
   const setting = (name: string, usual: unknown = null): unknown => request[name] ?? usual;
   const format = (request.text as Json | undefined)?.format ?? { type: 'text' };
   return {

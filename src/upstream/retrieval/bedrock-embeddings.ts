@@ -1,10 +1,14 @@
 /** Translates embeddings of OpenAI's form to those of Titan, Nova and Cohere on Amazon Bedrock, and back. */
 import { DocumentNode, type Json } from '../documents/document-node.ts';
 import type { RequestTerms, TranslationContext } from '../translation/translation.ts';
+import { embeddingList } from './openai-embeddings.ts';
 
 /** @throws NotTranslatable for several texts, which Titan and Nova embed one by one */
 export function titanRequest(sent: Json, terms: RequestTerms): Json {
-  const request = embeddingsIn(sent, terms);
+  const request = embeddingsIn(sent, terms, 'input_type', 'truncate');
+  for (const name of ['input_type', 'truncate']) {
+    if (!request.at(name).isAbsent) request.at(name).dropHint();
+  }
   const texts = textsIn(request.at('input'));
   if (texts.length !== 1) {
     request.at('input').refuse('must be one text for this model, which embeds one at a time');
@@ -64,36 +68,17 @@ export function titanResponse(body: unknown, about: TranslationContext): Json {
   const { inputTextTokenCount: tokens } = response.json();
   const list = response.at('embeddings');
   const vector = numbersIn((list.isAbsent ? response : list.items()[0]!).at('embedding'));
-  return listOf([vector], typeof tokens === 'number' ? tokens : about.inputTokens, about);
+  const count = typeof tokens === 'number' ? tokens : about.inputTokens;
+  return embeddingList([vector], count ?? 0, about);
 }
 
 /** @throws NotTranslatable */
 export function cohereResponse(body: unknown, about: TranslationContext): Json {
   const embeddings = new DocumentNode(body).at('embeddings');
   const vectors = Array.isArray(embeddings.value) ? embeddings : embeddings.at('float');
-  return listOf(vectors.items().map(numbersIn), about.inputTokens, about);
+  return embeddingList(vectors.items().map(numbersIn), about.inputTokens ?? 0, about);
 }
 
 function numbersIn(vector: DocumentNode): number[] {
   return vector.items().map((one) => one.number());
-}
-
-function listOf(
-  vectors: readonly (readonly number[])[],
-  tokens: number | undefined,
-  { model = '', request }: TranslationContext,
-): Json {
-  const isEncoded = request?.encoding_format === 'base64';
-  const data = vectors.map((vector, index) => ({
-    object: 'embedding',
-    index,
-    embedding: isEncoded ? encoded(vector) : vector,
-  }));
-  const count = tokens ?? 0;
-  return { object: 'list', data, model, usage: { prompt_tokens: count, total_tokens: count } };
-}
-
-/** SDKs of OpenAI request 32-bit numbers in base64. */
-function encoded(vector: readonly number[]): string {
-  return Buffer.from(Float32Array.from(vector).buffer).toString('base64');
 }

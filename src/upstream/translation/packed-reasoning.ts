@@ -1,12 +1,16 @@
 /** Removes reasoning that the gateway packed from a request in its own format: no provider accepts it. */
+import { conversePath } from '../../model/services/bedrock-models.ts';
 import type { Json } from '../documents/document-node.ts';
 import { isPacked } from './reasoning.ts';
 import { callOfOtherModel, requiresSignatures } from './thought-signatures.ts';
 
-/** Whether a request of messages, of responses or of Gemini has packed reasoning of another provider. */
+/** Whether a request of messages, of responses, of Gemini or of Converse has packed reasoning of another provider. */
 export function hasPackedReasoning(path: string, request: Json): boolean {
   if (path === '/messages') return listOf(request.messages).some(hasPackedBlock);
   if (path === '/responses') return listOf(request.input).some(isPackedItem);
+  if (path === conversePath) {
+    return listOf(request.messages).some(({ content }) => listOf(content).some(isPackedThought));
+  }
   return path.startsWith(geminiPath) && partsOf(request).some(isPackedPart);
 }
 
@@ -16,16 +20,37 @@ export function withoutPackedReasoning(path: string, request: Json): Json {
     return { ...request, input: listOf(request.input).filter((item) => !isPackedItem(item)) };
   }
   if (path.startsWith(geminiPath)) return withoutPackedParts(request);
-  const messages = listOf(request.messages).flatMap((turn) => {
-    if (!hasPackedBlock(turn)) return [turn];
-    const content = listOf(turn.content).filter((block) => !isPackedBlock(block));
-    return content.length === 0 ? [] : [{ ...turn, content }];
-  });
+  if (path === conversePath) return withoutPackedThoughts(request);
+  const messages = listOf(request.messages).flatMap((turn) =>
+    turn.role === 'assistant' ? without(turn, isPackedBlock) : [turn],
+  );
   const { thinking, context_management: management, ...rest } = request;
   const isBudget = (thinking as Json | null | undefined)?.type === 'enabled';
   // Anthropic requires the thinking of a turn that continues after tool results, if a budget is set.
   if (isBudget && lacksThinking(messages)) return { ...rest, messages };
   return { ...request, messages };
+}
+
+/** The turn without some of its blocks; nothing for one that has no others. */
+function without(turn: Json, isLeftOut: (block: Json) => boolean): Json[] {
+  const blocks = listOf(turn.content);
+  if (!blocks.some(isLeftOut)) return [turn];
+  const content = blocks.filter((block) => !isLeftOut(block));
+  return content.length === 0 ? [] : [{ ...turn, content }];
+}
+
+/** Claude requires the thinking of a turn that continues after results of tools, if a budget is set. */
+function withoutPackedThoughts(request: Json): Json {
+  const messages = listOf(request.messages).flatMap((turn) => without(turn, isPackedThought));
+  const { additionalModelRequestFields: fields } = request;
+  const { thinking, ...others } = Object(fields) as Json;
+  const last = listOf(messages.findLast(({ role }) => role === 'assistant')?.content);
+  const isContinued = last.some(({ toolUse }) => toolUse !== undefined);
+  const isBudget = (thinking as Json | null | undefined)?.type === 'enabled';
+  if (!isBudget || !isContinued || last[0]?.reasoningContent !== undefined) {
+    return { ...request, messages };
+  }
+  return { ...request, messages, additionalModelRequestFields: others };
 }
 
 const geminiPath = '/v1beta/models:';
@@ -70,6 +95,11 @@ function isPackedBlock({ type, signature, data }: Json): boolean {
   return (
     (type === 'thinking' && isPacked(signature)) || (type === 'redacted_thinking' && isPacked(data))
   );
+}
+
+function isPackedThought({ reasoningContent: thought }: Json): boolean {
+  const { reasoningText, redactedContent } = Object(thought) as Json;
+  return isPacked(redactedContent) || isPacked((Object(reasoningText) as Json).signature);
 }
 
 function isPackedItem({ type, encrypted_content: encrypted }: Json): boolean {

@@ -59,6 +59,8 @@ export interface ResponseContext {
   readonly conversationId: string | null;
   /** The members of the request. */
   readonly request: Json;
+  /** Whether the response repeats only the short members of a large request; false when absent. */
+  readonly isBrief?: boolean;
 }
 
 /** An error of a provider. */

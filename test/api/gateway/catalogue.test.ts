@@ -11,6 +11,7 @@ import { exchange } from '../../support/network/exchange.ts';
 import { nestedIn, nestings } from '../../support/network/nested-values.ts';
 import {
   type SharedAccount,
+  startKeeper,
   startSharedAccount,
   type Tenant,
 } from '../../support/upstream/shared-account.ts';
@@ -105,12 +106,13 @@ describe('a key with a limit of tokens', () => {
     if (!isBounded) expect(upstream.reached).toEqual([]);
     // Messages and contents are translated, and not with members of other formats.
     const isTranslated =
-      ['messages', 'gemini', 'converse'].includes(metering) || endpoint.path.startsWith('/v1beta/');
+      ['messages', 'gemini', 'converse'].includes(metering) ||
+      /^\/(?:v1beta|projects|model)\/|^\/v2\/embed$/.test(endpoint.path);
     const isTooLarge = metering === 'transcriptions' || metering === 'runs' || isTranslated;
     if (isUsable && !isTooLarge) expect(upstream.reached).not.toEqual([]);
     for (const { method, url, body } of upstream.reached) {
       const reached = endpointAt(method, belowV1(url));
-      expect([url, reached?.path]).toEqual([url, endpoint.path]);
+      expect([url, reached?.path]).toEqual([url, endpoint.servedAs ?? endpoint.path]);
       expect(reached?.metering).not.toBe('unbounded');
       const { maxNames } = meterings[reached!.metering as keyof typeof meterings];
       const sent = JSON.parse(body.toString());
@@ -193,6 +195,50 @@ describe('a caller with a guardrail', () => {
       await shared.ask(tenant, 'POST', pathOf(endpoint), body, headers);
     }
     expect(upstream.reached).toEqual([]);
+  });
+
+  it.each([
+    ['/completions', { prompt: [1, 2] }],
+    ['/completions', { prompt: [[1, 2]] }],
+    ['/completions', { prompt: 'x', prompt_token_ids: [1, 2] }],
+    ['/embeddings', { input: [1, 2] }],
+    ['/embeddings', { input: ['x', [1, 2]] }],
+  ])('cannot send %s a text as tokens: %j', async (path, body) => {
+    const ask = (more: object) => {
+      const judging = { ...guardrail, ...more };
+      const config = { provider: tenant.provider, input_guardrails: [judging] };
+      const headers = { 'x-gateway-config': JSON.stringify(config) };
+      return shared.ask(tenant, 'POST', path, { model: 'm', ...body }, headers);
+    };
+    expect(await ask({})).toMatchObject({ status: 446 });
+    expect(upstream.reached).toEqual([]);
+    expect(await ask({ on_unsupported: 'pass' })).toMatchObject({ status: 200 });
+  });
+
+  it('gets no forbidden text of a model from an evaluation, a store or a skill', async () => {
+    const keeper = startKeeper();
+    upstream.script = keeper.script;
+    const make = async (path: string) => (await shared.ask(tenant, 'POST', path, {})).body.id;
+    const [evaluation, store, skill] = [
+      await make('/evals'),
+      await make('/vector_stores'),
+      await make('/skills'),
+    ];
+    upstream.script = (_, response) => sendJson(response, { data: [{ text: 'a canary' }] });
+    const config = JSON.stringify({ provider: tenant.provider, output_guardrails: [guardrail] });
+    const ask = (method: string, path: string, body?: object) =>
+      shared.ask(tenant, method, path, body, { 'x-gateway-config': config });
+    expect(await ask('GET', `/evals/${evaluation}`)).toMatchObject({ status: 200 });
+    for (const [method, path, body] of [
+      ['GET', `/evals/${evaluation}/runs/r/output_items`],
+      ['GET', `/evals/${evaluation}/runs/r/output_items/o`],
+      ['POST', `/vector_stores/${store}/search`, { query: 'x' }],
+      ['GET', `/vector_stores/${store}/files/f/content`],
+      ['GET', `/skills/${skill}/content`],
+    ] as const) {
+      const { status, body: answer } = await ask(method, path, body);
+      expect([path, status, JSON.stringify(answer).includes('canary')]).toEqual([path, 446, false]);
+    }
   });
 
   it('cannot use an endpoint that is not in the catalogue', async () => {
@@ -340,6 +386,8 @@ describe('a provider that forbids a model', () => {
         bodyWith('x', model),
         { ...bodyWith('x', 'other'), models: ['other', model] },
         { ...bodyWith('x', 'other'), Models: [model] },
+        { ...bodyWith('x', 'other'), fallbackModels: [model] },
+        { ...bodyWith('x', 'other'), preset: 'mine' },
         { ...bodyWith('x', 'other'), agent_id: 'ag:1' },
         { ...bodyWith('x', 'other'), tools: [{ type: 'image_generation', Model: model }] },
         { ...bodyWith('x', 'other'), requests: [{ params: { model } }] },
@@ -357,6 +405,26 @@ describe('a provider that forbids a model', () => {
       }
     }
     expect(upstream.reached.map(({ url, body }) => [url, body.toString()])).toEqual([]);
+  });
+
+  it.each([
+    '',
+    `openai:${forbidden}`,
+    `openai.${forbidden}`,
+    `${forbidden}\u200b`,
+    'gpt\u20114o',
+    `${forbidden}#x`,
+    `${forbidden},other`,
+    'gpt%2d4o',
+    `other@preset/x`,
+    'model-router',
+    'openrouter/fusion',
+  ])('refuses %j, which a provider may read as another model', async (model) => {
+    const { key, config } = restricted;
+    const body = { model, messages: [] };
+    const answer = await shared.ask({ key }, 'POST', '/chat/completions', body, config);
+    expect(answer).toMatchObject({ status: 403, body: { error: { code: 'model_not_allowed' } } });
+    expect(upstream.reached).toEqual([]);
   });
 
   it.each(['gpt-4o-mini', 'gpt-4.1', 'mistral/gpt-5', 'claude-3-5-haiku-20241022'])(
@@ -418,6 +486,40 @@ describe('a workspace that shares its account', () => {
     );
     expect(passed.map(({ url, body }) => [url, body.toString()])).toEqual([]);
   });
+
+  it.each(listed(naming))('never has %s read with the account of the provider', async (_, at) => {
+    const url = 'gs://bucket/secret.png';
+    const part = { type: 'image_url', image_url: { url } };
+    const messages = [{ role: 'user', content: [part] }];
+    const tools = [{ type: 'file_search', vector_store_ids: ['vs_foreign'] }];
+    const data_sources = [{ type: 'azure_search', parameters: { index_name: 'secret' } }];
+    const bodies = [
+      { messages, input: messages, inputs: messages, content: [part], contents: messages },
+      { messages: [], input: 'x', prompt: 'x', data_sources },
+    ];
+    const hasStores = at.references.includes('vector_store_ids');
+    for (const body of [...bodies, ...(hasStores ? [{ messages: [], input: 'x', tools }] : [])]) {
+      await shared.ask(tenant, 'POST', pathOf(at), { model: 'm', max_tokens: 9, ...body });
+    }
+    const text = upstream.reached.map(({ body }) => body.toString()).join('');
+    for (const named of [url, 'data_sources', 'vs_foreign']) expect(text).not.toContain(named);
+  });
+
+  it.each(['openai-organization', 'openai-project'])(
+    'cannot select a part of the account by %s, which callers with their own account can',
+    async (name) => {
+      const body = { model: 'm', messages: [] };
+      const headers = { [name]: 'foreign' };
+      await shared.ask(tenant, 'POST', '/chat/completions', body, headers);
+      await shared.ask(tenant, 'POST', '/chat/completions', body, {
+        ...headers,
+        'x-gateway-config': JSON.stringify({ provider: 'openai', custom_host: upstream.url }),
+        'x-gateway-api-key': tenant.key,
+        authorization: 'Bearer sk-own',
+      });
+      expect(upstream.reached.map((one) => one.headers[name])).toEqual([undefined, 'foreign']);
+    },
+  );
 
   /** Chats and messages name files in parts, and containers at the top. */
   function isNamedAsObject(endpoint: ListedEndpoint, body: string): boolean {

@@ -133,6 +133,49 @@ describe('a body of 2 MiB', () => {
   });
 });
 
+it.each([false, true])(
+  'repeats the short settings only in the translated response to a request of 2 MiB (stream: %s)',
+  async (stream) => {
+    const url = `${inference.server.inferenceUrl}/v1/responses`;
+    const usual = inference.upstream.script;
+    const chunk = { choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] };
+    if (stream) {
+      inference.upstream.script = (_, response) => {
+        response.setHeader('content-type', 'text/event-stream');
+        response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+      };
+    }
+    const config = { provider: 'groq', custom_host: inference.upstream.url, api_key: 'k' };
+    const answerTo = async (description: string) => {
+      const tools = [{ type: 'function', name: 'f', parameters: {}, description }];
+      const body = {
+        model: 'm',
+        input: 'x',
+        store: false,
+        user: 'u',
+        temperature: 0.5,
+        tools,
+        stream,
+      };
+      const headers = {
+        authorization: `Bearer ${keys[0]}`,
+        'content-type': 'application/json',
+        'x-gateway-config': JSON.stringify(config),
+      };
+      const answer = await fetch(url, { method: 'POST', body: JSON.stringify(body), headers });
+      const text = await answer.text();
+      const [line = ''] = text.split('\n').filter((one) => one.startsWith('data: '));
+      return stream ? JSON.parse(line.slice('data: '.length)).response : JSON.parse(text);
+    };
+    const settings = { model: 'm', user: 'u', temperature: 0.5, store: false };
+    const small = await answerTo('a');
+    expect(small).toMatchObject({ ...settings, tools: [{ description: 'a' }] });
+    const large = await answerTo('a'.repeat(2 * 1024 * 1024));
+    inference.upstream.script = usual;
+    expect(large).toMatchObject({ ...settings, tools: [], instructions: null });
+  },
+);
+
 it('answers 404 for a body that names 70,000 foreign files, and 403 for one that names as many models', async () => {
   const shared = await inference.server.request('POST', '/v1/integrations', {
     body: {

@@ -8,7 +8,7 @@ import { allEndpoints } from '../../../src/model/endpoints/catalogue.ts';
 import type { ListedEndpoint } from '../../../src/model/endpoints/endpoint.ts';
 import { unjudgedResponse } from '../../../src/model/endpoints/unjudged-response.ts';
 import { checkKinds } from '../../../src/model/guardrails/guardrail-check-kinds.ts';
-import { partnerChecks } from '../../../src/model/guardrails/partner-checks.ts';
+import { refusedChecks } from '../../../src/model/guardrails/partner-checks.ts';
 import {
   type Keeper,
   type SharedAccount,
@@ -27,7 +27,7 @@ let censusGuardrails: string[];
 
 /** Checks of one guardrail; the log has at most 100 of a request. */
 const checksPerGuardrail = 40;
-const checkIds = [...new Set([...Object.keys(checkKinds), ...partnerChecks])];
+const checkIds = [...new Set([...Object.keys(checkKinds), ...Object.keys(refusedChecks)])];
 /** Checks run that judge requests without their texts, or need parameters; any other has none. */
 const parametersOf: Readonly<Record<string, object>> = {
   'default.regexMatch': { rule: 'canary', not: true },
@@ -90,12 +90,21 @@ function requestOf(endpoint: ListedEndpoint, text: string, stream: boolean): obj
   const { path, requestTexts } = endpoint;
   const messages = [{ role: 'user', content: text }];
   const streaming = stream ? { stream } : {};
+  if (path === '/model/{converse_model+}/count-tokens') {
+    return { input: { converse: { messages: [{ role: 'user', content: [{ text }] }] } } };
+  }
   if (/count-tokens$/.test(path)) {
     const body = { anthropic_version: 'bedrock-2023-05-31', max_tokens: 50, messages };
     return {
       input: { invokeModel: { body: Buffer.from(JSON.stringify(body)).toString('base64') } },
     };
   }
+  if (path.endsWith(':predict')) return { instances: [{ content: text }] };
+  if (path === '/v2/embed') {
+    return { model: 'm', texts: [text], input_type: 'search_query', embedding_types: ['float'] };
+  }
+  if (path === '/model/{embedding_model+}/invoke') return { inputText: text };
+  if (path === '/model/{ranking_model+}/invoke') return { query: text, documents: ['x'] };
   if (/invoke|rawPredict|RawPredict/.test(path)) {
     const anthropic_version = path.startsWith('/model')
       ? 'bedrock-2023-05-31'
@@ -158,7 +167,7 @@ const responseWith = (text: string) => ({
 /** Creates an object of the kind of the endpoint, and returns the path with its id. */
 async function pathOf(endpoint: ListedEndpoint): Promise<string> {
   const { owned, path } = endpoint;
-  const named = path.replace(/\{model\+?\}/, 'm');
+  const named = path.replace(/\{(?:\w+_)?model\+?\}/, 'm');
   if (!named.includes('{')) return named;
   if (owned === null) return named.replaceAll(/\{\w+\}/g, 'one');
   const made = await shared.ask(tenant, 'POST', owned.base, {

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeLostSlices } from '../../../src/jobs/charge-lost-slices.ts';
 import { CountedSlices, Reservations, Shortage } from '../../../src/ledger/account.ts';
 import { DatabaseBank } from '../../../src/ledger/database-bank.ts';
+import { type JournalStream, UsageJournal } from '../../../src/ledger/journal/usage-journal.ts';
 import type { Limit } from '../../../src/ledger/limit.ts';
 import { OrganisationSlices } from '../../../src/ledger/organisation-slices.ts';
-import { type JournalStream, UsageJournal } from '../../../src/ledger/usage-journal.ts';
 import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
 import { DatabaseUnavailable } from '../../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
@@ -98,7 +98,7 @@ class Process {
     if (result instanceof Shortage || this.isDead) return;
     const beyond = reservations.beyondPromise();
     try {
-      if (beyond !== null) await this.#slices.uncovered!.raise(beyond);
+      if (beyond !== null) await this.#slices.raise(beyond);
     } catch {
       reservations.release();
       return;

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { UsageJournal } from '../../../src/ledger/usage-journal.ts';
+import { UsageJournal } from '../../../src/ledger/journal/usage-journal.ts';
 import { Spool } from '../../../src/spool/spool.ts';
 import type { JournalledUse } from '../../../src/store/usage/journalled-use.ts';
 import type { Holder } from '../../../src/store/usage/usage-holders.ts';

@@ -82,6 +82,23 @@ describe('a modern client of a legacy server', () => {
     );
   });
 
+  it('sends numbers with all their digits', async () => {
+    const from = fixture.journal.length;
+    const { body, headers } = client.request(
+      'tools/call',
+      { name: 'test_simple_text', arguments: { n: 0 } },
+      {},
+    );
+    const long = '[9007199254740993,0.12345678901234567890,1e400]';
+    const text = JSON.stringify(body).replace('"n":0', `"n":${long}`);
+    const sent = await plane.send(key, slug, text, {
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
+    expect(sent.status).toBe(200);
+    const called = fixture.journal.slice(from).map(({ text: received }) => received);
+    expect(called.join()).toContain(`"n":${long}`);
+  });
+
   it('receives progress under its own token, before the result', async () => {
     const meta = { progressToken: 'mine' };
     const { message, notices } = await client.callTool('test_tool_with_progress', {}, { meta });

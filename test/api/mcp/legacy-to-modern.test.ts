@@ -142,6 +142,19 @@ describe('a call', () => {
     }
   });
 
+  it('has numbers with all their digits, in its body and in its headers', async () => {
+    const headers = await open();
+    const long = '9007199254740993';
+    const text = JSON.stringify(toolCall('test_custom_headers', { region: 0 }));
+    const body = text.replace('"region":0', `"region":${long},"n":[0.12345678901234567890,1e400]`);
+    await plane.send(key, slug, body, {
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
+    const called = fixture.journal.findLast(({ text: sent }) => sent.includes(long))!;
+    expect(called.text).toContain(`"region":${long},"n":[0.12345678901234567890,1e400]`);
+    expect(called.headers['mcp-param-region']).toBe(long);
+  });
+
   it('is served without a session too', async () => {
     await using called = await send(0, toolCall('test_simple_text'), {});
     expect(await only(called)).toMatchObject({ id: 7, result: { content: [{}] } });

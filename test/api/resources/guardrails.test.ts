@@ -212,7 +212,7 @@ describe('400', () => {
     [
       {
         target: 'mcp_tools',
-        checks: [{ id: 'portkey.pii', parameters: { categories: ['NAME'] } }],
+        checks: [{ id: 'portkey.moderateContent', parameters: { categories: ['hate'] } }],
       },
       'checks[0].id',
     ],

@@ -74,6 +74,7 @@ describe('status 200', () => {
       secret_mappings: [],
       global_workspace_access: { enabled: true },
       definition_policy: 'observe',
+      disabled_client_capabilities: [],
       status: 'active',
       owner_id: expect.any(String),
       created_at: '2027-01-04T08:00:00.000Z',

@@ -91,6 +91,7 @@ describe('status 200', () => {
         mcp_integration_id: integration.id,
         default_user_access: 'allow',
         definition_policy: 'observe',
+        disabled_client_capabilities: [],
         mcp_integration_details: {
           id: integration.id,
           slug: integration.slug,

@@ -1,5 +1,5 @@
 /** Streams of records in memory that outlive the simulated processes which write them. */
-import type { JournalStream } from '../../../src/ledger/usage-journal.ts';
+import type { JournalStream } from '../../../src/ledger/journal/usage-journal.ts';
 
 interface ProcessRecords {
   records: Buffer[];

@@ -26,6 +26,12 @@ export interface LinkedGateway extends AsyncDisposable {
   ready(): Promise<TestResponse>;
 }
 
+/** A gateway that listens, and connects when the test says so. */
+interface OpenedGateway extends LinkedGateway {
+  /** Connects like `serve`, which serves from what answers and tries again for the rest. */
+  connect(): Promise<void>;
+}
+
 export interface TestRegion {
   readonly gateway: LinkedGateway;
   /** Starts a further gateway that has the region's database. */
@@ -35,6 +41,10 @@ export interface TestRegion {
   readonly database: TestDatabase;
   /** Between the region and its home. */
   readonly link: Pick<DatabaseLink, 'cut' | 'freeze' | 'mend'>;
+  /** Between the gateways of the region and its database. */
+  readonly databaseLink: Pick<DatabaseLink, 'cut' | 'mend'>;
+  /** Opens a gateway of the region that is not connected to anything yet. */
+  openGateway(): Promise<OpenedGateway>;
 }
 
 export interface LinkedPlanes extends AsyncDisposable {
@@ -115,18 +125,24 @@ export async function startLinkedPlanes(): Promise<LinkedPlanes> {
       // The rows that counters and logs belong to are at home.
       const database = started.use(await createTestDatabase({ breaksRules: true }));
       const link = started.use(await startDatabaseLink());
+      const databaseLink = started.use(await startDatabaseLink());
+      const ownDatabase = await databaseLink.lead(database.settings);
       const { controlLink } = gatewaySettings;
       const { hostname: host, port } = controlLink.url!;
       const led = await link.lead({ ...database.settings, host, port: Number(port) });
       const listener = { port: 0, clientNames: [clientName] };
       const url = new URL(`https://127.0.0.1:${led.port}`);
       const ofRegion = { ...controlLink, region: name, url, listener };
-      const startInRegion = () => startOne({ database: database.settings, controlLink: ofRegion });
+      const ofEach = { database: ownDatabase, controlLink: ofRegion };
+      const startInRegion = () => startOne(ofEach);
       const gateway = await startInRegion();
       return {
         gateway,
         database,
         link,
+        databaseLink,
+        openGateway: async () =>
+          started.use(await openLinkedGateway({ ...gatewaySettings, ...ofEach })),
         startGateway: startInRegion,
         startLinked: () =>
           startOne({ controlLink: { ...controlLink, url: new URL(gateway.linkUrl!) } }),
@@ -141,24 +157,41 @@ export async function startLinkedGateway(
   settings: Settings,
   more: Parameters<typeof openApp>[1] = {},
 ): Promise<LinkedGateway> {
+  const { app, gateway } = openApart(settings, more);
+  await eventually(() => app.connect());
+  return gateway(await app.listen());
+}
+
+async function openLinkedGateway(settings: Settings): Promise<OpenedGateway> {
+  const { app, gateway } = openApart(settings, {});
+  return {
+    ...gateway(await app.listen()),
+    connect: () =>
+      app.connect().catch(async (error) => {
+        await app.openFromSnapshot();
+        throw error;
+      }),
+  };
+}
+
+function openApart(settings: Settings, more: Parameters<typeof openApp>[1]) {
   const logLines: string[] = [];
   const write = (line: string): boolean => logLines.push(line) > 0;
   const log = createLog({ level: 'debug', destination: { write } });
   const app = openApp(settings, { components: ['gateway', 'mcp'], log, ...more });
-  await eventually(() => app.connect());
-  const { inferenceUrl, mcpUrl, linkUrl, metricsUrl } = await app.listen();
   let disposal: Promise<void> | null = null;
-  return {
+  const gateway = (addresses: Awaited<ReturnType<App['listen']>>): LinkedGateway => ({
     app,
-    inferenceUrl: inferenceUrl!,
-    mcpUrl: mcpUrl!,
-    metricsUrl,
-    linkUrl,
+    inferenceUrl: addresses.inferenceUrl!,
+    mcpUrl: addresses.mcpUrl!,
+    metricsUrl: addresses.metricsUrl,
+    linkUrl: addresses.linkUrl,
     logLines,
-    ready: () => exchange('GET', `${metricsUrl}/readyz`, undefined, {}),
+    ready: () => exchange('GET', `${addresses.metricsUrl}/readyz`, undefined, {}),
     [Symbol.asyncDispose]: async () => {
       disposal ??= Promise.resolve(app[Symbol.asyncDispose]());
       await disposal;
     },
-  };
+  });
+  return { app, gateway };
 }

@@ -15,6 +15,8 @@ interface FixtureRequest {
   readonly headers: IncomingHttpHeaders;
   /** The parsed body; null for none. */
   readonly body: unknown;
+  /** The body as it arrived. */
+  readonly text: string;
 }
 
 export interface McpFixture extends AsyncDisposable {
@@ -46,7 +48,7 @@ export async function hostFixture(
     const isOwn = isOwnName(`http://${host}`) && (origin === undefined || isOwnName(origin));
     const sent = await readText(request);
     const body = sent === '' ? null : parse(sent);
-    journal.push({ httpMethod, headers, body });
+    journal.push({ httpMethod, headers, body, text: sent });
     if (!isOwn) return refuse(response, 403, -32000, 'Forbidden host or origin');
     if (body === undefined) return refuse(response, 400, -32700, 'Parse error');
     await handle(request, response, body ?? undefined);

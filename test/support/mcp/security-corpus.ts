@@ -432,7 +432,7 @@ const groups: readonly (readonly [
     ],
   ],
   [
-    'questions that a client has not declared',
+    'questions that a client has not declared or a server may not ask',
     [
       [
         'relayed',
@@ -443,6 +443,21 @@ const groups: readonly (readonly [
         'relayed, in a session of the legacy era',
         'test/api/mcp/corpus/hostile-messages.test.ts',
         'cannot ask a client of a session for %s without its declaration',
+      ],
+      [
+        'disabled for the server, legacy',
+        'test/api/mcp/client-capabilities.test.ts',
+        'is asked for nothing that the server disables, which does not learn of it',
+      ],
+      [
+        'disabled for the server, modern',
+        'test/api/mcp/client-capabilities.test.ts',
+        'is asked for nothing that integration or server disable, which do not learn of it',
+      ],
+      [
+        'disabled for the server while a session is open',
+        'test/api/mcp/client-capabilities.test.ts',
+        'is asked no more in an open session once its server disables it',
       ],
       ['bridged', 'test/api/mcp/bridged-rules.test.ts', 'cannot ask an %s question'],
       [

@@ -77,6 +77,14 @@ export const conversations: fc.Arbitrary<Conversation> = fc.record({
   isStream: fc.boolean(),
 });
 
+/** The conversation without pictures by address, which Converse lacks. */
+export function withInlinePictures(talk: Conversation): Conversation {
+  const inline = (parts: readonly UserPart[]) =>
+    parts.filter((part) => part.kind !== 'image' || part.url.startsWith('data:'));
+  const turns = talk.turns.map((turn) => ({ ...turn, question: inline(turn.question) }));
+  return { ...talk, turns, last: inline(talk.last) };
+}
+
 const schema = { type: 'object', properties: { city: { type: 'string' } } };
 /** OpenAI and Anthropic accept closed objects alone. */
 const answerSchema = { ...schema, additionalProperties: false };

@@ -114,6 +114,10 @@ it('shows the latest requests with the given filters, and follows new ones', asy
   expect(await traceOf()).toBe('third');
   await log({ id: 'late', durationMs: 0, startedAt: server.clock.now() - 20_000 });
   expect(await traceOf()).toBe('late');
+  const mcp = { server: 'files', name: 'search_files' };
+  await log({ id: 'call', provider: null, model: null, requestedModel: null, mcp });
+  const calls = (await run('--type', 'mcp')).stdout;
+  expect(calls).toMatch(/ SERVER +NAME [\s\S]* files +search_files /);
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
   const line = `"${process.execPath}" "${inject('builtProgram')}" logs --follow | head -n 1`;

@@ -1,5 +1,6 @@
 /** Tests what `gatewright doctor` finds in a real database, and that it changes nothing. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
 import { bootstrapTenant } from '../../../src/store/bootstrap.ts';
@@ -32,6 +33,21 @@ describe('doctor', () => {
     expect(stdout).toMatch(/^ok {5}tables {6}nothing found wrong by \d\d rules$/m);
     expect(stdout).toMatch(/^ok {5}documents {3}no unknown fields or names$/m);
     expect(await test.database.db.selectFrom('data_keys').selectAll().execute()).toEqual([]);
+  });
+
+  it.each([
+    [
+      'tiny-injection',
+      0,
+      /^ok {5}model {7}tiny-injection \(text-classification\), files verified$/m,
+    ],
+    ['nothing', 3, /^wrong {2}model {7}.*manifest\.json cannot be read \(ENOENT\)$/m],
+  ])('verifies the model for guardrails in %s', async (name, exitCode, line) => {
+    const folder = resolve(import.meta.dirname, '../../fixtures/guardrail-models', name);
+    const models = { ...env, GATEWRIGHT_GUARDRAIL_MODEL_DIR: folder };
+    const ended = await runCli(['doctor'], test.settings, { env: models });
+    expect(ended.exitCode).toBe(exitCode);
+    expect(ended.stdout).toMatch(line);
   });
 
   it('names every row with a dangling reference, and exits with 3', async () => {

@@ -79,6 +79,15 @@ describe('the input of a request', () => {
     ['a prompt stored by the provider', { prompt: { id: 'p' } }, open],
     ['tools of the caller', { tools: [tool, { name: 'f', input_schema: {} }] }, tooling],
     ['tools of the provider', { tools: [{ type: 'web_search' }] }, open + tooling],
+    ['tools of Google in a chat', { tools: [{ google_search: {} }] }, open + tooling],
+    ['tools of the caller without a type', { tools: [{ function: { name: 'f' } }] }, tooling],
+    ['a conversation of Cohere', { message: 'hi', conversation_id: 'c' }, open],
+    ['a search of xAI', { messages: [], search_parameters: { mode: 'on' } }, open],
+    ['a search of Qwen', { messages: [], enable_search: true }, open],
+    ['an index of Azure', { messages: [], data_sources: [{ type: 'azure_search' }] }, open],
+    ['connectors of Cohere', { message: 'hi', connectors: [{ id: 'web-search' }] }, open],
+    ['plugins of OpenRouter', { messages: [], plugins: [{ id: 'web' }] }, open],
+    ['a preset of OpenRouter', { messages: [], preset: 'mine' }, open],
   ])('bounds a request with %s', (_, params, tokens) => {
     expect(beyondBytes(params)).toBe(tokens);
   });
@@ -93,6 +102,13 @@ describe('the input of a request', () => {
   ])('excludes the bytes of a picture in the format of %s from the text', (_, params) => {
     expect(beyondBytes(params)).toBe(picture - inline.length);
   });
+
+  it.each(['openai/gpt-5:online', 'groq/compound', 'compound-mini'])(
+    'bounds what %s reads before it answers',
+    (model) => {
+      expect(beyondBytes({ messages: [] }, model)).toBe(open);
+    },
+  );
 
   it('reserves more tokens for a picture where the model counts more', () => {
     expect(beyondBytes(stated(url), 'gpt-4o-mini-2024-07-18')).toBe(49_152);

@@ -136,7 +136,8 @@ describe('a message of MCP', () => {
     const numbers = Array.from({ length: 50_000 }, (_, at) => 1_000_000 + at);
     const texts = Array.from({ length: 50_000 }, (_, at) => `text ${at}`);
     const judged = { method: 'tools/call', tool: 't', server: 's', params: {}, headers: {} };
-    const about = { ...judged, metadata: {}, traceId: 'x', now: 0 };
+    const tenant = { organisationId: 'o', workspaceId: 'w' };
+    const about = { ...judged, metadata: {}, traceId: 'x', now: 0, tenant };
     const { turns, value } = await countTurns(() =>
       judgeTexts([], about, 'input', { numbers, texts }),
     );

@@ -14,6 +14,7 @@ describe('the most that a request can use', () => {
     [{ max_completion_tokens: 50 }, 50],
     [{ max_completion_tokens: 1, max_tokens: 5_000 }, 5_000],
     [{ max_tokens: 50, n: 4 }, 200],
+    [{ max_tokens: 50, best_of: 4 }, 200],
     [{ max_tokens: null, n: null }, 16_384],
     [{}, 16_384],
     [{ max_tokens: -1 }, 16_384],
@@ -28,6 +29,7 @@ describe('the most that a request can use', () => {
     [{ prompt: ['x', 'y'], max_tokens: 10, n: 2, best_of: 5 }, 100],
     [{ prompt: [[1, 2], [3]], max_tokens: 10 }, 20],
     [{ prompt: [1, 2, 3], max_tokens: 10 }, 10],
+    [{ prompt: [1, 'x', 'y'], max_tokens: 10 }, 30],
     [{ prompt: [], max_tokens: 10 }, 10],
   ])('bounds a completion with %j at %d tokens', (params, tokens) => {
     expect(outputOf(params, 'completions')).toBe(tokens);
@@ -42,6 +44,11 @@ describe('the most that a request of another endpoint can use', () => {
     ['anthropic_completions', { max_tokens_to_sample: 50 }, 50],
     ['images', { n: 3 }, 3 * 8_192],
     ['speech', { input: 'hällo' }, 1_024 + 6 * 8],
+    // The body has 100 bytes.
+    ['speech', { input: ['hällo'] }, 1_024 + 100 * 8],
+    ['speech', { input: 'hällo', text: 'longer' }, 1_024 + 100 * 8],
+    ['images', { num_images: 3 }, 3 * 8_192],
+    ['images', { n: 2, sample_count: 3 }, 3 * 8_192],
     ['transcriptions', {}, 8_192],
     ['input', { max_tokens: 50 }, 0],
   ] as const)('bounds %s with %j at %d tokens', (metering, params, tokens) => {
@@ -54,6 +61,30 @@ describe('the most that a request of another endpoint can use', () => {
       outputClamps('conversations', params, granted, 'mistral-ai');
     expect(clamps(40)).toEqual([['completion_args', { max_tokens: 40, temperature: 1 }]]);
     expect(clamps(30)).toEqual([['completion_args', { max_tokens: 30, temperature: 1 }]]);
+  });
+
+  it.each([
+    'maxTokens',
+    'max_new_tokens',
+    'max_output_tokens',
+    'maxOutputTokens',
+    'max_gen_len',
+    'max_length',
+    'max_tokens_to_sample',
+  ])('clamps %s, which another format calls the limit of the output', (name) => {
+    const clamps = (params: object) => outputClamps(chat, { ...params }, 40, 'openai');
+    expect(clamps({ [name]: 1_000 })).toEqual([
+      ['max_completion_tokens', 40],
+      [name, 40],
+    ]);
+    expect(clamps({ max_tokens: 30, [name]: 1_000 })).toEqual([[name, 40]]);
+    expect(clamps({ max_tokens: 30, [name]: 20 })).toEqual([]);
+    expect(unboundedParam(chat, { [name]: '1000' })).toBe(name);
+  });
+
+  it('leaves limits of the input as they are', () => {
+    const params = { max_tokens: 30, max_prompt_tokens: 1_000, max_tool_calls: 1_000 };
+    expect(outputClamps(chat, params, 40, 'openai')).toEqual([]);
   });
 
   it.each([{ completion_args: 'x' }, { completion_args: { MAX_TOKENS: 1 } }])(

@@ -2,21 +2,22 @@
  * Tests the verdicts of guardrail checks on texts and requests, and the action of the guardrail.
  */
 import { afterAll, describe, expect, it } from 'vitest';
-import { answersIn, type ResponseForm } from '../../../src/guardrails/answer-passages.ts';
 import { evaluateGuardrails } from '../../../src/guardrails/evaluate.ts';
 import {
   buildGuardrail,
   type CheckTools,
   readInlineGuardrail,
 } from '../../../src/guardrails/guardrail.ts';
-import { type JsonObject, replaceTexts } from '../../../src/guardrails/passages.ts';
-import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
-import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
+import { answersIn, type ResponseForm } from '../../../src/guardrails/texts/answer-passages.ts';
+import { type JsonObject, replaceTexts } from '../../../src/guardrails/texts/passages.ts';
+import { findRequestPassages } from '../../../src/guardrails/texts/request-passages.ts';
+import { streamAnswer } from '../../../src/guardrails/texts/stream-answer.ts';
 import { runAtOnce } from '../../../src/slices.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { Origins } from '../../../src/upstream/origins.ts';
 import { Outbound } from '../../../src/upstream/outbound.ts';
+import { chatSubject } from '../../support/guardrails/chat-subject.ts';
 
 const trusted = readTrustedHosts('');
 const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
@@ -29,19 +30,7 @@ afterAll(async () => {
   await origins[Symbol.asyncDispose]();
 });
 
-const subject = {
-  side: 'input' as const,
-  endpoint: 'chat_completions',
-  isStream: false,
-  params: {},
-  answer: null,
-  unreadable: null,
-  metadata: { team: 'red' },
-  headers: {},
-  provider: 'openai',
-  model: 'gpt-4o',
-  traceId: 'trace',
-};
+const subject = { ...chatSubject, metadata: { team: 'red' } };
 
 /** The verdict of an inline guardrail on one text. */
 function stated(item: Record<string, unknown>, text: string, more: object = {}) {
@@ -100,7 +89,8 @@ describe('a check', () => {
   });
 
   it.each([
-    ['a check of a partner', { 'portkey.pii': { categories: ['NAME'] } }],
+    ['a check of a partner', { 'patronus.phi': {} }],
+    ['a category that needs a model', { 'portkey.pii': { categories: ['SSN', 'NAME'] } }],
     ['an unknown check', { 'default.contians': { words: ['x'] } }],
     ['a check with parameters that are not valid', { 'default.requiredMetadataKeyValuePairs': {} }],
     ['an unreachable webhook', { webhook: { webhookURL: 'http://127.0.0.1:1' } }],

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { evaluateGuardrails } from '../../../src/guardrails/evaluate.ts';
 import { buildGuardrail, type Guardrail } from '../../../src/guardrails/guardrail.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
-import { StreamWindow } from '../../../src/guardrails/stream-window.ts';
+import { StreamWindow } from '../../../src/guardrails/texts/stream-window.ts';
 import { windowFaults } from '../../../src/model/guardrails/stream-windows.ts';
 import { longestMatchBytes } from '../../../src/model/patterns/pattern-length.ts';
 import { Origins } from '../../../src/upstream/origins.ts';

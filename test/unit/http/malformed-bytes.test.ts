@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createRefusedBytesReporter } from '../../../src/http/connections/refused-bytes.ts';
 import { createLog } from '../../../src/log.ts';
 
-it('logs how many came without one in one line every ten seconds', () => {
+it('logs one line every ten seconds with the number of refusals since the line before', () => {
   const lines: string[] = [];
   const counted: unknown[] = [];
   let nowMs = 5;

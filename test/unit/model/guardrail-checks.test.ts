@@ -40,7 +40,10 @@ describe('checks for LLM requests', () => {
     ['default.modelWhitelist', { models: ['m'] }],
     ['default.modelwhitelist', { models: ['m'] }],
     ['default.jwt', { jwksUri: 'https://a.example/1, https://a.example/2', headerKey: 'x' }],
-    ['portkey.pii', { categories: ['NAME'] }],
+    ['portkey.pii', { categories: ['EMAIL_ADDRESS', 'SSN'], redact: true }],
+    ['gatewright.pii', { not: true }],
+    ['portkey.language', { language: ['eng_Latn', 'deu_Latn'], not: true }],
+    ['gatewright.secrets', { exclude: ['jwt'], generic: true, redact: true }],
     ['patronus.phi', undefined],
     ['default.regexMatch', undefined],
   ])('accepts %s with parameters like %j', (id, parameters) => {
@@ -126,6 +129,18 @@ describe('checks for LLM requests', () => {
       '0.parameters.maxTokenAge',
     ],
     ['default.modelwhitelist', { models: 'm' }, '0.parameters.models'],
+    ['portkey.pii', {}, '0.parameters.categories'],
+    ['portkey.pii', { categories: ['SSN', 'NAME'] }, '0.parameters.categories.1'],
+    ['portkey.pii', { categories: ['NAME'], model: true }, undefined],
+    ['portkey.pii', { categories: ['NAME'], model: false }, '0.parameters.categories.0'],
+    ['gatewright.pii', { categories: ['LOCATION_ADDRESS'] }, '0.parameters.categories.0'],
+    ['gatewright.pii', { categories: ['PASSPORT'] }, '0.parameters.categories.0'],
+    ['gatewright.pii', { redact: true, not: true }, '0.parameters.not'],
+    ['gatewright.profanity', { redact: true, not: true }, '0.parameters.not'],
+    ['gatewright.injection', { failOnDetection: 'yes' }, '0.parameters.failOnDetection'],
+    ['portkey.language', { language: 'english' }, '0.parameters.language'],
+    ['portkey.language', { language: ['eng_Latn', 'arb_Latn'] }, '0.parameters.language.1'],
+    ['gatewright.secrets', { exclude: ['jwt', 'github-pats'] }, '0.parameters.exclude.1'],
   ])('rejects kind %s with %j at %s', (id, parameters, path) => {
     const faults = judge(id, parameters);
     expect(faults.map((fault) => fault.split(':')[0])).toEqual(path === undefined ? [] : [path]);
@@ -148,12 +163,21 @@ describe('an unknown check', () => {
 });
 
 describe('checks for MCP tools', () => {
-  it.each(['default.regexMatch', 'default.contains', 'default.jwt', 'default.wordCount'])(
-    'accepts %s',
-    (id) => expect(judge(id, undefined, 'mcp_tools')).toEqual([]),
-  );
+  it.each([
+    'default.regexMatch',
+    'default.contains',
+    'default.jwt',
+    'default.wordCount',
+    'portkey.pii',
+    'gatewright.pii',
+    'gatewright.secrets',
+    'gatewright.profanity',
+    'gatewright.injection',
+    'portkey.language',
+    'PORTKEY.gibberish',
+  ])('accepts %s', (id) => expect(judge(id, undefined, 'mcp_tools')).toEqual([]));
 
-  it.each(['portkey.pii', 'PORTKEY.language', 'patronus.toxicity', 'default.modelWhitelist'])(
+  it.each(['PORTKEY.moderateContent', 'patronus.toxicity', 'default.modelWhitelist'])(
     'rejects %s, which is not deterministic or has no meaning there',
     (id) => expect(judge(id, undefined, 'mcp_tools')).toHaveLength(1),
   );

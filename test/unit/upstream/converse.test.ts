@@ -123,13 +123,19 @@ describe('a chat for Converse', () => {
     ['seed', { seed: 1 }],
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],
-    ['response_format.type', { response_format: { type: 'json_object' } }],
-    ['tools[0]', { tools: [{ type: 'web_search' }] }],
+    ['tools[0].type', { tools: [{ type: 'web_search' }] }, 'tools[]'],
+    ['response_format.type', { response_format: { type: 'json_object' } }, 'response_format'],
+    ['tool_choice.type', { tool_choice: { type: 'allowed_tools' } }, 'tool_choice'],
+    [
+      'messages[0].content[0].type',
+      { messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] },
+      'messages[].content[input_audio]',
+    ],
     ['unknown', { unknown: 1 }],
-  ])('is refused with %s, unless the config drops it', (path, members) => {
+  ])('is refused with %s, unless the config drops it', (path, members, dropped = path) => {
     const body = { ...conversation, ...members };
     expect(() => sent(chat, body)).toThrow(expect.objectContaining({ path }));
-    expect(sent(chat, body, 'drop').dropped).toContain(path.replace('[0]', '[]'));
+    expect(sent(chat, body, 'drop').dropped).toContain(dropped);
   });
 
   it('is refused with hints where the config refuses them', () => {

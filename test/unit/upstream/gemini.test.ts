@@ -175,7 +175,7 @@ describe('a member without a counterpart', () => {
 
   it.each([
     [toGemini, { model: 'm', messages, logit_bias: { a: 1 } }, 'logit_bias'],
-    [toGemini, { model: 'm', messages, tools: [{ type: 'web_search' }] }, 'tools[0]'],
+    [toGemini, { model: 'm', messages, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
     [
       toGemini,
       { model: 'm', messages: [{ role: 'tool', tool_call_id: 'x', content: '' }] },

@@ -1,5 +1,8 @@
 /** Checks that a rule covers every member that the types of the OpenAI and Anthropic SDKs have. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chatAnswerToConverseRules } from '../../../src/upstream/converse/chat-answer-rules.ts';
+import { chatToConverseRules } from '../../../src/upstream/converse/chat-to-converse-rules.ts';
+import { converseAnswerRules } from '../../../src/upstream/converse/converse-answer-rules.ts';
 import {
   blockShape,
   converseRequestRules,
@@ -10,6 +13,8 @@ import type {
   ObjectShape,
 } from '../../../src/upstream/documents/member-rules.ts';
 import { translationFor } from '../../../src/upstream/formats/all-translations.ts';
+import { chatAnswerToGeminiRules } from '../../../src/upstream/gemini/chat-answer-rules.ts';
+import { chatToGeminiRules } from '../../../src/upstream/gemini/chat-to-gemini-rules.ts';
 import { geminiAnswerRules } from '../../../src/upstream/gemini/gemini-answer-rules.ts';
 import {
   geminiRequestRules,
@@ -20,6 +25,7 @@ import { chatAnswerRules } from '../../../src/upstream/messages/chat-answer-rule
 import { chatRules } from '../../../src/upstream/messages/chat-rules.ts';
 import { messageAnswerRules } from '../../../src/upstream/messages/message-answer-rules.ts';
 import { messageRules } from '../../../src/upstream/messages/message-rules.ts';
+import { chatAnswerToResponsesRules } from '../../../src/upstream/responses/chat-answer-rules.ts';
 import { responseRules } from '../../../src/upstream/responses/response-rules.ts';
 import { type SdkObject, SdkTypes } from '../../support/sdk/sdk-types.ts';
 
@@ -81,7 +87,7 @@ const freePlaces =
 
 /** As above, of Converse. */
 const converseFree =
-  /^(?:serviceTier|outputConfig\.textFormat|toolConfig\.toolChoice\.(?:any|tool)|.*\.(?:cachePoint|image|document|guardContent|searchResult|citationsContent|reasoningContent|content\[\]\.toolResult\.content\[\])|system\[\]\.guardContent)$/;
+  /^(?:serviceTier|\w+Exception|outputConfig\.textFormat|toolConfig\.toolChoice\.(?:any|tool)|.*\.(?:cachePoint|image|document|guardContent|searchResult|citationsContent|reasoningContent|redactedContent|content\[\]\.toolResult\.content\[\])|system\[\]\.guardContent)$/;
 
 describe.each([
   [
@@ -96,12 +102,12 @@ describe.each([
     '@anthropic-ai/sdk/resources/beta/messages/messages.d.mts',
     'MessageCreateParamsBase',
   ],
-  [
-    'chat',
-    chatRules,
+  ...[chatRules, chatToGeminiRules, chatToConverseRules].map((rules) => [
+    `chat to ${rules.to}`,
+    rules,
     'openai/resources/chat/completions/completions.d.mts',
     'ChatCompletionCreateParamsBase',
-  ],
+  ]),
   [
     'responses',
     responseRules,
@@ -125,10 +131,23 @@ describe.each([
       `${prefix}${name}`,
     ]),
   ),
-  ...['ChatCompletion', 'ChatCompletionChunk'].map((name) => [
-    `answers in chats (${name})`,
+  ...[
     chatAnswerRules,
-    'openai/resources/chat/completions/completions.d.mts',
+    chatAnswerToResponsesRules,
+    chatAnswerToGeminiRules,
+    chatAnswerToConverseRules,
+  ].flatMap((rules) =>
+    ['ChatCompletion', 'ChatCompletionChunk'].map((name) => [
+      `answers in chats to ${rules.to} (${name})`,
+      rules,
+      'openai/resources/chat/completions/completions.d.mts',
+      name,
+    ]),
+  ),
+  ...['ConverseResponse', 'ConverseStreamOutput'].map((name) => [
+    `answers of Converse (${name})`,
+    converseAnswerRules,
+    '@aws-sdk/client-bedrock-runtime/dist-types/models/models_0.d.ts',
     name,
   ]),
   [

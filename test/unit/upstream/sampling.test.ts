@@ -51,7 +51,7 @@ describe('a message with a temperature and a nucleus', () => {
 });
 
 describe("a request in Gemini's form", () => {
-  it('names settings that are left out in its own words', () => {
+  it('has the settings that are left out named by their paths in that form', () => {
     const generationConfig = { temperature: 0.5, topP: 0.9, presencePenalty: 1 };
     const { request, dropped } = sent(gemini, { ...content, model: 'gpt-5', generationConfig });
     expect(Object.keys(request)).toEqual(['model', 'messages']);

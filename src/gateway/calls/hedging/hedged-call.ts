@@ -1,6 +1,8 @@
 /** Sends a second request when the first has not begun to answer after a percentile of the target's latency. */
 import type { ConfigLeaf, HedgeRule } from '../../../model/configs/config-tree.ts';
 import { geminiPrefix } from '../../../model/endpoints/catalogue.ts';
+import { conversePath } from '../../../model/services/bedrock-models.ts';
+import { cohereEmbedPath, embeddingInvokePath } from '../../../model/services/retrieval-paths.ts';
 import { monotonicMs } from '../../../monotonic.ts';
 import type { Exchange } from '../../callers/exchange.ts';
 import { statisticsKey } from '../../strategies/select-target.ts';
@@ -22,6 +24,9 @@ const repeatablePaths: ReadonlySet<string> = new Set([
   '/embeddings',
   '/moderations',
   '/rerank',
+  conversePath,
+  embeddingInvokePath,
+  cohereEmbedPath,
 ]);
 
 /** Whether two requests have no other effect than one; a stored answer is an object. */

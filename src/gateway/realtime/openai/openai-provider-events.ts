@@ -1,10 +1,10 @@
 /** Handles the events of a provider of OpenAI's realtime API: charges responses, and holds them for guardrails. */
 
 import { detach } from '../../../detached.ts';
-import { isFromCaller } from '../../../guardrails/answer-passages.ts';
 import { addJudgement, nothingJudged } from '../../../guardrails/check-records.ts';
 import { verdictOf } from '../../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../../guardrails/guardrail.ts';
+import { isFromCaller } from '../../../guardrails/texts/answer-passages.ts';
 import {
   objectIn,
   providerEvents,

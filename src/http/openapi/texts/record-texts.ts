@@ -242,6 +242,7 @@ export const recordTexts: Readonly<Record<string, string>> = {
   updated_at: 'Time of the last change, RFC 3339 in UTC.',
   remotes: 'Addresses of the server.',
   definition_policy: 'What happens to definitions that are not approved; null is `observe`.',
+  disabled_client_capabilities: 'Capabilities of clients that the server may not use.',
   definitions: 'Definitions of capabilities, with their digests.',
   integration: 'Name in manifests of the MCP integration whose definitions differ.',
   approved: 'Number of definitions that were approved.',

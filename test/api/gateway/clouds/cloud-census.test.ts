@@ -1,6 +1,6 @@
 /**
- * Verifies for every endpoint of Bedrock and Vertex AI, at a provider of every format, that limits, guardrails, model
- * rules and ownership apply.
+ * Verifies for every endpoint of Bedrock, Vertex AI and Cohere, at a provider of every format, that limits, guardrails,
+ * model rules and ownership apply.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { publicPath } from '../../../../src/model/endpoints/catalogue.ts';
@@ -14,7 +14,7 @@ import { sendJson } from '../../../support/upstream/upstream.ts';
 const hugeOutput = 1_000_000;
 const limitTokens = 20_000;
 const forbidden = 'forbidden-model';
-const services = ['bedrock', 'anthropic', 'openai', 'vertex-ai', 'google'] as const;
+const services = ['bedrock', 'anthropic', 'openai', 'vertex-ai', 'google', 'cohere'] as const;
 type Service = (typeof services)[number];
 
 let inference: Inference;
@@ -65,8 +65,13 @@ interface Content {
 }
 
 /** A body of the endpoint with this content. */
-function bodyOf({ servedAs, path }: ListedEndpoint, content: Content, model: string): object {
+function bodyOf(endpoint: ListedEndpoint, content: Content, model: string): object {
+  const { servedAs, path } = endpoint;
   const { text = 'hello', hasFile = false } = content;
+  if (endpoint.metering === 'input') return retrievalBody(endpoint, content, model);
+  if (servedAs === '/chat') {
+    return { model, messages: [{ role: 'user', content: text }], max_tokens: hugeOutput };
+  }
   if (servedAs?.startsWith('/messages')) {
     const source = { type: 'file', file_id: 'file_foreign' };
     const parts = hasFile ? [{ type: 'document', source }] : [{ type: 'text', text }];
@@ -82,6 +87,14 @@ function bodyOf({ servedAs, path }: ListedEndpoint, content: Content, model: str
     const messages = [{ role: 'user', content: [hasFile ? { image } : { text }] }];
     return { messages, inferenceConfig: { maxTokens: hugeOutput } };
   }
+  if (path.includes('{converse_model+}')) {
+    const image = { format: 'png', source: { s3Location: { uri: 's3://theirs/a.png' } } };
+    return {
+      input: {
+        converse: { messages: [{ role: 'user', content: [hasFile ? { image } : { text }] }] },
+      },
+    };
+  }
   const fileUri = 'https://generativelanguage.googleapis.com/v1beta/files/theirs';
   const parts = [hasFile ? { fileData: { fileUri, mimeType: 'image/png' } } : { text }];
   const generationConfig = { maxOutputTokens: hugeOutput };
@@ -89,12 +102,43 @@ function bodyOf({ servedAs, path }: ListedEndpoint, content: Content, model: str
   return { contents: [{ role: 'user', parts }], ...(isCount ? {} : { generationConfig }) };
 }
 
+/** Models by whose names a service knows that they embed or rank. */
+function modelOf({ metering, servedAs }: ListedEndpoint, service: Service): string {
+  if (metering !== 'input') return 'some-model';
+  if (service !== 'bedrock') return 'some-embedding';
+  return servedAs === '/rerank' ? 'cohere.rerank-v3-5:0' : 'amazon.titan-embed-text-v2:0';
+}
+
+/** Whether the service has what the endpoint returns. */
+function isServed({ servedAs, metering }: ListedEndpoint, service: Service): boolean {
+  if (metering === 'input' && servedAs !== '/rerank' && service === 'anthropic') return false;
+  if (servedAs === '/rerank') return service !== 'vertex-ai';
+  return servedAs !== '/chat' || (service !== 'vertex-ai' && service !== 'bedrock');
+}
+
+/** Texts to embed or to rank; nothing else is served, so that a file is not named but refused. */
+function retrievalBody({ servedAs, path }: ListedEndpoint, content: Content, model: string) {
+  const { text = 'hello', hasFile = false } = content;
+  const file = hasFile ? { images: ['file_foreign'] } : {};
+  if (path.endsWith(':embedContent')) {
+    const fileUri = 'https://generativelanguage.googleapis.com/v1beta/files/theirs';
+    return { content: { parts: [hasFile ? { fileData: { fileUri } } : { text }] } };
+  }
+  if (path.endsWith(':predict')) return { instances: [{ content: text, ...file }] };
+  if (servedAs === '/rerank') {
+    const named = path.startsWith('/v2/') ? { model } : {};
+    return { query: text, documents: [text], ...named };
+  }
+  if (path.startsWith('/v2/')) return { model, texts: [text], ...file };
+  return { inputText: text, ...file };
+}
+
 async function send(
   endpoint: ListedEndpoint,
   service: Service,
   {
     content = {},
-    model = 'some-model',
+    model = modelOf(endpoint, service),
     key = {},
     config = {},
   }: {
@@ -106,7 +150,7 @@ async function send(
 ) {
   const { key: sent } = await inference.addKey({ workspace_id: workspaceId, ...key });
   const path = publicPath(endpoint.path)
-    .replace('{model+}', model)
+    .replace(/\{(?:\w+_)?model\+\}/, model)
     .replaceAll(/\{\w+\}/g, 'theirs');
   const headers = {
     authorization: `Bearer ${sent}`,
@@ -124,15 +168,34 @@ function numbersIn(value: unknown): number[] {
 }
 
 const rows = cloudEndpoints.flatMap((endpoint) =>
-  services.map((service) => [`POST ${endpoint.path}`, service, endpoint] as const),
+  services
+    .filter((service) => isServed(endpoint, service))
+    .map((service) => [`POST ${endpoint.path}`, service, endpoint] as const),
 );
-const generating = rows.filter(([, , { metering }]) => metering !== 'nothing');
+/** Rankings and chats of Cohere have no files. */
+const withFiles = rows.filter(([, , { servedAs }]) => !['/rerank', '/chat'].includes(servedAs!));
+const priced = rows.filter(([, , { metering }]) => metering !== 'nothing');
+const generating = priced.filter(([, , { metering }]) => metering !== 'input');
 
 describe('every endpoint of a cloud', () => {
-  it('belongs to Bedrock or to a publisher at Vertex AI', () => {
-    expect(cloudEndpoints).toHaveLength(11);
-    for (const { path } of cloudEndpoints) expect(path).toMatch(/^\/(?:model|projects)\//);
+  it('belongs to Bedrock, to a publisher at Vertex AI or to Cohere', () => {
+    expect(cloudEndpoints).toHaveLength(19);
+    for (const { path } of cloudEndpoints) expect(path).toMatch(/^\/(?:model|projects|v2)\//);
   });
+
+  it.each(priced.filter((one) => !generating.includes(one)))(
+    'bounds the input of %s at %s',
+    async (_, service, endpoint) => {
+      const usage_limits = { type: 'tokens', credit_limit: limitTokens };
+      const text = 'x '.repeat(limitTokens);
+      const { status } = await send(endpoint, service, {
+        content: { text },
+        key: { usage_limits },
+      });
+      expect(status).toBe(412);
+      expect(inference.upstream.reached).toEqual([]);
+    },
+  );
 
   it.each(generating)('bounds the output of %s at %s', async (_, service, endpoint) => {
     const usage_limits = { type: 'tokens', credit_limit: limitTokens };
@@ -154,17 +217,14 @@ describe('every endpoint of a cloud', () => {
     expect(passed.status).not.toBe(446);
   });
 
-  it.each(generating)(
-    'lets no forbidden model be used by %s at %s',
-    async (_, service, endpoint) => {
-      for (const model of [forbidden, forbidden.toUpperCase()]) {
-        expect((await send(endpoint, service, { model })).status).toBe(403);
-      }
-      expect(inference.upstream.reached).toEqual([]);
-    },
-  );
+  it.each(priced)('lets no forbidden model be used by %s at %s', async (_, service, endpoint) => {
+    for (const model of [forbidden, forbidden.toUpperCase()]) {
+      expect((await send(endpoint, service, { model })).status).toBe(403);
+    }
+    expect(inference.upstream.reached).toEqual([]);
+  });
 
-  it.each(rows)('names no file of others by %s at %s', async (_, service, endpoint) => {
+  it.each(withFiles)('names no file of others by %s at %s', async (_, service, endpoint) => {
     const content = { hasFile: true };
     // A provider of another format has no counterpart of the file.
     expect([400, 404]).toContain((await send(endpoint, service, { content })).status);

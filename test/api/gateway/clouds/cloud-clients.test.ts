@@ -303,9 +303,31 @@ describe('the gateway for clients of clouds', () => {
     );
     const counting = new CountTokensCommand({ modelId: claude, input: { invokeModel: { body } } });
     expect((await awsSdk(own).send(counting)).inputTokens).toBe(9);
-    const converse = { messages: converseHello };
-    const other = new CountTokensCommand({ modelId: claude, input: { converse } });
-    await expect(awsSdk(own).send(other)).rejects.toMatchObject({ name: 'ValidationException' });
+  });
+
+  it.each([
+    ['anthropic', 9],
+    ['vertex', 9],
+    ['bedrock', null],
+    ['openai', null],
+    ['google', null],
+  ] as const)('counts the tokens of a request of Converse at %s', async (service, count) => {
+    const model = service === 'vertex' ? 'claude-sonnet-4-5' : claude;
+    const { key: own } = await keyFor(service, {}, { override_params: { model } });
+    const image = { format: 'png' as const, source: { bytes: Buffer.from('picture') } };
+    const converse = {
+      system: [{ text: 'be short' }],
+      messages: [{ role: 'user' as const, content: [{ text: 'hello' }, { image }] }],
+    };
+    const counting = new CountTokensCommand({ modelId: claude, input: { converse } });
+    const { inputTokens } = await awsSdk(own).send(counting);
+    // A picture counts 1,000 tokens in an estimate.
+    if (count === null) expect(inputTokens).toBeGreaterThan(1000);
+    else expect(inputTokens).toBe(count);
+    const bodies = inference.upstream.reached.map(({ body }) => JSON.parse(body.toString()));
+    expect(bodies.map(({ system }) => system)).toEqual(
+      count === null ? [] : [[{ type: 'text', text: 'be short' }]],
+    );
   });
 
   it('accepts the ARN of a model', async () => {
@@ -476,7 +498,8 @@ describe('the gateway for clients of clouds', () => {
     const version = { anthropic_version: 'bedrock-2023-05-31', messages: hello, max_tokens: 5 };
     const publisher = '/v1/projects/p/locations/l/publishers';
     for (const [path, body, status] of [
-      ['/model/amazon.titan-text/invoke', { inputText: 'hello' }, 400],
+      ['/model/amazon.titan-text/invoke', { prompt: 'hello' }, 400],
+      ['/model/m/count-tokens', { input: { converse: {}, invokeModel: { body: '' } } }, 400],
       ['/model/m/invoke', { ...version, stream: true }, 400],
       ['/model/m/invoke', { ...version, model: 'other' }, 400],
       ['/model/m/invoke', { ...version, anthropic_beta: 'a\r\nb' }, 400],

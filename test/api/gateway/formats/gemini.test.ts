@@ -238,7 +238,7 @@ describe('a request in the form of Gemini', () => {
 
   it('is 404 below /v1beta where the path is not listed', async () => {
     for (const path of [
-      '/v1beta/models/m:predict',
+      '/v1beta/models/m:predictLongRunning',
       '/v1beta/x',
       '/v1beta/tunedModels/m:generateContent',
     ]) {

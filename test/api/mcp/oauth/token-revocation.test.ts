@@ -1,7 +1,11 @@
 /** Verifies that tokens of deleted connections are revoked at the real authorization server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../support/server/eventually.ts';
-import { startUserOAuthScene, type UserOAuthScene } from '../../../support/server/user-oauth.ts';
+import {
+  publicUrl,
+  startUserOAuthScene,
+  type UserOAuthScene,
+} from '../../../support/server/user-oauth.ts';
 
 let scene: UserOAuthScene;
 
@@ -18,10 +22,10 @@ interface ConnectedUser {
   readonly token: string;
 }
 
-async function connectUser(): Promise<ConnectedUser> {
+async function connectUser(slug = scene.server.slug): Promise<ConnectedUser> {
   const user = await scene.addUserKey();
-  expect((await scene.connect(user.key)).status).toBe(200);
-  const sent = await scene.plane.send(user.key, scene.server.slug, list);
+  expect((await scene.connect(user.key, `${publicUrl}/${slug}/connect`)).status).toBe(200);
+  const sent = await scene.plane.send(user.key, slug, list);
   expect(sent.body.result).toBeDefined();
   return { ...user, token: scene.issuer.journal.at(-1)!.answer.access_token };
 }
@@ -76,6 +80,23 @@ describe('the gateway', () => {
       const next = await scene.plane.send(user.key, scene.server.slug, list);
       expect(next.body.error.data.code).toBe('connection_required');
     });
+  });
+
+  it('revokes the tokens when the integration leads to another origin, and not before', async () => {
+    const { plane } = scene;
+    const integration = await plane.addIntegration({ auth_type: 'oauth_auto' });
+    const server = await plane.addServer({}, integration);
+    const user = await connectUser(server.slug);
+    const move = async (url: string) => {
+      const path = `/v2/mcp-integrations/${integration.id}`;
+      expect((await plane.server.request('PUT', path, { body: { url } })).status).toBe(200);
+    };
+    await move(`${plane.upstream.url}/moved`);
+    await move(plane.upstream.url);
+    const listed = await plane.send(user.key, server.slug, list);
+    expect(listed.body.result).toBeDefined();
+    await move(plane.upstream.url.replace('127.0.0.1', 'moved.example'));
+    await eventually(async () => expect(await isValid(user)).toBe(false));
   });
 
   it('revokes the tokens for a deleted server', async () => {

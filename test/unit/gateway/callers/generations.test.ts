@@ -6,7 +6,11 @@ import { eventually } from '../../../support/server/eventually.ts';
 /** Far longer than a test may take. */
 const neverMs = 10_000_000;
 
-function generationsWith(periods: { readonly pollMs: number; readonly idlePollMs: number }) {
+function generationsWith(periods: {
+  readonly pollMs: number;
+  readonly idlePollMs: number;
+  readonly isAwaited?: () => boolean;
+}) {
   const polls: (readonly string[])[] = [];
   const changed: string[] = [];
   const answer = new Map([['one', 'A']]);
@@ -41,6 +45,17 @@ describe('the poll for changes', () => {
 
   it('continues without any use and before the first caller', async () => {
     const { generations, polls } = generationsWith({ pollMs: neverMs, idlePollMs: 1 });
+    generations.start();
+    await eventually(() => expect(polls.length).toBeGreaterThan(2));
+    await generations.close();
+  });
+
+  it('comes soon while a client waits for changes, without any use', async () => {
+    const { generations, polls } = generationsWith({
+      pollMs: 1,
+      idlePollMs: neverMs,
+      isAwaited: () => true,
+    });
     generations.start();
     await eventually(() => expect(polls.length).toBeGreaterThan(2));
     await generations.close();

@@ -4,7 +4,7 @@ import { toolCallsIn } from '../../../../src/guardrails/calls/tool-calls.ts';
 import { evaluateGuardrails } from '../../../../src/guardrails/evaluate.ts';
 import { buildGuardrail, readInlineGuardrail } from '../../../../src/guardrails/guardrail.ts';
 import { Searches } from '../../../../src/guardrails/searches.ts';
-import { streamAnswer } from '../../../../src/guardrails/stream-answer.ts';
+import { streamAnswer } from '../../../../src/guardrails/texts/stream-answer.ts';
 import { parseJsonPath, valuesAtPath } from '../../../../src/model/json/json-path.ts';
 import { Origins } from '../../../../src/upstream/origins.ts';
 import { Outbound } from '../../../../src/upstream/outbound.ts';

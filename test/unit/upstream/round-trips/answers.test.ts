@@ -15,6 +15,7 @@ import {
   meaningOf,
   places,
 } from '../../../support/round-trips/answers.ts';
+import { converseCaller } from '../../../support/round-trips/converse-caller.ts';
 import {
   bytesOf,
   chatProvider,
@@ -38,6 +39,7 @@ const callers = {
   messages: messagesCaller,
   responses: responsesCaller,
   gemini: geminiCaller,
+  converse: converseCaller,
 };
 const providers = {
   chat: chatProvider,
@@ -80,8 +82,8 @@ function expectedOf(answer: Answer, caller: CallerFormat, provider: ProviderForm
     ...(caller.hasRefusals || !isRefusal
       ? {}
       : { text: meaning.refusal, refusal: '', stop: 'filter' as const }),
-    // Bedrock counts no reasoning.
-    usage: provider.dialect === 'converse' ? known : usage,
+    // Converse counts no reasoning.
+    usage: provider.dialect === 'converse' || caller === converseCaller ? known : usage,
   };
 }
 

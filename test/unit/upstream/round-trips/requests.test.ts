@@ -1,15 +1,21 @@
 /** Checks that generated requests keep their meaning in another format and back. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { FormatName } from '../../../../src/model/services/provider-addresses.ts';
 import { translationFor } from '../../../../src/upstream/formats/all-translations.ts';
-import { chatOf, conversations, responsesOf } from '../../../support/round-trips/requests.ts';
+import {
+  chatOf,
+  conversations,
+  responsesOf,
+  withInlinePictures,
+} from '../../../support/round-trips/requests.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const messagesPath = '/messages';
 const geminiPath = '/v1beta/models:generateContent';
 
-function translate(path: string, dialect: 'openai' | 'anthropic' | 'gemini', body: Json) {
+function translate(path: string, dialect: FormatName, body: Json) {
   const dropped: string[] = [];
   // A service whose chats have every extension and plain names.
   const terms = {
@@ -96,11 +102,12 @@ function results(body: unknown): unknown {
 }
 
 describe('a responses request', () => {
-  it.each(['openai', 'anthropic', 'gemini'] as const)(
+  it.each(['openai', 'anthropic', 'gemini', 'converse'] as const)(
     'means the same as the chat of the conversation at a provider of the format of %s',
     (dialect) => {
       fc.assert(
-        fc.property(conversations, (talk) => {
+        fc.property(conversations, (generated) => {
+          const talk = dialect === 'converse' ? withInlinePictures(generated) : generated;
           const chat: Json = { ...chatOf({ ...talk, stops: ['x'] }), stop: undefined };
           const { body } = translate('/responses', dialect, responsesOf(talk));
           const same =

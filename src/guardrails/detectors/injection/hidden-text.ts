@@ -1,0 +1,98 @@
+/** Makes visible what a text hides: invisible letters, look-alikes, and instructions in an encoding. */
+import { foldText } from '../folded-text.ts';
+
+/** Letters of other scripts that look like Latin ones. */
+const lookAlikes: ReadonlyMap<string, string> = new Map(
+  [...'аaвbеeзeкkмmнhоoрpсcтtуyхxіiјjѕsԁdԛqԝwɡgαaβbεeηnιiκkνvοoρpτtυuχxγyωwմuոnօoѵvһhӏl'].flatMap(
+    (letter, at, all) => (at % 2 === 0 ? [[letter, all[at + 1]!] as const] : []),
+  ),
+);
+const mixedWord = /(?=\S{0,60}[a-z])(?=\S{0,60}[Ͱ-ϿЀ-ӿԱ-ևɡ])\S{2,60}/gi;
+/** Digits and signs that stand for letters. */
+const leetLetters: Readonly<Record<string, string>> = {
+  '0': 'o',
+  '1': 'i',
+  '3': 'e',
+  '4': 'a',
+  '5': 's',
+  '7': 't',
+  '@': 'a',
+  $: 's',
+};
+const leetWord = /(?<![\w@$])[a-z]{0,20}[@$013457][a-z@$013457]{2,30}(?![\w@$])/gi;
+
+/** The text in plain letters: NFKC, without invisible characters, look-alikes and digits for letters replaced. */
+export function unmaskedText(text: string): string {
+  const { text: folded } = foldText(text);
+  const latin = /[^\0-\x7f]/.test(folded)
+    ? folded.replace(mixedWord, (word) =>
+        [...word].map((letter) => lookAlikes.get(letter.toLowerCase()) ?? letter).join(''),
+      )
+    : folded;
+  const plain = latin.replace(leetWord, (word) =>
+    /[a-z].*[a-z]/i.test(word) ? word.replace(/[013457@$]/g, (sign) => leetLetters[sign]!) : word,
+  );
+  return plain.replace(/[\s_*~"“”«»]+/g, ' ');
+}
+
+const tagCharacters = /[\u{e0020}-\u{e007e}]{4,}/gu;
+/** The flags of England, Scotland and Wales are written with tag characters. */
+const flags = /\u{1f3f4}[\u{e0020}-\u{e007e}]{1,8}\u{e007f}/gu;
+const invisibleRun = /[\u200b-\u200d\u2060-\u2064\ufeff\u180e]{12,}/u;
+/** Characters that turn the direction of what follows, whatever its letters. */
+const directionOverrides = /[\u202d\u202e]/;
+
+/** Text in tag characters, which no reader sees but a model can read; '' without any. */
+export function tagText(text: string): string {
+  if (!/\u{e0020}|[\u{e0021}-\u{e007e}]/u.test(text)) return '';
+  const runs = text.replace(flags, '').match(tagCharacters) ?? [];
+  return runs
+    .map((run) =>
+      [...run].map((one) => String.fromCharCode(one.codePointAt(0)! - 0xe0000)).join(''),
+    )
+    .join(' ');
+}
+
+/** Whether characters without a shape hide something: long runs of them, or a turned direction of Latin text. */
+export function hasInvisibleText(text: string): boolean {
+  if (invisibleRun.test(text)) return true;
+  return directionOverrides.test(text) && !/[\u0590-\u08ff]/.test(text);
+}
+
+const base64Run = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}/g;
+const hexRun = /(?<![\da-zA-Z])(?:[\da-f]{2}[ :]?){16,}(?![\da-zA-Z])|(?:\\x[\da-f]{2}){12,}/gi;
+const percentRun = /(?:[\w.!~*'()-]{0,40}%[\da-f]{2}){5,}[\w.!~*'()-]{0,40}/gi;
+const rotated = /vafgehpgvba|cebzcg|thvqryvar|qverpgvir/i;
+const reversed = /snoitcurtsni|tpmorp|senilediug/i;
+const decodedCharactersMax = 8 * 1024;
+
+/** Texts that are encoded in the text: in base64, hexadecimal, percent signs, rot13 or reversed. */
+export function decodedTexts(text: string): string[] {
+  const decoded: string[] = [];
+  for (const [run] of text.matchAll(base64Run)) decoded.push(printable(Buffer.from(run, 'base64')));
+  for (const [run] of text.matchAll(hexRun)) {
+    decoded.push(printable(Buffer.from(run.replace(/[\s:]|\\x/g, ''), 'hex')));
+  }
+  if (text.includes('%')) {
+    for (const [run] of text.matchAll(percentRun)) {
+      decoded.push(
+        run.replace(/%([\da-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+      );
+    }
+  }
+  if (rotated.test(text)) decoded.push(text.replace(/[a-z]/gi, rotateLetter));
+  if (reversed.test(text)) decoded.push([...text].toReversed().join(''));
+  return decoded.filter((one) => one !== '');
+}
+
+/** The bytes as a text, or '' if they are none. */
+function printable(bytes: Buffer): string {
+  const head = bytes.subarray(0, 32).toString('latin1');
+  if (!/^[\t\n\r\x20-\x7e\x80-\xff]*$/.test(head) || !/[a-z ]{4}/i.test(head)) return '';
+  return bytes.subarray(0, decodedCharactersMax).toString('utf8');
+}
+
+function rotateLetter(letter: string): string {
+  const base = letter <= 'Z' ? 65 : 97;
+  return String.fromCharCode(((letter.charCodeAt(0) - base + 13) % 26) + base);
+}

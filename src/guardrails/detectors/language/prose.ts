@@ -1,0 +1,39 @@
+/** Extracts the prose of a text, for checks of its language and sense. */
+import type { Slices } from '../../../slices.ts';
+
+/** Characters of a piece that is worked on at once. */
+const pieceCharacters = 16 * 1024;
+/** Code spans, addresses and tags, which may contain blanks. */
+const marked = /`[^`\n]{1,300}`|<\/?[A-Za-z][^<>]{0,300}>/g;
+/** Words with digits or signs in them, and identifiers such as `camelCase` and `module.name`. */
+const technical = /[\d_@#\\/=<>{}[\]|~^$&*+]|\p{Ll}\p{Lu}|\p{L}[.:]\p{L}/u;
+
+/** The first characters of the prose decide, so that the longest texts cost no more than others. */
+const proseCharactersMax = 100_000;
+
+/** Returns the text without blocks of code and technical words, up to a bound. */
+export function* findProse(text: string): Slices<string> {
+  let prose = '';
+  const parts = text.split('```');
+  for (let at = 0; at < parts.length; at += 2) {
+    const part = parts[at]!;
+    for (let from = 0; from < part.length; from += pieceCharacters) {
+      const piece = part.slice(from, from + pieceCharacters).replace(marked, ' ');
+      prose += `${piece.replace(/\S+/g, (word) => (technical.test(word) ? '' : word))} `;
+      if (prose.length >= proseCharactersMax) return prose;
+      yield;
+    }
+  }
+  return prose;
+}
+
+/** Letters of scripts that write a syllable or a word with one character. */
+const denseLetters = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/gu;
+/** A dense letter stands for this many others. */
+const denseWeight = 4;
+
+/** Counts letters; one that stands for a syllable or a word counts as four. */
+export function letterCount(text: string): number {
+  const dense = text.match(denseLetters)?.length ?? 0;
+  return (text.match(/\p{L}/gu)?.length ?? 0) + dense * (denseWeight - 1);
+}

@@ -1,0 +1,53 @@
+/** Applies the answer of an exchange to the slices of a holder. */
+import { counterKeyText } from '../store/usage/counter-place.ts';
+import type { MoveOutcome } from '../store/usage/slice-moves.ts';
+import type { BankAnswer } from './limit-bank.ts';
+import type { Slice } from './slice.ts';
+import type { UncoveredSlices } from './uncovered-slices.ts';
+
+interface AnsweredSlices {
+  /** All slices of the holder. */
+  readonly all: Iterable<Slice>;
+  /** Null without a journal. */
+  readonly uncovered: UncoveredSlices | null;
+  /** When the exchange began; monotonic clock. */
+  readonly startedMs: number;
+  readonly nowMs: number;
+}
+
+/** Ends the moves of `moved`, in the order of the outcomes, and loses slices that were charged when their lease had ended. */
+export function endExchange(
+  { outcomes, held, lost = [] }: BankAnswer,
+  moved: readonly Slice[],
+  { all, uncovered, startedMs, nowMs }: AnsweredSlices,
+): void {
+  const leftOut = new Set(lost);
+  for (const [at, slice] of moved.entries()) {
+    const outcome = outcomes[at]!;
+    if (leftOut.has(counterKeyText(slice.counter))) slice.lose();
+    else slice.endMove(outcome, startedMs, nowMs);
+    uncovered?.noteBeyond(slice, beyondOf(slice, outcome));
+    uncovered?.noteMoved(slice);
+  }
+  if (held === null) return;
+  const others = new Set(all).difference(new Set(moved));
+  loseOthers(others, new Set(held), uncovered);
+}
+
+function loseOthers(
+  slices: Iterable<Slice>,
+  held: ReadonlySet<string>,
+  uncovered: UncoveredSlices | null,
+): void {
+  for (const slice of slices) {
+    if (!slice.isHeld || held.has(counterKeyText(slice.counter))) continue;
+    slice.lose();
+    uncovered?.noteMoved(slice);
+  }
+}
+
+/** Units used and reserved beyond the limit; 0 for a counter that was deleted. */
+function beyondOf({ limit }: Slice, outcome: MoveOutcome): number {
+  if (outcome === null) return 0;
+  return outcome.usedUnits + outcome.reservedUnits - limit.limitUnits;
+}
