@@ -48,8 +48,11 @@ export class StreamWindow {
   readonly #slots = new Map<string, WindowedText>();
   readonly #groups = new Map<string, WindowedText>();
   readonly #decoder = new TextDecoder();
-  /** The beginning of an event whose end has not arrived. */
+  /** The beginning of an event whose end has not arrived. It is read once, however many pieces it has. */
   #partial = '';
+  #endsLine = false;
+  /** Whether half of a line end has arrived, which waits for the other half. */
+  #hasReturn = false;
   #held: HeldEvent[] = [];
   #heldBytes = 0;
   /** Null while the stream may go on. */
@@ -61,19 +64,31 @@ export class StreamWindow {
 
   /** Returns the bytes for the caller. */
   async pass(bytes: Buffer): Promise<Buffer> {
-    const text = this.#partial + this.#decoder.decode(bytes, { stream: true });
-    // Half of a line end waits for the other half.
-    const isCut = text.endsWith('\r');
-    const lines = (isCut ? text.slice(0, -1) : text).replaceAll(/\r\n?/g, '\n');
-    const end = lines.lastIndexOf('\n\n');
-    this.#partial = (end === -1 ? lines : lines.slice(end + 2)) + (isCut ? '\r' : '');
+    const lines = this.#linesIn(bytes);
+    const isComplete = lines.includes('\n\n') || (this.#endsLine && lines.startsWith('\n'));
+    if (lines !== '') this.#endsLine = lines.endsWith('\n');
+    this.#partial += lines;
+    if (!isComplete) {
+      if (this.#partial.length > partialCharsMax) this.stop = 'unreadable';
+      return nothing;
+    }
+    const end = this.#partial.lastIndexOf('\n\n') + 2;
+    const complete = this.#partial.slice(0, end);
+    this.#partial = this.#partial.slice(end);
     if (this.#partial.length > partialCharsMax) this.stop = 'unreadable';
-    return end === -1 ? nothing : this.#take(lines.slice(0, end + 2));
+    return this.#take(complete);
+  }
+
+  #linesIn(bytes: Buffer): string {
+    const text = (this.#hasReturn ? '\r' : '') + this.#decoder.decode(bytes, { stream: true });
+    this.#hasReturn = text.endsWith('\r');
+    return (this.#hasReturn ? text.slice(0, -1) : text).replaceAll(/\r\n?/g, '\n');
   }
 
   /** Returns the last bytes for the caller. */
   async rest(): Promise<Buffer> {
-    const last = await this.#take(this.#partial + this.#decoder.decode());
+    const end = (this.#hasReturn ? '\n' : '') + this.#decoder.decode();
+    const last = await this.#take(this.#partial + end);
     for (const slot of this.#slots.values()) await this.#finish(slot);
     return Buffer.concat([last, this.#release()]);
   }
