@@ -78,7 +78,7 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./status/logs.ts')).logs,
   ),
   commandEntry(
-    'guardrails <action> <corpus> [paths..]',
+    'guardrails <action> [paths..]',
     'Judge a corpus by the guardrails of manifests, and tell what would change',
     async () => (await import('./guardrails/guardrails.ts')).guardrails,
   ),

@@ -57,6 +57,7 @@ const mayImport: Record<string, readonly string[]> = {
     'guardrails',
     'upstream',
     'model',
+    'clock',
   ],
   'commands/accounts': ['commands/shared', 'commands/sources', 'commands/status', 'sync', 'model'],
   'commands/status': ['commands/shared', 'commands/sources', 'sync', 'model'],

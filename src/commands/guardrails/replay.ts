@@ -6,6 +6,7 @@ import {
   type Guardrail,
   type GuardrailDefinition,
 } from '../../guardrails/guardrail.ts';
+import { remoteCheckKinds } from '../../model/guardrails/remote-check-kinds.ts';
 import type { CorpusEntry } from './corpus.ts';
 
 /** Verdict on one entry; `changed` entries pass with other texts. */
@@ -36,19 +37,23 @@ export interface Replay {
   readonly changes: readonly EntryChange[] | null;
 }
 
-/** Checks that call other services. */
+/** Checks that call other services, or run a model that the command does not have. */
 const callingChecks: ReadonlySet<string> = new Set([
+  ...Object.keys(remoteCheckKinds).map((id) => id.toLowerCase()),
   'default.webhook',
   'default.log',
   'default.validurls',
   'default.jwt',
   'default.inlineimageurls',
 ]);
+const modelId = 'gatewright.model';
 
 export interface ReplayOptions {
   readonly tools: CheckTools;
   /** Whether checks may call other services. */
   readonly callsServices: boolean;
+  /** Whether a model judges. */
+  readonly hasModel: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -82,9 +87,15 @@ export async function replay(
   };
 }
 
-function judgeOf(definition: GuardrailDefinition, { tools, callsServices }: ReplayOptions) {
-  const isRun = ({ id }: GuardrailDefinition['checks'][number]): boolean =>
-    callsServices || !callingChecks.has(id.toLowerCase());
+function judgeOf(
+  definition: GuardrailDefinition,
+  { tools, callsServices, hasModel }: ReplayOptions,
+) {
+  const isRun = ({ id, parameters }: GuardrailDefinition['checks'][number]): boolean => {
+    const name = id.toLowerCase();
+    if (name === modelId || parameters?.model === true) return hasModel;
+    return callsServices || !callingChecks.has(name);
+  };
   const { checks } = definition;
   const built: Guardrail = {
     ...buildGuardrail({ ...definition, checks: checks.filter(isRun) }, tools),

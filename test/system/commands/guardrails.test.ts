@@ -3,10 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Inference, startInference } from '../../support/server/inference.ts';
 import type { TestServer } from '../../support/server/server.ts';
-import { startSyncServer } from '../../support/sync/sync-setup.ts';
 import { type CliResult, runCli } from './run-cli.ts';
 
+let inference: Inference;
 let server: TestServer;
 let folder: string;
 
@@ -25,11 +26,32 @@ spec:
       parameters: {words: [${words}], operator: none}
     - id: default.webhook
       parameters: {webhookURL: 'https://judge.example.com/'}
+    - id: azure.pii
+      parameters: {provider: azure}
+    - id: portkey.pii
+      parameters: {categories: [NAME], model: true}
   actions: {deny: true, mode: monitor}
 `;
 
+const judgingWords = (words: string, actions: string) => `apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: support}
+spec: {name: Support}
+---
+apiVersion: gatewright.dev/v1
+kind: Guardrail
+metadata: {name: logged, workspace: support}
+spec:
+  name: Logged
+  checks:
+    - id: default.contains
+      parameters: {words: [${words}], operator: none}
+  actions: {${actions}}
+`;
+
 beforeAll(async () => {
-  server = await startSyncServer();
+  inference = await startInference();
+  ({ server } = inference);
   folder = mkdtempSync(join(tmpdir(), 'gatewright-guardrails-'));
   write('old/all.yaml', guardrailWith('bomb'));
   write('new/all.yaml', guardrailWith('bomb, rocket'));
@@ -60,7 +82,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await server[Symbol.asyncDispose]();
+  await inference[Symbol.asyncDispose]();
 });
 
 function write(path: string, text: string): void {
@@ -72,7 +94,7 @@ const run = (...words: string[]): Promise<CliResult> => runCli(words, null, { cw
 const replayCorpus = (...words: string[]) => run('guardrails', 'test', 'corpus.jsonl', ...words);
 
 const changes = `support/words: of 4 entries 1 pass, 0 pass changed, 0 fail, 3 are denied
-  not run without --remote: default.webhook
+  not run: default.webhook, azure.pii, portkey.pii
   2 would change
     line 2  passed → denied
     line 4  passed → denied
@@ -83,7 +105,7 @@ it('counts the verdicts, and calls no service of a check', async () => {
     exitCode: 0,
     stderr: '',
     stdout: `support/words: of 4 entries 3 pass, 0 pass changed, 0 fail, 1 are denied
-  not run without --remote: default.webhook
+  not run: default.webhook, azure.pii, portkey.pii
 `,
   });
 });
@@ -116,4 +138,54 @@ it('names the place of a fault', async () => {
   const unknown = await replayCorpus('old', '--guardrail', 'other');
   expect(unknown.exitCode).toBe(5);
   expect(unknown.stderr).toContain('--guardrail other: no guardrail');
+});
+
+it('tells from the log what other actions would have done', async () => {
+  write('logged/all.yaml', judgingWords('bomb', 'deny: true, mode: monitor'));
+  write('denying/all.yaml', judgingWords('bomb', 'deny: true'));
+  write('other/all.yaml', judgingWords('bomb, rocket', 'deny: true'));
+  expect((await run('apply', 'logged', '--yes')).exitCode).toBe(0);
+  const { body: workspaces } = await server.request('GET', '/v2/admin/workspaces');
+  const workspace = workspaces.data.find(({ name }: { name: string }) => name === 'Support');
+  const { body } = await server.request('GET', `/v2/guardrails?workspace_id=${workspace.id}`);
+  const { slug } = body.data.find(({ name }: { name: string }) => name === 'Logged');
+  const { key } = await inference.addKey({ workspace_id: workspace.id });
+  const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
+  for (const content of ['a bomb', 'hello', 'a second bomb']) {
+    const params = { messages: [{ role: 'user', content }] };
+    const response = await inference.chat(key, {
+      params,
+      config: { ...config, input_guardrails: [slug] },
+    });
+    expect(response.status).toBe(200);
+  }
+  const figures = 'support/logged: of 3 requests in the log 1 passed, 2 failed in mode monitor, ';
+  const counted = `${figures}0 failed, 0 were denied\n`;
+  const compare = (path: string) => run('guardrails', 'test', '--since', '7d', path);
+  await expect
+    .poll(() => compare('logged'), { timeout: 30_000 })
+    .toEqual({
+      exitCode: 0,
+      stderr: '',
+      stdout: counted,
+    });
+  expect(await compare('denying')).toEqual({
+    exitCode: 2,
+    stderr: '',
+    stdout: `${counted}  2 would change: monitored → denied\n`,
+  });
+  expect(await compare('other')).toEqual({
+    exitCode: 0,
+    stderr: '',
+    stdout: `${counted}  its checks change, and the log has no bodies: judge a corpus\n`,
+  });
+  expect((await compare('old')).stdout).toBe(
+    'support/words: not on the server, so it has judged nothing\n',
+  );
+});
+
+it('asks for a corpus or a time', async () => {
+  const { exitCode, stderr } = await run('guardrails', 'test');
+  expect(exitCode).toBe(5);
+  expect(stderr).toContain('name a corpus, or a time with --since 7d');
 });

@@ -119,8 +119,8 @@ describe('a model that finds entities', () => {
   it('finds names while detectors find other categories, in one check', async () => {
     const parameters = { categories: ['NAME', 'EMAIL_ADDRESS'], model: true };
     const both = 'Jane Doe writes to Jane@example.com and lives in Paris.';
-    const ask = (more: object, asked: string) =>
-      judge(entities, { ...parameters, ...more }, asked, 'portkey.pii');
+    const ask = (more: object, content: string) =>
+      judge(entities, { ...parameters, ...more }, content, 'portkey.pii');
     expect(await ask({ redact: true }, both)).toMatchObject({
       verdict: true,
       texts: ['[NAME] writes to {{EMAIL_ADDRESS_1}} and lives in Paris.'],
