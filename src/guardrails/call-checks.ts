@@ -75,9 +75,11 @@ const inlineImages: CheckFactory = (parameters, { outbound }) => {
     const members: { readonly path: readonly (string | number)[]; readonly value: unknown }[] = [];
     const byUrl = new Map<string, FetchedImage>();
     let bytes = 0;
+    // One time limit for all images, so that many slow ones delay a request no longer than one.
+    const deadline = performance.now() + timeoutMs;
     for (const { url, path, replacement } of found) {
       const limit = Math.min(maxSizeBytes, allBytesMax - bytes);
-      const image = byUrl.get(url) ?? (await fetchImage(outbound, url, limit, timeoutMs));
+      const image = byUrl.get(url) ?? (await fetchImage(outbound, url, limit, deadline));
       byUrl.set(url, image);
       bytes += image.data.length;
       members.push({ path, value: replacement(image) });
@@ -95,8 +97,10 @@ async function fetchImage(
   outbound: Outbound,
   url: string,
   bytesMax: number,
-  timeoutMs: number,
+  deadline: number,
 ): Promise<FetchedImage> {
+  const timeoutMs = Math.ceil(deadline - performance.now());
+  if (timeoutMs <= 0) throw new CheckError('the images cannot be fetched in time');
   const request = { url, method: 'GET', headers: { accept: 'image/*' }, body: null } as const;
   const { status, body } = await outbound
     .request({ ...request, timeoutMs, answerBytesMax: Math.max(0, bytesMax) })

@@ -32,9 +32,9 @@ export function brokenRules(
   const declared = declaredTools(params);
   const keys = Object.keys(params);
   return [
-    ...refused('tool type', [...new Set(declared.map(({ type }) => type))], {
-      allowed: tools.allowedTypes,
-      blocked: tools.blockedTypes,
+    ...refused('tool type', [...new Set(declared.map(({ type }) => plainType(type)))], {
+      allowed: tools.allowedTypes?.map(plainType),
+      blocked: tools.blockedTypes?.map(plainType),
     }),
     ...refused(
       'function',
@@ -89,20 +89,36 @@ function declaredTools({ tools, functions, toolConfig }: Params): DeclaredTool[]
   ];
 }
 
+/** Everything that a provider could read in one entry, which may mix the forms of several. */
 function toolsIn(tool: unknown): DeclaredTool[] {
   if (!isObject(tool)) return [];
-  const { type, function: called, custom, toolSpec, functionDeclarations, ...others } = tool;
-  const snake = others.function_declarations;
-  const declarations = functionDeclarations ?? snake;
-  if (Array.isArray(declarations)) {
-    return (declarations as unknown[]).map((one) => ({ type: 'function', name: nameIn(one) }));
-  }
-  const inner = [called, custom, toolSpec].find(isObject);
-  if (typeof type === 'string') return [{ type, name: nameIn(inner ?? tool) }];
-  if (inner !== undefined) return [{ type: 'function', name: nameIn(inner) }];
-  // Tools of Anthropic have no type, those of Gemini are named by their member: `googleSearch`.
-  if (nameIn(tool) !== null) return [{ type: 'function', name: nameIn(tool) }];
-  return Object.keys(tool).map((name) => ({ type: name, name: null }));
+  const { type, function: called, custom, toolSpec, ...others } = tool;
+  const { functionDeclarations, function_declarations: snake } = others;
+  const lists = [functionDeclarations, snake].filter((one) => Array.isArray(one)) as unknown[][];
+  const named = [called, custom, toolSpec, tool, ...lists.flat()]
+    .map(nameIn)
+    .filter((name) => name !== null)
+    .map((name) => ({ type: typeof type === 'string' ? type : 'function', name }));
+  if (typeof type === 'string') return named.length > 0 ? named : [{ type, name: null }];
+  // Tools of Gemini are named by their member: `googleSearch`, also beside declarations of functions.
+  const members = Object.keys(others)
+    .filter((name) => isObject(others[name]) && !describing.has(name))
+    .map((name) => ({ type: name, name: null }));
+  return [...named, ...members];
+}
+
+/** Members that describe a tool with a name. */
+const describing: ReadonlySet<string> = new Set([
+  'input_schema',
+  'inputSchema',
+  'parameters',
+  'cache_control',
+  'parameter_definitions',
+]);
+
+/** Providers accept `googleSearch` and `google_search`. */
+function plainType(type: string): string {
+  return type.replaceAll('_', '').toLowerCase();
 }
 
 function nameIn(value: unknown): string | null {

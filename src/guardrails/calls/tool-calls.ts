@@ -1,4 +1,4 @@
-/** Finds the calls of tools in requests, responses and streams of every format. */
+/** Finds the calls of tools in requests and responses of every format. */
 import { parseWithExactKeys } from '../../model/json/json-object.ts';
 import { isObject } from '../../model/json/read-object.ts';
 
@@ -10,7 +10,7 @@ export interface ToolCall {
   readonly input: unknown;
 }
 
-type Members = Readonly<Record<string, unknown>>;
+export type Members = Readonly<Record<string, unknown>>;
 
 /** Maximum levels at which calls are searched; documents that are judged have 100. */
 const levelsMax = 100;
@@ -18,14 +18,15 @@ const levelsMax = 100;
 /** The calls in a document, in its order. */
 export function toolCallsIn(document: unknown): ToolCall[] {
   const found: ToolCall[] = [];
-  addCalls(document, found, 0);
+  addCalls(document, found, 0, false);
   return found;
 }
 
-function addCalls(value: unknown, found: ToolCall[], level: number): void {
+/** `isCall`: whether the value is in a list of calls, where a call may be without arguments. */
+function addCalls(value: unknown, found: ToolCall[], level: number, isCall: boolean): void {
   if (typeof value !== 'object' || value === null || level > levelsMax) return;
   if (Array.isArray(value)) {
-    for (const below of value as unknown[]) addCalls(below, found, level + 1);
+    for (const below of value as unknown[]) addCalls(below, found, level + 1, isCall);
     return;
   }
   const own = typedCall(value as Members);
@@ -33,9 +34,9 @@ function addCalls(value: unknown, found: ToolCall[], level: number): void {
     found.push(own);
     return;
   }
-  found.push(...wrappedCalls(value as Members));
+  found.push(...wrappedCalls(value as Members, isCall));
   for (const [name, below] of Object.entries(value)) {
-    if (!wrappers.has(name)) addCalls(below, found, level + 1);
+    if (!wrappers.has(name)) addCalls(below, found, level + 1, name === 'tool_calls');
   }
 }
 
@@ -54,7 +55,7 @@ const argumentTypes = /^(?:function_call|mcp_call|mcp_approval_request)$/;
 const actionTypes = /^(?:computer|local_shell|shell|web_search)_call$/;
 
 /** The call that an object is by its type; null for anything else. */
-function typedCall(members: Members): ToolCall | null {
+export function typedCall(members: Members): ToolCall | null {
   const { type, name, input, arguments: written } = members;
   const kind = typeof type === 'string' ? type : '';
   if (inputTypes.test(kind)) return { tool: nameOf(name), input };
@@ -63,110 +64,25 @@ function typedCall(members: Members): ToolCall | null {
   return null;
 }
 
-/** `tool_calls[]` and `function_call` of chats, `functionCall` of Gemini, `toolUse` of Converse. */
-function* wrappedCalls(members: Members): Generator<ToolCall> {
+/** `tool_calls[]` and `function_call` of chats, `functionCall` of Gemini, `toolUse` of Converse, calls of Cohere. */
+function* wrappedCalls(members: Members, isCall: boolean): Generator<ToolCall> {
   const { function: called, custom, function_call: legacy, functionCall, toolUse } = members;
-  if (isObject(called) && Object.hasOwn(called, 'arguments')) {
+  if (isObject(called) && (isCall || Object.hasOwn(called, 'arguments'))) {
     yield { tool: nameOf(called.name), input: called.arguments };
   }
-  if (isObject(custom) && Object.hasOwn(custom, 'input')) {
+  if (isObject(custom) && (isCall || Object.hasOwn(custom, 'input'))) {
     yield { tool: nameOf(custom.name), input: custom.input };
+  }
+  if (isCall && typeof members.name === 'string') {
+    yield { tool: members.name, input: members.parameters ?? members.arguments };
   }
   if (isObject(legacy)) yield { tool: nameOf(legacy.name), input: legacy.arguments };
   if (isObject(functionCall)) yield { tool: nameOf(functionCall.name), input: functionCall.args };
   if (isObject(toolUse)) yield { tool: nameOf(toolUse.name), input: toolUse.input };
 }
 
-function nameOf(name: unknown): string {
+export function nameOf(name: unknown): string {
   return typeof name === 'string' ? name : '';
-}
-
-/** Arguments of one call while its pieces arrive. */
-interface PartialCall {
-  tool: string;
-  text: string;
-  /** Arguments that arrived as a whole; undefined for none. */
-  whole: unknown;
-}
-
-/** The calls in the events of a stream, with their pieces joined. */
-export function toolCallsInEvents(events: readonly Members[]): ToolCall[] {
-  const calls = new Map<string, PartialCall>();
-  const whole: ToolCall[] = [];
-  const at = (key: string): PartialCall => {
-    const call = calls.get(key) ?? { tool: '', text: '', whole: undefined };
-    calls.set(key, call);
-    return call;
-  };
-  for (const event of events) {
-    if (!addPieces(event, at)) whole.push(...toolCallsIn(event));
-  }
-  const joined = [...calls.values()].map(({ tool, text, whole: input }) => ({
-    tool,
-    input: text === '' ? (input ?? text) : text,
-  }));
-  return [...joined, ...whole];
-}
-
-type CallAt = (key: string) => PartialCall;
-
-/** Adds what an event says of calls; false for an event that contains them as a whole, or none. */
-function addPieces(event: Members, at: CallAt): boolean {
-  const { choices, type, contentBlockStart, contentBlockDelta } = event;
-  if (Array.isArray(choices)) return addChoices(choices, at);
-  const index = `block ${String(event.index)}`;
-  if (type === 'content_block_start') return addStart(event.content_block, at, index);
-  if (type === 'content_block_delta') return addText(event.delta, 'partial_json', at, index);
-  if (isObject(contentBlockStart)) {
-    const { start, contentBlockIndex } = contentBlockStart;
-    if (!isObject(start) || !isObject(start.toolUse)) return true;
-    at(`block ${String(contentBlockIndex)}`).tool += nameOf(start.toolUse.name);
-    return true;
-  }
-  if (isObject(contentBlockDelta)) {
-    const { delta, contentBlockIndex } = contentBlockDelta;
-    const use = isObject(delta) ? delta.toolUse : undefined;
-    return addText(use, 'input', at, `block ${String(contentBlockIndex)}`);
-  }
-  return false;
-}
-
-function addChoices(choices: readonly unknown[], at: CallAt): boolean {
-  for (const [place, choice] of choices.entries()) {
-    if (!isObject(choice)) continue;
-    const { delta, index = place } = choice;
-    if (!isObject(delta)) return false;
-    const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as unknown[]) : [];
-    for (const [position, call] of calls.entries()) {
-      if (!isObject(call)) continue;
-      const key = `choice ${String(index)} call ${String(call.index ?? position)}`;
-      addFunction(call.function, 'arguments', at, key);
-      addFunction(call.custom, 'input', at, key);
-    }
-    addFunction(delta.function_call, 'arguments', at, `choice ${String(index)}`);
-  }
-  return true;
-}
-
-function addFunction(called: unknown, member: string, at: CallAt, key: string): void {
-  if (!isObject(called)) return;
-  at(key).tool += nameOf(called.name);
-  addText(called, member, at, key);
-}
-
-function addStart(block: unknown, at: CallAt, key: string): boolean {
-  const call = isObject(block) ? typedCall(block) : null;
-  if (call === null) return true;
-  const started = at(key);
-  started.tool = call.tool;
-  started.whole = call.input;
-  return true;
-}
-
-function addText(value: unknown, member: string, at: CallAt, key: string): boolean {
-  if (!isObject(value) || typeof value[member] !== 'string') return true;
-  at(key).text += value[member];
-  return true;
 }
 
 /** The arguments as an object; null when they are no JSON object. Without any text there are none. */

@@ -1,6 +1,7 @@
 /** Converts a complete stream to the response that its events describe, and rewrites the events with replaced texts. */
 import { readJsonObject } from '../../model/json/read-object.ts';
-import { type ToolCall, toolCallsInEvents } from '../calls/tool-calls.ts';
+import { toolCallsInEvents } from '../calls/streamed-tool-calls.ts';
+import type { ToolCall } from '../calls/tool-calls.ts';
 import type { ResponseForm } from './answer-passages.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
 import { plainJson } from './stored-text.ts';

@@ -8,7 +8,7 @@ import {
   type Judgement,
   verdictOf,
 } from '../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
+import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import { type Passage, writeTexts } from '../../guardrails/texts/passages.ts';
 import {
   addNameOf,
@@ -61,6 +61,17 @@ export async function judgeTexts(
 ): Promise<TextVerdict> {
   const reading = runPromptly(passagesIn(value, others));
   const passages = reading instanceof Promise ? await reading : reading;
+  if (passages === null && guardrails.every(isObserving)) {
+    const checks: Judgement['checks'] = [];
+    return {
+      verdict: 'monitored',
+      verdicts: new Map(),
+      checks,
+      value,
+      changesOthers: false,
+      fault: null,
+    };
+  }
   if (passages === null) {
     const fault = new PlaneFault(
       'guardrail_denied',

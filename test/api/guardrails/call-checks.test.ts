@@ -92,6 +92,26 @@ describe('default.inlineImageUrls', () => {
 
 describe('default.requestParametersCheck', () => {
   const tool = { type: 'function', function: { name: 'run', parameters: {} } };
+  /** Entries in which providers of several formats read different tools. */
+  const mixed = {
+    'a second name': { type: 'function', name: 'run', function: { name: 'read' } },
+    'a member of Gemini': { functionDeclarations: [{ name: 'read' }], google_search: {} },
+    'declarations in both spellings': {
+      functionDeclarations: [{ name: 'read' }],
+      function_declarations: [{ name: 'run' }],
+    },
+  };
+  it.each(Object.entries(mixed))('refuses a tool with %s', async (_, entry) => {
+    const parameters = {
+      tools: { blockedFunctionNames: ['run'], blockedTypes: ['googleSearch'] },
+    };
+    const config = {
+      input_guardrails: [{ 'default.requestParametersCheck': parameters, deny: true }],
+    };
+    const { status } = await inference.chat(key, { config, params: { tools: [entry] } });
+    expect(status).toBe(446);
+  });
+
   it.each([
     [{ tools: { blockedTypes: ['function'] } }, { tools: [tool] }, 446],
     [{ tools: { allowedTypes: ['function'] } }, { tools: [tool] }, 200],

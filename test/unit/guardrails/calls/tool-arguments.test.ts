@@ -44,6 +44,7 @@ const wholes: Readonly<Record<string, object>> = {
   converse: {
     output: { message: { content: [{ toolUse: { name: 'read_file', input: read } }] } },
   },
+  'the first version of Cohere': { tool_calls: [{ name: 'read_file', parameters: read }] },
 };
 
 const pieces = ['{"path":"/e', 'tc/pass', 'wd"}'];
@@ -141,6 +142,127 @@ describe('gatewright.toolArguments', () => {
     expect(await verdict({ rules: [{ path: '$.path', deny: ['shadow'] }] }, null, call)).toBe(true);
     expect(await verdict({ rules: [{ path: '$.path' }] }, null, call)).toBe(false);
     expect(await verdict({ rules: [{ path: '$.user', required: true }] }, null, call)).toBe(false);
+  });
+
+  it('finds a call without arguments', async () => {
+    const called = { type: 'function', function: { name: 'read_file' } };
+    const answer = { choices: [{ message: { tool_calls: [called] } }] };
+    expect(toolCallsIn(answer)).toEqual([{ tool: 'read_file', input: undefined }]);
+    expect(await verdict({ blockedTools: ['read_file'] }, answer)).toBe(false);
+  });
+
+  const item = { id: 'i', type: 'function_call', name: 'read_file', arguments: '' };
+  it.each<[string, string, string[]]>([
+    [
+      'arguments that are no text',
+      'chat_completions',
+      [chatCall(0, { name: 'read_file', arguments: read })],
+    ],
+    [
+      'a name that is repeated',
+      'chat_completions',
+      [chatCall(0, { name: 'read_file' }), chatCall(0, { name: 'read_file', arguments: written })],
+    ],
+    [
+      'a name that another one precedes',
+      'chat_completions',
+      [chatCall(0, { name: 'other' }), chatCall(0, { name: 'read_file', arguments: written })],
+    ],
+    [
+      'arguments at the start and in pieces',
+      'messages',
+      [
+        data({
+          type: 'content_block_start',
+          index: 0,
+          content_block: { type: 'tool_use', name: 'read_file', input: read },
+        }),
+        data({ type: 'content_block_delta', index: 0, delta: { partial_json: '{}' } }),
+      ],
+    ],
+    [
+      'an item that never ends',
+      'responses',
+      [
+        data({ type: 'response.output_item.added', output_index: 0, item }),
+        ...pieces.map((delta) =>
+          data({
+            type: 'response.function_call_arguments.delta',
+            output_index: 0,
+            item_id: 'i',
+            delta,
+          }),
+        ),
+      ],
+    ],
+    [
+      'an item whose end says something else',
+      'responses',
+      [
+        data({ type: 'response.output_item.added', output_index: 0, item }),
+        data({
+          type: 'response.function_call_arguments.done',
+          output_index: 0,
+          item_id: 'i',
+          arguments: written,
+        }),
+        data({
+          type: 'response.output_item.done',
+          output_index: 0,
+          item: { ...item, arguments: '{"path":"/srv/a"}' },
+        }),
+      ],
+    ],
+    [
+      'pieces of Cohere',
+      'unknown',
+      [
+        data({
+          type: 'tool-call-start',
+          index: 0,
+          delta: { message: { tool_calls: { function: { name: 'read_file', arguments: '' } } } },
+        }),
+        ...pieces.map((piece) =>
+          data({
+            type: 'tool-call-delta',
+            index: 0,
+            delta: { message: { tool_calls: { function: { arguments: piece } } } },
+          }),
+        ),
+      ],
+    ],
+    [
+      'the steps of a run',
+      'responses',
+      [{ name: 'read_file', arguments: '' }, ...pieces.map((piece) => ({ arguments: piece }))].map(
+        (called) =>
+          data({
+            id: 's',
+            object: 'thread.run.step.delta',
+            delta: {
+              step_details: { type: 'tool_calls', tool_calls: [{ index: 0, function: called }] },
+            },
+          }),
+      ),
+    ],
+  ])('judges in a stream %s', async (_, form, events) => {
+    const { toolCalls } = streamAnswer(form as 'messages', Buffer.from(events.join('')));
+    expect(await verdict(safe, {}, { toolCalls })).toBe(false);
+    expect(await verdict({ blockedTools: ['read_file'] }, {}, { toolCalls })).toBe(false);
+  });
+
+  it('lets an item pass whose arguments follow its announcement', async () => {
+    const events = [
+      data({ type: 'response.output_item.added', output_index: 0, item }),
+      data({
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: { ...item, arguments: written },
+      }),
+    ];
+    const { toolCalls } = streamAnswer('responses', Buffer.from(events.join('')));
+    const rules = [{ path: '$.path', allow: ['passwd'], required: true }];
+    expect(await verdict({ rules }, {}, { toolCalls })).toBe(true);
   });
 
   it.each([
