@@ -9,12 +9,14 @@ import { mountRoutes } from '../../src/http/routes/registry.ts';
 const file = resolve(import.meta.dirname, '../generated/api.d.ts');
 const otherMounts = /^\/(?:v2|admin\/v2)\//;
 
-const document = await describeApi(mountRoutes(createIdleRoutes().guarded));
+const { guarded, open } = createIdleRoutes();
+const document = await describeApi([...mountRoutes(guarded), ...mountRoutes(open)]);
 const all = document.paths as Record<string, object>;
-/** Operations that a session may call, on one of their mounts. */
+/** Operations that a session or everybody may call, on one of their mounts. */
 const paths = Object.entries(all).filter(([path, operations]) => {
   const isRepeated = otherMounts.test(path) && all[path.replace(otherMounts, '/v1/')] !== undefined;
-  return !isRepeated && JSON.stringify(operations).includes('"sessionCookie"');
+  const isCallable = /"sessionCookie"|"security":\[\]/.test(JSON.stringify(operations));
+  return !isRepeated && isCallable;
 });
 const described = { ...document, paths: Object.fromEntries(paths) };
 const types = astToString(await openapiTypescript(described as never));

@@ -31,7 +31,11 @@ interface GatewayParts {
   readonly log: Log;
   readonly metrics: Pick<
     Metrics,
-    'observeInference' | 'showRealtime' | 'observeRefusedBytes' | 'observeUnexpectedError'
+    | 'observeInference'
+    | 'observeGuardrails'
+    | 'showRealtime'
+    | 'observeRefusedBytes'
+    | 'observeUnexpectedError'
   >;
   /** Closed by its owner. */
   readonly callers: CallerServices;
@@ -68,6 +72,7 @@ export function createAppGateway(parts: GatewayParts): Gateway {
     fileBytesMax: settings.blobs.fileBytesMax,
     record: (entry) => {
       metrics.observeInference(entry);
+      metrics.observeGuardrails(entry);
       requestLog.record(entry);
     },
     bodiesBytesMax: inference.bodiesBytesMax ?? memoryBytes() / 4,

@@ -31,6 +31,7 @@ interface McpPlaneParts {
   readonly metrics: Pick<
     Metrics,
     | 'observeMcp'
+    | 'observeGuardrails'
     | 'observeMcpDropped'
     | 'observeEraProbe'
     | 'observeRefusedBytes'
@@ -71,7 +72,10 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
     limitsBy: settings.features,
     runsGuardrails: settings.features.guardrails,
     mayBeItself: inference.signsInAsItself,
-    record: (entry) => requestLog.record(entry),
+    record: (entry) => {
+      metrics.observeGuardrails(entry);
+      return requestLog.record(entry);
+    },
     observe: metrics.observeMcp,
     spanExport: parts.spanExport,
     observeDropped: metrics.observeMcpDropped,

@@ -16,8 +16,6 @@ import { cancelledStatus } from '../model/logs/request-log.ts';
 import { providerAddresses } from '../model/services/provider-addresses.ts';
 import type { RunningSnapshot } from '../snapshot/open-snapshot.ts';
 import type { SpoolFigures } from '../spool/spool.ts';
-import { GenAiMetrics } from './gen-ai-metrics.ts';
-import { McpMetrics } from './mcp-metrics.ts';
 import type { Changes } from './outages/changes.ts';
 import {
   type DatabaseFigures,
@@ -26,8 +24,11 @@ import {
 } from './outages/database-metrics.ts';
 import type { LinkState } from './outages/link-state.ts';
 import { showSnapshot } from './outages/snapshot-metrics.ts';
+import { GenAiMetrics } from './request-metrics/gen-ai-metrics.ts';
+import { GuardrailMetrics } from './request-metrics/guardrail-metrics.ts';
+import { McpMetrics } from './request-metrics/mcp-metrics.ts';
+import { TallyHistogram } from './request-metrics/tally-histogram.ts';
 import { showSpool } from './spool/spool-metrics.ts';
-import { TallyHistogram } from './tally-histogram.ts';
 
 /** `inference`: model requests. `mcp`: discovery and calls of MCP servers. `jobs`: jobs that call providers. */
 export type SecretReader = 'inference' | 'mcp' | 'jobs';
@@ -40,6 +41,8 @@ export interface Metrics {
   observeProcess(): void;
   observeRequest(exchange: FinishedRequest): void;
   observeInference(entry: RequestRecord): void;
+  /** Counts the verdicts of guardrails on a request or an MCP call. */
+  observeGuardrails(entry: RequestRecord): void;
   /** Shows the open realtime sessions and their events from now on. */
   showRealtime(figures: () => SessionFigures): void;
   observeMcp(finished: McpObservation): void;
@@ -126,7 +129,9 @@ export function createMetrics(sources: {
   };
 }
 
-function measureInference(register: Registry): Pick<Metrics, 'observeInference'> {
+function measureInference(
+  register: Registry,
+): Pick<Metrics, 'observeInference' | 'observeGuardrails'> {
   const inference = new TallyHistogram({
     name: 'gatewright_inference_request_duration_seconds',
     help: 'Time of inference requests from the first header to the last byte, by endpoint',
@@ -141,12 +146,7 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
     buckets: inferenceBuckets,
     register,
   });
-  const verdicts = new Counter({
-    name: 'gatewright_guardrail_verdicts_total',
-    help: 'Inference requests checked by guardrails: passed, failed but allowed, or denied',
-    labelNames: ['verdict'],
-    registers: [register],
-  });
+  const guardrails = new GuardrailMetrics(register);
   const selections = new Counter({
     name: 'gatewright_target_selections_total',
     help: 'Inference requests whose target a strategy selected: latency, cost, probe, fallback, context_window or hedge',
@@ -161,12 +161,12 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
   });
   const genAi = new GenAiMetrics(register);
   return {
+    observeGuardrails: (entry) => guardrails.observe(entry),
     observeInference: (entry) => {
       const hasCancelled = entry.earlierAttempts.some(({ status }) => status === cancelledStatus);
       if (entry.targetSelection === 'hedge') hedges.inc({ result: 'won' });
       else if (hasCancelled) hedges.inc({ result: 'lost' });
-      const { endpoint, status, durationMs, firstByteMs, guardrailVerdict, targetSelection } =
-        entry;
+      const { endpoint, status, durationMs, firstByteMs, targetSelection } = entry;
       if (targetSelection !== null) {
         // Callers can name any service, so only known ones have a label of their own.
         const isKnown = entry.service !== null && Object.hasOwn(providerAddresses, entry.service);
@@ -174,7 +174,6 @@ function measureInference(register: Registry): Pick<Metrics, 'observeInference'>
       }
       inference.note(durationMs / 1000, endpoint, String(status));
       if (firstByteMs !== null) firstBytes.note(firstByteMs / 1000, endpoint);
-      if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
       genAi.observe(entry);
     },
   };

@@ -83,6 +83,11 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./server/region-logs.ts')).regionLogs,
   ),
   commandEntry(
+    'guardrails <action> [paths..]',
+    'Judge a corpus by the guardrails of manifests, and tell what would change',
+    async () => (await import('./guardrails/guardrails.ts')).guardrails,
+  ),
+  commandEntry(
     'audit <action>',
     'Verify that the audit log is unchanged, or export it',
     async () => (await import('./server/audit.ts')).audit,

@@ -1,7 +1,9 @@
 /** Defines the input and the outcome of a guardrail check. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { longLengthMin } from '../slices.ts';
-import type { Passage } from './passages.ts';
+import type { ToolCall } from './calls/tool-calls.ts';
+import type { Passage, PassagePath } from './texts/passages.ts';
+import type { TextEdits } from './texts/windowed-text.ts';
 
 /** A request or response as checks see it. */
 export interface CheckSubject {
@@ -25,6 +27,16 @@ export interface CheckSubject {
   readonly provider: string;
   readonly model: string | null;
   readonly traceId: string;
+  /** Whether ranges of replacements are needed, as in windows of a stream. */
+  readonly needsEdits?: boolean | undefined;
+  /** Finds the calls of tools in a stream; absent where `answer` or `params` contain them. */
+  readonly toolCalls?: (() => readonly ToolCall[]) | undefined;
+}
+
+/** A new value at a path of a request. */
+export interface MemberChange {
+  readonly path: PassagePath;
+  readonly value: unknown;
 }
 
 /** The tenant whose texts are judged. */
@@ -39,6 +51,10 @@ export interface CheckOutcome {
   readonly explanation: string;
   /** Replacements, one for each passage; absent if nothing changes. */
   readonly texts?: readonly string[] | undefined;
+  /** For each passage the ranges that `texts` replace; only where the subject needs them. */
+  readonly edits?: readonly TextEdits[] | undefined;
+  /** Values that take the place of others in the JSON of a request, applied after the texts. */
+  readonly members?: readonly MemberChange[] | undefined;
   /** Further data of the result. */
   readonly data?: unknown;
 }

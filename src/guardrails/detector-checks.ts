@@ -28,15 +28,14 @@ type CheckFactory = (parameters: Parameters, searches: Searches) => CheckRunner;
 
 const embedded: ReadonlySet<string> = new Set(embeddedPiiCategories);
 
-const pii: CheckFactory = ({ categories, redact, not }) => {
+/** Finds personal data with detectors alone. */
+export function personalData({ categories, redact, not }: Parameters): CheckRunner {
   const names = categories === undefined ? embedded : new Set(categories as readonly string[]);
   // Rows of older versions can name categories that only a model recognises.
   const unknown = [...names].filter((name) => !embedded.has(name));
   if (unknown.length > 0) {
     return () => {
-      throw new CheckError(
-        `only a mounted model recognises ${unknown.join(', ')}, in a check without other categories`,
-      );
+      throw new CheckError(`only a mounted model recognises ${unknown.join(', ')}`);
     };
   }
   let search: SpanSearch | undefined;
@@ -54,7 +53,7 @@ const pii: CheckFactory = ({ categories, redact, not }) => {
     not,
     placeholder: (label, number) => `{{${label}_${number}}}`,
   });
-};
+}
 
 const secrets: CheckFactory = ({ redact, exclude = [], generic }) => {
   let search: SpanSearch | undefined;
@@ -85,8 +84,8 @@ const profanity: CheckFactory = ({ redact, not }) =>
 
 /** By id in lower case. */
 export const detectorChecks: Readonly<Record<string, CheckFactory>> = {
-  'portkey.pii': pii,
-  'gatewright.pii': pii,
+  'portkey.pii': personalData,
+  'gatewright.pii': personalData,
   'gatewright.secrets': secrets,
   'gatewright.profanity': profanity,
   'gatewright.injection': injection,

@@ -1,17 +1,23 @@
 /** Evaluates guardrails on a request or a response and builds the results that callers see. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type GuardrailVerdict, guardrailVerdicts } from '../model/logs/request-log.ts';
+import {
+  type GuardrailVerdict,
+  type LoggedCheck,
+  worseVerdict,
+} from '../model/logs/request-log.ts';
 import {
   CheckError,
   type CheckOutcome,
   type CheckSubject,
   isLongSubject,
   joinInTurns,
+  type MemberChange,
   NothingToJudge,
 } from './check.ts';
 import type { Check, Guardrail, GuardrailFeedback } from './guardrail.ts';
-import type { Passage } from './passages.ts';
+import type { Passage } from './texts/passages.ts';
+import type { TextEdits } from './texts/windowed-text.ts';
 
 /** Result of one check, as returned to callers. */
 interface CheckResult {
@@ -39,6 +45,10 @@ export interface HookResult {
   /** Whether the guardrail rejects the request: it denies and has failed. */
   readonly deny: boolean;
   readonly created_at: string;
+  /** `monitor` for a guardrail whose verdict changes nothing; absent otherwise. */
+  readonly mode?: 'monitor';
+  /** With mode `monitor`: whether the guardrail would have rejected the request. */
+  readonly would_deny?: boolean;
 }
 
 /** The combined result of all guardrails. */
@@ -48,8 +58,14 @@ export interface Judgement {
   readonly isDenied: boolean;
   /** By id of each saved guardrail. */
   readonly verdicts: ReadonlyMap<string, GuardrailVerdict>;
+  /** One for each check that judged. */
+  readonly checks: readonly LoggedCheck[];
   /** The passages after all replacements by checks. */
   readonly passages: readonly Passage[];
+  /** For each check that replaced texts, the ranges in each passage; null where the check does not tell. */
+  readonly stages: readonly (readonly TextEdits[] | null)[];
+  /** Further changes of the request, to be applied after the texts. */
+  readonly members: readonly MemberChange[];
 }
 
 /** The checked request or response. A guardrail sees the last message or all messages. */
@@ -70,6 +86,9 @@ export async function evaluateGuardrails(
 ): Promise<Judgement> {
   const results: HookResult[] = [];
   const verdicts = new Map<string, GuardrailVerdict>();
+  const checks: LoggedCheck[] = [];
+  const members: MemberChange[] = [];
+  const stages: (readonly TextEdits[] | null)[] = [];
   let { passages } = subject;
   for (const guardrail of guardrails) {
     const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
@@ -77,18 +96,66 @@ export async function evaluateGuardrails(
     const isWhole = from === 0 && passages === subject.passages;
     const scanned = isWhole ? subject : scannedOf(subject, passages, from);
     const evaluating = evaluateOne(guardrail, scanned, now);
-    const { result, passages: remaining } =
-      evaluating instanceof Promise ? await evaluating : evaluating;
+    const evaluated = evaluating instanceof Promise ? await evaluating : evaluating;
+    const { result, passages: remaining } = evaluated;
     results.push(result);
-    if (guardrail.savedId !== null) verdicts.set(guardrail.savedId, verdictOf(result));
+    for (const one of evaluated.checked) checks.push(loggedCheck(guardrail, one, subject.side));
+    if (guardrail.savedId !== null) verdicts.set(guardrail.savedId, guardrailVerdict(result));
+    if (guardrail.isMonitor) continue;
+    stages.push(...stagesOf(evaluated.checked));
+    members.push(...evaluated.checked.flatMap((one) => one.members ?? []));
     passages = from === 0 ? remaining : [...passages.slice(0, from), ...remaining];
   }
   return {
     results,
     verdicts,
+    checks,
     passages,
-    passes: results.every(({ verdict, async: isAsync }) => verdict || isAsync),
+    stages,
+    members,
+    passes: results.every(({ verdict, mode, async: isAsync }) => {
+      return verdict || isAsync || mode === 'monitor';
+    }),
     isDenied: results.some(({ deny }) => deny),
+  };
+}
+
+function stagesOf(checked: readonly CheckedResult[]): (readonly TextEdits[] | null)[] {
+  return checked.flatMap(({ texts, edits }) => (texts === undefined ? [] : [edits ?? null]));
+}
+
+/** The verdict of one guardrail as the log contains it. */
+function guardrailVerdict({
+  verdict,
+  deny,
+  mode,
+}: Pick<HookResult, 'verdict' | 'deny' | 'mode'>): GuardrailVerdict {
+  if (verdict) return 'passed';
+  if (mode === 'monitor') return 'monitored';
+  return deny ? 'denied' : 'failed';
+}
+
+/** The worst verdict of all guardrails; null when none judged. */
+export function verdictOf(...judgements: readonly Pick<Judgement, 'results'>[]) {
+  return judgements
+    .flatMap(({ results }) => results.map(guardrailVerdict))
+    .reduce<GuardrailVerdict | null>(worseVerdict, null);
+}
+
+function loggedCheck(
+  { id, savedId, isMonitor }: Guardrail,
+  { result, isNothing }: CheckedResult,
+  side: CheckSubject['side'],
+): LoggedCheck {
+  const judged = result.verdict ? 'passed' : 'failed';
+  const unjudged = isNothing ? 'skipped' : 'unjudged';
+  return {
+    guardrail: savedId ?? id,
+    check: result.id,
+    side,
+    verdict: result.error === undefined ? judged : unjudged,
+    is_monitored: isMonitor,
+    duration_ms: result.execution_time,
   };
 }
 
@@ -102,10 +169,6 @@ function scannedOf(
   return { ...subject, passages: passages.slice(from), conversation: passages };
 }
 
-function verdictOf({ verdict, deny }: HookResult): GuardrailVerdict {
-  return verdict ? 'passed' : deny ? 'denied' : 'failed';
-}
-
 /** Combines the verdicts of two judgements; of two by one guardrail the worse remains. */
 export function worstOf(
   one: Judgement['verdicts'],
@@ -115,13 +178,12 @@ export function worstOf(
   if (isSame) return one;
   const all = new Map(one);
   for (const [id, verdict] of other) {
-    const known = all.get(id) ?? verdict;
-    all.set(id, guardrailVerdicts.findLast((each) => each === known || each === verdict)!);
+    all.set(id, worseVerdict(all.get(id) ?? null, verdict)!);
   }
   return all;
 }
 
-interface GuardrailEvaluation {
+interface GuardrailEvaluation extends Pick<Run, 'checked'> {
   readonly result: HookResult;
   readonly passages: readonly Passage[];
 }
@@ -146,7 +208,7 @@ function evaluatedOf(
   now: number,
   began: number,
 ): GuardrailEvaluation {
-  const { id, isAsync } = guardrail;
+  const { id, isAsync, isMonitor } = guardrail;
   const results = checked.map(({ result }) => result);
   const verdict = checked.every((one) => hasPassed(guardrail, one));
   const feedback = verdict ? guardrail.feedback.success : guardrail.feedback.failure;
@@ -157,12 +219,13 @@ function evaluatedOf(
     checks: results,
     async: isAsync,
     feedback: { ...feedback, metadata: metadataOf(feedback, results) },
-    transformed: results.some(({ transformed }) => transformed),
+    transformed: !isMonitor && results.some(({ transformed }) => transformed),
     execution_time: elapsedMs(began),
-    deny: guardrail.denies && !verdict,
+    deny: guardrail.denies && !isMonitor && !verdict,
     created_at: isoTime(now),
+    ...(isMonitor ? { mode: 'monitor', would_deny: guardrail.denies && !verdict } : {}),
   };
-  return { result, passages };
+  return { result, passages, checked };
 }
 
 /** Without an explicit setting, a guardrail that denies also denies what its checks cannot judge. */
@@ -179,6 +242,8 @@ function hasPassed(
 interface CheckedResult extends Pick<Check, 'failsOnError'> {
   readonly result: CheckResult;
   readonly texts: CheckOutcome['texts'];
+  readonly edits?: CheckOutcome['edits'];
+  readonly members?: CheckOutcome['members'];
   /** Whether there was nothing to judge. */
   readonly isNothing: boolean;
 }
@@ -267,7 +332,7 @@ type CheckTimes = Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_e
 
 function judgedResult(
   { id, failsOnError }: Check,
-  { passes, explanation, texts, data }: CheckOutcome,
+  { passes, explanation, texts, edits, members, data }: CheckOutcome,
   times: CheckTimes,
 ): CheckedResult {
   const details = data === undefined ? { explanation } : { explanation, data };
@@ -275,10 +340,10 @@ function judgedResult(
     id,
     verdict: passes,
     data: details,
-    transformed: texts !== undefined,
+    transformed: texts !== undefined || members !== undefined,
     ...times,
   };
-  return { result, texts, failsOnError, isNothing: false };
+  return { result, texts, edits, members, failsOnError, isNothing: false };
 }
 
 function failedResult(

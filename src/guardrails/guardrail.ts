@@ -1,7 +1,9 @@
 /** Builds executable guardrails from stored or inline definitions. */
 import type { GuardrailActions, GuardrailCheck } from '../model/guardrails/guardrail.ts';
 import { inlineChecks } from '../model/guardrails/inline-guardrail.ts';
+import { type StreamWindowSize, streamWindowOf } from '../model/guardrails/stream-windows.ts';
 import type { Outbound } from '../upstream/outbound.ts';
+import { callChecks } from './call-checks.ts';
 import { CheckError, type CheckRunner } from './check.ts';
 import { countingChecks } from './counting-checks.ts';
 import { detectorChecks } from './detector-checks.ts';
@@ -43,9 +45,13 @@ export interface Guardrail {
   /** Id of the saved guardrail; null for an inline one. */
   readonly savedId: string | null;
   readonly checks: readonly Check[];
-  /** Whether a failure rejects the request; never for asynchronous guardrails. */
+  /** Whether a failure rejects the request; never for asynchronous guardrails. In monitor mode nothing is rejected. */
   readonly denies: boolean;
   readonly isAsync: boolean;
+  /** Whether verdicts are recorded and change nothing. */
+  readonly isMonitor: boolean;
+  /** How a stream is judged in windows; null for one that is held back until all of it is judged. */
+  readonly window: StreamWindowSize | null;
   /** Whether each check runs on the text as replaced by the previous checks. */
   readonly isSequential: boolean;
   /** Whether every error of a check counts as a failure. */
@@ -55,6 +61,11 @@ export interface Guardrail {
   /** Whether all messages of a request are checked, not only the last one. */
   readonly scansAll: boolean;
   readonly feedback: { readonly success: GuardrailFeedback; readonly failure: GuardrailFeedback };
+}
+
+/** Whether a guardrail records verdicts without delaying or changing what it judges. */
+export function isObserving({ isAsync, isMonitor }: Guardrail): boolean {
+  return isAsync || isMonitor;
 }
 
 /** Checks of a room that this one does not import. */
@@ -85,6 +96,8 @@ export function buildGuardrail(
     id,
     savedId,
     isAsync,
+    isMonitor: actions.mode === 'monitor',
+    window: streamWindowOf(enabled, actions.stream),
     checks: enabled.map((check) => buildCheck(check, tools)),
     denies: actions.deny === true && !isAsync,
     isSequential: actions.sequential === true || enabled.some((one) => changesTexts(one, tools)),
@@ -163,6 +176,7 @@ function checkRunner(
       textChecks[name]?.(parameters, searches) ??
       detectorChecks[name]?.(parameters, searches) ??
       outboundChecks[name]?.(parameters, outbound) ??
+      callChecks[name]?.(parameters, { searches, outbound }) ??
       (name === 'default.jwt' ? tokenCheck(parameters, searches, outbound) : rejectUnsupported)
     );
   } catch {

@@ -2,7 +2,7 @@
 import { runPromptly, type Slices } from '../slices.ts';
 import { type CheckRunner, NothingToJudge } from './check.ts';
 import { findInjection, type InjectionSignal } from './detectors/injection/find-injection.ts';
-import type { Passage } from './passages.ts';
+import type { Passage } from './texts/passages.ts';
 
 export function injection({ failOnDetection }: Readonly<Record<string, unknown>>): CheckRunner {
   return async ({ passages }) => {

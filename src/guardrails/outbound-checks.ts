@@ -11,8 +11,8 @@ import {
   messageText,
   subjectText,
 } from './check.ts';
-import type { Passage } from './passages.ts';
-import { decodeText } from './stored-text.ts';
+import type { Passage } from './texts/passages.ts';
+import { decodeText } from './texts/stored-text.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 type CheckFactory = (parameters: Parameters, outbound: Outbound) => CheckRunner;

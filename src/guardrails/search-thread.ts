@@ -5,7 +5,7 @@ import { begun } from '../task-thread.ts';
 import { type LanguageModel, loadLanguageModel } from './detectors/language/language-model.ts';
 import { jsonIn } from './json-in-text.ts';
 import { compileSchema } from './json-schema.ts';
-import { hasMatch, keysIn, replaceMatches } from './search.ts';
+import { hasMatch, keysIn, matchRanges, replaceMatches } from './search.ts';
 import type { SearchResult, SearchTask, Validity } from './searches.ts';
 
 parentPort!.on('message', (task: SearchTask) => detach('searching a long text', perform(task)));
@@ -31,6 +31,8 @@ function resultOf(task: SearchTask): unknown {
       return hasMatch(task.pattern, task.flags, task.text);
     case 'replace':
       return replaceMatches(task.pattern, task.flags, task.text, task.by);
+    case 'ranges':
+      return matchRanges(task.pattern, task.flags, task.text);
     case 'keys':
       return keysIn(task.text, task.keys);
     case 'schema':

@@ -19,6 +19,24 @@ export function replaceMatches(pattern: string, flags: string, text: string, by:
   return patternOf(pattern, flags).matcher(text).replaceAll(by.replaceAll('$', '$$$$'));
 }
 
+/** The ranges of all matches; null when a match is empty, so that its place is ambiguous. */
+export function matchRanges(pattern: string, flags: string, text: string): MatchRange[] | null {
+  const matcher = patternOf(pattern, flags).matcher(text);
+  const ranges: MatchRange[] = [];
+  while (matcher.find()) {
+    const [start, end] = [matcher.start(), matcher.end()];
+    if (start === end) return null;
+    ranges.push({ start, end });
+  }
+  return ranges;
+}
+
+/** Offsets of characters. */
+export interface MatchRange {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** For each JSON object in the text, which of the keys it has. */
 export function keysIn(text: string, keys: readonly string[]): boolean[][] {
   return jsonIn(text)

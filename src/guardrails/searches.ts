@@ -1,7 +1,7 @@
 /** Runs searches: in short texts directly, in long ones in a worker thread with a time limit. */
 import { TaskLost, TaskThread, threadModule } from '../task-thread.ts';
 import { CheckError } from './check.ts';
-import { hasMatch, keysIn, replaceMatches } from './search.ts';
+import { hasMatch, keysIn, type MatchRange, matchRanges, replaceMatches } from './search.ts';
 
 export type SearchTask =
   | {
@@ -16,6 +16,12 @@ export type SearchTask =
       readonly flags: string;
       readonly text: string;
       readonly by: string;
+    }
+  | {
+      readonly kind: 'ranges';
+      readonly pattern: string;
+      readonly flags: string;
+      readonly text: string;
     }
   | { readonly kind: 'keys'; readonly text: string; readonly keys: readonly string[] }
   | { readonly kind: 'schema'; readonly text: string; readonly schema: string }
@@ -52,6 +58,16 @@ export class Searches implements Disposable {
   replace(pattern: string, flags: string, text: string, by: string): string | Promise<string> {
     if (isShort(text)) return replaceMatches(pattern, flags, text, by);
     return this.#run({ kind: 'replace', pattern, flags, text, by });
+  }
+
+  /** The ranges of all matches; null when a match is empty. */
+  ranges(
+    pattern: string,
+    flags: string,
+    text: string,
+  ): MatchRange[] | null | Promise<MatchRange[] | null> {
+    if (isShort(text)) return matchRanges(pattern, flags, text);
+    return this.#run({ kind: 'ranges', pattern, flags, text });
   }
 
   /** For each JSON object in the text, which of the keys it has. */

@@ -8,7 +8,7 @@ import {
   NothingToJudge,
 } from './check.ts';
 import { replaceSpans, type Span, type SpanSearch } from './detectors/span.ts';
-import type { Passage } from './passages.ts';
+import type { Passage } from './texts/passages.ts';
 
 export interface SpanCheck {
   /** Returns the search, at once if its data are loaded. */

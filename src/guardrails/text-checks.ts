@@ -9,6 +9,7 @@ import {
   subjectText,
 } from './check.ts';
 import { quantify } from './request-checks.ts';
+import type { MatchRange } from './search.ts';
 import type { Searches } from './searches.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
@@ -35,7 +36,7 @@ const regexReplace: CheckFactory = (parameters, searches) => {
   const { rule, redactText = '[REDACTED]', failOnDetection } = parameters;
   const [, pattern = String(rule), flags = ''] = delimited.exec(String(rule)) ?? [];
   const supportedFlags = [...'ims'].filter((flag) => flags.includes(flag)).join('');
-  return async ({ passages }) => {
+  return async ({ passages, needsEdits }) => {
     const texts: string[] = [];
     const turns = new LoopTurns();
     for (const { text } of passages) {
@@ -44,14 +45,27 @@ const regexReplace: CheckFactory = (parameters, searches) => {
       texts.push(await searches.replace(pattern, supportedFlags, text, String(redactText)));
     }
     const isFound = passages.some(({ text }, at) => text !== texts[at]);
+    const editing =
+      isFound && needsEdits === true
+        ? passages.map(({ text }) => searches.ranges(pattern, supportedFlags, text))
+        : [];
+    const edits = editsOf(await Promise.all(editing), String(redactText).length);
     const explanation = isFound ? 'matches were replaced' : 'the pattern does not match';
     return {
       passes: !(failOnDetection === true && isFound),
       explanation,
       texts: isFound ? texts : undefined,
+      edits,
     };
   };
 };
+
+function editsOf(ranges: readonly (MatchRange[] | null)[], length: number) {
+  const edits = ranges.flatMap((list) =>
+    list === null ? [] : [list.map((one) => ({ ...one, length }))],
+  );
+  return edits.length > 0 && edits.length === ranges.length ? edits : undefined;
+}
 
 const contains: CheckFactory =
   ({ words, operator }) =>

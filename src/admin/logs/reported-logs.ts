@@ -105,6 +105,8 @@ async function rowOf(
     metadata: JSON.stringify(values.metadata),
     is_reported: 1,
     guardrails: null,
+    guardrail_checks: null,
+    guardrail_check_ms: null,
     mcp_server: null,
     mcp_name: null,
     dropped_members: null,

@@ -4,6 +4,7 @@ import { fromUnits } from '../../model/limits/limits.ts';
 import {
   type EarlierAttemptRecord,
   estimatePercentile,
+  type LoggedCheck,
   latencyBoundsMs,
   type RequestFigures,
   type RequestLogRecord,
@@ -11,7 +12,11 @@ import {
 } from '../../model/logs/request-log.ts';
 import { idFromBytes } from '../../model/wire/ids.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
-import type { LoggedAttempt, RequestLogRow } from '../../store/logs/request-logs.ts';
+import type {
+  LoggedAttempt,
+  LoggedCheckColumns,
+  RequestLogRow,
+} from '../../store/logs/request-logs.ts';
 import type { RequestSums } from '../../store/logs/request-sums.ts';
 import { countsByProtocol, errorsByProtocol } from './analytics/sums-figures.ts';
 
@@ -20,7 +25,8 @@ export function requestLogToRecord(
   feedback: readonly TraceFeedback[],
   names: Pick<RequestLogRecord, 'api_key_name' | 'workspace_slug'>,
 ): RequestLogRecord {
-  const { organisation_id: _, id, ended_at, cost_units, metadata, guardrails, ...rest } = row;
+  const { organisation_id: _, id, ended_at, cost_units, metadata, guardrails, ...others } = row;
+  const { guardrail_checks: checks, guardrail_check_ms: durations, ...rest } = others;
   const { earlier_attempts: attempts, dropped_members: dropped } = row;
   return {
     ...rest,
@@ -35,10 +41,26 @@ export function requestLogToRecord(
     earlier_attempts: attempts === null ? [] : JSON.parse(attempts).map(toEarlierAttempt),
     metadata: JSON.parse(metadata),
     guardrails: guardrails === null ? {} : JSON.parse(guardrails),
+    guardrail_checks: toLoggedChecks(checks, durations),
     dropped_members: dropped === null ? [] : JSON.parse(dropped),
     is_reported: row.is_reported === 1,
     feedback: [...feedback],
   };
+}
+
+function toLoggedChecks(checks: string | null, durations: string | null): LoggedCheck[] {
+  if (checks === null) return [];
+  const ms = JSON.parse(durations ?? '[]') as readonly number[];
+  return (JSON.parse(checks) as readonly LoggedCheckColumns[]).map(
+    ([guardrail, check, side, verdict, monitored], at) => ({
+      guardrail,
+      check,
+      side,
+      verdict,
+      is_monitored: monitored === 1,
+      duration_ms: ms[at] ?? 0,
+    }),
+  );
 }
 
 function toEarlierAttempt({ cost_units, ...rest }: LoggedAttempt): EarlierAttemptRecord {
@@ -58,6 +80,7 @@ export function requestLogToFigures(sums: RequestSums | undefined): RequestFigur
     cache_hits: sums.cache_hits,
     guardrail_passed: sums.guardrail_passed,
     guardrail_failed: sums.guardrail_failed,
+    guardrail_monitored: sums.guardrail_monitored,
     guardrail_denied: sums.guardrail_denied,
     input_tokens: sums.input_tokens,
     output_tokens: sums.output_tokens,
@@ -85,6 +108,7 @@ const nothing: RequestFigures = {
   a2a_error_count: 0,
   guardrail_passed: 0,
   guardrail_failed: 0,
+  guardrail_monitored: 0,
   guardrail_denied: 0,
   cached_input_tokens: 0,
   cost: 0,

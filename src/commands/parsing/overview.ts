@@ -4,7 +4,7 @@ import type { CommandEntry } from '../shared/command.ts';
 /** Every command has one group; groups and commands are listed in this order. */
 export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   'Try it': ['up', 'mock-upstream'],
-  'Write manifests': ['new', 'explain', 'schema', 'fmt', 'validate', 'render'],
+  'Write manifests': ['new', 'explain', 'schema', 'fmt', 'validate', 'render', 'guardrails'],
   'Change the server': ['plan', 'apply', 'export', 'adopt', 'release', 'approve', 'rollback'],
   'Manage access': ['console', 'service-account', 'tsg'],
   'Look at the server': ['get', 'describe', 'logs', 'history', 'audit'],

@@ -84,9 +84,9 @@ export function wholeNumberOption(
   return { form: 'value', placeholder, ...facts, read };
 }
 
-const secondsIn = { s: 1, m: 60, h: 3600 } as const;
+const secondsIn = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-/** `--interval 90s`: a whole number of seconds, minutes or hours; the value is in seconds. */
+/** `--interval 90s`: a whole number of seconds, minutes, hours or days; the value is in seconds. */
 export function durationOption(
   range: { readonly min: number; readonly max: number; readonly example: string },
   facts: Description,
@@ -94,7 +94,7 @@ export function durationOption(
   const { min, max, example } = range;
   const read = ([given]: readonly string[], name: string): number | undefined => {
     if (given === undefined) return undefined;
-    const [, count, unit] = /^(\d{1,9})([smh])$/.exec(given) ?? [];
+    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(given) ?? [];
     const seconds = Number(count) * secondsIn[unit as keyof typeof secondsIn];
     if (seconds >= min && seconds <= max) return seconds;
     throw refused(

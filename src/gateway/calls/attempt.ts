@@ -206,6 +206,8 @@ async function send(
       responseMs: monotonicMs() - beganMs,
       call,
       trailer: null,
+      observer: null,
+      windowed: null,
       stopClock,
     };
   } catch (thrown) {

@@ -6,6 +6,7 @@ import { monotonicMs } from '../../monotonic.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
 import { noUsage } from '../metering/meter.ts';
 import { callerBody, streamFormOf, streamIn, wholeStream } from '../transfer/caller-body.ts';
+import { observedStream } from '../transfer/captured-stream.ts';
 import { restatedError, restatesErrors } from '../transfer/flat-error.ts';
 import {
   passedHeaders,
@@ -19,6 +20,7 @@ import type { CompleteOutcome, LiveOutcome, TargetOutcome } from './outcome.ts';
 import type { RequestContext } from './request-context.ts';
 import type { CachedResponse } from './response-cache.ts';
 import { gatewayHeaderNames, responseHeaders } from './response-headers.ts';
+import { relayWindowed } from './streams/relay-windowed.ts';
 import { isFailure, readWholeResponse } from './whole-response.ts';
 
 /** @throws GatewayError when there is no response */
@@ -30,6 +32,7 @@ export function deliver(
   switch (outcome.kind) {
     case 'live':
       if (isRestated) return sendRestatedError(context, outcome);
+      if (outcome.windowed !== null) return relayWindowed(context, outcome, outcome.windowed);
       return relayLive(context, outcome);
     case 'cached':
       sendCached(context, outcome, outcome.response);
@@ -118,7 +121,8 @@ async function relayLive(
     translator === null ? meter.events : translator.events(meter.events, meter.likelyInputTokens);
   const captured = calls.storing.capture(filter);
   const headers = () => responseHeaders(arrival, outcome, calls.left(), exchange.now);
-  const events = captured ?? filter;
+  const observed = observedStream(outcome, captured ?? filter);
+  const events = observed ?? captured ?? filter;
   const form = events === null ? null : streamFormOf(arrival.action);
   const end: RelayEnd = await relay(call, {
     response,
@@ -147,6 +151,7 @@ async function relayLive(
     },
   });
   outcome.stopClock();
+  draft.observe(outcome, observed);
   draft.metered = meter.finish(end);
   if (end.kind === 'whole' && captured?.body) calls.storing.add(call, captured.body);
   if (end.kind !== 'broken') return;

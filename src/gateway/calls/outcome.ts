@@ -3,6 +3,7 @@ import { cancelledStatus, type GuardrailVerdict } from '../../model/logs/request
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { GuardedResponse } from '../guardrails/guarded-response.ts';
+import type { WindowedStream } from '../guardrails/windowed-stream.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
 import type { TargetSelection } from '../strategies/select-target.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
@@ -32,12 +33,19 @@ interface OutcomeBase {
   readonly responseMs?: number | undefined;
 }
 
+/** Receives the events that the caller received; null for a stream that is too long. */
+export type StreamObserver = (events: Buffer | null) => Promise<void>;
+
 /** The provider has started to respond; the body has not been read. */
 export interface LiveOutcome extends OutcomeBase {
   readonly kind: 'live';
   readonly call: Call;
   /** Guardrail results that follow the last event of a stream; null for none. */
   readonly trailer: Buffer | null;
+  /** Judges a copy of the stream after its end; null for none. */
+  readonly observer: StreamObserver | null;
+  /** Judges the stream while it is sent; null for none. */
+  readonly windowed: WindowedStream | null;
   /** Stops the request timeout; called when the timeout no longer matters. */
   stopClock(): void;
 }

@@ -1,6 +1,8 @@
 /** Collects what the log entry of a request needs while the request is served. */
-import { type Judgement, worstOf } from '../../guardrails/evaluate.ts';
+import { addJudgement, nothingJudged } from '../../guardrails/check-records.ts';
+import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
 import { endpointOf } from '../../model/endpoints/catalogue.ts';
+import { type GuardrailVerdict, worseVerdict } from '../../model/logs/request-log.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -9,10 +11,11 @@ import type { EarlierAttempt, RequestRecord } from '../logs/request-record.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
+import type { CapturedStream } from '../transfer/captured-stream.ts';
 import type { GatewayError } from '../transfer/gateway-error.ts';
 import { addActiveRequest, removeActiveRequest } from '../transfer/turn-batches.ts';
 import type { ChargedCall } from './charged-calls.ts';
-import { isStreamed, type TargetOutcome } from './outcome.ts';
+import { isStreamed, type LiveOutcome, type TargetOutcome } from './outcome.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 
 const none: readonly never[] = [];
@@ -38,7 +41,11 @@ export class RecordDraft {
   metered: MeteredUsage | null = null;
   openCharge: OpenChargeKey | null = null;
   error: GatewayError | null = null;
-  #verdicts: Judgement['verdicts'] | null = null;
+  #judged = nothingJudged;
+  /** Verdict on a stream after its end. */
+  #observed: GuardrailVerdict | null = null;
+  /** Resolves when guardrails have judged a copy of the stream; null when none do. */
+  #observation: Promise<void> | null = null;
   /** Whether other requests still wait for steps of this one (gateway/transfer/turn-batches.ts). */
   #isActive: boolean;
 
@@ -58,10 +65,25 @@ export class RecordDraft {
     if (takesTurns) addActiveRequest();
   }
 
-  /** Adds the verdicts of saved guardrails; of several by one guardrail the worst is logged. */
-  addVerdicts({ verdicts }: Judgement): void {
-    if (verdicts.size === 0) return;
-    this.#verdicts = worstOf(this.#verdicts ?? new Map(), verdicts);
+  /** Adds the verdicts of guardrails and checks; of several by one the worst is logged. */
+  addVerdicts(judgement: Pick<Judgement, 'verdicts' | 'checks'>): void {
+    this.#judged = addJudgement(this.#judged, judgement);
+  }
+
+  /** Begins the judgement of a stream whose events the caller has received. */
+  observe({ observer }: Pick<LiveOutcome, 'observer'>, captured: CapturedStream | null): void {
+    if (captured !== null) this.#observation = observer!(captured.body);
+  }
+
+  /** Adds a judgement that came after the response. */
+  addObserved(judgement: Judgement): void {
+    this.#observed = worseVerdict(this.#observed, verdictOf(judgement));
+    this.addVerdicts(judgement);
+  }
+
+  /** Resolves when everything that the log entry contains is known. Rejects when an observer fails. */
+  get observation(): Promise<void> | null {
+    return this.#observation;
   }
 
   /** Marks that the response has begun or the request has ended; later calls do nothing. */
@@ -108,8 +130,9 @@ export class RecordDraft {
       targetSelection: outcome?.selection ?? null,
       retries: outcome?.retries ?? 0,
       cacheStatus: outcome?.cacheStatus ?? null,
-      guardrailVerdict: outcome?.verdict ?? null,
-      guardrails: this.#verdicts,
+      guardrailVerdict: worseVerdict(outcome?.verdict ?? null, this.#observed),
+      guardrails: this.#judged.verdicts,
+      guardrailChecks: this.#judged.checks,
       droppedMembers: outcome?.target.translator?.dropped ?? none,
       isStream: outcome !== null && isStreamed(outcome),
       tokens: metered?.usage ?? null,

@@ -1,7 +1,8 @@
 /** Runs the stages of one target: resolve, guard the request, admit, call, judge the response. */
-import type { Judgement } from '../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
+import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
+import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import type { UnjudgedResponse } from '../../model/endpoints/unjudged-response.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
@@ -11,12 +12,13 @@ import {
   failedStatus,
   readableResponse,
   trailerOf,
-  verdictOf,
 } from '../guardrails/guarded-response.ts';
 import type { CallGuardrails } from '../guardrails/guardrails.ts';
 import { judgeResponse } from '../guardrails/judge-response.ts';
 import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
+import { isWindowed, WindowedStream } from '../guardrails/windowed-stream.ts';
 import { noUsage } from '../metering/meter.ts';
+import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { semanticLookupOf } from './embed-question.ts';
 import { callHedged } from './hedging/hedged-call.ts';
@@ -25,6 +27,7 @@ import {
   failedOutcome,
   judgedOutcome,
   type LiveOutcome,
+  type StreamObserver,
   type TargetOutcome,
 } from './outcome.ts';
 import { requireJudgeable } from './raw-paths.ts';
@@ -78,8 +81,8 @@ async function guard(
   const { forms } = requests;
   const input = await requests.thatJudge(guardrails.input);
   const output = forms.response === null ? [] : guardrails.output;
-  if (forms.isDownload) {
-    const denied = await refuseDownload(context, leaf, guardrails.output, forms);
+  if (forms.unjudged !== null) {
+    const denied = await refuseUnjudged(context, leaf, guardrails.output, forms, forms.unjudged);
     if (denied !== null) return denied;
   }
   if (input.length + output.length === 0 && !forms.isModelRequest) return getOutcome(exchange);
@@ -95,21 +98,32 @@ async function guard(
   return judge(context, forms, { ...outcome, verdict: verdictOf(judgement) }, guards);
 }
 
-/** Refuses a file when a guardrail denies what it cannot judge; null if none does. */
-async function refuseDownload(
+const unjudgedReasons: Readonly<Record<UnjudgedResponse, string>> = {
+  file: 'files are not read',
+  numbers: 'the response has numbers in place of texts',
+  sound: 'the response is sound',
+};
+
+/**
+ * Refuses a request for what guardrails cannot judge; null if none does. Files are refused by every guardrail that denies
+ * what it cannot judge, sound and numbers only by those that fail closed.
+ */
+async function refuseUnjudged(
   { calls, draft, exchange }: CallContext,
   leaf: ConfigLeaf,
-  guardrails: readonly Guardrail[],
+  output: readonly Guardrail[],
   { endpoint }: TextForms,
+  kind: UnjudgedResponse,
 ): Promise<TargetOutcome | null> {
+  const guardrails = kind === 'file' ? output : output.filter(({ failsClosed }) => failsClosed);
   if (guardrails.length === 0) return null;
   const target = await calls.targetOf(leaf, exchange);
-  const unread = { passages: [], lastCount: 0, unreadable: 'files are not read' };
+  const unread = { passages: [], lastCount: 0, unreadable: unjudgedReasons[kind] };
   const subject = { ...subjectOf(exchange, endpoint, target), ...unread };
   const judged = { ...subject, side: 'output', answer: null } as const;
   const judgement = await judgeCall(guardrails, judged, exchange.now);
   const { isDenied, results } = judgement;
-  draft.addVerdicts(judgement);
+  draft.addObserved(judgement);
   return isDenied ? deniedOutcome(target, denialResponse(exchange.errorForm, [], results)) : null;
 }
 
@@ -144,12 +158,17 @@ async function judgeLive(
   outcome: LiveOutcome,
   guards: ResponseGuards,
 ): Promise<TargetOutcome> {
-  const isPassedOn =
-    isEventStream(outcome.call.headers) && guards.output.every(({ isAsync }) => isAsync);
+  const isPassedOn = isEventStream(outcome.call.headers) && guards.output.every(isObserving);
   if (isPassedOn) {
     const { results, passes } = guards.input;
     const trailer = guards.isStrict ? null : trailerOf(results, []);
-    return { ...outcome, status: passes ? outcome.status : failedStatus, trailer };
+    const observer =
+      guards.output.length === 0 ? null : observerOf(context, forms, outcome, guards);
+    return { ...outcome, status: passes ? outcome.status : failedStatus, trailer, observer };
+  }
+  const deciding = guards.output.filter((one) => !isObserving(one));
+  if (isWindowed(deciding, outcome.call.headers)) {
+    return windowedOutcome(context, forms, outcome, guards, deciding);
   }
   const read = await readWholeResponse(outcome, {
     calls: context.calls,
@@ -158,6 +177,71 @@ async function judgeLive(
     outlivesCaller: context.exchange.trackedCreation !== undefined,
   });
   return isFailure(read) ? read : judgeRead(context, forms, outcome, read, guards);
+}
+
+/** A stream that is judged while it is sent; guardrails that observe judge what was sent. */
+function windowedOutcome(
+  context: CallContext,
+  forms: TextForms,
+  outcome: LiveOutcome,
+  guards: ResponseGuards,
+  guardrails: readonly Guardrail[],
+): LiveOutcome {
+  const { exchange } = context;
+  const { input, isStrict } = guards;
+  const observing = guards.output.filter(isObserving);
+  const windowed = new WindowedStream({
+    guardrails,
+    forms,
+    subject: subjectOf(exchange, forms.endpoint, outcome.target),
+    status: outcome.status,
+    now: exchange.now,
+    errorForm: exchange.errorForm,
+    input,
+    hasTrailer: !isStrict,
+  });
+  const observer =
+    observing.length === 0
+      ? null
+      : observerOf(context, forms, outcome, { ...guards, output: observing });
+  return {
+    ...outcome,
+    status: input.passes ? outcome.status : failedStatus,
+    trailer: null,
+    observer,
+    windowed,
+  };
+}
+
+/** Judges what the caller has received of a stream, for the log. */
+function observerOf(
+  { draft, exchange }: CallContext,
+  forms: TextForms,
+  { status, target, call }: LiveOutcome,
+  { output: guardrails }: ResponseGuards,
+): StreamObserver {
+  const subject = subjectOf(exchange, forms.endpoint, target);
+  return async (events) => {
+    const decoded = events === null ? null : decodeResponse(call.headers, events);
+    const readable = decoded && readableResponse(forms.response, decoded.headers, decoded.body);
+    const about = { subject, status, now: exchange.now };
+    const judged = readable
+      ? await judgeResponse(guardrails, forms, {
+          ...about,
+          json: readable.json,
+          toolCalls: readable.stream?.toolCalls,
+        })
+      : null;
+    draft.addObserved(judged?.judgement ?? (await judgeUnread(guardrails, about)));
+  };
+}
+
+function judgeUnread(
+  guardrails: readonly Guardrail[],
+  { subject, now }: { readonly subject: ReturnType<typeof subjectOf>; readonly now: number },
+): Promise<Judgement> {
+  const unread = { passages: [], lastCount: 0, unreadable: 'the stream cannot be read' };
+  return judgeCall(guardrails, { ...subject, ...unread, side: 'output', answer: null }, now);
 }
 
 async function judgeRead(
@@ -178,10 +262,11 @@ async function judgeRead(
           subject: subjectOf(exchange, forms.endpoint, target),
           status: providerStatus,
           json: readable.json,
+          toolCalls: readable.stream?.toolCalls,
           now: exchange.now,
         });
   if (readable === null || judged === null) {
-    if (guardrails.some(({ isAsync, passesUnjudged }) => !isAsync && !passesUnjudged)) {
+    if (guardrails.some((one) => !isObserving(one) && !one.passesUnjudged)) {
       calls.storing.forget();
       return failedOutcome(outcome, unreadable(), metered);
     }

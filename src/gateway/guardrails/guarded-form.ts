@@ -1,9 +1,12 @@
 /** Finds the texts of a multipart form that guardrails judge, and replaces those that they change. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Passage } from '../../guardrails/passages.ts';
-import { replaceTexts } from '../../guardrails/passages.ts';
-import { findRequestPassages, type RequestPassages } from '../../guardrails/request-passages.ts';
-import { textInBytes } from '../../guardrails/stored-text.ts';
+import type { Passage } from '../../guardrails/texts/passages.ts';
+import { replaceTexts } from '../../guardrails/texts/passages.ts';
+import {
+  findRequestPassages,
+  type RequestPassages,
+} from '../../guardrails/texts/request-passages.ts';
+import { textInBytes } from '../../guardrails/texts/stored-text.ts';
 import { LoopTurns, run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { isLong } from '../transfer/changed-body.ts';

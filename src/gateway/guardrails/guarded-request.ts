@@ -11,8 +11,8 @@ import {
   findRequestPassages,
   hasTokens,
   type RequestPassages,
-} from '../../guardrails/request-passages.ts';
-import { TextsUnreadable } from '../../guardrails/text-walk.ts';
+} from '../../guardrails/texts/request-passages.ts';
+import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
 import type { TextsForm } from '../../model/endpoints/endpoint.ts';
 import { run, type Slices } from '../../slices.ts';
@@ -20,6 +20,7 @@ import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changeBody, isLong } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import { memberChanges } from './changed-members.ts';
 import { changedForm, type GuardedForm, readGuardedForm } from './guarded-form.ts';
 import { textChanges } from './guarded-response.ts';
 import type { TextForms } from './text-forms.ts';
@@ -102,7 +103,8 @@ export class GuardedRequests {
       const changed = await changedForm(this.#form, texts, exchange as FormExchange);
       return { judgement, exchange: { ...exchange, ...changed } };
     }
-    const changes = await run(textChanges(params, passages, texts), isLong(body));
+    const texted = await run(textChanges(params, passages, texts), isLong(body));
+    const changes = memberChanges(params, texted, judgement.members);
     if (changes === null || body === null) return { judgement, exchange };
     const changed = {
       params: { ...params, ...Object.fromEntries(changes) },

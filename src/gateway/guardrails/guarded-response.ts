@@ -1,12 +1,11 @@
 /** Builds what a caller receives for a response that guardrails judged: the changed texts, the results, or a refusal. */
 
-import type { ResponseForm } from '../../guardrails/answer-passages.ts';
 import type { HookResult, Judgement } from '../../guardrails/evaluate.ts';
-import { type Passage, replaceTexts, writeTexts } from '../../guardrails/passages.ts';
-import { type StreamAnswer, streamAnswer } from '../../guardrails/stream-answer.ts';
+import type { ResponseForm } from '../../guardrails/texts/answer-passages.ts';
+import { type Passage, replaceTexts, writeTexts } from '../../guardrails/texts/passages.ts';
+import { type StreamAnswer, streamAnswer } from '../../guardrails/texts/stream-answer.ts';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import { readJsonObject } from '../../model/json/read-object.ts';
-import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import { rpcStatus } from '../../model/services/rpc-status.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { runAtOnce, type Slices } from '../../slices.ts';
@@ -51,13 +50,6 @@ export function readableResponse(
   }
   const json = readJsonObject(body.toString('utf8'));
   return json === null ? null : { json, stream: null };
-}
-
-/** Null when no guardrail judged. */
-export function verdictOf(...judgements: readonly Judgement[]): GuardrailVerdict | null {
-  if (judgements.every(({ results }) => results.length === 0)) return null;
-  if (judgements.some(({ isDenied }) => isDenied)) return 'denied';
-  return judgements.every(({ passes }) => passes) ? 'passed' : 'failed';
 }
 
 /** The results of all guardrails of a call, as responses contain them. */

@@ -1,13 +1,16 @@
 /** Judges responses by guardrails; each answer in a list or stream is judged separately. */
+
+import type { ToolCall } from '../../guardrails/calls/tool-calls.ts';
+import { mergedChecks } from '../../guardrails/check-records.ts';
+import { type GuardrailSubject, type Judgement, worstOf } from '../../guardrails/evaluate.ts';
+import type { Guardrail } from '../../guardrails/guardrail.ts';
 import {
   type AnswerPassages,
   answersIn,
   type ResponseForm,
-} from '../../guardrails/answer-passages.ts';
-import { type GuardrailSubject, type Judgement, worstOf } from '../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
-import type { JsonObject, Passage } from '../../guardrails/passages.ts';
-import { TextsUnreadable } from '../../guardrails/text-walk.ts';
+} from '../../guardrails/texts/answer-passages.ts';
+import type { JsonObject, Passage } from '../../guardrails/texts/passages.ts';
+import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
 import { judgeCall } from './guarded-request.ts';
 import type { TextForms } from './text-forms.ts';
 
@@ -33,11 +36,14 @@ export async function judgeResponse(
     subject,
     status,
     json,
+    toolCalls,
     now,
   }: {
     readonly subject: Subject;
     readonly status: number;
     readonly json: JsonObject;
+    /** Finds the calls in a stream; undefined where `json` contains them. */
+    readonly toolCalls: (() => readonly ToolCall[]) | undefined;
     readonly now: number;
   },
 ): Promise<JudgedResponse | null> {
@@ -48,7 +54,13 @@ export async function judgeResponse(
   const judgements: Judgement[] = [];
   for (let at = 0; at < judged.length; at += batchMax) {
     const batch = judged.slice(at, at + batchMax).map(({ json: one, passages }) => {
-      const texts = { ...subject, passages, lastCount: passages.length, unreadable: null };
+      const texts = {
+        ...subject,
+        passages,
+        lastCount: passages.length,
+        unreadable: null,
+        toolCalls,
+      };
       return judgeCall(
         guardrails,
         { ...texts, side: 'output', answer: { status, json: one } },
@@ -70,6 +82,9 @@ export async function judgeResponse(
         (all, { verdicts }) => worstOf(all, verdicts),
         new Map(),
       ),
+      checks: mergedChecks(judgements.flatMap(({ checks }) => checks)),
+      members: [],
+      stages: [],
       passages: judgements.flatMap(({ passages }, at) =>
         passages.map((one) => withPrefix(one, judged[at]!.path)),
       ),

@@ -1,8 +1,11 @@
 /** Determines which texts of a request and its response guardrails judge, by the endpoint. */
-import type { ResponseForm } from '../../guardrails/answer-passages.ts';
+import type { ResponseForm } from '../../guardrails/texts/answer-passages.ts';
 import { endpointAt } from '../../model/endpoints/catalogue.ts';
 import type { ListedEndpoint, TextsForm } from '../../model/endpoints/endpoint.ts';
-import type { ObjectKind } from '../../model/endpoints/object-kind.ts';
+import {
+  type UnjudgedResponse,
+  unjudgedResponse,
+} from '../../model/endpoints/unjudged-response.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
 export interface TextForms {
@@ -12,8 +15,8 @@ export interface TextForms {
   readonly request: TextsForm;
   /** Format of the texts in the response; null when none are judged. */
   readonly response: ResponseForm | null;
-  /** Whether the response is a file, whose texts cannot be judged. */
-  readonly isDownload: boolean;
+  /** The part of the response that cannot be judged; null for none. */
+  readonly unjudged: UnjudgedResponse | null;
   /** Whether a model is called; request and response are then judged even without texts. */
   readonly isModelRequest: boolean;
 }
@@ -23,7 +26,7 @@ const unlisted: TextForms = {
   endpoint: 'other',
   request: 'unknown',
   response: 'unknown',
-  isDownload: false,
+  unjudged: null,
   isModelRequest: false,
 };
 
@@ -49,7 +52,7 @@ function formsOf(listed: ListedEndpoint): TextForms {
     endpoint: form ?? name,
     request: requestTexts ?? 'unknown',
     response: responseTexts === 'embeddings' ? null : responseTexts,
-    isDownload: method === 'GET' && isFile(listed),
+    unjudged: unjudgedResponse(listed),
     isModelRequest,
   };
 }
@@ -63,17 +66,4 @@ const modelForms: ReadonlySet<TextsForm | null> = new Set<TextsForm | null>([
   'gemini',
   'messages',
   'responses',
-]);
-
-/** Whether the response is a file of a batch, or one that a model has written. */
-function isFile({ path, owned }: ListedEndpoint): boolean {
-  return owned !== null && fileKinds.has(owned.kind) && /\/(?:content|results|output)$/.test(path);
-}
-
-const fileKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
-  'files',
-  'containers',
-  'batches',
-  'message_batches',
-  'skills',
 ]);

@@ -105,10 +105,16 @@ export async function serveRequest(pipeline: Pipeline, arrival: Arrival): Promis
   hold?.release();
   draft.markResponded();
 
-  // Log.
+  // Observe and log: guardrails that only record judge a stream after its end.
+  if (draft.observation !== null) await observe(pipeline, draft.observation, arrival.id);
   const record = draft.toRecord(response.statusCode);
   pipeline.record(record);
   if (trace !== null) spanExport!.add(trace, record, response.headersSent);
+}
+
+/** Resolves when the observers have judged; never rejects. */
+function observe(pipeline: Pipeline, observation: Promise<void>, id: string): Promise<void> {
+  return observation.catch((thrown: unknown) => pipeline.onFault(thrown, id));
 }
 
 async function respond(

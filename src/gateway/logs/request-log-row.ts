@@ -51,6 +51,7 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     metadata: JSON.stringify(entry.metadata),
     is_reported: 0,
     guardrails: verdictsOf(entry),
+    ...checkColumnsOf(entry),
     mcp_server: entry.mcp?.server ?? null,
     mcp_name: cut(entry.mcp?.name ?? null),
     dropped_members:
@@ -86,6 +87,21 @@ function earlierAttemptsOf({ earlierAttempts }: RequestRecord): string | null {
 function verdictsOf({ guardrails }: RequestRecord): string | null {
   if (guardrails === null) return null;
   return JSON.stringify(Object.fromEntries([...guardrails].sort(([a], [b]) => (a < b ? -1 : 1))));
+}
+
+/** Checks in a fixed order, so that requests with the same verdicts have the same text. */
+function checkColumnsOf({ guardrailChecks }: RequestRecord) {
+  if (guardrailChecks.length === 0) return { guardrail_checks: null, guardrail_check_ms: null };
+  const columns = guardrailChecks
+    .map(({ guardrail, check, side, verdict, is_monitored: isMonitored, duration_ms: ms }) => ({
+      key: JSON.stringify([cut(guardrail), cut(check), side, verdict, Number(isMonitored)]),
+      ms: milliseconds(ms),
+    }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
+  return {
+    guardrail_checks: `[${columns.map(({ key }) => key).join(',')}]`,
+    guardrail_check_ms: JSON.stringify(columns.map(({ ms }) => ms)),
+  };
 }
 
 function cut(text: string | null): string | null {

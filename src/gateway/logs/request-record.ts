@@ -1,6 +1,6 @@
 /** Defines the log entry of a finished request. */
 
-import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import type { GuardrailVerdict, LoggedCheck } from '../../model/logs/request-log.ts';
 import type { PriceOrigin } from '../../model/pricing/price-origin.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
@@ -58,6 +58,8 @@ export interface RequestRecord {
   readonly guardrailVerdict: GuardrailVerdict | null;
   /** Verdict by id of each saved guardrail that judged; null for none. */
   readonly guardrails: ReadonlyMap<string, GuardrailVerdict> | null;
+  /** The checks that judged, at most one for each check and side. */
+  readonly guardrailChecks: readonly LoggedCheck[];
   /** Paths of members that were left out of the request, which the provider's format lacks. */
   readonly droppedMembers: readonly string[];
   readonly isStream: boolean;

@@ -1,6 +1,6 @@
 /** Determines the models of one source that requests of a key may name, and under which ids. */
 import type { CheckSubject } from '../../guardrails/check.ts';
-import type { Check, Guardrail } from '../../guardrails/guardrail.ts';
+import { type Check, type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import { modelsInConditions, targetsForModel } from '../../model/configs/reached-targets.ts';
 import type { ListedModel, OfferedModel } from '../../model/providers/model-list.ts';
 import { azureDeploymentOf } from '../../model/services/azure-deployments.ts';
@@ -127,8 +127,8 @@ async function passesAll(checks: readonly Check[], subject: CheckSubject): Promi
   return true;
 }
 
-function isDenying({ denies, isAsync }: Guardrail): boolean {
-  return denies && !isAsync;
+function isDenying(guardrail: Guardrail): boolean {
+  return guardrail.denies && !isObserving(guardrail);
 }
 
 function subjectFor(

@@ -7,6 +7,7 @@ import type { LiveOutcome } from '../calls/outcome.ts';
 import type { RequestContext } from '../calls/request-context.ts';
 import { responseHeaders } from '../calls/response-headers.ts';
 import { bytesOf, drained } from '../transfer/body-pieces.ts';
+import { observedStream } from '../transfer/captured-stream.ts';
 import { linger } from '../transfer/linger.ts';
 import { passedHeaders, type RelayEnd, stalledMs } from '../transfer/relay.ts';
 
@@ -85,17 +86,19 @@ export async function deliverRecordedStream(
   // Read before `meter()`, which closes the call.
   const { lingerMs } = calls;
   const meter = calls.meter();
-  const events =
+  const received =
     translator === null ? meter.events! : translator.events(meter.events, meter.likelyInputTokens)!;
+  const observed = observedStream(outcome, null);
+  const { windowed } = outcome;
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
     if (!recorder.outlivesCaller) lingering = linger(call, lingerMs);
   });
   const own = responseHeaders(arrival, outcome, calls.left(), exchange.now);
-  const headers = passedHeaders(call.headers, own, headerPrefix);
-  for (const name of ['content-length', 'content-encoding']) delete headers[name];
-  receiver.begin(outcome.status, headers);
-  const pass = async (bytes: Buffer): Promise<void> => {
+  receiver.begin(outcome.status, headersOf(call, own, headerPrefix));
+  const pass = async (arriving: Buffer | Promise<Buffer>): Promise<void> => {
+    const judged = await arriving;
+    const bytes = observed?.pass(judged) ?? judged;
     if (bytes.length === 0) return;
     await recorder.record(bytes);
     if (!recorder.isUnwanted) await receiver.events(bytes);
@@ -107,10 +110,14 @@ export async function deliverRecordedStream(
         outcome.stopClock();
         draft.markFirstByte();
       }
-      await pass(events.pass(bytes));
-      if (recorder.isUnwanted) call.cut(new CallCut('nobody wants the rest'));
+      const arrived = received.pass(bytes);
+      await pass(windowed?.pass(arrived) ?? arrived);
+      const isUnwanted = recorder.isUnwanted || windowed?.isStopped === true;
+      if (isUnwanted) call.cut(new CallCut('nobody wants the rest'));
     }
-    await pass(events.rest());
+    const rest = received.rest();
+    await pass(windowed?.pass(rest) ?? rest);
+    if (windowed !== null) await pass(windowed.rest());
   } catch (thrown) {
     end = { kind: 'broken', error: thrown as Error, isStarted: true };
     // If recording failed, the rest of the response has no receiver.
@@ -118,6 +125,8 @@ export async function deliverRecordedStream(
   }
   if (lingering !== null) clearTimeout(lingering);
   outcome.stopClock();
+  if (windowed !== null) draft.addObserved(windowed.judgement);
+  draft.observe(outcome, observed);
   const hasLeft = caller.isGone;
   const isRead = end.kind === 'whole';
   caller.onLeave(null);
@@ -126,11 +135,22 @@ export async function deliverRecordedStream(
     response.destroy();
     throw thrown;
   });
-  if (end.kind === 'broken' && !hasLeft && !recorder.isUnwanted)
+  const isStopped = windowed?.isStopped === true;
+  if (end.kind === 'broken' && !hasLeft && !recorder.isUnwanted && !isStopped)
     draft.error = errorOf(end.error, outcome.target);
-  const isWhole = end.kind === 'whole' && !recorder.isUnwanted;
+  const isWhole = isStopped || (end.kind === 'whole' && !recorder.isUnwanted);
   receiver.end(
     trailer === null ? last : Buffer.concat([last, trailer]),
     isWhole || last.length > 0,
   );
+}
+
+function headersOf(
+  { headers: received }: LiveOutcome['call'],
+  own: Record<string, string>,
+  prefix: string,
+): OutgoingHttpHeaders {
+  const headers = passedHeaders(received, own, prefix);
+  for (const name of ['content-length', 'content-encoding']) delete headers[name];
+  return headers;
 }

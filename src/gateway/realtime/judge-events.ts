@@ -1,8 +1,8 @@
 /** Has guardrails judge the texts of realtime events, and writes the texts that they change back. */
 import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { type Passage, writeTexts } from '../../guardrails/passages.ts';
-import { findTextsIn, TextsUnreadable } from '../../guardrails/text-walk.ts';
+import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
+import { type Passage, writeTexts } from '../../guardrails/texts/passages.ts';
+import { findTextsIn, TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
 import { run, type Slices } from '../../slices.ts';
 import { judgeCall } from '../guardrails/guarded-request.ts';
 import type { SessionTerms } from './session-terms.ts';
@@ -63,7 +63,7 @@ export function judgeUnread(
 
 /** Whether any of them delays what it judges. */
 export function hasDeciding(guardrails: readonly Guardrail[]): boolean {
-  return guardrails.some(({ isAsync }) => !isAsync);
+  return !guardrails.every(isObserving);
 }
 
 function lengthOf(events: readonly Members[]): number {

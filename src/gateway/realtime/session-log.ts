@@ -1,9 +1,13 @@
 /** Logs a session when it ends, and each of its responses; both as entries with the id of the session. */
-import { type Judgement, worstOf } from '../../guardrails/evaluate.ts';
-import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import {
+  addJudgement,
+  type JudgementRecord,
+  nothingJudged,
+} from '../../guardrails/check-records.ts';
+import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
+import { type GuardrailVerdict, worseVerdict } from '../../model/logs/request-log.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { GatewayServices } from '../calls/request-context.ts';
-import { verdictOf } from '../guardrails/guarded-response.ts';
 import type { RequestRecord } from '../logs/request-record.ts';
 import { RequestTrace } from '../logs/request-trace.ts';
 import type { MeteredUsage } from '../metering/meter.ts';
@@ -29,7 +33,7 @@ export interface LoggedResponse extends Ending {
   readonly startedAt: number;
   readonly metered: MeteredUsage | null;
   readonly verdict: GuardrailVerdict | null;
-  readonly verdicts: Judgement['verdicts'] | null;
+  readonly judged: JudgementRecord;
 }
 
 const none: readonly never[] = [];
@@ -43,7 +47,7 @@ export class SessionLog {
   /** Null when the session is not traced. */
   readonly #trace: RequestTrace | null;
   #verdict: GuardrailVerdict | null = null;
-  #verdicts: Judgement['verdicts'] | null = null;
+  #judged = nothingJudged;
 
   constructor(
     services: LogServices,
@@ -60,8 +64,8 @@ export class SessionLog {
   addJudgement(judgement: Judgement): void {
     const verdict = verdictOf(judgement);
     if (verdict === null) return;
-    this.#verdict = worseOf(this.#verdict, verdict);
-    this.#verdicts = worstOf(this.#verdicts ?? new Map(), judgement.verdicts);
+    this.#verdict = worseVerdict(this.#verdict, verdict);
+    this.#judged = addJudgement(this.#judged, judgement);
   }
 
   addResponse(terms: SessionTerms, response: LoggedResponse): void {
@@ -89,7 +93,7 @@ export class SessionLog {
     { status, code }: GatewayError,
     times: Pick<LoggedResponse, 'beganMs' | 'startedAt'>,
   ): void {
-    const empty = { firstEventMs: null, metered: null, verdict: null, verdicts: null };
+    const empty = { firstEventMs: null, metered: null, verdict: null, judged: nothingJudged };
     this.addResponse(terms, { ...times, ...empty, status, errorCode: code });
   }
 
@@ -103,24 +107,15 @@ export class SessionLog {
       firstByteMs: null,
       metered: null,
       verdict: this.#verdict,
-      verdicts: this.#verdicts,
+      judged: this.#judged,
     });
     this.#services.record(record);
     if (this.#trace !== null) this.#services.spanExport?.add(this.#trace, record, true);
   }
 }
 
-const severities: readonly (GuardrailVerdict | null)[] = [null, 'passed', 'failed', 'denied'];
-
-function worseOf(
-  one: GuardrailVerdict | null,
-  other: GuardrailVerdict | null,
-): GuardrailVerdict | null {
-  return severities.indexOf(one) > severities.indexOf(other) ? one : other;
-}
-
 type Entry = Ending &
-  Pick<LoggedResponse, 'startedAt' | 'metered' | 'verdict' | 'verdicts'> &
+  Pick<LoggedResponse, 'startedAt' | 'metered' | 'verdict' | 'judged'> &
   Pick<RequestRecord, 'durationMs' | 'firstByteMs'>;
 
 function recordOf({ exchange, config, target }: SessionTerms, entry: Entry): RequestRecord {
@@ -148,7 +143,8 @@ function recordOf({ exchange, config, target }: SessionTerms, entry: Entry): Req
     retries: 0,
     cacheStatus: null,
     guardrailVerdict: entry.verdict,
-    guardrails: entry.verdicts,
+    guardrails: entry.judged.verdicts,
+    guardrailChecks: entry.judged.checks,
     droppedMembers: none,
     isStream: true,
     tokens: metered?.usage ?? null,

@@ -34,6 +34,18 @@ export class CapturedStream implements EventFilter {
   }
 }
 
+/** Longer streams are not judged by guardrails that observe. */
+const observedBytesMax = 8 * 1024 * 1024;
+const unchanged: EventFilter = { pass: (chunk) => chunk, rest: () => Buffer.alloc(0) };
+
+/** Captures a stream that guardrails observe; null for a stream without an observer. */
+export function observedStream(
+  { observer }: { readonly observer: unknown },
+  filter: EventFilter | null,
+): CapturedStream | null {
+  return observer === null ? null : new CapturedStream(filter ?? unchanged, observedBytesMax);
+}
+
 /** Begins the last event of a stream in the formats of chats, messages, Converse and Gemini. */
 const lastEvent =
   /^(?:data: ?\[DONE\]\s*$|event: ?(?:message_stop|messageStop)\s*$|data: ?\{.*"finishReason": ?"[A-Z])/m;

@@ -1,9 +1,12 @@
 /** Builds the checks that a mounted model runs. */
 import { plainLabel } from '../../model/guardrails/model-manifest.ts';
+import { needsPiiModel } from '../../model/guardrails/pii-categories.ts';
 import { CheckError, type CheckOutcome, type CheckRunner, NothingToJudge } from '../check.ts';
+import { personalData } from '../detector-checks.ts';
 import type { CheckSource } from '../guardrail.ts';
 import type { GuardrailModel } from './guardrail-model.ts';
 import type { ModelFinding } from './loaded-model.ts';
+import { personalDataCheck } from './personal-data-check.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 
@@ -38,9 +41,15 @@ export class ModelChecks implements CheckSource {
     const search = searchOf(id, parameters, model);
     if (search === null) return undefined;
     const known = new Set(model.manifest.labels.map(plainLabel));
-    return [...search.names.keys()].every((label) => known.has(label))
-      ? labelCheck(model, search)
-      : rejectLabels;
+    if (![...search.names.keys()].every((label) => known.has(label))) return rejectLabels;
+    const detected = detectedCategories(id, parameters);
+    if (detected.length === 0) return labelCheck(model, search);
+    return personalDataCheck({
+      detectors: personalData({ ...parameters, categories: detected }),
+      model: labelCheck(model, search),
+      isRedacting: search.redacts,
+      isNot: search.isNot,
+    });
   }
 
   changesTexts(id: string, parameters: Parameters): boolean {
@@ -74,16 +83,30 @@ function searchOf(
     const listed = Array.isArray(labels) ? (labels as string[]) : manifest.flagged;
     return { ...common, names: new Map(listed.map((one) => [plainLabel(one), plainLabel(one)])) };
   }
-  const { categories } = parameters;
-  if (id !== personalDataId || !Array.isArray(categories)) return null;
+  if (id !== personalDataId) return null;
   const entities: Readonly<Record<string, readonly string[] | undefined>> = manifest.entities ?? {};
-  const isFound = (category: unknown): category is string =>
-    typeof category === 'string' && Object.hasOwn(entities, category);
-  if (!categories.every(isFound)) return null;
-  const names = categories.flatMap((category) =>
+  const modelled = categoriesIn(parameters).filter(
+    (category) =>
+      needsPiiModel(category) || (parameters.model === true && Object.hasOwn(entities, category)),
+  );
+  if (modelled.length === 0) return null;
+  // Without the entity, the detectors say that they cannot find it.
+  if (!modelled.every((category) => Object.hasOwn(entities, category))) return null;
+  const names = modelled.flatMap((category) =>
     (entities[category] ?? []).map((label) => [plainLabel(label), category] as const),
   );
   return { ...common, names: new Map(names) };
+}
+
+function categoriesIn({ categories }: Parameters): string[] {
+  const list: readonly unknown[] = Array.isArray(categories) ? categories : [];
+  return list.filter((category) => typeof category === 'string');
+}
+
+/** Categories that detectors find, also where the model finds them too. */
+function detectedCategories(id: string, parameters: Parameters): string[] {
+  if (id !== personalDataId) return [];
+  return categoriesIn(parameters).filter((category) => !needsPiiModel(category));
 }
 
 function labelCheck(model: GuardrailModel, search: LabelSearch): CheckRunner {

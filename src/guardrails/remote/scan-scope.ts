@@ -1,7 +1,7 @@
 /** Selects the messages of a request that a service judges, by the role of their author. */
 import { isObject } from '../../model/json/read-object.ts';
 import type { CheckSubject } from '../check.ts';
-import type { Passage, PassagePath } from '../passages.ts';
+import type { Passage, PassagePath } from '../texts/passages.ts';
 import type { SelectedText } from './remote-service.ts';
 import { scaffoldingIn } from './scaffolding.ts';
 

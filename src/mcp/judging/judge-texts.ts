@@ -6,10 +6,16 @@ import {
   evaluateGuardrails,
   type GuardrailSubject,
   type Judgement,
+  verdictOf,
 } from '../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../guardrails/guardrail.ts';
-import { type Passage, writeTexts } from '../../guardrails/passages.ts';
-import { addNameOf, findTextsIn, TextsUnreadable, textsIn } from '../../guardrails/text-walk.ts';
+import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
+import { type Passage, writeTexts } from '../../guardrails/texts/passages.ts';
+import {
+  addNameOf,
+  findTextsIn,
+  TextsUnreadable,
+  textsIn,
+} from '../../guardrails/texts/text-walk.ts';
 import { isSmallJson } from '../../model/json/json-bytes.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import { runPromptly, type Slices } from '../../slices.ts';
@@ -34,6 +40,7 @@ export interface TextVerdict {
   readonly verdict: GuardrailVerdict;
   /** Verdict by id of each guardrail. */
   readonly verdicts: Judgement['verdicts'];
+  readonly checks: Judgement['checks'];
   /** The value with the texts as the checks changed them; the same object without changes. */
   readonly value: RpcObject;
   /** Texts beside the value that the checks changed. */
@@ -54,12 +61,30 @@ export async function judgeTexts(
 ): Promise<TextVerdict> {
   const reading = runPromptly(passagesIn(value, others));
   const passages = reading instanceof Promise ? await reading : reading;
+  if (passages === null && guardrails.every(isObserving)) {
+    const checks: Judgement['checks'] = [];
+    return {
+      verdict: 'monitored',
+      verdicts: new Map(),
+      checks,
+      value,
+      changesOthers: false,
+      fault: null,
+    };
+  }
   if (passages === null) {
     const fault = new PlaneFault(
       'guardrail_denied',
       'The texts cannot be judged: they are nested too deeply, or too many',
     );
-    return { verdict: 'denied', verdicts: new Map(), value, changesOthers: false, fault };
+    return {
+      verdict: 'denied',
+      verdicts: new Map(),
+      checks: [],
+      value,
+      changesOthers: false,
+      fault,
+    };
   }
   const subject = subjectOf(call, side, value, passages);
   const observing = guardrails.filter(({ isAsync }) => isAsync);
@@ -69,10 +94,10 @@ export async function judgeTexts(
   const deciding =
     observing.length === 0 ? guardrails : guardrails.filter(({ isAsync }) => !isAsync);
   const judgement = await evaluateGuardrails(deciding, subject, call.now);
-  const { verdicts, isDenied } = judgement;
-  const verdict = isDenied ? 'denied' : judgement.passes ? 'passed' : 'failed';
+  const { verdicts, checks, isDenied } = judgement;
+  const verdict = verdictOf(judgement) ?? 'passed';
   const fault = isDenied ? denial(judgement.results, side) : null;
-  const judged = { verdict, verdicts, fault } as const;
+  const judged = { verdict, verdicts, checks, fault } as const;
   if (judgement.passages === passages) return { ...judged, value, changesOthers: false };
   const texts = judgement.passages.map(({ text }) => text);
   const own = passages.length - others.length;

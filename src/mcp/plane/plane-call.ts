@@ -2,8 +2,8 @@
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
 import type { RequestRecord } from '../../gateway/logs/request-record.ts';
-import { worstOf } from '../../guardrails/evaluate.ts';
-import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import { addJudgement, nothingJudged } from '../../guardrails/check-records.ts';
+import { type GuardrailVerdict, worseVerdict } from '../../model/logs/request-log.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import type { TextVerdict } from '../judging/judge-texts.ts';
 import { type NamedCapability, namedCapability } from '../messages/capability-rules.ts';
@@ -26,8 +26,7 @@ export class PlaneCall {
   readonly retried: CallState | null;
   reserved: ReservedCall | null = null;
   verdict: GuardrailVerdict | null = null;
-  /** Verdict by id of each guardrail; null when none judged. */
-  guardrails: TextVerdict['verdicts'] | null = null;
+  judged = nothingJudged;
   /** Error that the caller receives; null while there is none. */
   fault: Pick<PlaneFault, 'code' | 'rpcCode' | 'message' | 'data'> | null = null;
   /** Error that the server has reported; null for none, or an unknown one. */
@@ -53,10 +52,9 @@ export class PlaneCall {
   }
 
   /** The worst of several verdicts counts. */
-  noteVerdict({ verdict, verdicts }: Pick<TextVerdict, 'verdict' | 'verdicts'>): void {
-    const isWorse = verdict === 'denied' || (verdict === 'failed' && this.verdict !== 'denied');
-    if (this.verdict === null || isWorse) this.verdict = verdict;
-    if (verdicts.size > 0) this.guardrails = worstOf(this.guardrails ?? new Map(), verdicts);
+  noteVerdict(noted: Pick<TextVerdict, 'verdict' | 'verdicts' | 'checks'>): void {
+    this.verdict = worseVerdict(this.verdict, noted.verdict);
+    this.judged = addJudgement(this.judged, noted);
   }
 }
 
@@ -93,7 +91,8 @@ export function recordOf(call: PlaneCall, finished: FinishedCall): RequestRecord
     retries: 0,
     cacheStatus: null,
     guardrailVerdict: call.verdict,
-    guardrails: call.guardrails,
+    guardrails: call.judged.verdicts,
+    guardrailChecks: call.judged.checks,
     isStream,
     tokens: null,
     costUnits: null,

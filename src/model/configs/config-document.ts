@@ -5,7 +5,13 @@ import {
   checkFaults,
   unknownParameters,
 } from '../guardrails/guardrail-checks.ts';
-import { InlineHook, inlineChecks, inlineFieldFaults } from '../guardrails/inline-guardrail.ts';
+import {
+  InlineHook,
+  inlineActionFaults,
+  inlineChecks,
+  inlineFieldFaults,
+  inlineWindowFaults,
+} from '../guardrails/inline-guardrail.ts';
 import { guardrailFields, hookFields } from '../manifests/kind-references.ts';
 import { PatternChecker } from '../patterns/pattern-checker.ts';
 import { headerListFaults } from '../services/forward-headers.ts';
@@ -142,7 +148,12 @@ function shorthandFaults(item: Record<string, unknown>, judges: CheckValidators)
     // Drops the index and `parameters` from the path, which the inline form does not have.
     return faults.map(({ path, message }) => ({ path: [key, ...path.slice(2)], message }));
   });
-  const faults = [...inlineFieldFaults(item), ...checks];
+  const faults = [
+    ...inlineFieldFaults(item),
+    ...checks,
+    ...inlineActionFaults(item),
+    ...inlineWindowFaults(inlineChecks(item), item),
+  ];
   return faults.length > 0 ? faults : emptyGuardrailFaults(item);
 }
 
@@ -152,7 +163,10 @@ function hookFaults(hook: Record<string, unknown>, judges: CheckValidators): Fau
   const faults = [
     ...unknown,
     ...(parsed.success
-      ? prefixFaults(['checks'], checkFaults(parsed.data.checks ?? [], 'llm', judges))
+      ? [
+          ...prefixFaults(['checks'], checkFaults(parsed.data.checks ?? [], 'llm', judges)),
+          ...inlineWindowFaults(parsed.data.checks ?? [], hook),
+        ]
       : faultsOfIssues(parsed.error.issues)),
   ];
   return faults.length > 0 ? faults : emptyGuardrailFaults(hook);

@@ -14,6 +14,11 @@ export interface CheckKind {
   readonly parameters: z.ZodType;
   /** Whether the check is deterministic and so allowed for tool calls (target `mcp_tools`). */
   readonly tools: boolean;
+  /**
+   * Upper bound in bytes of what decides the check, so that it can judge a stream in windows; null for a check that needs
+   * the whole text. Absent means null.
+   */
+  readonly longestMatchBytes?: (parameters: CheckParameters) => number | null;
   /** Rules that the types cannot express; paths start at the parameters. */
   readonly faults?: (parameters: CheckParameters, trusted: TrustedHosts) => Fault[];
   /** Reasons why the check cannot judge although it is valid; paths start at the parameters. */

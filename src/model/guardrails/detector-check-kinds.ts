@@ -115,8 +115,8 @@ function languageMessage(code: string): string | null {
 
 function modelMessage(category: string): string {
   return (
-    `${category} needs a model: remove the category, or name it in a portkey.pii of its own with ` +
-    'model: true, where GATEWRIGHT_GUARDRAIL_MODEL_DIR names a model that finds it'
+    `${category} needs a model: remove the category, or use portkey.pii with model: true, where ` +
+    'GATEWRIGHT_GUARDRAIL_MODEL_DIR names a model that finds it'
   );
 }
 

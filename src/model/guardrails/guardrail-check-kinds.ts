@@ -1,5 +1,7 @@
 /** Catalogue of the built-in guardrail checks: names, parameters and whether they apply to MCP tool calls. */
 import { z } from 'zod';
+import { longestMatchBytes } from '../patterns/pattern-length.ts';
+import { callCheckKinds } from './call-check-kinds.ts';
 import { type CheckKind, checkParametersOf } from './check-kind.ts';
 import { detectorCheckKinds } from './detector-check-kinds.ts';
 import { remoteCheckKinds } from './remote-check-kinds.ts';
@@ -37,6 +39,16 @@ function counting(what: string): z.ZodType {
   return checkParametersOf({ [`min${what}`]: count, [`max${what}`]: count, not });
 }
 
+function longestWordBytes(words: readonly unknown[]): number {
+  return Math.max(...words.map((word) => Buffer.byteLength(String(word))));
+}
+
+/** A rule may be written `/pattern/flags`. */
+function longestReplacedBytes(rule: string): number | null {
+  const [, pattern = rule, flags = ''] = /^\/(.+)\/([a-z]*)$/s.exec(rule) ?? [];
+  return /[^gi]/.test(flags) ? null : longestMatchBytes(pattern);
+}
+
 const tools = true;
 /** By id, in the spelling of clients. */
 export const checkKinds: Readonly<Record<string, CheckKind>> = {
@@ -45,6 +57,8 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     about: 'The text matches a pattern.',
     parameters: checkParametersOf({ rule: z.string().min(1), not }),
     tools,
+    longestMatchBytes: ({ rule, not: isForbidden }) =>
+      isForbidden === true ? longestMatchBytes(String(rule)) : null,
   },
   'default.regexReplace': {
     name: 'Regex replace',
@@ -55,6 +69,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
       failOnDetection: z.boolean().optional(),
     }),
     tools,
+    longestMatchBytes: ({ rule }) => longestReplacedBytes(String(rule)),
   },
   'default.sentenceCount': {
     name: 'Sentence count',
@@ -79,6 +94,8 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     about: 'The text contains any, all or none of the words.',
     parameters: checkParametersOf({ words: strings, operator: quantifier }),
     tools,
+    longestMatchBytes: ({ words, operator }) =>
+      operator === 'none' && Array.isArray(words) ? longestWordBytes(words) : null,
   },
   'default.jsonSchema': {
     name: 'JSON schema',
@@ -206,6 +223,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
     }),
     tools: false,
   },
+  ...callCheckKinds,
   ...detectorCheckKinds,
   ...remoteCheckKinds,
 };

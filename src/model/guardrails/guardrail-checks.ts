@@ -9,10 +9,12 @@ import { outboundUrlFault } from '../services/outbound-url.ts';
 import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
 import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
 import { ineffectiveFields, unknownFieldFaults } from '../wire/unknown-fields.ts';
+import { callCheckFaults } from './call-check-kinds.ts';
 import type { CheckKind } from './check-kind.ts';
 import { GuardrailActions, type GuardrailTarget } from './guardrail.ts';
 import { checkKinds } from './guardrail-check-kinds.ts';
 import { refusedChecks } from './partner-checks.ts';
+import { windowFaults } from './stream-windows.ts';
 import { tokenValidationFaults } from './token-validation.ts';
 
 /** By id in lower case, because clients use two spellings of some ids. */
@@ -24,6 +26,12 @@ const refusals = new Map(
 );
 
 const knownIds: readonly string[] = Object.keys(checkKinds);
+const knownIdsByLowerCase = new Map(knownIds.map((id) => [id.toLowerCase(), id]));
+
+/** The id of a check in the spelling of the catalogue; undefined for an unknown check. */
+export function knownCheckId(id: string): string | undefined {
+  return knownIdsByLowerCase.get(id.toLowerCase());
+}
 
 interface Check {
   readonly id: string;
@@ -50,11 +58,17 @@ export function guardrailFaults(
       ['actions'],
       actions === 'stored' ? [] : unknownFieldFaults(GuardrailActions, actions),
     ),
+    ...(actions === 'stored' || checks === 'stored' ? [] : streamFaults(sent, actions)),
     ...prefixFaults(
       ['checks'],
       checkFaults(sent, target, { trusted, patterns: new PatternChecker() }),
     ),
   ];
+}
+
+/** Faults of windows, for checks that are valid otherwise. */
+function streamFaults(checks: readonly Check[], actions: unknown): Fault[] {
+  return windowFaults(checks, (actions as { readonly stream?: unknown } | undefined)?.stream);
 }
 
 /** Validators for the parameters of checks; shared by all checks of one document. */
@@ -192,6 +206,7 @@ const contentRules: Readonly<
     ...headerFaults(values),
   ],
   'default.jwt': (values, { trusted }) => tokenValidationFaults(values, trusted),
+  ...callCheckFaults,
 };
 
 /** With matchType regex, values are patterns or lists of patterns. */

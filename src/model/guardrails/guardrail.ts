@@ -37,10 +37,52 @@ function consequence() {
   return acceptWithoutEffect(z.looseObject({ feedback }), foreignConsequenceFields).optional();
 }
 
+/**
+ * `bytes` of text are gathered before they are judged; `overlap` bytes at the end are held back, because a match may begin
+ * in them.
+ */
+const StreamMode = z.union([
+  z.literal('hold'),
+  z.strictObject({
+    window: described(
+      z.strictObject({
+        bytes: described(
+          z
+            .int()
+            .min(64)
+            .max(1024 * 1024),
+          'Text that is gathered before it is judged; at least twice the overlap.',
+          { examples: [4096] },
+        ),
+        overlap: described(
+          z
+            .int()
+            .min(1)
+            .max(64 * 1024),
+          'Text at the end that is held back, because a match may begin in it.',
+          { examples: [512] },
+        ),
+      }),
+      'Judges the stream in windows; only for checks that know their longest match.',
+    ),
+  }),
+]);
+export type StreamMode = z.infer<typeof StreamMode>;
+
 /** Consequences of a verdict; guardrail-checks.ts refuses fields that are not defined here. */
 export const GuardrailActions = acceptWithoutEffect(
   z.looseObject({
     deny: described(z.boolean().optional(), 'Whether a request that fails the checks is rejected.'),
+    mode: described(
+      z.enum(['enforce', 'monitor']).optional(),
+      'Whether verdicts take effect, or are only recorded.',
+      { default: 'enforce' },
+    ),
+    stream: described(
+      StreamMode.optional(),
+      'Whether a stream is held back until all of it is judged, or judged in windows.',
+      { default: 'hold', examples: ['hold', { window: { bytes: 4096, overlap: 512 } }] },
+    ),
     async: described(z.boolean().optional(), 'Whether the request continues while the checks run.'),
     sequential: described(z.boolean().optional(), 'Whether the checks run one after the other.'),
     on_unsupported: described(

@@ -2,9 +2,10 @@
 
 import { z } from 'zod';
 import { foreignActionFields } from '../services/foreign-fields.ts';
-import type { Fault } from '../wire/fault.ts';
+import { type Fault, faultsOfIssues } from '../wire/fault.ts';
 import { acceptWithoutEffect, unknownFieldFaults } from '../wire/unknown-fields.ts';
 import { GuardrailActions } from './guardrail.ts';
+import { windowFaults } from './stream-windows.ts';
 
 const naming = {
   id: z.string().optional(),
@@ -55,6 +56,20 @@ export function inlineFieldFaults(item: Readonly<Record<string, unknown>>): Faul
   const checks = new Set(inlineChecks(item).map(({ key }) => key));
   const others = Object.entries(item).filter(([key]) => !checks.has(key));
   return unknownFieldFaults(InlineActions, Object.fromEntries(others));
+}
+
+/** Returns the faults in the values of actions; paths start at the guardrail. */
+export function inlineActionFaults(item: Readonly<Record<string, unknown>>): Fault[] {
+  const parsed = InlineActions.safeParse(item);
+  return parsed.success ? [] : faultsOfIssues(parsed.error.issues);
+}
+
+/** Returns the faults of windows; an inline guardrail has no member `actions`. */
+export function inlineWindowFaults(
+  checks: Parameters<typeof windowFaults>[0],
+  { stream }: Readonly<Record<string, unknown>>,
+): Fault[] {
+  return windowFaults(checks, stream).map((fault) => ({ ...fault, path: fault.path.slice(1) }));
 }
 
 /** Returns the checks of an inline guardrail in their order. */

@@ -22,9 +22,37 @@ export function providerNames(slug: string): string[] {
   return [slug, `@${slug}`];
 }
 
-/** Verdicts of guardrails on a request and its response; `failed` requests continued nevertheless. */
-export const guardrailVerdicts = ['passed', 'failed', 'denied'] as const;
+/**
+ * Verdicts of guardrails on a request and its response, the worst last. `failed` requests continued nevertheless;
+ * `monitored` ones failed a guardrail that only observes.
+ */
+export const guardrailVerdicts = ['passed', 'monitored', 'failed', 'denied'] as const;
 export type GuardrailVerdict = (typeof guardrailVerdicts)[number];
+
+/** The worse of two verdicts; null when there is none. */
+export function worseVerdict(
+  one: GuardrailVerdict | null,
+  other: GuardrailVerdict | null,
+): GuardrailVerdict | null {
+  return guardrailVerdicts.findLast((each) => each === one || each === other) ?? null;
+}
+
+/** Verdicts of one check, the worst last: it had no text, passed, could not judge, or failed. */
+export const checkVerdicts = ['skipped', 'passed', 'unjudged', 'failed'] as const;
+export type CheckVerdict = (typeof checkVerdicts)[number];
+
+/** One check of a guardrail that judged a request or its response. */
+export const LoggedCheck = z.object({
+  /** Id of the saved guardrail, or the id of an inline one. */
+  guardrail: z.string(),
+  check: z.string(),
+  side: z.enum(['input', 'output']),
+  verdict: z.enum(checkVerdicts),
+  /** Whether the guardrail only observes. */
+  is_monitored: z.boolean(),
+  duration_ms: z.int().min(0),
+});
+export type LoggedCheck = z.infer<typeof LoggedCheck>;
 
 /** Cache statuses of responses that came from a cache. */
 export const cacheHits = ['HIT', 'SEMANTIC HIT'] as const;
@@ -99,6 +127,7 @@ export const RequestLogRecord = z.object({
   guardrail_verdict: z.enum(guardrailVerdicts).nullable(),
   /** Verdicts of the saved guardrails that judged the request, by their ids. */
   guardrails: z.record(z.string(), z.enum(guardrailVerdicts)),
+  guardrail_checks: z.array(LoggedCheck),
   is_stream: z.boolean(),
   duration_ms: count,
   first_byte_ms: count.nullable(),
@@ -150,6 +179,7 @@ export const RequestFigures = z.object({
   cache_hits: count,
   guardrail_passed: count,
   guardrail_failed: count,
+  guardrail_monitored: count,
   guardrail_denied: count,
   input_tokens: count,
   output_tokens: count,

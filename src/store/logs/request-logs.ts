@@ -1,6 +1,6 @@
 /** Table functions for request_logs: one entry for each model request. */
 import { sql } from 'kysely';
-import type { GuardrailVerdict, LoggedType } from '../../model/logs/request-log.ts';
+import type { CheckVerdict, GuardrailVerdict, LoggedType } from '../../model/logs/request-log.ts';
 import type { PriceSource } from '../../model/pricing/price-origin.ts';
 import { timeOfId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
@@ -24,6 +24,15 @@ export interface LoggedAttempt {
   readonly price_source?: PriceSource | null;
   readonly price_version?: string | null;
 }
+
+/** One check as the column `guardrail_checks` contains it. */
+export type LoggedCheckColumns = readonly [
+  guardrail: string,
+  check: string,
+  side: 'input' | 'output',
+  verdict: CheckVerdict,
+  isMonitored: 0 | 1,
+];
 
 export interface RequestLogRow {
   organisation_id: string;
@@ -68,6 +77,10 @@ export interface RequestLogRow {
   is_reported: number;
   /** JSON: verdict by id of the guardrail, ids ascending; null for none. */
   guardrails: string | null;
+  /** JSON: `[guardrail, check, side, verdict, 1 if monitored]` for each check, sorted; null for none. */
+  guardrail_checks: string | null;
+  /** JSON: milliseconds for each of the checks; null for none. */
+  guardrail_check_ms: string | null;
   /** Slug of the called MCP server; null for a model request. */
   mcp_server: string | null;
   /** Name of the tool or prompt, or address of the resource. */
@@ -120,6 +133,8 @@ const columns = [
   'metadata',
   'is_reported',
   'guardrails',
+  'guardrail_checks',
+  'guardrail_check_ms',
   'mcp_server',
   'mcp_name',
   'dropped_members',

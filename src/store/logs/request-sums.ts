@@ -51,6 +51,7 @@ type Column =
   | 'config_id'
   | 'prompt_slug'
   | 'guardrails'
+  | 'guardrail_checks'
   | 'mcp_server'
   | 'mcp_tool';
 
@@ -59,6 +60,7 @@ const logColumns: readonly unknown[] = [
   'config_id',
   'prompt_slug',
   'guardrails',
+  'guardrail_checks',
   'mcp_server',
   'mcp_tool',
 ];
@@ -209,7 +211,9 @@ export async function count(db: Db, organisationId: string, query: SumsQuery): P
 export function keyExpression(key: SumsKey, isOfLog: boolean): RawBuilder<unknown> {
   // Engines compare only the first KiB of a text; the digest in front distinguishes longer ones.
   if (key === 'mcp_tool') return sql`CONCAT(mcp_server, '/', mcp_name)`;
-  if (key === 'guardrails') return sql`CONCAT(MD5(guardrails), guardrails)`;
+  if (key === 'guardrails' || key === 'guardrail_checks') {
+    return sql`CONCAT(MD5(${sql.ref(key)}), ${sql.ref(key)})`;
+  }
   if (typeof key === 'string') return sql.ref(key);
   if ('metadata' in key) return metadataOf(key.metadata);
   const at = sql.ref(isOfLog ? 'ended_at' : 'began_at');
@@ -232,6 +236,7 @@ const logExpressions: LogExpressions = {
   cache_hits: sql`cache_status IN ('HIT', 'SEMANTIC HIT')`,
   guardrail_passed: sql`guardrail_verdict = 'passed'`,
   guardrail_failed: sql`guardrail_verdict = 'failed'`,
+  guardrail_monitored: sql`guardrail_verdict = 'monitored'`,
   guardrail_denied: sql`guardrail_verdict = 'denied'`,
 };
 
@@ -239,11 +244,12 @@ const logExpressions: LogExpressions = {
 function verdictExpressions(ids: readonly string[] | undefined): LogExpressions {
   if (ids === undefined || ids.length === 0) return {};
   const isAny = (verdict: string) => anyOf(ids.map((id) => sql`${verdictBy(id)} = ${verdict}`));
-  const [denied, failed] = [isAny('denied'), isAny('failed')];
+  const [denied, failed, monitored] = [isAny('denied'), isAny('failed'), isAny('monitored')];
   return {
     guardrail_denied: denied,
     guardrail_failed: sql`${failed} AND NOT ${denied}`,
-    guardrail_passed: sql`NOT ${failed} AND NOT ${denied}`,
+    guardrail_monitored: sql`${monitored} AND NOT ${failed} AND NOT ${denied}`,
+    guardrail_passed: sql`NOT ${monitored} AND NOT ${failed} AND NOT ${denied}`,
   };
 }
 

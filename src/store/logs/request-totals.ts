@@ -14,6 +14,7 @@ export interface RequestCounts {
   cache_hits: number;
   guardrail_passed: number;
   guardrail_failed: number;
+  guardrail_monitored: number;
   guardrail_denied: number;
   input_tokens: number;
   output_tokens: number;
@@ -59,6 +60,7 @@ export const countColumns: readonly (keyof RequestCounts)[] = [
   'cache_hits',
   'guardrail_passed',
   'guardrail_failed',
+  'guardrail_monitored',
   'guardrail_denied',
   'input_tokens',
   'output_tokens',

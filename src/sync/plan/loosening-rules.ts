@@ -126,6 +126,15 @@ export const inlineGuard: Judge = (from, _, { segments }) => {
   return !isUnset(from) || segments.length > list + 2;
 };
 
+/** Consequences of a guardrail. */
+export const guardrailActionRules = {
+  'actions.deny': noLonger(true),
+  'actions.async': becomes(true),
+  'actions.mode': becomes('monitor'),
+  'actions.on_unsupported': becomes('pass'),
+  'actions.fail_closed': noLonger(true),
+} satisfies Record<string, Judge>;
+
 /** Guardrails of every request and every call of an MCP tool. */
 export const defaultGuardrailRules = {
   'input_guardrails.*': guards,

@@ -11,6 +11,7 @@ import {
 import { blockDependants, blockWhatIsInUse } from './blocking.ts';
 import { type ComparisonOptions, compareSets, type SetComparison } from './comparison.ts';
 import { definitionHints, firstListHints } from './hints/definition-hints.ts';
+import { guardrailHints } from './hints/guardrail-hints.ts';
 import { unknownServerHints } from './hints/unknown-server-hints.ts';
 import { orderChanges } from './order.ts';
 import { passedDefaults } from './passed-defaults.ts';
@@ -88,6 +89,7 @@ export function planFrom(comparison: SetComparison, facts: PlanFacts): Plan {
       ...renameHints(changes),
       ...draft.hints,
       ...unknownServerHints(wanted, resources),
+      ...guardrailHints(changes, wanted, resources),
       ...firstListHints(wanted, byKey),
       ...definitionHints(resources.filter(({ identity }) => !borders.isOutside(identity))),
     ],

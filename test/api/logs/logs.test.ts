@@ -171,6 +171,7 @@ describe('analytics', () => {
       duration_ms_p99: 60_000,
       unlogged_requests: 0,
       guardrail_passed: 0,
+      guardrail_monitored: 0,
       guardrail_failed: 0,
       guardrail_denied: 0,
       llm_count: 10,

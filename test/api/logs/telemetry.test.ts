@@ -423,6 +423,7 @@ it('returns guardrail verdicts in total, over time and by group (1.27.0)', async
   const expectedValue = {
     total: 2,
     passed: 1,
+    monitored: 0,
     failed: 0,
     denied: 1,
     failure_rate: 50,

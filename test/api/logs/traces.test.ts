@@ -410,9 +410,11 @@ function addRequests(spans: SpanExport, count: number): string[] {
   const noModel = { requestedModel: null, model: null, answeredModel: null };
   const noProvider = { provider: null, service: null, targetPath: null };
   const noTarget = { ...noModel, ...noProvider, guardrailVerdict: null, guardrails: null };
+  const noChecks = { guardrailChecks: [] };
   const record: RequestRecord = {
     ...noText,
     ...noTarget,
+    ...noChecks,
     id: 'one',
     droppedMembers: [],
     targetSelection: null,

@@ -120,6 +120,15 @@ describe('an input guardrail', () => {
     expect(plane.upstream.calls()).toEqual(['echo']);
   });
 
+  it('denies texts that cannot be read, unless it only records', async () => {
+    const args = { text: `["${'\\u0061","'.repeat(100_000)}a"]` };
+    const denying = await addGuarded({ run_on: ['input'] });
+    expect((await call(denying.slug, args)).body.error.message).toMatch(/cannot be judged/);
+    expect(plane.upstream.calls()).toEqual([]);
+    const recording = await addGuarded({ run_on: ['input'] }, { deny: true, mode: 'monitor' });
+    expect((await call(recording.slug, args)).body.error).toBeUndefined();
+  });
+
   it('sends the texts as it has changed them', async () => {
     const replace = {
       id: 'default.regexReplace',

@@ -151,3 +151,27 @@ describe('a guardrail on the output', () => {
     caller.socket.close();
   });
 });
+
+describe('a guardrail in mode monitor', () => {
+  it('delivers a response as it arrives, and logs its verdict with the session', async () => {
+    const monitors = forbids('bomb', { deny: true, mode: 'monitor' });
+    const { caller } = await open({ input_guardrails: [monitors], output_guardrails: [monitors] });
+    caller.send(message('a bomb'));
+    await caller.event('conversation.item.added');
+    caller.send({ type: 'response.create' });
+    const done = await caller.event('response.done');
+    expect(JSON.stringify(done)).toContain('a bomb is here');
+    caller.socket.close();
+    const rows = async () => (await realtime.server.request('GET', '/v1/logs')).body.data;
+    await eventually(async () => {
+      const [session] = (await rows()).filter(
+        ({ status, guardrail_verdict: verdict }: Record<string, unknown>) =>
+          status === 101 && verdict === 'monitored',
+      );
+      expect(session?.guardrail_checks).toMatchObject([
+        { side: 'input', verdict: 'failed', is_monitored: true },
+        { side: 'output', verdict: 'failed', is_monitored: true },
+      ]);
+    });
+  });
+});

@@ -15,8 +15,8 @@ import {
   type CheckTools,
 } from '../../../src/guardrails/guardrail.ts';
 import { RemoteChecks } from '../../../src/guardrails/remote/remote-checks.ts';
-import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
+import { findRequestPassages } from '../../../src/guardrails/texts/request-passages.ts';
 import { runAtOnce } from '../../../src/slices.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { Origins } from '../../../src/upstream/origins.ts';

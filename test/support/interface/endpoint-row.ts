@@ -1,12 +1,18 @@
 /** Describes an endpoint of the catalogue as docs/reference/endpoints.md does. */
 import type { ListedEndpoint } from '../../../src/model/endpoints/endpoint.ts';
 import { type Metering, meterings } from '../../../src/model/endpoints/metering.ts';
+import { unjudgedResponse } from '../../../src/model/endpoints/unjudged-response.ts';
 
 /** The cells of its row: method and path, usage, judged texts, members that name objects. */
 export function endpointRow(endpoint: ListedEndpoint): string[] {
   const { method, path, requestTexts, responseTexts, references } = endpoint;
   const named = method === 'POST' ? references : [];
-  const judged = [requestTexts && 'request', responseTexts && 'response'].filter(Boolean);
+  const unjudged = unjudgedResponse(endpoint);
+  const judged = [
+    (requestTexts !== null || method === 'POST') && 'request',
+    responseTexts && 'response',
+    unjudged && `not the response (${unjudged})`,
+  ].filter(Boolean);
   return [code(`${method} ${path}`), usageOf(endpoint), judged.join(', '), codes(named)];
 }
 

@@ -28,6 +28,7 @@ export function requestRecord(
     answeredModel: 'gpt-4o-2026-08-06',
     guardrailVerdict: null,
     guardrails: null,
+    guardrailChecks: [],
     droppedMembers: [],
     targetSelection: null,
     promptSlug: null,

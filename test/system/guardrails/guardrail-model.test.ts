@@ -89,7 +89,7 @@ describe('a model that classifies texts', () => {
   it('runs no check of personal data', async () => {
     const parameters = { categories: ['NAME'] };
     expect((await judge(injection, parameters, 'Jane', 'portkey.pii')).error).toMatch(
-      /only a mounted model recognises NAME, in a check without other categories/,
+      /only a mounted model recognises NAME/,
     );
   });
 });
@@ -116,11 +116,32 @@ describe('a model that finds entities', () => {
     expect(changed).toMatchObject({ verdict: true, texts: [redacted] });
   });
 
-  it('leaves personal data of other categories to other checks', async () => {
-    const parameters = { categories: ['NAME', 'SSN'] };
-    expect((await judge(entities, parameters, text, 'portkey.pii')).error).toMatch(
-      /only a mounted model recognises NAME, in a check without other categories/,
-    );
+  it('finds names while detectors find other categories, in one check', async () => {
+    const parameters = { categories: ['NAME', 'EMAIL_ADDRESS'], model: true };
+    const both = 'Jane Doe writes to Jane@example.com and lives in Paris.';
+    const ask = (more: object, content: string) =>
+      judge(entities, { ...parameters, ...more }, content, 'portkey.pii');
+    expect(await ask({ redact: true }, both)).toMatchObject({
+      verdict: true,
+      texts: ['[NAME] writes to {{EMAIL_ADDRESS_1}} and lives in Paris.'],
+    });
+    for (const one of [both, 'to jane@example.com', 'Hello, Jane Doe']) {
+      expect(await ask({}, one)).toMatchObject({ isDenied: true, error: undefined });
+      expect(await ask({ not: true }, one)).toMatchObject({ verdict: true, error: undefined });
+    }
+    expect(await ask({}, 'in Paris')).toMatchObject({ verdict: true, error: undefined });
+    expect(await ask({ not: true }, 'in Paris')).toMatchObject({ isDenied: true });
+  });
+
+  it('is decided by a detector, whatever keeps the model from judging', async () => {
+    const parameters = { categories: ['NAME', 'SSN'], model: true };
+    const long = `${'in '.repeat(40_000)} 219-09-9998`;
+    expect(await judge(entities, parameters, long, 'portkey.pii')).toMatchObject({
+      isDenied: true,
+      error: undefined,
+    });
+    const without = await judge(entities, parameters, 'in '.repeat(40_000), 'portkey.pii');
+    expect(without.error).toMatch(/has more than 100000 characters/);
   });
 });
 

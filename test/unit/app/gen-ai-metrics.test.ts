@@ -1,7 +1,7 @@
 /** Checks the metrics of model requests: names, labels, buckets, and the bound on the number of labels. */
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { GenAiMetrics } from '../../../src/app/gen-ai-metrics.ts';
+import { GenAiMetrics } from '../../../src/app/request-metrics/gen-ai-metrics.ts';
 import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 

@@ -1,7 +1,7 @@
 /** Checks that the tally histogram exports the same text as the Prometheus client library. */
 import { Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { TallyHistogram } from '../../../src/app/tally-histogram.ts';
+import { TallyHistogram } from '../../../src/app/request-metrics/tally-histogram.ts';
 
 const about = { name: 'answers_seconds', help: 'Time of answers' };
 const labelNames = ['endpoint', 'status'];

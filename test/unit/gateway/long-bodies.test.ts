@@ -5,8 +5,8 @@ import { textChanges } from '../../../src/gateway/guardrails/guarded-response.ts
 import { requireUnambiguousBody } from '../../../src/gateway/guardrails/unambiguous-body.ts';
 import { findAmbiguousMembers } from '../../../src/gateway/references/owned-references.ts';
 import { changeBody } from '../../../src/gateway/transfer/changed-body.ts';
-import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
-import { TextsUnreadable } from '../../../src/guardrails/text-walk.ts';
+import { findRequestPassages } from '../../../src/guardrails/texts/request-passages.ts';
+import { TextsUnreadable } from '../../../src/guardrails/texts/text-walk.ts';
 import { findDuplicateKeys } from '../../../src/model/json/json-object.ts';
 import { runAtOnce, runInTurns, type Slices } from '../../../src/slices.ts';
 

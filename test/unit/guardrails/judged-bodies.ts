@@ -1,5 +1,5 @@
 /** Contains one rich body for each format of requests, responses and streams that guardrails judge. */
-import type { ResponseForm } from '../../../src/guardrails/answer-passages.ts';
+import type { ResponseForm } from '../../../src/guardrails/texts/answer-passages.ts';
 import type { TextsForm } from '../../../src/model/endpoints/endpoint.ts';
 
 const schema = {

@@ -4,13 +4,17 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { answersIn, type ResponseForm } from '../../../src/guardrails/answer-passages.ts';
-import { nonTextMembers } from '../../../src/guardrails/non-text-members.ts';
-import { type JsonObject, type Passage, replaceTexts } from '../../../src/guardrails/passages.ts';
-import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
-import { decodeText } from '../../../src/guardrails/stored-text.ts';
-import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
-import { TextsUnreadable } from '../../../src/guardrails/text-walk.ts';
+import { answersIn, type ResponseForm } from '../../../src/guardrails/texts/answer-passages.ts';
+import { nonTextMembers } from '../../../src/guardrails/texts/non-text-members.ts';
+import {
+  type JsonObject,
+  type Passage,
+  replaceTexts,
+} from '../../../src/guardrails/texts/passages.ts';
+import { findRequestPassages } from '../../../src/guardrails/texts/request-passages.ts';
+import { decodeText } from '../../../src/guardrails/texts/stored-text.ts';
+import { streamAnswer } from '../../../src/guardrails/texts/stream-answer.ts';
+import { TextsUnreadable } from '../../../src/guardrails/texts/text-walk.ts';
 import type { TextsForm } from '../../../src/model/endpoints/endpoint.ts';
 import { runAtOnce } from '../../../src/slices.ts';
 import { pieceEvents, requestBodies, responseBodies, wholeEvents } from './judged-bodies.ts';

@@ -2,17 +2,17 @@
  * Tests the verdicts of guardrail checks on texts and requests, and the action of the guardrail.
  */
 import { afterAll, describe, expect, it } from 'vitest';
-import { answersIn, type ResponseForm } from '../../../src/guardrails/answer-passages.ts';
 import { evaluateGuardrails } from '../../../src/guardrails/evaluate.ts';
 import {
   buildGuardrail,
   type CheckTools,
   readInlineGuardrail,
 } from '../../../src/guardrails/guardrail.ts';
-import { type JsonObject, replaceTexts } from '../../../src/guardrails/passages.ts';
-import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
-import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
+import { answersIn, type ResponseForm } from '../../../src/guardrails/texts/answer-passages.ts';
+import { type JsonObject, replaceTexts } from '../../../src/guardrails/texts/passages.ts';
+import { findRequestPassages } from '../../../src/guardrails/texts/request-passages.ts';
+import { streamAnswer } from '../../../src/guardrails/texts/stream-answer.ts';
 import { runAtOnce } from '../../../src/slices.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { Origins } from '../../../src/upstream/origins.ts';

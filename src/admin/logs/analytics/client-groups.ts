@@ -12,7 +12,7 @@ import {
 } from '../../../store/logs/request-sums.ts';
 import type { AdminDeps } from '../../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
-import { pageOfGuardrails } from './guardrail-groups.ts';
+import { type JudgedSums, pageOfGuardrails } from './guardrail-groups.ts';
 import { filterQuery } from './request-filter.ts';
 import { openRequestQueries, pageByNumber, type RequestQueries } from './request-queries.ts';
 import {
@@ -64,6 +64,8 @@ export const groupings = {
   workspace: ['workspace_id', 'workspace_id'],
   guardrail: ['guardrails', 'guardrail'],
   guardrails: ['guardrails', 'guardrail'],
+  guardrail_check: ['guardrail_checks', 'guardrail_check'],
+  'guardrail-checks': ['guardrail_checks', 'guardrail_check'],
   prompt: ['prompt_slug', 'prompt'],
   users: [{ metadata: '_user' }, 'user'],
   mcp_server: ['mcp_server', 'mcp_server'],
@@ -95,6 +97,7 @@ const figures: Readonly<Record<string, (sums: RequestSums) => number | string | 
   error_count: ({ errors }) => errors,
   cache_hit_rate: (sums) => hitRateOf(sums),
   guardrail_passed: (sums) => sums.guardrail_passed,
+  guardrail_monitored: (sums) => sums.guardrail_monitored,
   guardrail_failed: (sums) => sums.guardrail_failed,
   guardrail_denied: (sums) => sums.guardrail_denied,
   last_seen: ({ lastAt }) => (lastAt === null ? null : formatTimestamp(lastAt)),
@@ -146,11 +149,11 @@ export async function listGroups(
   cut: Cut,
 ): Promise<z.infer<typeof ClientGroups>> {
   const order = orderOf(cut, field);
-  const { rows, total } =
+  const { rows, total }: { rows: readonly JudgedSums[]; total: number } =
     key === null
       ? { rows: [], total: 0 }
-      : key === 'guardrails'
-        ? await pageOfGuardrails(questions, cut, order)
+      : key === 'guardrails' || key === 'guardrail_checks'
+        ? await pageOfGuardrails(questions, key, cut, order)
         : await pageOfGroups(questions, key, cut, order);
   const requested = cut.columns === undefined ? undefined : commaList(cut.columns);
   const selected = Object.entries(figures).filter(([name]) => requested?.includes(name) ?? true);
@@ -158,6 +161,9 @@ export async function listGroups(
     [field]: sums.shared[0] ?? null,
     requests: sums.requests,
     ...Object.fromEntries(selected.map(([name, compute]) => [name, compute(sums)])),
+    ...(sums.guardrail_unjudged === undefined
+      ? {}
+      : { guardrail_unjudged: sums.guardrail_unjudged }),
     object: 'analytics-group' as const,
   }));
   return { object: 'list', is_quota_exceeded: false, total, data };

@@ -74,6 +74,7 @@ const GuardrailSummary = z.object({
     total_requests: z.int(),
     total: z.int(),
     passed: z.int(),
+    monitored: z.int(),
     failed: z.int(),
     denied: z.int(),
     failure_rate: z.number(),

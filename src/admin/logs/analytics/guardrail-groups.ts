@@ -1,8 +1,18 @@
-/** Groups requests by the guardrails that judged them; a request counts for each of its guardrails. */
-import type { GuardrailVerdict } from '../../../model/logs/request-log.ts';
+/** Groups requests by the guardrails or checks that judged them; a request counts for each of them. */
+import type { CheckVerdict, GuardrailVerdict } from '../../../model/logs/request-log.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
+import type { LoggedCheckColumns } from '../../../store/logs/request-logs.ts';
 import type { FigureOrder, RequestSums } from '../../../store/logs/request-sums.ts';
 import { pageByNumber, type RequestQueries } from './request-queries.ts';
+
+/** The columns of the log with the verdicts of guardrails, and of checks. */
+export type VerdictKey = 'guardrails' | 'guardrail_checks';
+
+/** Sums of the requests that one guardrail or check judged. */
+export interface JudgedSums extends RequestSums {
+  /** Requests that the check could not judge; undefined for a guardrail. */
+  readonly guardrail_unjudged?: number;
+}
 
 /** Distinct combinations of guardrails and verdicts in one query. */
 const combinationsMax = 10_000;
@@ -15,22 +25,23 @@ const digestChars = 32;
  */
 export async function pageOfGuardrails(
   questions: RequestQueries,
+  key: VerdictKey,
   cut: { readonly page_size: number; readonly current_page: number },
   order: FigureOrder | undefined,
 ) {
   const { offset, limit } = pageByNumber(cut, 'current_page');
-  const combinations = await questions.sum({ by: ['guardrails'], limit: combinationsMax });
+  const combinations = await questions.sum({ by: [key], limit: combinationsMax });
   if (combinations.length === combinationsMax) {
     const message = 'covers too many combinations of verdicts: request a shorter time range';
     throw validationError({ path: ['time_of_generation_min'], message });
   }
-  const sumsById = new Map<string, RequestSums>();
+  const sumsById = new Map<string, JudgedSums>();
   for (const { shared, ...sums } of combinations) {
     const [text] = shared;
     if (typeof text !== 'string') continue;
-    const verdicts: Record<string, GuardrailVerdict> = JSON.parse(text.slice(digestChars));
-    for (const [id, verdict] of Object.entries(verdicts)) {
-      const own = { ...sums, shared: [id], ...countsOf(verdict, sums.requests) };
+    const countsById = countReaders[key](text.slice(digestChars), sums.requests);
+    for (const [id, counts] of countsById) {
+      const own = { ...sums, shared: [id], ...counts };
       const earlier = sumsById.get(id);
       sumsById.set(id, earlier === undefined ? own : added(earlier, own));
     }
@@ -51,10 +62,45 @@ function compare(one: string | number, other: string | number): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
+type VerdictCounts = ReturnType<typeof countsOf> & Pick<JudgedSums, 'guardrail_unjudged'>;
+
+/** Reads the verdicts of a combination: counts by guardrail, or by guardrail and check. */
+const countReaders: Readonly<
+  Record<VerdictKey, (text: string, requests: number) => ReadonlyMap<string, VerdictCounts>>
+> = {
+  guardrails: (text, requests) => {
+    const verdicts = Object.entries(JSON.parse(text) as Record<string, GuardrailVerdict>);
+    return new Map(verdicts.map(([id, verdict]) => [id, countsOf(verdict, requests)]));
+  },
+  guardrail_checks: (text, requests) => {
+    const worst = new Map<string, CheckVerdict | 'monitored'>();
+    for (const [guardrail, check, , verdict, isMonitored] of JSON.parse(
+      text,
+    ) as readonly LoggedCheckColumns[]) {
+      const id = `${guardrail}/${check}`;
+      const own = verdict === 'failed' && isMonitored === 1 ? 'monitored' : verdict;
+      const earlier = worst.get(id);
+      const isWorse =
+        earlier === undefined || severities.indexOf(own) > severities.indexOf(earlier);
+      if (isWorse) worst.set(id, own);
+    }
+    return new Map([...worst].map(([id, verdict]) => [id, checkCounts(verdict, requests)]));
+  },
+};
+
+const severities = ['skipped', 'passed', 'unjudged', 'monitored', 'failed'] as const;
+
+function checkCounts(verdict: CheckVerdict | 'monitored', requests: number): VerdictCounts {
+  const isJudged = verdict !== 'skipped' && verdict !== 'unjudged';
+  const guardrail_unjudged = verdict === 'unjudged' ? requests : 0;
+  return { ...countsOf(isJudged ? verdict : null, requests), guardrail_unjudged };
+}
+
 /** The verdicts of one guardrail, in place of those of the whole request. */
-function countsOf(verdict: GuardrailVerdict, requests: number) {
+function countsOf(verdict: GuardrailVerdict | null, requests: number) {
   return {
     guardrail_passed: verdict === 'passed' ? requests : 0,
+    guardrail_monitored: verdict === 'monitored' ? requests : 0,
     guardrail_failed: verdict === 'failed' ? requests : 0,
     guardrail_denied: verdict === 'denied' ? requests : 0,
   };
@@ -64,14 +110,14 @@ function countsOf(verdict: GuardrailVerdict, requests: number) {
 const least: readonly string[] = ['tokensLeast', 'costUnitsLeast', 'firstAt'];
 const most: readonly string[] = ['tokensMost', 'costUnitsMost', 'lastAt'];
 
-function added(one: RequestSums, other: RequestSums): RequestSums {
+function added(one: JudgedSums, other: JudgedSums): JudgedSums {
   const entries = Object.entries(one).map(([name, value]) => {
-    const more = other[name as keyof RequestSums];
+    const more = other[name as keyof JudgedSums];
     if (typeof value !== 'number' || typeof more !== 'number') return [name, value];
     if (least.includes(name)) return [name, Math.min(value, more)];
     return [name, most.includes(name) ? Math.max(value, more) : value + more];
   });
-  return Object.fromEntries(entries) as RequestSums;
+  return Object.fromEntries(entries) as JudgedSums;
 }
 
 const perRequest = (value: number, { requests }: RequestSums): number => value / requests;

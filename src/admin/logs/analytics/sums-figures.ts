@@ -39,11 +39,13 @@ export const unitsByProtocol = ({ input_tokens, output_tokens }: RequestSums) =>
 /** Guardrail verdicts; rates are percentages of the requests judged. */
 export function guardrailFigures(sums: RequestSums) {
   const { guardrail_passed: passed, guardrail_failed: failed, guardrail_denied: denied } = sums;
-  const judged = passed + failed + denied;
+  const { guardrail_monitored: monitored } = sums;
+  const judged = passed + monitored + failed + denied;
   const rateOf = (part: number): number => (judged === 0 ? 0 : (100 * part) / judged);
   return {
     total: judged,
     passed,
+    monitored,
     failed,
     denied,
     failure_rate: rateOf(failed + denied),

@@ -1,6 +1,6 @@
 /** Holds the messages of a response of a live session until guardrails have judged all of its texts together. */
 import type { Judgement } from '../../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../../guardrails/guardrail.ts';
+import { type Guardrail, isObserving } from '../../../guardrails/guardrail.ts';
 import { isObject } from '../../../model/json/read-object.ts';
 import type { LiveMessage } from '../../../model/realtime/live-messages.ts';
 import { objectIn, textIn } from '../../../model/realtime/openai-events.ts';
@@ -58,9 +58,7 @@ export class HeldTurn {
     if (isOverflown) return { judgement: null, isDenied: true, messages: [] };
     const judged = await judgeEvents(guardrails, 'output', terms, now, events);
     if (judged === null) {
-      const isDenied = guardrails.some(
-        ({ isAsync, passesUnjudged }) => !isAsync && !passesUnjudged,
-      );
+      const isDenied = guardrails.some((one) => !isObserving(one) && !one.passesUnjudged);
       return { judgement: null, isDenied, messages: isDenied ? [] : held };
     }
     const { judgement, isChanged } = judged;

@@ -1,5 +1,8 @@
 /** Handles the messages of a provider of Gemini's live API: charges responses, seals handles, and holds texts for guardrails. */
+
 import { detach } from '../../../detached.ts';
+import { addJudgement, nothingJudged } from '../../../guardrails/check-records.ts';
+import { verdictOf } from '../../../guardrails/evaluate.ts';
 import { isObject } from '../../../model/json/read-object.ts';
 import { base64Bytes } from '../../../model/realtime/input-tokens.ts';
 import {
@@ -8,7 +11,6 @@ import {
   readLiveMessage,
 } from '../../../model/realtime/live-messages.ts';
 import { objectIn, textIn } from '../../../model/realtime/openai-events.ts';
-import { verdictOf } from '../../guardrails/guarded-response.ts';
 import { GatewayError } from '../../transfer/gateway-error.ts';
 import type { SocketMessage } from '../event-queue.ts';
 import { hasDeciding } from '../judge-events.ts';
@@ -105,7 +107,11 @@ export class LiveProviderMessages {
     this.#held.add(message, data);
     if (end === null) return;
     const { ports } = this.#state;
-    detach('an observing guardrail', this.#held.judge(this.#guardrails, ports.terms, ports.now()));
+    const judging = this.#held.judge(this.#guardrails, ports.terms, ports.now());
+    const noting = judging.then(({ judgement }) => {
+      if (judgement !== null) ports.log.addJudgement(judgement);
+    });
+    detach('an observing guardrail', noting);
   }
 
   /** A message with a handle, which the caller receives sealed; null for any other message. */
@@ -158,5 +164,9 @@ function outputTokensIn(message: LiveMessage): number {
 function verdictIn({ judgement, isDenied }: TurnRelease): TurnVerdict {
   const verdict = judgement === null ? (isDenied ? 'denied' : null) : verdictOf(judgement);
   const status = isDenied ? 446 : verdict === 'failed' ? 246 : 200;
-  return { verdict, verdicts: judgement?.verdicts ?? null, status };
+  return {
+    verdict,
+    judged: judgement ? addJudgement(nothingJudged, judgement) : nothingJudged,
+    status,
+  };
 }

@@ -1,4 +1,5 @@
 /** Keeps what is known about one response of a live session: its reservation, its cause and its usage. */
+import { nothingJudged } from '../../../guardrails/check-records.ts';
 import type { Ledger } from '../../../ledger/ledger.ts';
 import type { TokenUsage } from '../../../model/pricing/pricing.ts';
 import { monotonicMs } from '../../../monotonic.ts';
@@ -10,7 +11,7 @@ import type { LoggedResponse } from '../session-log.ts';
 import type { SessionPorts } from '../session-ports.ts';
 
 /** Verdict on a response, for its log entry. */
-export type TurnVerdict = Pick<LoggedResponse, 'verdict' | 'verdicts' | 'status'>;
+export type TurnVerdict = Pick<LoggedResponse, 'verdict' | 'judged' | 'status'>;
 
 /** How responses of a session are reserved. */
 export interface TurnTerms {
@@ -23,7 +24,7 @@ export interface TurnTerms {
   readonly countsUnreported: boolean;
 }
 
-export const unjudged: TurnVerdict = { verdict: null, verdicts: null, status: 200 };
+export const unjudged: TurnVerdict = { verdict: null, judged: nothingJudged, status: 200 };
 
 /**
  * How input may start a response: `input` ends a turn; `results` are those of calls, which may continue the response

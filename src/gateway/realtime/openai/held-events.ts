@@ -1,6 +1,6 @@
 /** Holds the events of responses until guardrails have judged all of them. */
 import type { Judgement } from '../../../guardrails/evaluate.ts';
-import type { Guardrail } from '../../../guardrails/guardrail.ts';
+import { type Guardrail, isObserving } from '../../../guardrails/guardrail.ts';
 import {
   objectIn,
   providerEvents,
@@ -63,9 +63,7 @@ export class HeldEvents {
     const events = whole.map(({ event }) => event);
     const judged = await judgeEvents(guardrails, 'output', terms, now, events, joinedPieces(held));
     if (judged === null) {
-      const isDenied = guardrails.some(
-        ({ isAsync, passesUnjudged }) => !isAsync && !passesUnjudged,
-      );
+      const isDenied = guardrails.some((one) => !isObserving(one) && !one.passesUnjudged);
       return { judgement: null, isDenied, messages: isDenied ? [] : held.map(({ data }) => data) };
     }
     const { judgement, isChanged } = judged;

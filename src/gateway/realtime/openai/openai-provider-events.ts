@@ -1,7 +1,10 @@
 /** Handles the events of a provider of OpenAI's realtime API: charges responses, and holds them for guardrails. */
+
 import { detach } from '../../../detached.ts';
-import { isFromCaller } from '../../../guardrails/answer-passages.ts';
+import { addJudgement, nothingJudged } from '../../../guardrails/check-records.ts';
+import { verdictOf } from '../../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../../guardrails/guardrail.ts';
+import { isFromCaller } from '../../../guardrails/texts/answer-passages.ts';
 import {
   objectIn,
   providerEvents,
@@ -9,7 +12,6 @@ import {
   readEvent,
   textIn,
 } from '../../../model/realtime/openai-events.ts';
-import { verdictOf } from '../../guardrails/guarded-response.ts';
 import { GatewayError } from '../../transfer/gateway-error.ts';
 import type { SocketMessage } from '../event-queue.ts';
 import { judgeEvents } from '../judge-events.ts';
@@ -144,11 +146,11 @@ export class OpenAiProviderEvents {
       ports.now(),
     );
     const verdict = judgement === null ? (isDenied ? 'denied' : null) : verdictOf(judgement);
-    const verdicts = judgement?.verdicts ?? null;
+    const judged = judgement ? addJudgement(nothingJudged, judgement) : nothingJudged;
     const status = isDenied ? 446 : verdict === 'failed' ? 246 : 200;
     if (isDenied) ports.toCaller(denialEvent(judgement, 'response', null));
     for (const event of this.#finished.splice(0)) {
-      responses.finish(event, { verdict, verdicts, status });
+      responses.finish(event, { verdict, judged, status });
       if (isDenied) ports.toCaller(JSON.stringify(withheldResponse(event)));
     }
     for (const message of messages) ports.toCaller(message);
@@ -182,5 +184,8 @@ function observe(
 ): void {
   if (guardrails.length === 0) return;
   const judging = judgeEvents(guardrails, 'output', ports.terms, ports.now(), [event]);
-  detach('an observing guardrail', judging);
+  const noting = judging.then((judged) => {
+    if (judged !== null) ports.log.addJudgement(judged.judgement);
+  });
+  detach('an observing guardrail', noting);
 }

@@ -1,5 +1,6 @@
 /** Tracks the responses of a session: reserves each before it is created, and charges it when it is done. */
 
+import { nothingJudged } from '../../../guardrails/check-records.ts';
 import type { Ledger } from '../../../ledger/ledger.ts';
 import type { TokenUsage } from '../../../model/pricing/pricing.ts';
 import {
@@ -31,9 +32,9 @@ export interface TrackedResponse {
 }
 
 /** Verdict on a response, for its log entry. */
-type ResponseVerdict = Pick<LoggedResponse, 'verdict' | 'verdicts' | 'status'>;
+type ResponseVerdict = Pick<LoggedResponse, 'verdict' | 'judged' | 'status'>;
 
-const unjudged: ResponseVerdict = { verdict: null, verdicts: null, status: 200 };
+const unjudged: ResponseVerdict = { verdict: null, judged: nothingJudged, status: 200 };
 
 /** Responses that are requested or running at a time; providers run one in a conversation. */
 const responsesMax = 16;
@@ -146,7 +147,7 @@ export class SessionResponses {
   #settle(
     response: TrackedResponse,
     reported: TokenUsage | null,
-    { verdict, verdicts, status }: ResponseVerdict,
+    { verdict, judged, status }: ResponseVerdict,
     errorCode: string | null,
   ): void {
     const { account, mark, isInConversation, beganMs, firstEventMs, startedAt } = response;
@@ -156,7 +157,7 @@ export class SessionResponses {
     const code = status === 446 ? null : errorCode;
     const times = { beganMs, firstEventMs, startedAt };
     const { terms, log } = this.#ports;
-    log.addResponse(terms, { ...times, metered, verdict, verdicts, status, errorCode: code });
+    log.addResponse(terms, { ...times, metered, verdict, judged, status, errorCode: code });
   }
 }
 

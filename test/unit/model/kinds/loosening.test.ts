@@ -312,6 +312,18 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/actions/deny'],
     ],
     ['actions left out', { actions: { deny: true } }, {}, ['/actions']],
+    [
+      'mode monitor',
+      { actions: { deny: true } },
+      { actions: { deny: true, mode: 'monitor' } },
+      ['/actions/mode'],
+    ],
+    [
+      'what cannot be judged',
+      { actions: { on_unsupported: 'deny', fail_closed: true } },
+      { actions: { on_unsupported: 'pass', fail_closed: false } },
+      ['/actions/fail_closed', '/actions/on_unsupported'],
+    ],
     ['deny from now on', { actions: { deny: false } }, { actions: { deny: true } }, []],
     [
       'async',
@@ -1011,6 +1023,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
   Guardrail: [
     'name',
     'checks.*.name',
+    'actions.stream.**',
     'actions.sequential',
     'actions.on_success.**',
     'actions.on_fail.**',

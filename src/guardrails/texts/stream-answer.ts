@@ -1,12 +1,14 @@
 /** Converts a complete stream to the response that its events describe, and rewrites the events with replaced texts. */
-import { readJsonObject } from '../model/json/read-object.ts';
+import { readJsonObject } from '../../model/json/read-object.ts';
+import { toolCallsInEvents } from '../calls/streamed-tool-calls.ts';
+import type { ToolCall } from '../calls/tool-calls.ts';
 import type { ResponseForm } from './answer-passages.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
 import { plainJson } from './stored-text.ts';
 import { type StreamText, streamTextsIn } from './stream-texts.ts';
 import { TextsUnreadable } from './text-walk.ts';
 
-interface StreamEvent {
+export interface AnswerEvent {
   /** All lines except data lines. */
   readonly head: string;
   /** Null if the data is not a JSON object. */
@@ -31,17 +33,20 @@ export interface StreamAnswer {
   readonly json: JsonObject;
   /** Whether all events could be interpreted; others could contain any text. */
   readonly isKnown: boolean;
+  /** Finds the calls of tools. */
+  toolCalls(): readonly ToolCall[];
   /** Returns the events with other texts, one for each passage of `json`. */
   rewrite(texts: readonly string[]): Buffer;
 }
 
 export function streamAnswer(form: ResponseForm, bytes: Buffer): StreamAnswer {
-  const events = eventsOf(form, bytes.toString('utf8'));
+  const events = readStreamEvents(form, bytes.toString('utf8'));
   const slots = slotsOf(events);
   const checked = [...Map.groupBy(slots.judged, ({ group }) => group).values()];
   return {
     isKnown: events.every(({ isKnown }) => isKnown),
     json: answerOf(form, checked),
+    toolCalls: () => toolCallsInEvents(events.flatMap(({ json }) => (json === null ? [] : [json]))),
     rewrite: (texts) => {
       const bySlot = new Map(checked.flat().map((slot, at) => [slot, replaced(slot, texts[at]!)]));
       return Buffer.from(rewriteEvents(events, slots, bySlot));
@@ -63,7 +68,7 @@ interface Slots {
   of(streamText: StreamText): Slot;
 }
 
-function slotsOf(events: readonly StreamEvent[]): Slots {
+function slotsOf(events: readonly AnswerEvent[]): Slots {
   const all = events.flatMap(({ texts }) => texts);
   const byName = new Map<string, Slot>();
   for (const { group, slot: name, passage } of all) {
@@ -105,7 +110,7 @@ function slotFor(group: string, { isAside = false }: Passage, text: string): Slo
 
 /** The first delta of a changed text carries the replacement, the others are emptied; repeated whole texts are replaced. */
 function rewriteEvents(
-  events: readonly StreamEvent[],
+  events: readonly AnswerEvent[],
   slots: Slots,
   bySlot: ReadonlyMap<Slot, string>,
 ): string {
@@ -123,16 +128,22 @@ function rewriteEvents(
     return isFirst ? replacement : '';
   };
   return events
-    .map(({ head, json, raw, texts }) => {
-      if (json === null) return `${raw}\n\n`;
+    .map((event) => {
+      const { json, texts } = event;
+      if (json === null) return writeStreamEvent(event, null);
       const passages: Passage[] = texts.map(({ passage }) => passage);
-      const changed = replaceTexts(json, passages, texts.map(textFor));
-      return `${head}data: ${JSON.stringify(changed)}\n\n`;
+      return writeStreamEvent(event, replaceTexts(json, passages, texts.map(textFor)));
     })
     .join('');
 }
 
-function eventsOf(form: ResponseForm, text: string): StreamEvent[] {
+/** Writes an event with other data; null keeps it as it is. */
+export function writeStreamEvent({ head, raw }: AnswerEvent, changed: JsonObject | null): string {
+  return changed === null ? `${raw}\n\n` : `${head}data: ${JSON.stringify(changed)}\n\n`;
+}
+
+/** Reads complete events. */
+export function readStreamEvents(form: ResponseForm, text: string): AnswerEvent[] {
   return text
     .replace(/^\uFEFF/, '')
     .replaceAll(/\r\n?/g, '\n')

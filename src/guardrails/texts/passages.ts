@@ -1,5 +1,5 @@
 /** Defines passages, the texts that guardrails judge, and replaces them in their JSON documents. */
-import { runAtOnce, type Slices } from '../slices.ts';
+import { runAtOnce, type Slices } from '../../slices.ts';
 import { repeatingMembers } from './non-text-members.ts';
 import { encodeText, type StoredText } from './stored-text.ts';
 

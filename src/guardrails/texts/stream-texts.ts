@@ -1,5 +1,5 @@
 /** Finds the texts in one event of a stream: pieces of a text, and whole texts that are new or repeated. */
-import { isObject } from '../model/json/read-object.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import {
   answerPassages,
   isFromCaller,

@@ -1,7 +1,7 @@
 /** Measures MCP requests by method and status, and their messages under the names of OpenTelemetry's conventions. */
 import type { Registry } from 'prom-client';
-import type { McpObservation } from '../mcp/plane/plane-services.ts';
-import type { TracedMessage } from '../mcp/telemetry/mcp-spans.ts';
+import type { McpObservation } from '../../mcp/plane/plane-services.ts';
+import type { TracedMessage } from '../../mcp/telemetry/mcp-spans.ts';
 import { type Tally, TallyHistogram } from './tally-histogram.ts';
 
 /** Methods with a label of their own; callers choose names freely. */

@@ -1,8 +1,8 @@
 /** Measures model requests by operation, provider and model, under the names of OpenTelemetry's conventions. */
 import type { Registry } from 'prom-client';
-import { genAiOperation, genAiProvider } from '../gateway/logs/gen-ai-names.ts';
-import type { RequestRecord } from '../gateway/logs/request-record.ts';
-import type { TokenUsage } from '../model/pricing/pricing.ts';
+import { genAiOperation, genAiProvider } from '../../gateway/logs/gen-ai-names.ts';
+import type { RequestRecord } from '../../gateway/logs/request-record.ts';
+import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import { type Tally, TallyHistogram } from './tally-histogram.ts';
 
 /** Sets of operation, provider and model with labels of their own; the rest is counted as `other`. */

@@ -1,6 +1,6 @@
 /** Finds every text in a JSON value: every string that is not known to be something else. */
 
-import type { Slices } from '../slices.ts';
+import type { Slices } from '../../slices.ts';
 import {
   asideMembers,
   formatMembers,

@@ -1,8 +1,8 @@
 /** Finds the texts of a request that guardrails judge, and which of them are its last message. */
 
-import type { TextsForm } from '../model/endpoints/endpoint.ts';
-import { isObject } from '../model/json/read-object.ts';
-import type { Slices } from '../slices.ts';
+import type { TextsForm } from '../../model/endpoints/endpoint.ts';
+import { isObject } from '../../model/json/read-object.ts';
+import type { Slices } from '../../slices.ts';
 import {
   indexedItems,
   type JsonObject,
