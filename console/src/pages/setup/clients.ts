@@ -1,7 +1,7 @@
 /** Writes the settings with which each client uses the gateway. The agents' settings are those of test/agents. */
 
 /** What the settings depend on. */
-export interface Target {
+interface Target {
   /** Address of inference without `/v1`: `https://ai.example.com`. */
   readonly inference: string;
   readonly model: string;
