@@ -145,7 +145,7 @@ function Rotation({ of: key }: PartProps) {
   return (
     <Section
       title="Rotation"
-      about="No key rotates by itself: sync, or whoever delivers the value, rotates it when it is due."
+      about="No key rotates by itself: sync, or the program that delivers the value, rotates it when it is due."
     >
       <Facts
         facts={[

@@ -8,6 +8,8 @@ import { Users } from './users.tsx';
 
 export default function People() {
   const isWhole = workspace.value === '';
+  const mayListUsers = mayDo('organisation_users.list');
+  const mayListAccounts = mayDo('service_accounts.list');
   return (
     <Page
       title="People"
@@ -15,9 +17,12 @@ export default function People() {
     >
       {isWhole ? (
         <>
-          {mayDo('organisation_users.list') && <Users />}
-          {mayDo('organisation_users.list') && <Invites />}
-          {mayDo('service_accounts.list') && <ServiceAccounts />}
+          {mayListUsers && <Users />}
+          {mayListUsers && <Invites />}
+          {mayListAccounts && <ServiceAccounts />}
+          {!mayListUsers && !mayListAccounts && (
+            <p>Your role may list neither people nor service accounts.</p>
+          )}
         </>
       ) : (
         <p>
