@@ -15,7 +15,10 @@ const mark = 'ranmarkup';
 const text = `<img src=x onerror=${mark}=1 data-${mark}>`;
 
 export async function addHostileResources(server: TestServer): Promise<HostileResources> {
-  const create = async <Created = { id: string }>(path: string, body: unknown): Promise<Created> => {
+  const create = async <Created = { id: string }>(
+    path: string,
+    body: unknown,
+  ): Promise<Created> => {
     const reply = await server.request('POST', path, { body });
     if (reply.status !== 200) throw new Error(`${path}: ${JSON.stringify(reply.body)}`);
     return reply.body.data ?? reply.body;
