@@ -137,12 +137,12 @@ describe.skipIf(missing !== null)(titleWithReason('a console of many rows', miss
 
   it('says that the tail leaves requests out when more end than a reply holds', async () => {
     const { page } = visit;
-    const said = page.getByText('More requests end than are shown');
-    expect(await said.count()).toBe(0);
+    const warning = page.getByText('More requests end than are shown');
+    expect(await warning.count()).toBe(0);
     const lastEndedAt = world.server.clock.now() + 40_000;
     await addManyRequests(world.server, { count: 200, lastEndedAt, apiKeyIds });
     await page.clock.runFor(tailEveryMs);
-    await said.waitFor();
+    await warning.waitFor();
     expect(await rows().count()).toBe(rowsOfTail);
   });
 
