@@ -1,5 +1,5 @@
 /** Loads a reply of the Admin API into a component, and loads it again while the page is visible. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import {
   type BodyOf,
   type Query,
@@ -28,29 +28,36 @@ interface LoadOptions {
   readonly isOn?: boolean;
 }
 
-type State<Body> = Omit<Loaded<Body>, 'reload'>;
+interface State<Body> extends Omit<Loaded<Body>, 'reload'> {
+  /** Names the request whose reply this is. */
+  readonly key: string;
+}
 
+/** A reply of another request is never returned, not even while the new one is about to start. */
 export function useReply<Path extends ReadablePath>(
   path: Path,
   { query = {}, parts = {}, everyMs, isOn = true }: LoadOptions = {},
 ): Loaded<BodyOf<Path>> {
-  const empty: State<BodyOf<Path>> = { body: null, error: null, isLoading: isOn, loadedAt: null };
+  const key = JSON.stringify([path, query, parts, workspace.value, isOn]);
+  const empty: State<BodyOf<Path>> = {
+    key,
+    body: null,
+    error: null,
+    isLoading: isOn,
+    loadedAt: null,
+  };
   const [state, setState] = useState(empty);
   const [round, setRound] = useState(0);
-  const key = JSON.stringify([path, query, parts, workspace.value, isOn]);
-  const lastKey = useRef(key);
   useEffect(() => {
     if (!isOn) return;
     let isCurrent = true;
-    const isOther = lastKey.current !== key;
-    lastKey.current = key;
-    setState((old) => ({ ...(isOther ? empty : old), isLoading: true }));
-    const done = (next: Partial<State<BodyOf<Path>>>) => {
-      if (isCurrent) setState((old) => ({ ...old, error: null, ...next, isLoading: false }));
+    const update = (next: Partial<State<BodyOf<Path>>>) => {
+      if (isCurrent) setState((old) => ({ ...(old.key === key ? old : empty), ...next }));
     };
+    update({ isLoading: true });
     read(path, query, parts).then(
-      (body) => done({ body, loadedAt: Date.now() }),
-      (error: unknown) => done({ error: asFailure(error) }),
+      (body) => update({ body, error: null, isLoading: false, loadedAt: Date.now() }),
+      (error: unknown) => update({ error: asFailure(error), isLoading: false }),
     );
     return () => {
       isCurrent = false;
@@ -63,7 +70,8 @@ export function useReply<Path extends ReadablePath>(
     }, everyMs);
     return () => clearInterval(timer);
   }, [everyMs, isOn]);
-  return { ...state, reload: () => setRound((old) => old + 1) };
+  const { body, error, isLoading, loadedAt } = state.key === key ? state : empty;
+  return { body, error, isLoading, loadedAt, reload: () => setRound((old) => old + 1) };
 }
 
 function asFailure(error: unknown): RequestFailed {

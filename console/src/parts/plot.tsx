@@ -40,7 +40,7 @@ export function Plot({ title, times, series, format }: PlotProps) {
         cursor: { y: false },
         axes: [
           axis,
-          { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+          { ...axis, size: 76, values: (_, ticks) => ticks.map((tick) => format(tick)) },
         ],
         scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
         series: [
