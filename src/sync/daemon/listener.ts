@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../clock.ts';
+import { writeResponseHead } from '../../http/responses/response-head.ts';
 import type { Secret } from '../../secret.ts';
 import type { LoopStatus } from '../status/sync-state.ts';
 import type { LookHints } from './look-hints.ts';
@@ -70,7 +71,7 @@ interface Reply {
   readonly status: number;
   /** An object is sent as JSON. */
   readonly body: object | string;
-  /** Of a text. */
+  /** The type of a text. */
   readonly contentType?: string;
 }
 
@@ -92,7 +93,7 @@ async function serve(
   const isRead =
     request.complete ||
     (request.headers['content-length'] ?? request.headers['transfer-encoding']) === undefined;
-  response.writeHead(status, isRead ? headers : { ...headers, connection: 'close' });
+  writeResponseHead(response, status, isRead ? headers : { ...headers, connection: 'close' });
   response.end(text);
 }
 

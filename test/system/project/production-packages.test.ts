@@ -26,8 +26,8 @@ async function runModule(code: string): Promise<string> {
   return (await promisify(execFile)(process.execPath, words, { cwd: root })).stdout;
 }
 
-describe('the sources with the packages of npm start', () => {
-  it('load every command', async () => {
+describe('a clone with the packages of npm start', () => {
+  it('loads every command', async () => {
     const commands = readdirSync(join(root, 'src/commands'), { recursive: true })
       .map(String)
       .filter((name) => name.endsWith('.ts'));
@@ -38,7 +38,7 @@ describe('the sources with the packages of npm start', () => {
     expect(await runModule(code)).toBe('loaded\n');
   });
 
-  it('name the missing package and the command that installs it where Kubernetes is used', async () => {
+  it('names the missing package and how to install it where Kubernetes is used', async () => {
     const code = `
       const { openCluster } = await import('./src/commands/sources/cluster.ts');
       await openCluster('.', { configFile: null }).catch(({ name, message }) => console.log(name, message));`;
