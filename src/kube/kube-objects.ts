@@ -1,8 +1,6 @@
 /** Reads and writes Secrets and ConfigMaps; every write names the version it replaces. */
 import type { V1ConfigMap } from '@kubernetes/client-node/dist/gen/models/V1ConfigMap.js';
 import type { V1Secret } from '@kubernetes/client-node/dist/gen/models/V1Secret.js';
-import { setHeaderOptions } from '@kubernetes/client-node/dist/middleware.js';
-import { PatchStrategy } from '@kubernetes/client-node/dist/patch.js';
 import type { KubeClient } from './kube-client.ts';
 import { type KubeRefusal, nullOnRefusal } from './kube-errors.ts';
 
@@ -33,8 +31,6 @@ export interface NewSecret {
 }
 
 const pageSize = 500;
-/** A patch without this header would be taken for a JSON patch. */
-const contentType = 'Content-Type';
 
 const isNotFound = ({ status }: KubeRefusal): boolean => status === 404;
 const isConflict = ({ status }: KubeRefusal): boolean => status === 409;
@@ -59,14 +55,14 @@ export async function getObject(
  * version the ConfigMap is created if absent. Null when the current version is not the named one.
  */
 export async function applyConfigMap(
-  { core }: KubeClient,
+  client: KubeClient,
   { namespace, name, data }: Pick<NewSecret, 'namespace' | 'name' | 'data'>,
   version: ObjectVersion | null,
   fieldManager: string,
 ): Promise<KubeObject | null> {
   const object = await nullOnRefusal(
     isConflict,
-    core.patchNamespacedConfigMap(
+    client.core.patchNamespacedConfigMap(
       {
         namespace,
         name,
@@ -79,7 +75,7 @@ export async function applyConfigMap(
           data,
         },
       },
-      setHeaderOptions(contentType, PatchStrategy.ServerSideApply),
+      client.patchOptions('ServerSideApply'),
     ),
   );
   return object && kubeObjectOf(object);
@@ -128,7 +124,7 @@ export async function createSecret(
  * is not the named one.
  */
 export async function applySecret(
-  { core }: KubeClient,
+  client: KubeClient,
   secret: NewSecret,
   version: ObjectVersion,
   fieldManager: string,
@@ -136,7 +132,7 @@ export async function applySecret(
   const { namespace, name } = secret;
   const manifest = manifestOf(secret);
   return await isWritten(
-    core.patchNamespacedSecret(
+    client.core.patchNamespacedSecret(
       {
         namespace,
         name,
@@ -144,14 +140,14 @@ export async function applySecret(
         force: true,
         body: { ...manifest, metadata: { ...manifest.metadata, ...version } },
       },
-      setHeaderOptions(contentType, PatchStrategy.ServerSideApply),
+      client.patchOptions('ServerSideApply'),
     ),
   );
 }
 
 /** Removes one key, and the Secret with its last key. False as for {@link applySecret}. */
 export async function removeKey(
-  { core }: KubeClient,
+  client: KubeClient,
   secret: KubeObject,
   key: string,
 ): Promise<boolean> {
@@ -160,15 +156,12 @@ export async function removeKey(
   if (!hasOthers) {
     const preconditions = { uid, resourceVersion };
     return await isWritten(
-      core.deleteNamespacedSecret({ namespace, name, body: { preconditions } }),
+      client.core.deleteNamespacedSecret({ namespace, name, body: { preconditions } }),
     );
   }
   const body = { metadata: { uid, resourceVersion }, data: { [key]: null } };
   return await isWritten(
-    core.patchNamespacedSecret(
-      { namespace, name, body },
-      setHeaderOptions(contentType, PatchStrategy.MergePatch),
-    ),
+    client.core.patchNamespacedSecret({ namespace, name, body }, client.patchOptions('MergePatch')),
   );
 }
 

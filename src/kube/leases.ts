@@ -4,7 +4,6 @@
  * `sync/daemon/cluster-lock.ts`.
  */
 import type { V1Lease } from '@kubernetes/client-node/dist/gen/models/V1Lease.js';
-import { V1MicroTime } from '@kubernetes/client-node/dist/types.js';
 import type { KubeClient } from './kube-client.ts';
 import { nullOnRefusal } from './kube-errors.ts';
 import type { ObjectVersion } from './kube-objects.ts';
@@ -51,7 +50,7 @@ export async function getLease(
  * has written meanwhile.
  */
 export async function writeLease(
-  { coordination }: KubeClient,
+  client: KubeClient,
   { namespace, name }: LeaseName,
   version: ObjectVersion | null,
   holding: LeaseHolding,
@@ -65,16 +64,16 @@ export async function writeLease(
       holderIdentity: identity,
       leaseDurationSeconds: durationSeconds,
       leaseTransitions: transitions,
-      acquireTime: new V1MicroTime(acquiredAt),
-      renewTime: new V1MicroTime(renewedAt),
+      acquireTime: client.microTime(acquiredAt),
+      renewTime: client.microTime(renewedAt),
     },
   };
   const lease = await nullOnRefusal(
     // A missing namespace and a missing Lease are both 404; only a Lease with a version can have been deleted.
     ({ status }) => status === 409 || (status === 404 && version !== null),
     version === null
-      ? coordination.createNamespacedLease({ namespace, body })
-      : coordination.replaceNamespacedLease({ namespace, name, body }),
+      ? client.coordination.createNamespacedLease({ namespace, body })
+      : client.coordination.replaceNamespacedLease({ namespace, name, body }),
   );
   return lease && kubeLeaseOf(lease);
 }

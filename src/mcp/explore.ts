@@ -1,9 +1,11 @@
 /** Queries an MCP server for its description and its capabilities, with the client of the MCP SDK. */
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import {
+  Client,
+  ProtocolError,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import {
   McpServerFacts,
@@ -157,7 +159,7 @@ class Session implements ListSession {
     try {
       return await this.#client.request({ method, params }, Page, this.#requestOptions);
     } catch (error) {
-      if (!(error instanceof McpError) || this.#guarded.failure !== null) throw error;
+      if (!(error instanceof ProtocolError) || this.#guarded.failure !== null) throw error;
       return { rejectedWith: error.code };
     }
   }

@@ -1,5 +1,5 @@
 /** Provides the `fetch` of one conversation with an MCP server: guarded addresses, bounded total time and size. */
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Dispatcher } from 'undici';
 import { McpUnreachableError } from '../model/mcp/mcp-discovery.ts';
 import { outboundUrlFault } from '../model/services/outbound-url.ts';

@@ -387,7 +387,8 @@ const mayImport: Record<string, readonly string[]> = {
     'log',
   ],
   'sync/sinks': ['sync/resources', 'kube', 'vault', 'model'],
-  'sync/daemon': ['sync/status', 'sync/apply', 'sync/server', 'kube', 'model', 'clock'],
+  // `http` for the one place that writes the heads of responses.
+  'sync/daemon': ['sync/status', 'sync/apply', 'sync/server', 'kube', 'http', 'model', 'clock'],
   'sync/review': [
     'sync/plan',
     'sync/diff',

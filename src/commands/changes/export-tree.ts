@@ -1,5 +1,5 @@
 /** Writes exported files as a whole: checks every path first, and moves a finished tree into place. */
-import { lstat, mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../failure.ts';
 import type { ExportedFile } from '../../sync/export/export-files.ts';
@@ -15,25 +15,38 @@ const listedPathsMax = 5;
 export async function writeTree(folder: string, files: readonly ExportedFile[]): Promise<void> {
   const isNew = (await typeOf(folder)) === 'absent';
   await requireFree(folder, files);
-  // A hidden folder, which sources ignore, on the file system of the target.
-  const staging = join(
-    isNew ? dirname(folder) : folder,
-    `.${basename(folder)}.export-${process.pid}`,
-  );
+  const staging = await makeStaging(folder, isNew);
+  // The staging folder itself is readable by its owner only.
+  const tree = join(staging, 'tree');
   try {
     for (const { path, text } of files) {
-      const file = join(staging, path);
+      const file = join(tree, path);
       await mkdir(dirname(file), { recursive: true });
       await writeFile(file, text, { flag: 'wx' });
     }
-    if (isNew) await rename(staging, folder);
-    else await moveInto(folder, staging, files);
+    if (isNew) await rename(tree, folder);
+    else await moveInto(folder, tree, files);
   } catch (error) {
     const { code, path = folder } = error as NodeJS.ErrnoException;
-    const place = path.replace(staging, folder);
+    const place = path.replace(tree, folder);
     throw new Failure('invalidInput', `cannot write ${place}: (${code})`, { cause: error });
   } finally {
     await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/**
+ * A new hidden folder, which sources ignore, on the file system of the target. The remains of a
+ * killed run have another name.
+ */
+async function makeStaging(folder: string, isNew: boolean): Promise<string> {
+  const parent = isNew ? dirname(folder) : folder;
+  try {
+    await mkdir(parent, { recursive: true });
+    return await mkdtemp(join(parent, `.${basename(folder)}.export-`));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Failure('invalidInput', `cannot write ${folder}: (${code})`, { cause: error });
   }
 }
 
@@ -75,7 +88,7 @@ async function requireFree(folder: string, files: readonly ExportedFile[]): Prom
 /** Moves the files one by one, because the folder may contain others; takes them back on an error. */
 async function moveInto(
   folder: string,
-  staging: string,
+  tree: string,
   files: readonly ExportedFile[],
 ): Promise<void> {
   const placed: string[] = [];
@@ -85,7 +98,7 @@ async function moveInto(
       const file = join(folder, path);
       const first = await mkdir(dirname(file), { recursive: true });
       if (first !== undefined) created.push(first);
-      await rename(join(staging, path), file);
+      await rename(join(tree, path), file);
       placed.push(file);
     }
   } catch (error) {

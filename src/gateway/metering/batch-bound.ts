@@ -1,6 +1,8 @@
 /** Bounds the usage of a batch: the sum of the bounds of its requests, which must all be bounded. */
+import { isDeepStrictEqual } from 'node:util';
 import type { UsageBound } from '../../ledger/limit.ts';
 import { endpointAt, meteringAt } from '../../model/endpoints/catalogue.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { priceOfBound } from '../../model/pricing/bound-price.ts';
 import { effectivePrice } from '../../model/pricing/effective-price.ts';
 import { type PriceOrigin, priceOrigin } from '../../model/pricing/price-origin.ts';
@@ -107,11 +109,11 @@ function boundOfRequest(
   const bound = boundOf(metering, params, bytes, price, model);
   // A single request would be sent with these members.
   for (const [name, value] of outputClamps(metering, params, bound.outputTokens, '')) {
-    const sent = params[name];
-    if (sent === undefined) throw unbounded(`its request ${number} sets no ${name}`);
-    if (typeof sent === 'number' && sent !== value) {
-      throw unbounded(`its request ${number} sets ${name} to more than its other limit`);
-    }
+    const sent = params[name] ?? null;
+    if (sent === null) throw unbounded(`its request ${number} sets no ${name}`);
+    if (isDeepStrictEqual(sent, value)) continue;
+    const fault = isObject(sent) ? `no limit in ${name}` : `${name} to more than its other limit`;
+    throw unbounded(`its request ${number} sets ${fault}`);
   }
   const details = boundDetails(metering, params, bytes, price);
   if (details?.hasTools === true) {

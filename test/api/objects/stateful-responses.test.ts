@@ -284,6 +284,29 @@ describe('a streamed response that the gateway stores', () => {
     expect(await all({ [Symbol.asyncIterator]: () => events })).toEqual(rest);
   });
 
+  it('returns a bare error of four strings when it cannot be deleted', async () => {
+    const { id } = await client.responses.create({ model: 'm', input: 'hello' });
+    await client.responses.delete(id);
+    for (const [owner, deleted] of [
+      [client, id],
+      [client, 'resp_gw00000000000000000000000000000000'],
+      [other, id],
+    ] as const) {
+      const response = await fetch(`${owner.baseURL}/responses/${deleted}`, {
+        method: 'DELETE',
+        headers: { authorization: `Bearer ${owner.apiKey}` },
+      });
+      const body = (await response.json()) as Record<string, unknown>;
+      expect(response.status).toBe(404);
+      expect(body).toEqual({
+        message: expect.any(String),
+        type: 'not_found_error',
+        param: expect.any(String),
+        code: 'not_found',
+      });
+    }
+  });
+
   it('leaves nothing behind when it is deleted while it runs', async () => {
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });

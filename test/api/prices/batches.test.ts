@@ -247,6 +247,49 @@ describe('a batch under a limit of cost', () => {
   });
 });
 
+describe('a batch under a limit of tokens', () => {
+  const tokens = (credit_limit: number) => ({ usage_limits: { type: 'tokens', credit_limit } });
+  const lines = [
+    chatLine('a'),
+    chatLine('b', { n: 3 }),
+    chatLine('c', { max_tokens: undefined, max_completion_tokens: 700 }),
+    // A provider may follow the larger of two limits.
+    chatLine('d', { max_completion_tokens: 50 }),
+  ];
+  const outputs = 100 + 3 * 100 + 700 + 100;
+  const bound = lines
+    .map((line) => Buffer.byteLength(JSON.stringify(line)))
+    .reduce((sum, bytes) => sum + bytes, outputs);
+
+  it('reserves the output bound of each line, with its number of choices', async () => {
+    const by = await shared.tenant('batch tokens', tokens(bound));
+    expect((await create(by, lines)).answer.status).toBe(200);
+    await eventually(async () => expect(await units(by.keyId)).toBe(bound));
+  });
+
+  it('is refused where the limit is one token below the sum of the bounds', async () => {
+    const by = await shared.tenant('batch tokens less', tokens(bound - 1));
+    expect((await create(by, lines)).answer.status).toBe(412);
+    expect(batches.size).toBe(0);
+    expect(await units(by.keyId)).toBe(0);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['no maximum', { max_tokens: undefined }, /request 2 sets no max_/],
+    ['a maximum below zero', { max_tokens: -1 }, /request 2 sets max_tokens to more/],
+    ['a larger maximum of another format', { maxTokens: 50_000 }, /request 2 sets maxTokens/],
+    ['a maximum that is no number', { max_tokens: '9' }, /max_tokens of its request 2/],
+    ['a maximum of null', { max_tokens: null }, /request 2 sets no max_tokens/],
+    ['a number of choices that is no number', { n: '3' }, /n of its request 2/],
+  ])('is refused where the second of its lines has %s', async (_, params, message) => {
+    const by = await shared.tenant('batch tokens wrong', tokens(1_000_000));
+    const { answer } = await create(by, [chatLine('a'), chatLine('b', params)]);
+    expect(answer).toMatchObject({ status: 403, body: { error: { code: 'usage_unbounded' } } });
+    expect(answer.body.error.message).toMatch(message);
+    expect(batches.size).toBe(0);
+  });
+});
+
 describe('a batch of messages under a limit of cost', () => {
   it('reserves its requests, and is charged its results', async () => {
     const by = await shared.anthropicTenant('message batch', cost(100));

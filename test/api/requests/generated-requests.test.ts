@@ -91,7 +91,11 @@ function isSound(one: Operation, { status, body }: RawAnswer): boolean {
   if (!one.statuses.includes(String(status)) && !everywhere.includes(status)) return false;
   if (status < 400) return true;
   const { success, error, detail, schemas, data } = JSON.parse(body);
-  const isWrapped = success === false && error?.message !== '' && typeof error?.param === 'string';
+  const members = [error?.message, error?.type, error?.param, error?.code];
+  const isWrapped =
+    success === false &&
+    error?.message !== '' &&
+    members.every((member) => typeof member === 'string');
   // Bulk operations report each change separately, and SCIM has its own error format.
   const isOfSet = status === 422 && Array.isArray(data);
   return isWrapped || isOfSet || (typeof detail === 'string' && Array.isArray(schemas));

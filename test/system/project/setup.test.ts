@@ -98,7 +98,7 @@ it('installs the dependencies once, and again when the lock file changes', async
   expect(await start(env, '--port', '0')).toMatchObject({ code: 0, stdout: 'up --port 0\n' });
   await start(env);
   expect(calls()).toHaveLength(1);
-  expect(calls()[0]).toMatch(/^ci --omit=dev --ignore-scripts/);
+  expect(calls()[0]).toMatch(/^ci --omit=dev --omit=optional --ignore-scripts/);
   writeFileSync(join(clone, 'package-lock.json'), '{}');
   await start(env);
   expect(calls()).toHaveLength(2);
@@ -118,7 +118,7 @@ it('adds the development packages after a start, and keeps them for the next sta
   await start(env);
   await build(env);
   expect(calls().map((call) => call.split(' --ignore-scripts')[0])).toEqual([
-    'ci --omit=dev',
+    'ci --omit=dev --omit=optional',
     'ci',
   ]);
 });
@@ -240,7 +240,7 @@ it('falls back to npm install, which leaves the lock file unchanged', async () =
   writeMain('');
   const { env, calls } = fakeNpm(1);
   expect((await start(env)).stderr).toMatch(/npm ci failed/);
-  expect(calls()[1]).toMatch(/^install --no-save --omit=dev --ignore-scripts/);
+  expect(calls()[1]).toMatch(/^install --no-save --omit=dev --omit=optional --ignore-scripts/);
 });
 
 it('returns the exit code of the command', async () => {
