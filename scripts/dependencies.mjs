@@ -89,9 +89,21 @@ export async function installDependencies(scope) {
     say(`set-up: the dependencies could not be installed (exit ${code}); see above`);
     return code;
   }
+  if (wanted !== 'all') await installBundler(node);
   writeFileSync(markerPath, `${wanted} ${lockHash}`);
   say(`set-up: dependencies ready, ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   return 0;
+}
+
+/**
+ * Adds the compiled part of the console's bundler, which is an optional package for each platform.
+ * Without it `npm start` goes on without a console, and says so.
+ */
+async function installBundler(node) {
+  if (!existsSync(resolve(root, 'console/package.json'))) return;
+  const words = ['--no-save', '--workspace=console', '--omit=dev'];
+  const code = await npm(node, 'console', 'install', ...words);
+  if (code !== 0) say(`set-up: the bundler of the console could not be installed (exit ${code})`);
 }
 
 function includesScope(installed, wanted) {
@@ -148,8 +160,14 @@ async function nodeForNpm() {
   return { node: null, code: 5 };
 }
 
+const purposes = {
+  all: 'dependencies',
+  production: 'dependencies for running',
+  console: 'the bundler of the console',
+};
+
 function npm(node, scope, ...words) {
-  const purpose = scope === 'all' ? 'dependencies' : 'dependencies for running';
+  const purpose = purposes[scope];
   say(`set-up: installing ${purpose} into node_modules (npm ${words.join(' ')}, once)`);
   return runNpm(node, words);
 }

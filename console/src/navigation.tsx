@@ -1,7 +1,7 @@
 /** Leads to the pages, and shows who is signed in and which workspace is shown. */
 import { useEffect } from 'preact/hooks';
 import { workspace } from './api/client.ts';
-import { session, signOut } from './api/session.ts';
+import { chooseWorkspace, session, signOut } from './api/session.ts';
 import { useReply } from './api/use-reply.ts';
 import { workspaces } from './api/workspaces.ts';
 import { pages } from './pages/pages.ts';
@@ -46,6 +46,11 @@ export function Navigation() {
   );
 }
 
+/** A failure shows on the page, whose own requests fail as well. */
+function choose(slug: string): void {
+  chooseWorkspace(slug).catch(() => undefined);
+}
+
 /** Administrators choose among all workspaces, members among their own. */
 function WorkspaceChoice() {
   const { user, workspaces: own = [] } = session.value ?? {};
@@ -57,17 +62,12 @@ function WorkspaceChoice() {
   }, [body, session.value]);
   const firstOwn = own[0]?.slug;
   useEffect(() => {
-    if (isMember && workspace.value === '' && firstOwn !== undefined) workspace.value = firstOwn;
+    if (isMember && workspace.value === '' && firstOwn !== undefined) choose(firstOwn);
   }, [isMember, firstOwn]);
   return (
     <label class="field">
       <span>Workspace</span>
-      <select
-        value={workspace.value}
-        onChange={({ currentTarget }) => {
-          workspace.value = currentTarget.value;
-        }}
-      >
+      <select value={workspace.value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
         {!isMember && <option value="">All workspaces</option>}
         {choices.map(({ slug, name }) => (
           <option key={slug} value={slug}>

@@ -38,8 +38,12 @@ async function bundleScripts(directory) {
     input: { app: join(source, 'main.tsx') },
     cwd: root,
     platform: 'browser',
-    tsconfig: join(root, 'console/tsconfig.json'),
-    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+    // As in console/tsconfig.json, whose base is a package for development only.
+    tsconfig: false,
+    transform: {
+      jsx: { runtime: 'automatic', importSource: 'preact' },
+      define: { 'process.env.NODE_ENV': '"production"' },
+    },
   });
   const { output } = await bundle.write({
     dir: directory,

@@ -45,6 +45,8 @@ describe.skipIf(missing !== null)(titleWithReason('the console', missing), () =>
       await wide.open(address);
       expect([address, wide.errors]).toEqual([address, []]);
       expect(await wide.page.getByRole('alert').allTextContents(), address).toEqual([]);
+      const heading = wide.page.getByRole('heading', { level: 1 });
+      expect(await heading.textContent(), address).not.toBe('Unknown page');
       seen[address] = wide.requests.length;
     }
     expect(Object.entries(seen).filter(([, count]) => count > 3)).toEqual([]);

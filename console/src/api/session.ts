@@ -1,6 +1,6 @@
 /** Holds the session of the browser: who is signed in, and what they may do. */
 import { signal } from '@preact/signals';
-import { type BodyOf, change, isSignedOut, read } from './client.ts';
+import { type BodyOf, change, isSignedOut, read, workspace } from './client.ts';
 
 export type Session = BodyOf<'/v1/session'>;
 
@@ -11,6 +11,12 @@ export const session = signal<Session | null>(null);
 export async function loadSession(): Promise<void> {
   session.value = await read('/v1/session');
   isSignedOut.value = false;
+}
+
+/** Shows the resources of a workspace, and loads what the user may do there. @throws RequestFailed */
+export async function chooseWorkspace(slug: string): Promise<void> {
+  workspace.value = slug;
+  await loadSession();
 }
 
 /** Exchanges the code of a one-time link for a session. @throws RequestFailed */
