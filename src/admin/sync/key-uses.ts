@@ -28,7 +28,7 @@ export function keyUseRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       method: 'POST',
       path: '/gatewright/sync/key-uses',
-      mounts: { admin: ['access-token'] },
+      mounts: { admin: ['access-token', 'session'] },
       scope: 'organisation_settings.read',
       summary: 'Get when API keys were last used',
       body: UsesBody,
