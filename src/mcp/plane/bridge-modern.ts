@@ -2,7 +2,6 @@
 
 import { readBody } from '../../gateway/transfer/read-body.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
-import { parseWithDigits } from '../../model/json/exact-numbers.ts';
 import type { Secret } from '../../secret.ts';
 import { forwardedHeader, forwardToOwner } from '../bridge/forward-to-owner.ts';
 import { isBridgedSession } from '../bridge/legacy-session.ts';
@@ -15,7 +14,7 @@ import { type CallSubject, callStateFault } from '../rounds/call-states.ts';
 import { sessionNotFound } from '../sessions/session-ids.ts';
 import { exchangeMessages, listAside } from './exchange-messages.ts';
 import { followChanges } from './follow-changes.ts';
-import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { type McpExchange, readSentMessage, type SentMessages } from './mcp-exchange.ts';
 import { identityHeader, tokenSourceOf } from './open-call.ts';
 import type { PlaneCall } from './plane-call.ts';
 import { findServerEra } from './server-era.ts';
@@ -147,7 +146,7 @@ export async function serveByLegacySession(
   reply.call = sent;
   try {
     await services.modernToLegacy.serve({
-      message: parseWithDigits(judged.body.toString('utf8')) as RpcObject,
+      message: await readSentMessage(judged),
       subject: subjectOf(exchange, call),
       findServer: serverFinder(exchange),
       response,
