@@ -364,7 +364,9 @@ describe('a server without approved definitions', () => {
     const lenient = await plane.addServer({}, integration);
     const refused = await call(strict.slug, 'add');
     expect(refused).toMatchObject({ status: 502 });
-    expect(refused.body.error.message).toContain('run gatewright approve INTEGRATION --refresh');
+    expect(refused.body.error.message).toContain(
+      `run gatewright approve ${integration.slug} --refresh`,
+    );
     expect(await call(lenient.slug, 'add')).toMatchObject({ body: { result: {} } });
     await sync(integration.id);
     await eventually(async () => {
