@@ -9,7 +9,7 @@ import {
 import { writeJson } from '../../model/json/json-bytes.ts';
 import { type JsonBounds, JsonScan } from '../../model/json/json-scan.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import { longLengthMin, run, runInTurns } from '../../slices.ts';
+import { longLengthMin, run, runInTurns, runPromptly } from '../../slices.ts';
 import { serverUnusable } from './plane-fault.ts';
 
 /** The message says what the JSON is or has. */
@@ -81,6 +81,22 @@ function withPlainCodes(message: unknown): unknown {
 
 function refuseInvalid(): never {
   throw new ServerJsonFault('is not valid JSON');
+}
+
+/**
+ * Writes a message in turns where it is long. `length` is that of the message as it was received, where it is known.
+ *
+ * @throws PlaneFault for a message that is nested too deeply
+ */
+export async function writeServerMessage(message: unknown, length?: number): Promise<Buffer> {
+  try {
+    return await (length === undefined
+      ? runPromptly(writeJson(message))
+      : writeServerJson(message, length));
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw serverUnusable('its response is nested too deeply');
+  }
 }
 
 /** @param length of the message as it was received */

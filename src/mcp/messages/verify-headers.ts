@@ -171,6 +171,8 @@ function mismatch(header: string, why: string): PlaneFault {
   return new PlaneFault('header_mismatch', `The header ${header} does not match the body: ${why}`);
 }
 
+const headerToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+
 /** Reads which arguments of a tool have headers from its input schema. */
 export function paramHeadersIn(schema: unknown): ParamHeaders {
   const found = new Map<string, readonly string[]>();
@@ -186,7 +188,10 @@ function collect(schema: unknown, path: readonly string[], found: Map<string, re
     if (!isObject(property)) continue;
     const header = property['x-mcp-header'];
     const at = [...path, name];
-    if (typeof header === 'string') found.set(header.toLowerCase(), at);
+    // No client can send a header of another name.
+    if (typeof header === 'string' && headerToken.test(header)) {
+      found.set(header.toLowerCase(), at);
+    }
     collect(property, at, found);
   }
 }
@@ -204,7 +209,6 @@ export function isFromLegacyClient(
   return messages.every((message) => metaVersion(message) === undefined);
 }
 
-const headerToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const headerTypes: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);
 
 /** Whether a client can send the headers that an input schema demands: valid, unique, of single values. */

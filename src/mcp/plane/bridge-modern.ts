@@ -102,9 +102,31 @@ export async function listForCaller(
   type: ListedType,
 ): Promise<RpcObject> {
   if (!(await needsLegacySession(exchange, sent))) {
-    return await listAside(exchange, sent.era, type);
+    return await listBySameEra(exchange, sent, type);
   }
   return await listByLegacySession(exchange, sent.calls[0]!, type);
+}
+
+/** The first request to a server may be this one, before anything shows that it speaks the modern era only. */
+async function listBySameEra(
+  exchange: McpExchange,
+  { era }: SentMessages,
+  type: ListedType,
+): Promise<RpcObject> {
+  try {
+    return await listAside(exchange, era, type);
+  } catch (error) {
+    const { services, server, arrival } = exchange;
+    const hasSession = arrival.request.headers['mcp-session-id'] !== undefined;
+    if (era !== 'legacy' || hasSession || !isRefusal(error)) throw error;
+    if ((await findServerEra(exchange)).era === 'legacy') throw error;
+    services.eras.noteRefusal(server);
+    return await listAside(exchange, era, type);
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ListingFailed && (error.status === 400 || error.status === 404);
 }
 
 async function listByLegacySession(

@@ -11,7 +11,7 @@ import { type StreamEvent, StreamEventReader, withEventData } from '../messages/
 import { serverFailed, serverUnusable } from '../messages/plane-fault.ts';
 import { hasDuplicateKeys } from '../messages/read-messages.ts';
 import type { ServerErrors } from '../messages/server-errors.ts';
-import { readServerBody, readServerEvent, writeServerJson } from '../messages/server-json.ts';
+import { readServerBody, readServerEvent, writeServerMessage } from '../messages/server-json.ts';
 import type { EventOutput } from '../streams/event-output.ts';
 import { chunksOf, type LiveResponse, wholeBody, writeChunk } from '../transfer/response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
@@ -190,17 +190,7 @@ async function takenBody(
   if (taken === message) return null;
   if (taken === null && status >= 400) throw serverFailed(status, { status });
   if (taken === null) throw serverUnusable('its response belongs to another request');
-  return messageBytes(taken, body.length);
-}
-
-/** @throws PlaneFault for a message that is nested too deeply to be written */
-async function messageBytes(message: unknown, length: number): Promise<Buffer> {
-  try {
-    return await writeServerJson(message, length);
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
-    throw serverUnusable('its response is nested too deeply');
-  }
+  return writeServerMessage(taken, body.length);
 }
 
 async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
@@ -249,7 +239,7 @@ async function takenEvent(
   // Judged events are built anew, so that their other lines carry no text.
   if (taken === message && !messages.isExact) return bytes;
   const isSame = taken === message && !/[\n\r]/.test(data);
-  const text = isSame ? data : (await messageBytes(taken, json.length)).toString('utf8');
+  const text = isSame ? data : (await writeServerMessage(taken, json.length)).toString('utf8');
   return withEventData(messages.isExact ? withoutComments(event) : event, text);
 }
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parseExactJson } from '../../../src/model/json/exact-numbers.ts';
-import { ModernCaller } from '../../support/mcp/modern-caller.ts';
-import { type SpokenEra, speakOnly } from '../../support/mcp/one-era.ts';
+import { callInBytes, eraWays } from '../../support/mcp/era-client.ts';
+import { speakOnly } from '../../support/mcp/one-era.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
 
 let plane: McpTestPlane;
@@ -49,36 +49,14 @@ async function callWith(client: 'legacy' | 'modern', slug: string, list: string)
   const result = `{"content":[{"type":"text","text":"${secret}"}],"structuredContent":{"n":[${list}]}}`;
   upstream.answer = ({ method }) =>
     method === 'tools/call' ? { result: parseExactJson(result) as object } : null;
-  const params = { name: 'echo', arguments: { text: secret, n: 0 } };
-  const legacy = { body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params }, headers: {} };
-  const { body, headers } =
-    client === 'legacy'
-      ? legacy
-      : new ModernCaller(plane, key, slug).request('tools/call', params, {});
-  const response = await fetch(`${plane.server.mcpUrl}/${slug}/mcp`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
-      ...headers,
-    },
-    body: JSON.stringify(body).replace('"n":0', `"n":[${list}]`),
-  });
-  const received = await response.text();
-  expect([response.status, received]).toEqual([200, expect.any(String)]);
+  const args = `{"text":"${secret}","n":[${list}]}`;
+  const { status, text: received } = await callInBytes(plane, { client, key, slug, args });
+  expect([status, received]).toEqual([200, expect.any(String)]);
   const called = upstream.journal.findLast((entry) => entry.body?.method === 'tools/call');
   return { sent: called!.text, received };
 }
 
-const ways: [string, 'legacy' | 'modern', SpokenEra][] = [
-  ['of a legacy client', 'legacy', 'both'],
-  ['of a modern client', 'modern', 'both'],
-  ['of a legacy client at a modern server', 'legacy', 'modern'],
-  ['of a modern client at a legacy server', 'modern', 'legacy'],
-];
-
-describe.each(ways)('a call %s', (_, client, speaks) => {
+describe.each(eraWays)('a call %s', (_, client, speaks) => {
   it.each([false, true])('passes all digits, streamed: %s', async (isStream) => {
     speakOnly(plane.upstream, speaks);
     plane.upstream.streams = isStream;
@@ -127,7 +105,7 @@ describe('a guardrail', () => {
     `00${card}`.replace(/^00/, '0.'),
   ];
 
-  it.each(ways)(
+  it.each(eraWays)(
     'judges the digits and the value of a number in a call %s',
     async (_, client, speaks) => {
       speakOnly(plane.upstream, speaks);
