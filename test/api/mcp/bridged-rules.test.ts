@@ -47,12 +47,8 @@ const asking = (message: string, requestState = 'state') => ({
   },
 });
 
-async function open(slug: string, ownKey = key): Promise<Record<string, string>> {
-  const params = { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } };
-  const opened = await plane.call(ownKey, slug, 'initialize', params);
-  expect(opened.status).toBe(200);
-  return { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
-}
+const open = (slug: string, ownKey = key) =>
+  plane.openSession(ownKey, slug, { capabilities: { elicitation: {} } });
 
 const post = (slug: string, body: object, headers: Record<string, string>, ownKey = key) =>
   openResponse(`${plane.server.mcpUrl}/${slug}/mcp`, ownKey, body, headers);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ModernCaller } from '../../support/mcp/modern-caller.ts';
 import { isModernRequest, type SpokenEra, speakOnly } from '../../support/mcp/one-era.ts';
+import { messagesIn } from '../../support/mcp/open-events.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import {
   type CreatedResource,
@@ -43,9 +44,7 @@ async function begin(client: 'legacy' | 'modern', speaks: SpokenEra): Promise<Se
     };
     return { key, server, integration, call };
   }
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a' } };
-  const opened = await plane.call(key.key, server.slug, 'initialize', params);
-  const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+  const headers = await plane.openSession(key.key, server.slug);
   const call = async () => {
     const sent = await plane.call(
       key.key,
@@ -55,10 +54,7 @@ async function begin(client: 'legacy' | 'modern', speaks: SpokenEra): Promise<Se
       { headers },
     );
     const isStream = typeof sent.body === 'string';
-    return codeOf(
-      sent.status,
-      isStream ? JSON.parse(/^data: (.*)$/m.exec(sent.body)![1]!) : sent.body,
-    );
+    return codeOf(sent.status, isStream ? messagesIn(sent.body)[0]! : sent.body);
   };
   return { key, server, integration, call };
 }

@@ -5,7 +5,7 @@ import type { SpokenEra } from './one-era.ts';
 
 type ClientEra = 'legacy' | 'modern';
 
-/** What clients and servers speak: each pair is relayed or bridged in its own way. */
+/** Pairs of eras: calls of each are relayed or bridged in their own way. */
 export const eraWays: readonly (readonly [name: string, client: ClientEra, server: SpokenEra])[] = [
   ['of a legacy client', 'legacy', 'both'],
   ['of a modern client', 'modern', 'both'],

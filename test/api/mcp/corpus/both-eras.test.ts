@@ -187,12 +187,7 @@ describe('a header that repeats an argument', () => {
     const integration = await plane.addIntegration();
     const property = { type: ['string', 'number'], 'x-mcp-header': header };
     const inputSchema = { type: 'object', properties: { region: property } };
-    const synced = await plane.server.request(
-      'POST',
-      `/v2/mcp-integrations/${integration.id}/sync`,
-      { body: { capabilities: [{ name: 'echo', type: 'tool', inputSchema }] } },
-    );
-    expect(synced.status).toBe(200);
+    await plane.sync(integration, [{ name: 'echo', type: 'tool', inputSchema }]);
     return await plane.addServer({}, integration);
   }
 
@@ -304,13 +299,8 @@ describe('a legacy server that a modern client calls', () => {
 describe('a modern server that a legacy client calls', () => {
   it('receives the capabilities of the session, whatever a call claims, and no sealed id', async () => {
     speakOnly(plane.upstream, 'modern');
-    const opened = await plane.call(key, open.slug, 'initialize', {
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 'a', version: '1' },
-      _meta: { 'io.modelcontextprotocol/clientCapabilities': { sampling: {} } },
-    });
-    const session = String(opened.headers['mcp-session-id']);
+    const claimed = { 'io.modelcontextprotocol/clientCapabilities': { sampling: {} } };
+    const session = await plane.openSession(key, open.slug, { _meta: claimed });
     await using answered = await openResponse(
       `${plane.server.mcpUrl}/${open.slug}/mcp`,
       key,
@@ -321,18 +311,16 @@ describe('a modern server that a legacy client calls', () => {
         params: {
           name: 'echo',
           arguments: {},
-          _meta: {
-            'io.modelcontextprotocol/clientCapabilities': { sampling: {} },
-          },
+          _meta: claimed,
         },
       },
-      { 'mcp-session-id': session },
+      session,
     );
     await answered.rest();
     expect(called()).toHaveLength(1);
     for (const { text, headers } of called()) {
       expect(text).not.toContain('"sampling"');
-      expect(`${text}${JSON.stringify(headers)}`).not.toContain(session);
+      expect(`${text}${JSON.stringify(headers)}`).not.toContain(session['mcp-session-id']);
     }
   });
 });
