@@ -1,5 +1,6 @@
 /** Finds every text in a JSON value: every string that is not known to be something else. */
 
+import { isRawJSON } from '../../model/json/raw-json.ts';
 import type { Slices } from '../../slices.ts';
 import {
   asideMembers,
@@ -112,7 +113,7 @@ class TextWalk {
 
   visit(value: unknown, place: Place): void {
     if (typeof value === 'string') this.#string(value, place);
-    if (typeof value !== 'object' || value === null) return;
+    if (typeof value !== 'object' || value === null || isRawJSON(value)) return;
     if (this.#path.length > nestingMax) {
       throw new TextsUnreadable(`is nested more than ${nestingMax} levels deep`);
     }

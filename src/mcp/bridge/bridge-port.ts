@@ -1,10 +1,10 @@
 /** Defines what the bridge needs of the request that it serves, so that it knows neither keys nor rules. */
 import type { ServerResponse } from 'node:http';
-import type { BodyHold } from '../../http/input/body-hold.ts';
 import type { PlaneFault } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
 import type { ParamHeaders } from '../messages/verify-headers.ts';
 import type { EventOutput } from '../streams/event-output.ts';
+import type { ResponseReading } from '../transfer/read-response.ts';
 import type { LiveResponse } from '../transfer/response-chunks.ts';
 import type { SessionOwner } from './legacy-session.ts';
 import type { AskServer } from './probe-era.ts';
@@ -27,8 +27,8 @@ export interface BridgePort {
     isOpenEnded: boolean,
     onOpen?: (call: LiveResponse) => void,
   ) => Promise<LiveResponse>;
-  /** Counts messages of one response until it is released. */
-  readonly holdMemory: () => BodyHold;
+  /** Begins to read one response, whose messages count in the memory until it is released. */
+  readonly beginReading: () => ResponseReading;
   /** Sends a request of the gateway itself. @throws PlaneFault */
   readonly ask: AskServer;
   /** Applies rules to a message for the client; null for a message that it must not receive. */

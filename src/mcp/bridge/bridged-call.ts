@@ -5,7 +5,7 @@ import { SessionCall } from '../legacy-sessions/legacy-call.ts';
 import type { LeasedSession } from '../legacy-sessions/session-pool.ts';
 import { isLogged, type ModernRequest } from '../messages/legacy-request.ts';
 import { serverBrokeOff } from '../messages/plane-fault.ts';
-import type { RpcObject } from '../messages/read-messages.ts';
+import { idKey, type RpcObject } from '../messages/read-messages.ts';
 import { ServerQuestions } from './server-questions.ts';
 
 /** One round: the first request, or a retry with answers. */
@@ -123,7 +123,7 @@ export class AskingCall {
       return isLogged(params.level, client.logLevel) ? message : null;
     }
     // The server knows the token of the first request only.
-    const isOwn = params.progressToken === this.request.progressToken;
+    const isOwn = idKey(params.progressToken) === idKey(this.request.progressToken);
     if (method !== 'notifications/progress' || progressToken === null || !isOwn) return null;
     return { ...message, params: { ...params, progressToken } };
   }

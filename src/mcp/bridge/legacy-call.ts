@@ -106,7 +106,7 @@ async function responseTo(
   const live = await sendOnce(bridged, headers, { jsonrpc: '2.0', id, method, params });
   requireModern(port, live.status);
   if (isEventStream(live.headers)) reply.begin();
-  for await (const one of messagesIn(live, port.holdMemory())) {
+  for await (const one of messagesIn(live, port.beginReading())) {
     if (!isObject(one)) continue;
     if (isResponse(one, id)) {
       call.follow(null);

@@ -1,5 +1,7 @@
 /** Sends messages to a legacy client: one response as JSON, or several messages as events. */
 import { writeResponseHead } from '../../http/responses/response-head.ts';
+import { writeServerMessage } from '../messages/server-json.ts';
+import { eventOf } from '../streams/event-output.ts';
 import type { BridgePort } from './bridge-port.ts';
 
 type ReplyPort = Pick<BridgePort, 'response' | 'output' | 'headers' | 'onStream'>;
@@ -33,14 +35,14 @@ export class LegacyReply implements Disposable {
     output.start();
   }
 
+  /** @throws PlaneFault for a message that is nested too deeply */
   async send(message: unknown): Promise<void> {
+    const text = await writeServerMessage(message);
     this.begin();
-    await this.#port.output.write(
-      Buffer.from(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
-    );
+    await this.#port.output.write(eventOf(text));
   }
 
-  /** Sends the last message; null for none, as after a cancellation. */
+  /** Sends the last message; null for none, as after a cancellation. @throws PlaneFault */
   async end(message: unknown, more: Readonly<Record<string, string>> = {}): Promise<void> {
     const { response, headers } = this.#port;
     if (this.#isStream || message === null) {
@@ -49,14 +51,14 @@ export class LegacyReply implements Disposable {
       response.end();
       return;
     }
-    const text = JSON.stringify(message);
+    const body = await writeServerMessage(message);
     writeResponseHead(response, 200, {
       'content-type': 'application/json',
-      'content-length': String(Buffer.byteLength(text)),
+      'content-length': String(body.length),
       ...headers,
       ...more,
     });
-    response.end(text);
+    response.end(body);
   }
 
   /** Accepts a message that has no response. */

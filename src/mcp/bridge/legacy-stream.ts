@@ -90,7 +90,7 @@ export class LegacyStream {
   /** Never rejects. */
   async #relay(live: LiveResponse): Promise<void> {
     try {
-      for await (const message of messagesIn(live, this.#port.holdMemory())) {
+      for await (const message of messagesIn(live, this.#port.beginReading())) {
         const notification = isObject(message) ? legacyNotification(message) : null;
         const taken = notification === null ? null : await this.#port.take(notification);
         if (taken !== null) await this.#reply.send(taken);

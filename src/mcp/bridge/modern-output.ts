@@ -2,7 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import { writeResponseHead } from '../../http/responses/response-head.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
-import { EventOutput } from '../streams/event-output.ts';
+import { writeServerMessage } from '../messages/server-json.ts';
+import { EventOutput, eventOf } from '../streams/event-output.ts';
 
 export class ModernOutput implements Disposable {
   /** The events of a stream. */
@@ -35,21 +36,22 @@ export class ModernOutput implements Disposable {
     this.#timer ??= setTimeout(() => this.#beginStream(), this.#keepAliveMs).unref();
   }
 
-  /** Sends a message before the response. Resolves when the caller can take more, or has gone. */
+  /** Sends a message before the response. Resolves when the caller can take more, or has gone. @throws PlaneFault */
   async notify(message: RpcObject): Promise<void> {
+    const text = await writeServerMessage(message);
     this.#beginStream();
-    await this.#writeEvent(message);
+    await this.events.write(eventOf(text));
   }
 
   /** Sends the response. The status is that of a JSON response; a stream has begun with 200. */
   async finish(message: RpcObject, status: number): Promise<void> {
+    const body = await writeServerMessage(message);
     this[Symbol.dispose]();
     if (this.#isStream) {
-      await this.#writeEvent(message);
+      await this.events.write(eventOf(body));
       this.#response.end();
       return;
     }
-    const body = Buffer.from(JSON.stringify(message));
     writeResponseHead(this.#response, status, {
       ...this.#headers,
       'content-type': 'application/json',
@@ -81,10 +83,5 @@ export class ModernOutput implements Disposable {
     // Sends the head before the first event.
     this.#response.write(Buffer.alloc(0));
     this.events.start();
-  }
-
-  async #writeEvent(message: RpcObject): Promise<void> {
-    const text = `event: message\ndata: ${JSON.stringify(message)}\n\n`;
-    await this.events.write(Buffer.from(text));
   }
 }

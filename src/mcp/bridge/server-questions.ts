@@ -2,7 +2,7 @@
 import { isObject } from '../../model/json/read-object.ts';
 import { requestedCapability } from '../messages/declared-capabilities.ts';
 import type { RpcId } from '../messages/plane-fault.ts';
-import type { RpcObject } from '../messages/read-messages.ts';
+import { idKey, type RpcObject } from '../messages/read-messages.ts';
 
 /** Ids of servers with this form are keys as they are. */
 const keyPattern = /^[A-Za-z][\w.-]{0,63}$/;
@@ -56,7 +56,8 @@ export class ServerQuestions {
   /** Removes the question that the server has cancelled by such a notification. */
   withdraw({ method, params }: RpcObject): void {
     if (method !== 'notifications/cancelled' || !isObject(params)) return;
-    for (const [key, { id }] of this.#open) if (id === params.requestId) this.#open.delete(key);
+    for (const [key, { id }] of this.#open)
+      if (idKey(id) === idKey(params.requestId)) this.#open.delete(key);
   }
 
   /** Removes the questions that are answered, and returns the responses for the server. */

@@ -1,5 +1,6 @@
 /** Sends a request to an MCP server over the transport that the server has: streamable HTTP, or HTTP+SSE. */
 import type { BodyMemory } from '../../gateway/transfer/body-memory.ts';
+import type { JsonBounds } from '../../model/json/json-scan.ts';
 import { Call } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { ServerCall } from '../transfer/response-chunks.ts';
@@ -11,6 +12,7 @@ export interface ServerConnections {
   readonly events: Pick<EventSessions, 'call'>;
   /** Bounds the messages of servers that are read before they are sent. */
   readonly responseMemory: Pick<BodyMemory, 'hold'>;
+  readonly jsonBounds: JsonBounds;
 }
 
 export interface ServerRequestParts extends Omit<EventRequest, 'headers'> {

@@ -1,6 +1,6 @@
 /** Keeps one session of HTTP+SSE (2024-11-05) with a server: one stream for all its messages, and an address for those of the client. */
 import { detach } from '../../detached.ts';
-import { isObject, readJson } from '../../model/json/read-object.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import { Call, CallCut, type CallRequest } from '../../upstream/call.ts';
@@ -8,6 +8,7 @@ import type { Origins } from '../../upstream/origins.ts';
 import { StreamEventReader } from '../messages/event-stream.ts';
 import { PlaneFault, serverBrokeOff, serverUnusable } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
+import { readShortMessage } from '../messages/server-json.ts';
 import { chunksOf } from '../transfer/response-chunks.ts';
 import { EventCall } from './event-call.ts';
 import { endOf, MessageRouter } from './message-router.ts';
@@ -167,7 +168,7 @@ export class EventSession {
       this.#endpoint.resolve(endpoint);
       return;
     }
-    const message = name === 'message' ? readJson(data) : undefined;
+    const message = name === 'message' ? readShortMessage(data) : undefined;
     if (!isObject(message)) return;
     const lines = data.split(/\r\n|\n|\r/).map((line) => `data: ${line}\n`);
     const event = Buffer.from(`${lines.join('')}\n`);

@@ -1,6 +1,6 @@
 /** Passes the messages of one stream to the calls that they belong to. */
 import { isObject } from '../../model/json/read-object.ts';
-import type { RpcObject } from '../messages/read-messages.ts';
+import { idKey, type RpcObject } from '../messages/read-messages.ts';
 import type { EventCall } from './event-call.ts';
 
 export class MessageRouter {
@@ -16,7 +16,7 @@ export class MessageRouter {
 
   /** A request whose id is in use waits, because its response could not be told from the other one. */
   async register(message: RpcObject, call: EventCall): Promise<void> {
-    const key = JSON.stringify(message.id);
+    const key = idKey(message.id);
     for (let other = this.#pending.get(key); other; other = this.#pending.get(key)) {
       await endOf(other);
     }
@@ -42,7 +42,7 @@ export class MessageRouter {
   pass(message: RpcObject, event: Buffer): boolean {
     const { method, id, params } = message;
     if (typeof method !== 'string') {
-      const call = this.#pending.get(JSON.stringify(id ?? null));
+      const call = this.#pending.get(idKey(id ?? null));
       call?.push(event);
       call?.end(null);
       return call !== undefined;
@@ -50,7 +50,7 @@ export class MessageRouter {
     const token = isObject(params) ? params.progressToken : undefined;
     const isProgress = method === 'notifications/progress' && token !== undefined;
     const receiver = isProgress
-      ? (this.#progress.get(JSON.stringify(token)) ?? null)
+      ? (this.#progress.get(idKey(token)) ?? null)
       : this.#receiverOf(message);
     receiver?.push(event);
     return receiver !== null;
@@ -77,5 +77,5 @@ export function endOf(call: EventCall): Promise<void> {
 function progressTokenOf({ params }: RpcObject): string | null {
   const { _meta: meta } = isObject(params) ? params : {};
   const token = isObject(meta) ? meta.progressToken : undefined;
-  return token === undefined ? null : JSON.stringify(token);
+  return token === undefined ? null : idKey(token);
 }

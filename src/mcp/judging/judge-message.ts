@@ -22,8 +22,6 @@ export interface MessageJudge
   readonly call: OwningCall | undefined;
   /** Slug. */
   readonly server: string;
-  /** Numbers of the message that parsing has rounded. */
-  readonly numbers: readonly string[];
 }
 
 interface JudgedMessage {
@@ -39,7 +37,7 @@ export async function judgeServerRequest(
 ): Promise<JudgedMessage> {
   const { params } = message;
   const { texts, replace } = ownParams(isObject(params) ? params : {});
-  const others = [...textsBeside(message), ...judge.numbers];
+  const others = textsBeside(message);
   if (others.length === 0 && Object.keys(texts).length === 0) return { message, fault: null };
   const { value, fault } = await verdictOn(judge, texts, others);
   const isSame = fault !== null || value === texts;
@@ -55,7 +53,7 @@ export async function judgeServerResponse(
   const body = message[member];
   if (!isObject(body)) return { message, fault: null };
   // The id of a call is that of its caller.
-  const others = [...(judge.call === undefined ? textsBeside(message) : []), ...judge.numbers];
+  const others = judge.call === undefined ? textsBeside(message) : [];
   const { value, fault } = await verdictOn(judge, body, others);
   const isSame = fault !== null || value === body;
   return { message: isSame ? message : { ...message, [member]: value }, fault };
@@ -76,7 +74,6 @@ async function verdictOn(judge: MessageJudge, texts: RpcObject, others: readonly
 }
 
 function unsendable(): PlaneFault {
-  const message =
-    'A guardrail changes the method, id or a number of a message, so it cannot be sent';
+  const message = 'A guardrail changes the method or id of a message, so it cannot be sent';
   return new PlaneFault('guardrail_denied', message);
 }

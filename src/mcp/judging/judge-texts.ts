@@ -16,6 +16,7 @@ import {
   TextsUnreadable,
   textsIn,
 } from '../../guardrails/texts/text-walk.ts';
+import { digitsOf } from '../../model/json/exact-numbers.ts';
 import { isSmallJson } from '../../model/json/json-bytes.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import { runPromptly, type Slices } from '../../slices.ts';
@@ -165,16 +166,21 @@ function* addNumbers(outermost: object, found: Passage[]): Slices<void> {
       if (count % interruptedPassages === 0) yield;
       const step = names === null ? at : names[at]!;
       const below = value[step];
-      if (typeof below === 'number') addNumber(below, { value, step, parent }, found);
+      if (typeof below === 'number') addNumber(String(below), { value, step, parent }, found);
       else if (typeof below === 'object' && below !== null) {
-        waiting.push({ value: below, step, parent });
+        const digits = digitsOf(below);
+        if (digits === null) waiting.push({ value: below, step, parent });
+        else {
+          // Another form of the number could hide what a check searches for, or show it.
+          addNumber(digits, { value, step, parent }, found);
+          addNumber(String(Number(digits)), { value, step, parent }, found);
+        }
       }
     }
   }
 }
 
-function addNumber(number: number, place: SearchedValue, found: Passage[]): void {
-  const text = String(number);
+function addNumber(text: string, place: SearchedValue, found: Passage[]): void {
   if (text.length < numberCharsMin) return;
   const path: (string | number)[] = [];
   for (let at: SearchedValue = place; at.parent !== null; at = at.parent) path.unshift(at.step);

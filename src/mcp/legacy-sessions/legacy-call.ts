@@ -94,7 +94,7 @@ export class SessionCall {
       const { lastEventId } = position;
       await requireResponse(this.#current);
       const sink: MessageSink = (message, bytes) => this.#take(message, bytes);
-      await readResponse(this.#current, sink, position, this.#session.holdMemory());
+      await readResponse(this.#current, sink, position, this.#session.beginReading());
       if (this.#isAnswered || this.#isDone || position.lastEventId === null) return;
       resumptions = position.lastEventId === lastEventId ? resumptions + 1 : 0;
       if (resumptions > resumptionsMax) {

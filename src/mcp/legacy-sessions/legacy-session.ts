@@ -1,11 +1,11 @@
 /** Holds a session of the legacy era with a server, for one caller and one call at a time, and ends it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../detached.ts';
-import type { BodyHold } from '../../http/input/body-hold.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { CallCut } from '../../upstream/call.ts';
 import { serverBrokeOff, serverFailed } from '../messages/plane-fault.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
+import type { ResponseReading } from '../transfer/read-response.ts';
 import type { ServerCall } from '../transfer/response-chunks.ts';
 import {
   dropResponse,
@@ -28,8 +28,8 @@ const noTimeout = 0;
 export class ServerSession {
   /** The server's answer to `initialize`. */
   readonly initialized: RpcObject;
-  /** Counts messages of one response until it is released. */
-  readonly holdMemory: () => BodyHold;
+  /** Begins to read one response, whose messages count in the memory until it is released. */
+  readonly beginReading: () => ResponseReading;
   readonly #transport: LegacyTransport;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #sending = new Set<Promise<void>>();
@@ -47,7 +47,7 @@ export class ServerSession {
     headers: Readonly<Record<string, string>>,
   ) {
     this.#transport = transport;
-    this.holdMemory = () => transport.holdMemory();
+    this.beginReading = () => transport.beginReading();
     this.initialized = initialized;
     this.#headers = headers;
   }
@@ -86,7 +86,7 @@ export class ServerSession {
   async ask(method: string, params: RpcObject): Promise<RpcObject> {
     const id = this.nextId();
     const call = this.post({ jsonrpc: '2.0', id, method, params }, shortMs);
-    return await oneResponse(call, id, this.holdMemory());
+    return await oneResponse(call, id, this.beginReading());
   }
 
   /** Answers a request of the server that no caller sees. */
@@ -154,7 +154,7 @@ export class ServerSession {
       }
       onOpen();
       const sink: MessageSink = (message, bytes) => this.take(message, bytes);
-      await readResponse(call, sink, position, this.holdMemory());
+      await readResponse(call, sink, position, this.beginReading());
       return true;
     } finally {
       if (this.#stream === call) this.#stream = null;
@@ -188,7 +188,7 @@ function ownAnswer({ id, method }: RpcObject): RpcObject {
 export async function oneResponse(
   call: ServerCall,
   id: string,
-  memory: BodyHold,
+  reading: ResponseReading,
 ): Promise<RpcObject> {
   await requireResponse(call);
   let found: RpcObject | null = null;
@@ -199,7 +199,7 @@ export async function oneResponse(
     call.cut(new CallCut('the rest of the response is not needed'));
   };
   try {
-    await readResponse(call, sink, startOfStream(), memory);
+    await readResponse(call, sink, startOfStream(), reading);
   } catch (error) {
     if (found === null) throw error;
   }

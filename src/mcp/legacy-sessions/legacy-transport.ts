@@ -1,7 +1,6 @@
 /** Sends requests of the gateway to a server of the legacy era, and reads the messages of its responses. */
 
-import type { BodyHold } from '../../http/input/body-hold.ts';
-import { isObject, readJson } from '../../model/json/read-object.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { isEventStream, isJsonBody } from '../../model/wire/media-type.ts';
 import { CallCut } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
@@ -15,6 +14,8 @@ import {
 } from '../messages/plane-fault.ts';
 import { postHeaders } from '../messages/post-headers.ts';
 import type { RpcObject } from '../messages/read-messages.ts';
+import { readServerBody, readServerEvent } from '../messages/server-json.ts';
+import type { ResponseReading } from '../transfer/read-response.ts';
 import { chunksOf, type ServerCall } from '../transfer/response-chunks.ts';
 
 /** A server, and the headers that the gateway sends to it: names in lower case, values with credentials. */
@@ -70,9 +71,10 @@ export class LegacyTransport {
     this.#principal = principal;
   }
 
-  /** Counts messages of one response until it is released. */
-  holdMemory(): BodyHold {
-    return this.#connections.responseMemory.hold(this.#principal);
+  /** Begins to read one response, whose messages count in the memory until it is released. */
+  beginReading(): ResponseReading {
+    const { responseMemory, jsonBounds: bounds } = this.#connections;
+    return { memory: responseMemory.hold(this.#principal), bounds };
   }
 
   /** @param headers of the protocol; they take precedence */
@@ -134,14 +136,14 @@ export async function readResponse(
   call: ServerCall,
   sink: MessageSink,
   position: StreamPosition,
-  memory: BodyHold,
+  reading: ResponseReading,
 ): Promise<void> {
   try {
-    if (isEventStream(call.headers)) await readEvents(call, sink, position, memory);
-    else if (isJsonBody(call.headers)) await readJsonBody(call, sink, memory);
+    if (isEventStream(call.headers)) await readEvents(call, sink, position, reading);
+    else if (isJsonBody(call.headers)) await readJsonBody(call, sink, reading);
     else dropResponse(call);
   } finally {
-    memory.release();
+    reading.memory.release();
   }
 }
 
@@ -155,7 +157,11 @@ export function dropResponse(call: ServerCall): void {
   call.cut(new CallCut('the response is not needed'));
 }
 
-async function readJsonBody(call: ServerCall, sink: MessageSink, memory: BodyHold): Promise<void> {
+async function readJsonBody(
+  call: ServerCall,
+  sink: MessageSink,
+  { memory, bounds }: ResponseReading,
+): Promise<void> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunksOf(call)) {
@@ -167,8 +173,7 @@ async function readJsonBody(call: ServerCall, sink: MessageSink, memory: BodyHol
     addMemory(call, memory, chunk.length);
     pieces.push(chunk);
   }
-  const message = readJson(Buffer.concat(pieces).toString('utf8'));
-  if (message === undefined) throw serverUnusable('its response is not valid JSON');
+  const message = await readServerBody(Buffer.concat(pieces), bounds);
   for (const one of [message].flat()) if (isObject(one)) await sink(one, bytes);
 }
 
@@ -176,14 +181,14 @@ async function readEvents(
   call: ServerCall,
   sink: MessageSink,
   position: StreamPosition,
-  memory: BodyHold,
+  { memory, bounds }: ResponseReading,
 ): Promise<void> {
   const reader = new StreamEventReader(messageBytesMax);
   for await (const chunk of chunksOf(call)) {
     addMemory(call, memory, chunk.length);
     for (const { bytes, data } of reader.push(chunk)) {
       notePosition(bytes, position);
-      const message = data === null ? undefined : readJson(data);
+      const message = data === null ? undefined : await readServerEvent(Buffer.from(data), bounds);
       if (isObject(message)) await sink(message, bytes.length);
       memory.add(-bytes.length);
     }
@@ -191,7 +196,7 @@ async function readEvents(
 }
 
 /** @throws GatewayError when there is no memory for it; the rest is not received */
-function addMemory(call: ServerCall, memory: BodyHold, bytes: number): void {
+function addMemory(call: ServerCall, memory: ResponseReading['memory'], bytes: number): void {
   try {
     memory.add(bytes);
   } catch (error) {

@@ -34,7 +34,7 @@ async function open(transport: LegacyTransport, client: LegacyClient): Promise<S
   };
   const message = { jsonrpc: '2.0', id: 'initialize', method: 'initialize', params };
   const call = transport.send('POST', {}, message, shortMs);
-  const { result } = await oneResponse(call, 'initialize', transport.holdMemory());
+  const { result } = await oneResponse(call, 'initialize', transport.beginReading());
   if (!isObject(result)) {
     throw new PlaneFault('server_unusable', 'The MCP server refuses to open a session');
   }

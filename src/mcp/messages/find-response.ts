@@ -1,9 +1,10 @@
 /** Finds the response to one request in a body of JSON or of server-sent events. */
 
-import { isObject, readJson } from '../../model/json/read-object.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { StreamEventReader } from './event-stream.ts';
 import type { RpcObject } from './read-messages.ts';
+import { readShortMessage } from './server-json.ts';
 
 /** Reads a body chunk by chunk. */
 export class ResponseFinder {
@@ -35,7 +36,7 @@ export class ResponseFinder {
       return null;
     }
     for (const { data } of this.#reader.push(chunk)) {
-      const message = data === null ? null : readJson(data);
+      const message = data === null ? null : readShortMessage(data);
       if (this.#isResponse(message)) return message as RpcObject;
     }
     return null;
@@ -43,7 +44,7 @@ export class ResponseFinder {
 
   /** The response in a complete body; null for none. An error may have no id. */
   end(): RpcObject | null {
-    const message = readJson(Buffer.concat(this.#gathered).toString('utf8'));
+    const message = readShortMessage(Buffer.concat(this.#gathered).toString('utf8'));
     if (!isObject(message)) return null;
     return 'error' in message || this.#isResponse(message) ? message : null;
   }

@@ -1,4 +1,5 @@
 /** Reads a request of the modern era, and forms the parameters that a server of the legacy era receives. */
+import { digitsOf } from '../../model/json/exact-numbers.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { PlaneFault, type RpcId } from './plane-fault.ts';
 import { capabilitiesMember } from './protocol-meta.ts';
@@ -49,7 +50,8 @@ export interface ModernRequest {
   readonly method: string;
   readonly client: LegacyClient;
   /** Null for a request without progress. */
-  readonly progressToken: string | number | null;
+  /** A text or a number, perhaps with more digits than JavaScript has; null for none. */
+  readonly progressToken: unknown;
   /** Whether the result may ask the client for input. */
   readonly mayAsk: boolean;
   /** Parameters for the legacy server. */
@@ -73,13 +75,16 @@ export function readModernRequest(message: RpcObject): ModernRequest {
     id: id as RpcId,
     method: name,
     client,
-    progressToken:
-      typeof progressToken === 'string' || typeof progressToken === 'number' ? progressToken : null,
+    progressToken: isToken(progressToken) ? progressToken : null,
     mayAsk,
     params: others.length === 0 ? params : { ...params, _meta: Object.fromEntries(others) },
     inputResponses: mayAsk ? answersIn(inputResponses) : null,
     requestState: mayAsk ? stateIn(requestState) : null,
   };
+}
+
+function isToken(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || digitsOf(value) !== null;
 }
 
 function unknownMethod(method: string): PlaneFault {

@@ -28,12 +28,11 @@ export interface OwnParams {
 
 /** `left` names further members that are no texts. */
 export function ownParams(params: RpcObject, left: readonly string[] = []): OwnParams {
-  const rest: Record<string, unknown> = {};
-  const texts: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(params)) {
-    if (name !== '_meta') (left.includes(name) ? rest : texts)[name] = value;
-  }
-  const { _meta: meta } = params;
+  const { _meta: meta, ...named } = params;
+  // Entries keep a member `__proto__`, which an assignment would lose.
+  const members = Object.entries(named);
+  const rest = Object.fromEntries(members.filter(([name]) => left.includes(name)));
+  const texts = Object.fromEntries(members.filter(([name]) => !left.includes(name)));
   if (!isObject(meta)) {
     if (meta !== undefined) texts._meta = meta;
     return { texts, replace: (changed) => ({ ...rest, ...changed }) };

@@ -2,7 +2,8 @@
 
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { findDuplicateKeys, parseWithExactKeys } from '../../model/json/json-object.ts';
+import { digitsOf, readExactJson, withoutDigits } from '../../model/json/exact-numbers.ts';
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import { type JsonBounds, JsonScan, opensMoreThan } from '../../model/json/json-scan.ts';
 import { foldedName } from '../../model/json/member-name.ts';
 import { isObject } from '../../model/json/read-object.ts';
@@ -19,7 +20,7 @@ export interface ClientMessage {
   /** Empty for a response. */
   readonly method: string;
   readonly params: RpcObject;
-  /** The whole message. */
+  /** The whole message, with all digits of its numbers. */
   readonly json: RpcObject;
 }
 
@@ -51,7 +52,7 @@ export async function readMessages(body: Buffer, bounds: JsonBounds): Promise<Re
   if (isSliced) await nextTurn();
   const text = body.toString('utf8');
   if (isSliced) await nextTurn();
-  const value = parsed(text);
+  const value = await parsed(text);
   if (isSliced) await nextTurn();
   if (await hasDuplicateKeys(body)) {
     throw new PlaneFault('invalid_message', 'The JSON body contains a duplicate member');
@@ -73,9 +74,11 @@ export function hasDuplicateKeys(json: Buffer): boolean | Promise<boolean> {
   return run(findDuplicateKeys(json), json.length >= longLengthMin);
 }
 
-/** Distinguishes the number 1 from the text '1'. */
+/** Distinguishes the number 1 from the text '1', and no number from another one. */
 export function idKey(id: unknown): string {
-  return `${typeof id} ${String(id)}`;
+  const key = withoutDigits(id);
+  const digits = digitsOf(key);
+  return digits === null ? `${typeof key} ${String(key)}` : `number ${digits}`;
 }
 
 function requirePlainText(body: Buffer): void {
@@ -89,9 +92,9 @@ function requirePlainText(body: Buffer): void {
   }
 }
 
-function parsed(text: string): unknown {
+async function parsed(text: string): Promise<unknown> {
   try {
-    return parseWithExactKeys(text);
+    return await run(readExactJson(text), text.length >= longLengthMin);
   } catch {
     throw new PlaneFault('parse_error', 'The body is not valid JSON');
   }
@@ -189,7 +192,8 @@ function responseOf(json: RpcObject): ClientMessage {
   return { kind: 'response', id, method: '', params: {}, json };
 }
 
-function requireId(id: unknown): RpcId {
+function requireId(value: unknown): RpcId {
+  const id = withoutDigits(value);
   // Readers with other precision would answer to another id.
   if (typeof id === 'number' && Number.isSafeInteger(id)) return id;
   if (typeof id === 'string' && id.length <= idCharsMax) return id;

@@ -1,4 +1,5 @@
 /** Verifies that a message of a server has only the members that its rules read, so that no text passes beside them. */
+import { digitsOf } from '../../model/json/exact-numbers.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import type { RpcObject } from './read-messages.ts';
 
@@ -37,13 +38,15 @@ export function isPlainMessage(message: RpcObject): boolean {
 }
 
 function isId(id: unknown): boolean {
-  return id === undefined || id === null || typeof id === 'string' || typeof id === 'number';
+  if (id === undefined || id === null || digitsOf(id) !== null) return true;
+  return typeof id === 'string' || typeof id === 'number';
 }
 
 /** Texts of a message beside its parameters: the name of an unknown method, and an id that its server has chosen. */
 export function textsBeside({ id, method }: RpcObject): string[] {
   const texts: string[] = [];
   if (typeof method === 'string' && !serverMethods.has(method)) texts.push(method);
-  if (typeof id === 'string') texts.push(id);
+  const digits = typeof id === 'string' ? id : digitsOf(id);
+  if (digits !== null) texts.push(digits);
   return texts;
 }

@@ -1,6 +1,7 @@
 /** Determines the protocol era of a request and verifies that its headers agree with its body. */
 
 import type { IncomingHttpHeaders } from 'node:http';
+import { digitsOf } from '../../model/json/exact-numbers.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { PlaneFault } from './plane-fault.ts';
 import type { ClientMessage, ReceivedMessages } from './read-messages.ts';
@@ -135,12 +136,21 @@ function verifyArguments(
     let value: unknown = params.arguments;
     for (const step of path) value = isObject(value) ? value[step] : undefined;
     const text = decodedHeader(sent);
-    const isSame =
-      typeof value === 'number'
-        ? text !== null && text.trim() !== '' && Number(text) === value
-        : value !== undefined && value !== null && text === String(value);
+    const isSame = typeof text === 'string' && isSameArgument(text, value);
     if (!isSame) throw mismatch(`mcp-param-${name}`, `it differs from ${path.join('.')}`);
   }
+}
+
+/** Numbers have several forms, of which only exact ones are compared by value. */
+function isSameArgument(text: string, value: unknown): boolean {
+  const digits = digitsOf(value);
+  if (digits === text) return true;
+  const number = digits === null ? value : Number(digits);
+  if (typeof number !== 'number') {
+    return value !== undefined && value !== null && text === String(value);
+  }
+  const isExact = digits === null || Math.abs(number) <= Number.MAX_SAFE_INTEGER;
+  return isExact && text.trim() !== '' && Number(text) === number;
 }
 
 /** Decodes `=?base64?…?=`; null for invalid base64. Any other value stands for itself. */
@@ -161,6 +171,8 @@ function mismatch(header: string, why: string): PlaneFault {
   return new PlaneFault('header_mismatch', `The header ${header} does not match the body: ${why}`);
 }
 
+const headerToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+
 /** Reads which arguments of a tool have headers from its input schema. */
 export function paramHeadersIn(schema: unknown): ParamHeaders {
   const found = new Map<string, readonly string[]>();
@@ -176,7 +188,10 @@ function collect(schema: unknown, path: readonly string[], found: Map<string, re
     if (!isObject(property)) continue;
     const header = property['x-mcp-header'];
     const at = [...path, name];
-    if (typeof header === 'string') found.set(header.toLowerCase(), at);
+    // No client can send a header of another name.
+    if (typeof header === 'string' && headerToken.test(header)) {
+      found.set(header.toLowerCase(), at);
+    }
     collect(property, at, found);
   }
 }
@@ -194,7 +209,6 @@ export function isFromLegacyClient(
   return messages.every((message) => metaVersion(message) === undefined);
 }
 
-const headerToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const headerTypes: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);
 
 /** Whether a client can send the headers that an input schema demands: valid, unique, of single values. */

@@ -1,5 +1,5 @@
 /** Removes from what clients declare the capabilities that the server may not use. */
-import { parseWithDigits } from '../../model/json/exact-numbers.ts';
+import { parseExactJson } from '../../model/json/exact-numbers.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { capabilitiesMember } from './protocol-meta.ts';
 import type { RpcObject } from './read-messages.ts';
@@ -11,7 +11,7 @@ export function withoutCapabilities(
   disabled: ReadonlySet<string>,
 ): Buffer | null {
   if (disabled.size === 0 || !messages.some(({ json }) => declaresAny(json, disabled))) return null;
-  const json = parseWithDigits(body.toString('utf8'));
+  const json = parseExactJson(body.toString('utf8'));
   for (const message of [json].flat()) {
     for (const declared of declarationsIn(message)) {
       for (const name of disabled) delete declared[name];

@@ -1,5 +1,5 @@
 /** Builds what a client receives when a user must connect an account first, and reads its answer to that question. */
-import { parseWithDigits } from '../../model/json/exact-numbers.ts';
+import { parseExactJson } from '../../model/json/exact-numbers.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { capabilitiesMember } from '../messages/protocol-meta.ts';
@@ -83,7 +83,7 @@ export function readConnectAnswer(
   const responses = messages[0]!.params.inputResponses;
   if (isBatch || !isObject(responses) || !Object.hasOwn(responses, questionName)) return null;
   const answer = responses[questionName];
-  const json = parseWithDigits(body.toString('utf8')) as { params: { inputResponses?: object } };
+  const json = parseExactJson(body.toString('utf8')) as { params: { inputResponses?: object } };
   const others = Object.entries(json.params.inputResponses!).filter(
     ([name]) => name !== questionName,
   );

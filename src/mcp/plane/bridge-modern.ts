@@ -2,7 +2,6 @@
 
 import { readBody } from '../../gateway/transfer/read-body.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
-import { parseWithDigits } from '../../model/json/exact-numbers.ts';
 import type { Secret } from '../../secret.ts';
 import { forwardedHeader, forwardToOwner } from '../bridge/forward-to-owner.ts';
 import { isBridgedSession } from '../bridge/legacy-session.ts';
@@ -15,7 +14,7 @@ import { type CallSubject, callStateFault } from '../rounds/call-states.ts';
 import { sessionNotFound } from '../sessions/session-ids.ts';
 import { exchangeMessages, listAside } from './exchange-messages.ts';
 import { followChanges } from './follow-changes.ts';
-import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { type McpExchange, readSentMessage, type SentMessages } from './mcp-exchange.ts';
 import { identityHeader, tokenSourceOf } from './open-call.ts';
 import type { PlaneCall } from './plane-call.ts';
 import { findServerEra } from './server-era.ts';
@@ -103,9 +102,31 @@ export async function listForCaller(
   type: ListedType,
 ): Promise<RpcObject> {
   if (!(await needsLegacySession(exchange, sent))) {
-    return await listAside(exchange, sent.era, type);
+    return await listBySameEra(exchange, sent, type);
   }
   return await listByLegacySession(exchange, sent.calls[0]!, type);
+}
+
+/** The first request to a server may be this one, before anything shows that it speaks the modern era only. */
+async function listBySameEra(
+  exchange: McpExchange,
+  { era }: SentMessages,
+  type: ListedType,
+): Promise<RpcObject> {
+  try {
+    return await listAside(exchange, era, type);
+  } catch (error) {
+    const { services, server, arrival } = exchange;
+    const hasSession = arrival.request.headers['mcp-session-id'] !== undefined;
+    if (era !== 'legacy' || hasSession || !isRefusal(error)) throw error;
+    if ((await findServerEra(exchange)).era === 'legacy') throw error;
+    services.eras.noteRefusal(server);
+    return await listAside(exchange, era, type);
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ListingFailed && (error.status === 400 || error.status === 404);
 }
 
 async function listByLegacySession(
@@ -147,7 +168,7 @@ export async function serveByLegacySession(
   reply.call = sent;
   try {
     await services.modernToLegacy.serve({
-      message: parseWithDigits(judged.body.toString('utf8')) as RpcObject,
+      message: await readSentMessage(judged),
       subject: subjectOf(exchange, call),
       findServer: serverFinder(exchange),
       response,

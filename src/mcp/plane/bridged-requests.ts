@@ -2,7 +2,6 @@
 
 import { Caller } from '../../gateway/transfer/caller.ts';
 import { visibleHeaderValue } from '../../http/responses/response-head.ts';
-import { parseWithDigits } from '../../model/json/exact-numbers.ts';
 import type { BridgePort } from '../bridge/bridge-port.ts';
 import { type LegacySession, unopenedSession } from '../bridge/legacy-session.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
@@ -14,7 +13,7 @@ import type { ServerCall } from '../transfer/response-chunks.ts';
 import { requireDeliverable } from './deliver.ts';
 import { exchangeMessages, listAside } from './exchange-messages.ts';
 import { followChanges } from './follow-changes.ts';
-import type { McpExchange, SentMessages } from './mcp-exchange.ts';
+import { type McpExchange, readSentMessage, type SentMessages } from './mcp-exchange.ts';
 import { openCall } from './open-call.ts';
 import type { PlaneCall } from './plane-call.ts';
 import { askingServer } from './server-era.ts';
@@ -33,7 +32,7 @@ export async function serveBridged(exchange: McpExchange, sent: SentMessages): P
   const port = portOf(exchange, sent.calls);
   const session = message.method === 'initialize' ? unopenedSession('') : sessionOf(exchange, port);
   // The body as guardrails have left it.
-  const json = parseWithDigits(sent.body.toString('utf8')) as RpcObject;
+  const json = await readSentMessage(sent);
   const params = (json.params ?? {}) as RpcObject;
   await services.bridge.serve(port, session, { ...message, json, params });
 }
@@ -97,7 +96,10 @@ function portOf(exchange: McpExchange, calls: readonly PlaneCall[]): BridgePort 
       requireDeliverable({ call, messages });
       return call;
     },
-    holdMemory: () => services.responseMemory.hold(key.id),
+    beginReading: () => ({
+      memory: services.responseMemory.hold(key.id),
+      bounds: services.jsonBounds,
+    }),
     ask: askingServer(exchange),
     take: async (message) => await messages.take(message),
     // A list that was read here is newer than the last synchronisation.

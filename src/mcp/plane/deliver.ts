@@ -11,7 +11,7 @@ import { type StreamEvent, StreamEventReader, withEventData } from '../messages/
 import { serverFailed, serverUnusable } from '../messages/plane-fault.ts';
 import { hasDuplicateKeys } from '../messages/read-messages.ts';
 import type { ServerErrors } from '../messages/server-errors.ts';
-import { readServerJson, ServerJsonFault, writeServerJson } from '../messages/server-json.ts';
+import { readServerBody, readServerEvent, writeServerMessage } from '../messages/server-json.ts';
 import type { EventOutput } from '../streams/event-output.ts';
 import { chunksOf, type LiveResponse, wholeBody, writeChunk } from '../transfer/response-chunks.ts';
 import type { ServerMessages } from './server-messages.ts';
@@ -181,35 +181,16 @@ async function takenBody(
   { call: { status }, messages, seal, jsonBounds }: ResponseDelivery,
   body: Buffer,
 ): Promise<Buffer | null> {
-  const message = await readResponseJson(body, jsonBounds);
+  const message = await readServerBody(body, jsonBounds);
   if (messages.isExact && !isUtf8(body)) throw serverUnusable('its response is not valid UTF-8');
   if (messages.isExact && (await hasDuplicateKeys(body))) {
     throw serverUnusable('its response contains a duplicate member');
   }
-  const taken = seal(await messages.take(message, body));
+  const taken = seal(await messages.take(message));
   if (taken === message) return null;
   if (taken === null && status >= 400) throw serverFailed(status, { status });
   if (taken === null) throw serverUnusable('its response belongs to another request');
-  return messageBytes(taken, body.length);
-}
-
-async function readResponseJson(body: Buffer, bounds: JsonBounds): Promise<unknown> {
-  try {
-    return await readServerJson(body, bounds);
-  } catch (thrown) {
-    if (!(thrown instanceof ServerJsonFault)) throw thrown;
-    throw serverUnusable(`its response ${thrown.message}`);
-  }
-}
-
-/** @throws PlaneFault for a message that is nested too deeply to be written */
-async function messageBytes(message: unknown, length: number): Promise<Buffer> {
-  try {
-    return await writeServerJson(message, length);
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
-    throw serverUnusable('its response is nested too deeply');
-  }
+  return writeServerMessage(taken, body.length);
 }
 
 async function deliverEvents(delivery: ResponseDelivery): Promise<void> {
@@ -250,20 +231,15 @@ async function takenEvent(
   // Comments keep the connection alive; an event without data carries an id to resume from.
   if (data === null || data === '') return messages.isExact ? withoutText(event) : bytes;
   const json = Buffer.from(data);
-  let message: unknown;
-  try {
-    message = await readServerJson(json, jsonBounds);
-  } catch (thrown) {
-    if (thrown instanceof ServerJsonFault) return null;
-    throw thrown;
-  }
+  const message = await readServerEvent(json, jsonBounds);
+  if (message === undefined) return null;
   if (messages.isExact && (await hasDuplicateKeys(json))) return null;
-  const taken = seal(await messages.take(message, json));
+  const taken = seal(await messages.take(message));
   if (taken === null) return null;
   // Judged events are built anew, so that their other lines carry no text.
   if (taken === message && !messages.isExact) return bytes;
   const isSame = taken === message && !/[\n\r]/.test(data);
-  const text = isSame ? data : (await messageBytes(taken, json.length)).toString('utf8');
+  const text = isSame ? data : (await writeServerMessage(taken, json.length)).toString('utf8');
   return withEventData(messages.isExact ? withoutComments(event) : event, text);
 }
 

@@ -1,7 +1,6 @@
 /** Has input guardrails judge tool calls and answers of clients before they are sent, and applies their changes. */
 import { writeJson } from '../../model/json/json-bytes.ts';
 import { longLengthMin, run } from '../../slices.ts';
-import { alteredNumbers } from '../judging/altered-numbers.ts';
 import { judgeTexts } from '../judging/judge-texts.ts';
 import { PlaneFault } from '../messages/plane-fault.ts';
 import { ownParams } from '../messages/protocol-meta.ts';
@@ -14,8 +13,7 @@ import { guardrailsFor } from './server-guardrails.ts';
 /** Sets the fault of each denied call. Returns what is sent, byte for byte what was judged. */
 export async function judgeInput(exchange: McpExchange, sent: SentMessages): Promise<SentMessages> {
   const messages: RpcObject[] = [];
-  const numbers = alteredNumbers(sent.body);
-  for (const call of sent.calls) messages.push(await judgedMessage(exchange, call, numbers));
+  for (const call of sent.calls) messages.push(await judgedMessage(exchange, call));
   const isChanged = messages.some((message, at) => message !== sent.calls[at]!.message.json);
   if (!isChanged) return sent;
   const changed = sent.isBatch ? messages : messages[0];
@@ -30,12 +28,7 @@ interface InputTexts {
   readonly replace: (texts: RpcObject) => RpcObject;
 }
 
-/** `numbers` are those of the body that parsing has rounded. */
-async function judgedMessage(
-  exchange: McpExchange,
-  call: PlaneCall,
-  numbers: readonly string[],
-): Promise<RpcObject> {
+async function judgedMessage(exchange: McpExchange, call: PlaneCall): Promise<RpcObject> {
   const { server, arrival, metadata } = exchange;
   const { message } = call;
   const input = inputTexts(call);
@@ -54,7 +47,7 @@ async function judgedMessage(
     now: arrival.now,
     tenant: server,
   };
-  const others = [...argumentHeaders(exchange), ...textsBesideParams(message.json), ...numbers];
+  const others = [...argumentHeaders(exchange), ...textsBesideParams(message.json)];
   const verdict = await judgeTexts(guardrails, judged, 'input', input.texts, others);
   call.noteVerdict(verdict);
   if (verdict.fault !== null) call.fault = verdict.fault;

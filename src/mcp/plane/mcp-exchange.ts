@@ -1,7 +1,10 @@
 /** Defines an MCP request that is being served, with what has been resolved for it. */
 import type { GatewayKey } from '../../gateway/callers/gateway-key.ts';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
+import { readExactJson } from '../../model/json/exact-numbers.ts';
 import type { Secret } from '../../secret.ts';
+import { longLengthMin, run } from '../../slices.ts';
+import type { RpcObject } from '../messages/read-messages.ts';
 import type { McpEra } from '../messages/verify-headers.ts';
 import type { UserAuthorization } from '../oauth/user-authorization.ts';
 import type { RoundParties } from '../rounds/call-rounds.ts';
@@ -37,4 +40,10 @@ export interface SentMessages {
   readonly era: McpEra;
   readonly isBatch: boolean;
   readonly calls: readonly PlaneCall[];
+}
+
+/** The one message, as guardrails have left it. */
+export async function readSentMessage({ body }: SentMessages): Promise<RpcObject> {
+  const isLong = body.length >= longLengthMin;
+  return (await run(readExactJson(body.toString('utf8')), isLong)) as RpcObject;
 }

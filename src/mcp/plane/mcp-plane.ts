@@ -97,13 +97,13 @@ const organisationsMax = 10_000;
 
 /** The plane must be disposed after its listener has closed. */
 export function createMcpPlane(options: McpPlaneOptions): McpPlane {
-  const { callers, clock } = options;
+  const { callers, clock, jsonBounds } = options;
   const { keys, tokens, ledger, origins } = callers;
   const readKey = (): Buffer => options.keyring.mcpSessionKey;
   let ownAddress = '';
   const memory = memoryOf(options);
   const { responseMemory } = memory;
-  const address = { origins, readKey, responseMemory, ownAddress: () => ownAddress };
+  const address = { origins, readKey, responseMemory, jsonBounds, ownAddress: () => ownAddress };
   const { eventSessions, serverConnections, modernToLegacy } = sessionsOf(address);
   const searches = new Searches();
   const { managers, values } = managedSecrets(options);
@@ -138,7 +138,7 @@ export function createMcpPlane(options: McpPlaneOptions): McpPlane {
     ),
     ...memory,
     keepAliveMs: options.keepAliveMs,
-    jsonBounds: options.jsonBounds,
+    jsonBounds,
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
     hosts: options.hosts,
     enforcesLimits: options.enforcesLimits,
@@ -190,11 +190,11 @@ function memoryOf({ bodiesBytesMax, bodyBytesMax }: McpPlaneOptions) {
 function sessionsOf(
   options: Pick<EventSessionsOptions, 'origins' | 'ownAddress'> &
     Pick<ModernToLegacyOptions, 'readKey'> &
-    Pick<ServerConnections, 'responseMemory'>,
+    Pick<ServerConnections, 'responseMemory' | 'jsonBounds'>,
 ) {
   const eventSessions = new EventSessions(options);
-  const { origins, responseMemory } = options;
-  const serverConnections = { origins, events: eventSessions, responseMemory };
+  const { origins, responseMemory, jsonBounds } = options;
+  const serverConnections = { origins, events: eventSessions, responseMemory, jsonBounds };
   const modernToLegacy = new ModernToLegacy({ ...options, connections: serverConnections });
   return { eventSessions, serverConnections, modernToLegacy };
 }

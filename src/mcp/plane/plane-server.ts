@@ -135,7 +135,7 @@ export function buildPlaneServer(parts: PlaneServerParts): PlaneServer | null {
     guardrails: serverGuardrails(parts.reading, parts),
     verifyToken: verifierOf(stored, parts),
     externalAuth: externalAuthOf(stored),
-    fault: pinsFault(pins) ?? faultOf(parts, stored, access, login !== null),
+    fault: pinsFault(pins, integration) ?? faultOf(parts, stored, access, login !== null),
   };
 }
 
@@ -170,9 +170,12 @@ function pinsOf({ server, integration, definitions }: McpServerReading): ServerP
   return new ServerPins({ policy, isTaken, digests: definitions });
 }
 
-function pinsFault({ isEnforced, isTaken, policy }: ServerPins): string | null {
+function pinsFault(
+  { isEnforced, isTaken, policy }: ServerPins,
+  { slug }: McpServerReading['integration'],
+): string | null {
   if (!isEnforced || isTaken) return null;
-  return `its definition_policy ${policy} needs approved definitions; run gatewright approve INTEGRATION --refresh, or set approved_definitions`;
+  return `its definition_policy ${policy} needs approved definitions; run gatewright approve ${slug} --refresh, or set approved_definitions`;
 }
 
 function accessOf(opened: McpConfigurations, fields: readonly MappedField[]): UpstreamAccess {

@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Metadata } from '../../gateway/callers/metadata.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import { alteredNumbers } from '../judging/altered-numbers.ts';
 import {
   judgeServerRequest,
   judgeServerResponse,
@@ -59,8 +58,6 @@ export class ServerMessages {
   /** Null for a stream of another kind. */
   readonly #subscription: Subscription | null;
   readonly #expected: ExpectedMessages<PlaneCall>;
-  /** Numbers of the current message that parsing has rounded. */
-  #numbers: readonly string[] = [];
   /** Whether a request of the caller waits for its response. */
   readonly expectsAnswer: boolean;
 
@@ -119,12 +116,8 @@ export class ServerMessages {
     return this.#options.calls.some((call) => this.#guardrailsOf(call).length > 0);
   }
 
-  /**
-   * Returns what the caller receives in place of the message, or a promise of it; null for nothing. `json` is the
-   * message as it was received where its bytes may be sent.
-   */
-  take(message: unknown, json: Buffer | null = null): unknown {
-    this.#numbers = json !== null && this.isJudged ? alteredNumbers(json) : [];
+  /** Returns what the caller receives in place of the message, or a promise of it; null for nothing. */
+  take(message: unknown): unknown {
     if (!Array.isArray(message)) return this.#takeOne(message);
     return present(message.map((one) => this.#takeOne(one)));
   }
@@ -192,7 +185,7 @@ export class ServerMessages {
   }
 
   #judge(guardrails: readonly Guardrail[], call: PlaneCall | undefined): MessageJudge {
-    const about = { guardrails, call, numbers: this.#numbers, server: this.#server.slug };
+    const about = { guardrails, call, server: this.#server.slug };
     return judgeOf(this.#options, about);
   }
 
@@ -208,7 +201,7 @@ async function present(taking: readonly unknown[]): Promise<unknown[]> {
 
 function judgeOf(
   { server: tenant, headers, metadata, traceId, now }: ServerMessagesOptions,
-  about: Pick<MessageJudge, 'guardrails' | 'call' | 'numbers' | 'server'>,
+  about: Pick<MessageJudge, 'guardrails' | 'call' | 'server'>,
 ): MessageJudge {
   return { ...about, tenant, headers, metadata, traceId, now };
 }

@@ -5,6 +5,13 @@ import { writeChunk } from '../transfer/response-chunks.ts';
 /** Clients ignore comments; a named event would reach their handlers. */
 const comment = Buffer.from(': keep-alive\n\n');
 
+const [beforeData, afterData] = [Buffer.from('event: message\ndata: '), Buffer.from('\n\n')];
+
+/** The event with this JSON. */
+export function eventOf(json: Buffer): Buffer {
+  return Buffer.concat([beforeData, json, afterData]);
+}
+
 export class EventOutput implements Disposable {
   readonly #response: ServerResponse;
   readonly #keepAliveMs: number;

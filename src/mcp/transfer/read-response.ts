@@ -1,7 +1,15 @@
 /** Reads short bodies of responses before they are delivered. */
 import type { BodyHold } from '../../http/input/body-hold.ts';
+import type { JsonBounds } from '../../model/json/json-scan.ts';
 import { serverFailed, serverUnusable } from '../messages/plane-fault.ts';
 import { chunksOf, type LiveResponse } from './response-chunks.ts';
+
+/** How the messages of one response are read. */
+export interface ResponseReading {
+  /** Counts messages until they are taken. */
+  readonly memory: BodyHold;
+  readonly bounds: JsonBounds;
+}
 
 /**
  * `memory` counts the bytes, where they can be many.

@@ -1,11 +1,6 @@
 /** Writes a value as JSON in slices; the bytes are those of `JSON.stringify`. */
 import type { Slices } from '../../slices.ts';
-
-declare global {
-  interface JSON {
-    isRawJSON(value: unknown): boolean;
-  }
-}
+import { isRawJSON } from './raw-json.ts';
 
 /** Characters that are collected before they are encoded. */
 const pieceChars = 128 * 1024;
@@ -70,7 +65,7 @@ class JsonWriter {
   /** Adds a value that needs no generator, which would cost more than the value. */
   #addsSmall(value: unknown): boolean {
     const left = valuesLeft(value, partValuesMax);
-    if (left < 0 && !JSON.isRawJSON(value)) return false;
+    if (left < 0 && !isRawJSON(value)) return false;
     this.#values += partValuesMax - left;
     this.#add(JSON.stringify(value) ?? 'null');
     return true;

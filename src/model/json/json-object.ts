@@ -220,7 +220,7 @@ function skipBlank(text: string, from: number): number {
 }
 
 /** Returns the offset after the string that opens at `from`. It searches with `indexOf`, which is native code. */
-function stringEnd(text: string, from: number): number {
+export function stringEnd(text: string, from: number): number {
   let at = text.indexOf('"', from + 1);
   while (at >= 0) {
     let escapes = 0;

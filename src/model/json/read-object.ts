@@ -1,8 +1,9 @@
 /** Recognises JSON objects, and reads texts that may be JSON. */
+import { isRawJSON } from './raw-json.ts';
 
-/** Whether a value is an object, and neither a list nor null. */
+/** Whether a value is an object, and neither a list nor null nor a number with all its digits. */
 export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value);
 }
 
 /** Undefined for invalid JSON. */

@@ -1,5 +1,6 @@
 /** Reduces the definition of a tool, prompt or resource to one canonical text and its SHA-256. */
 import { createHash } from 'node:crypto';
+import { digitsOf } from '../json/exact-numbers.ts';
 import { isObject } from '../json/read-object.ts';
 import type { McpCapabilityFacts } from './mcp-discovery.ts';
 import type { McpCapabilityType } from './mcp-integration.ts';
@@ -111,6 +112,9 @@ function canonicalJson(value: unknown, depth: number): string | null {
     const items = value.map((item) => canonicalJson(item, depth + 1));
     return items.includes(null) ? null : `[${items.join(',')}]`;
   }
+  const digits = digitsOf(value);
+  // Stored definitions have numbers as JavaScript writes them.
+  if (digits !== null) return JSON.stringify(Number(digits));
   if (!isObject(value)) return JSON.stringify(value) ?? 'null';
   const members = Object.keys(value)
     .toSorted()

@@ -252,10 +252,9 @@ describe('a server', () => {
 
 describe('a session', () => {
   it('belongs to one key and one server', async () => {
-    const opened = await plane.call(key, slug, 'initialize');
-    const session = String(opened.headers['mcp-session-id']);
+    const headers = await plane.openSession(key, slug);
+    const session = headers['mcp-session-id']!;
     expect(session).not.toContain('session-');
-    const headers = { 'mcp-session-id': session };
     await plane.send(key, slug, list, { headers });
     expect(plane.upstream.journal.at(-1)!.headers['mcp-session-id']).toBe('session-1');
     plane.upstream.journal.length = 0;
@@ -281,8 +280,7 @@ describe('a session', () => {
   });
 
   it('works at every replica, and ends with DELETE', async () => {
-    const opened = await plane.call(key, slug, 'initialize');
-    const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const headers = await plane.openSession(key, slug);
     const { openApp } = await import('../../../src/app.ts');
     const { createLog } = await import('../../../src/log.ts');
     const log = createLog({ level: 'silent' });

@@ -4,7 +4,11 @@ import { openApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
 import type { McpFixture } from '../../support/mcp/fixture-host.ts';
 import { startLegacyFixture } from '../../support/mcp/legacy-fixture.ts';
-import { ModernCaller } from '../../support/mcp/modern-caller.ts';
+import {
+  acceptAs as accept,
+  askingTool as asking,
+  ModernCaller,
+} from '../../support/mcp/modern-caller.ts';
 import { openEvents } from '../../support/mcp/open-events.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
@@ -15,8 +19,6 @@ let dying: McpFixture;
 let key: string;
 let slug: string;
 let client: ModernCaller;
-const asking = 'test_input_required_result_elicitation';
-const accept = (name: string) => () => ({ action: 'accept', content: { name } });
 const text = ({ message }: { message: ReturnType<typeof JSON.parse> }) =>
   message.result.content[0].text;
 

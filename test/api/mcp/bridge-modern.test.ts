@@ -2,7 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { McpFixture } from '../../support/mcp/fixture-host.ts';
 import { startLegacyFixture } from '../../support/mcp/legacy-fixture.ts';
-import { ModernCaller } from '../../support/mcp/modern-caller.ts';
+import {
+  acceptAs as accept,
+  askingTool as asking,
+  ModernCaller,
+} from '../../support/mcp/modern-caller.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
 
@@ -12,8 +16,6 @@ let key: string;
 let slug: string;
 let client: ModernCaller;
 const forbidden = 'mellon';
-const asking = 'test_input_required_result_elicitation';
-const accept = (name: string) => () => ({ action: 'accept', content: { name } });
 
 beforeAll(async () => {
   fixture = await startLegacyFixture();
@@ -271,8 +273,7 @@ describe('a server with rules', () => {
     };
     const integration = await plane.addIntegration();
     const server = await plane.addServer({ definition_policy: 'block' }, integration);
-    const path = `/v2/mcp-integrations/${integration.id}/sync`;
-    expect((await plane.server.request('POST', path, { body: {} })).body.success).toBe(true);
+    await plane.sync(integration);
     const other = new ModernCaller(plane, key, server.slug);
     await other.callTool('search');
     expect(upstream.calls()).toEqual(['search']);

@@ -1,6 +1,7 @@
 /** Tests that rules hold for calls of legacy clients at modern servers, and that hostile servers are bounded. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openResponse } from '../../support/mcp/event-client.ts';
+import { speakOnly } from '../../support/mcp/one-era.ts';
 import {
   type CreatedResource,
   type McpTestPlane,
@@ -25,17 +26,10 @@ type Request = ReturnType<typeof JSON.parse>;
 
 /** Has the upstream speak the modern era only, with these results. */
 function speakModern(resultOf: (request: Request) => object): void {
-  plane.upstream.script = ({ body }, response) => {
-    const reply = (value: object, status = 200) =>
-      sendJson(response, { jsonrpc: '2.0', id: body.id, ...value }, status);
-    if (body.params?._meta === undefined) {
-      const data = { supported: ['2026-07-28'] };
-      reply({ error: { code: -32022, message: 'Unsupported version', data } }, 400);
-    } else if (body.method === 'server/discover') {
-      const supportedVersions = ['2026-07-28'];
-      reply({ result: { resultType: 'complete', supportedVersions, capabilities: { tools: {} } } });
-    } else reply(resultOf(body));
-  };
+  speakOnly(plane.upstream, 'modern');
+  plane.upstream.script = null;
+  plane.upstream.answer = (request) =>
+    request.method === 'server/discover' ? null : resultOf(request);
 }
 
 const complete = (text: string) => ({
@@ -53,12 +47,8 @@ const asking = (message: string, requestState = 'state') => ({
   },
 });
 
-async function open(slug: string, ownKey = key): Promise<Record<string, string>> {
-  const params = { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } };
-  const opened = await plane.call(ownKey, slug, 'initialize', params);
-  expect(opened.status).toBe(200);
-  return { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
-}
+const open = (slug: string, ownKey = key) =>
+  plane.openSession(ownKey, slug, { capabilities: { elicitation: {} } });
 
 const post = (slug: string, body: object, headers: Record<string, string>, ownKey = key) =>
   openResponse(`${plane.server.mcpUrl}/${slug}/mcp`, ownKey, body, headers);
@@ -242,7 +232,8 @@ describe('a hostile modern server', () => {
       sendJson(response, { id: null, error: { code: -32000, message: 'no session' } }, 400);
     await using called = await post(slug, callOf('x'), headers);
     expect(called.status).toBe(404);
-    plane.upstream.script = null;
+    speakOnly(plane.upstream, 'both');
+    Object.assign(plane.upstream, { script: null, answer: null });
     const opened = await plane.call(key, slug, 'initialize', { protocolVersion: '2025-11-25' });
     expect(opened.body.result.serverInfo.name).toBe('journal');
   });

@@ -1,5 +1,6 @@
 /** Verifies that clients may share a cached list only where every caller of the server receives the same one. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { messagesIn } from '../../support/mcp/open-events.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
 import { addUser } from '../../support/server/people.ts';
@@ -50,9 +51,7 @@ async function listed(slug: string, method = 'tools/list') {
   const headers = { 'mcp-protocol-version': version, 'mcp-method': method };
   const { status, body } = await plane.call(key, slug, method, { _meta }, { headers });
   expect(status).toBe(200);
-  const message = plane.upstream.streams
-    ? JSON.parse(/^data: (.*)$/m.exec(String(body))![1]!)
-    : body;
+  const message = plane.upstream.streams ? messagesIn(String(body))[0]! : body;
   return message.result;
 }
 

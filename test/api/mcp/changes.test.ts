@@ -1,14 +1,14 @@
 /** Verifies that changes take effect without a new session, in both eras and through the bridge in both directions. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ModernCaller } from '../../support/mcp/modern-caller.ts';
+import { isModernRequest, type SpokenEra, speakOnly } from '../../support/mcp/one-era.ts';
+import { messagesIn } from '../../support/mcp/open-events.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import {
   type CreatedResource,
   type McpTestPlane,
   startMcpTestPlane,
 } from '../../support/server/mcp-plane.ts';
-import type { JournalEntry, McpJournal } from '../../support/upstream/mcp-journal.ts';
-import { sendJson } from '../../support/upstream/upstream.ts';
 
 let plane: McpTestPlane;
 beforeAll(async () => {
@@ -19,26 +19,6 @@ beforeEach(() => {
 });
 afterAll(() => plane[Symbol.asyncDispose]());
 
-const version = 'io.modelcontextprotocol/protocolVersion';
-const isModern = ({ body }: JournalEntry): boolean => body?.params?._meta?.[version] !== undefined;
-
-/** Refuses what a server of one era does not know. */
-const refusals: Record<string, McpJournal['intercept']> = {
-  both: null,
-  legacy: ({ body }, response) => {
-    if (body?.method !== 'server/discover') return false;
-    const error = { code: -32601, message: 'Method not found' };
-    sendJson(response, { jsonrpc: '2.0', id: body.id, error }, 404);
-    return true;
-  },
-  modern: (entry, response) => {
-    if (entry.body?.id === undefined || isModern(entry)) return false;
-    const error = { code: -32602, message: 'no _meta' };
-    sendJson(response, { jsonrpc: '2.0', id: entry.body.id, error }, 400);
-    return true;
-  },
-};
-
 interface ServerUse {
   readonly key: { readonly key: string; readonly id: string };
   readonly server: CreatedResource;
@@ -47,8 +27,8 @@ interface ServerUse {
   call(): Promise<number>;
 }
 
-async function begin(client: 'legacy' | 'modern', speaks: string): Promise<ServerUse> {
-  plane.upstream.intercept = refusals[speaks]!;
+async function begin(client: 'legacy' | 'modern', speaks: SpokenEra): Promise<ServerUse> {
+  speakOnly(plane.upstream, speaks);
   const key = await plane.addKey();
   const integration = await plane.addIntegration({
     configurations: { custom_headers: { 'X-Secret': 'one' } },
@@ -64,9 +44,7 @@ async function begin(client: 'legacy' | 'modern', speaks: string): Promise<Serve
     };
     return { key, server, integration, call };
   }
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a' } };
-  const opened = await plane.call(key.key, server.slug, 'initialize', params);
-  const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+  const headers = await plane.openSession(key.key, server.slug);
   const call = async () => {
     const sent = await plane.call(
       key.key,
@@ -76,10 +54,7 @@ async function begin(client: 'legacy' | 'modern', speaks: string): Promise<Serve
       { headers },
     );
     const isStream = typeof sent.body === 'string';
-    return codeOf(
-      sent.status,
-      isStream ? JSON.parse(/^data: (.*)$/m.exec(sent.body)![1]!) : sent.body,
-    );
+    return codeOf(sent.status, isStream ? messagesIn(sent.body)[0]! : sent.body);
   };
   return { key, server, integration, call };
 }
@@ -163,7 +138,7 @@ describe.each([
     const used = await begin(client, speaks);
     expect(await used.call()).toBe(200);
     const isBridged = client !== speaks && speaks !== 'both';
-    expect(isModern(lastCall())).toBe(isBridged ? client === 'legacy' : client === 'modern');
+    expect(isModernRequest(lastCall())).toBe(isBridged ? client === 'legacy' : client === 'modern');
     await change(used);
   });
 });

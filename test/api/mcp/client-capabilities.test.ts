@@ -40,12 +40,7 @@ const setServer = async (id: string, body: object) => {
 };
 
 /** Opens a session of the legacy era that declares everything. */
-async function open(slug: string): Promise<Record<string, string>> {
-  const params = { protocolVersion: '2025-11-25', capabilities: all, clientInfo: { name: 'a' } };
-  const opened = await plane.call(key, slug, 'initialize', params);
-  expect(opened.status).toBe(200);
-  return { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
-}
+const open = (slug: string) => plane.openSession(key, slug, { capabilities: all });
 
 /** Has the server ask in each response of a tool and on its stream. */
 function askInLegacyEra(method: string): void {

@@ -61,12 +61,7 @@ async function pinned(policy: string, more: object = {}): Promise<PinnedServer> 
   return { slug, integration };
 }
 
-async function sync(id: string): Promise<void> {
-  const synced = await plane.server.request('POST', `/v2/mcp-integrations/${id}/sync`, {
-    body: {},
-  });
-  expect(synced.body).toMatchObject({ success: true });
-}
+const sync = (id: string) => plane.sync({ id });
 
 async function definitionsOf(id: string): Promise<Json> {
   return (await plane.server.request('GET', `/v2/mcp-integrations/${id}/definitions`)).body;
@@ -255,12 +250,7 @@ describe('the policy block', () => {
 
   it('lists for itself with the session of the caller, and counts no refused call', async () => {
     const { slug } = await pinned('block');
-    const opened = await plane.call(key, slug, 'initialize', {
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 'test', version: '1' },
-    });
-    const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const headers = await plane.openSession(key, slug);
     plane.upstream.journal.length = 0;
     await plane.call(key, slug, 'tools/call', { name: 'add' }, { headers });
     const [list, sent] = plane.upstream.journal;
@@ -364,7 +354,9 @@ describe('a server without approved definitions', () => {
     const lenient = await plane.addServer({}, integration);
     const refused = await call(strict.slug, 'add');
     expect(refused).toMatchObject({ status: 502 });
-    expect(refused.body.error.message).toContain('run gatewright approve INTEGRATION --refresh');
+    expect(refused.body.error.message).toContain(
+      `run gatewright approve ${integration.slug} --refresh`,
+    );
     expect(await call(lenient.slug, 'add')).toMatchObject({ body: { result: {} } });
     await sync(integration.id);
     await eventually(async () => {

@@ -1,6 +1,6 @@
 /** Verifies what callers receive of an MCP server that answers for others, answers twice, or sends without end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openEvents } from '../../support/mcp/open-events.ts';
+import { messagesIn, openEvents } from '../../support/mcp/open-events.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../../support/server/mcp-plane.ts';
@@ -72,7 +72,7 @@ describe('a message that belongs to no request of the caller', () => {
       { ...progress, params: { ...progress.params, message: 'late' } },
     ]);
     const { body } = await call();
-    const messages = [...body.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+    const messages = messagesIn(body);
     expect(messages).toEqual([progress, result(1)]);
     const after = await dropped();
     const counted = (reason: string) => (after[reason] ?? 0) - (before[reason] ?? 0);
@@ -120,7 +120,7 @@ describe('a message that belongs to no request of the caller', () => {
     const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method };
     const params = { notifications, _meta };
     const { body } = await plane.call(key, slug, method, params, { id: 'sub', headers });
-    const messages = [...body.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+    const messages = messagesIn(body);
     expect(messages).toEqual(passing);
     expect((await dropped()).unasked! - (before.unasked ?? 0)).toBe(4);
   });

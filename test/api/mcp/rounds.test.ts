@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
+import { messagesIn } from '../../support/mcp/open-events.ts';
 import {
   type CreatedResource,
   type McpTestPlane,
@@ -97,7 +98,7 @@ describe('a call that requires input', () => {
     upstreamState = undefined;
     plane.upstream.streams = true;
     const { body } = await round();
-    const message = JSON.parse(/^data: (.*)$/m.exec(body)![1]!);
+    const message = messagesIn(body)[0]!;
     const done = await round({ state: message.result.requestState });
     expect(done.body).toContain('"complete"');
     expect(received()[1]!.body.params).not.toHaveProperty('requestState');

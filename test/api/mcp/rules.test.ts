@@ -1,5 +1,6 @@
 /** Verifies message forms, headers, capabilities, limits and the log of the MCP gateway; the server's journal is the witness of each refusal. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { messagesIn } from '../../support/mcp/open-events.ts';
 import { exchange } from '../../support/network/exchange.ts';
 import { RawClient } from '../../support/network/raw-client.ts';
 import { eventually } from '../../support/server/eventually.ts';
@@ -234,14 +235,7 @@ describe('a set of modern headers', () => {
         count: { type: 'integer', 'x-mcp-header': 'Count' },
       },
     };
-    const synced = await plane.server.request(
-      'POST',
-      `/v2/mcp-integrations/${integration.id}/sync`,
-      {
-        body: { capabilities: [{ name: 'echo', type: 'tool', inputSchema: schema }] },
-      },
-    );
-    expect(synced.status).toBe(200);
+    await plane.sync(integration, [{ name: 'echo', type: 'tool', inputSchema: schema }]);
     const server = await plane.addServer({}, integration);
     const { body, headers } = modernCall('echo');
     body.params.arguments = { region: 'eu', count: 3 } as never;
@@ -284,7 +278,7 @@ describe('a disabled capability', () => {
     plane.upstream.streams = streams;
     const names = async (method: string): Promise<string[]> => {
       const { body } = await plane.call(key, server.slug, method);
-      const message = streams ? JSON.parse(/^data: (.*)$/m.exec(body)![1]!) : body;
+      const message = streams ? messagesIn(body)[0]! : body;
       const [items] = Object.values(message.result) as { name: string }[][];
       return items!.map(({ name }) => name);
     };

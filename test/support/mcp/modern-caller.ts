@@ -1,5 +1,6 @@
 /** Calls a server of the MCP gateway as clients of the modern era do, and reads JSON and events alike. */
 import type { McpTestPlane } from '../server/mcp-plane.ts';
+import { messagesIn } from './open-events.ts';
 
 type RpcMessage = ReturnType<typeof JSON.parse>;
 
@@ -30,6 +31,11 @@ const names: Record<string, string> = {
   'prompts/get': 'name',
   'resources/read': 'uri',
 };
+
+/** A tool of the fixtures that asks for a name. */
+export const askingTool = 'test_input_required_result_elicitation';
+/** Answers its question. */
+export const acceptAs = (name: string) => () => ({ action: 'accept', content: { name } });
 
 export class ModernCaller {
   readonly #plane: McpTestPlane;
@@ -77,7 +83,7 @@ export class ModernCaller {
       const text = JSON.stringify(sent.body);
       return { status: sent.status, message: sent.body, notices: [], text };
     }
-    const messages = eventsIn(sent.body);
+    const messages = messagesIn(sent.body);
     const message = messages.at(-1);
     return { status: sent.status, message, notices: messages.slice(0, -1), text: sent.body };
   }
@@ -102,11 +108,4 @@ export class ModernCaller {
     const all = { ...params, _meta: own };
     return { body: { jsonrpc: '2.0', id: id ?? this.#ids, method, params: all }, headers };
   }
-}
-
-function eventsIn(text: string): RpcMessage[] {
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith('data: '))
-    .map((line) => JSON.parse(line.slice(6)));
 }

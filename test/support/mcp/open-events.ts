@@ -17,6 +17,13 @@ export interface OpenEvents extends AsyncDisposable {
   find(method: string): Record<string, unknown>;
 }
 
+type RpcMessage = ReturnType<typeof JSON.parse>;
+
+/** The messages of the events in a text. */
+export function messagesIn(text: string): RpcMessage[] {
+  return [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data!));
+}
+
 /** @throws when the stream is refused */
 export async function openEvents(
   url: string,
@@ -37,8 +44,7 @@ export async function openEvents(
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
   const state = { text: '', isEnded: false };
   const reading = read(response, state);
-  const messagesOf = (): Record<string, unknown>[] =>
-    [...state.text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data!));
+  const messagesOf = (): Record<string, unknown>[] => messagesIn(state.text);
   return {
     get text() {
       return state.text;

@@ -1,5 +1,4 @@
 /** Starts two replicas of the MCP gateway in front of a server, with every rule on. */
-import { expect } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
 import { type McpTestPlane, startMcpTestPlane } from '../server/mcp-plane.ts';
@@ -51,9 +50,7 @@ async function addRuledServer(plane: McpTestPlane, url: string): Promise<string>
     },
     integration,
   );
-  const sync = `/v2/mcp-integrations/${integration.id}/sync`;
-  const synced = await plane.server.request('POST', sync, { body: {} });
-  expect(synced.body).toMatchObject({ success: true });
+  await plane.sync(integration);
   await plane.guard({ id }, [
     { id: 'default.contains', parameters: { words: ['never in a text'], operator: 'none' } },
   ]);

@@ -92,6 +92,26 @@ const groups: readonly (readonly [
     'two readings of one request',
     [
       [
+        'arguments beyond the precision of readers in headers',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'is another number when its digits differ beyond the precision of readers',
+      ],
+      [
+        'line ends and invalid characters in arguments that the bridge repeats',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'adds no other header when the bridge writes it: %j',
+      ],
+      [
+        'header names of a hostile schema, bridged',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'is left out or harmless when the server names it %j',
+      ],
+      [
+        'names in other spellings, bridged, before the era is known',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'reaches no disabled tool by another spelling of its name',
+      ],
+      [
         'header and body of the modern era',
         'test/api/mcp/rules.test.ts',
         'is refused with 400 before any rule when it has %s',
@@ -349,6 +369,11 @@ const groups: readonly (readonly [
     'bombs',
     [
       [
+        'depth beyond what can be written, bridged',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'ends with one error when the result is nested without end',
+      ],
+      [
         'endless responses and events',
         'test/api/mcp/hostile-servers.test.ts',
         'is cut off when its response or an event exceeds what is read',
@@ -384,6 +409,36 @@ const groups: readonly (readonly [
   [
     'messages that belong to nobody',
     [
+      [
+        '__proto__, escapes and exact numbers in arguments, in both eras and bridged',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'is denied with a denied text in %s',
+      ],
+      [
+        'texts where no rule of content looks, bridged, __proto__ included',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'returns no denied text in %s',
+      ],
+      [
+        'forms of a number that hide its digits',
+        'test/api/mcp/numbers.test.ts',
+        'judges the digits and the value of a number in a call %s',
+      ],
+      [
+        'events in texts',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'receives one message from a result with events in its texts',
+      ],
+      [
+        'ids of questions in every form, bridged',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'receives the answer under the id of its own question, in every form of the id',
+      ],
+      [
+        'progress tokens of others, bridged',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'passes progress under the token of the call only, in every form of a number',
+      ],
       [
         'another id, second result, after the result',
         'test/api/mcp/hostile-servers.test.ts',
@@ -434,6 +489,11 @@ const groups: readonly (readonly [
   [
     'questions that a client has not declared or a server may not ask',
     [
+      [
+        'capabilities that a call claims for its session, bridged',
+        'test/api/mcp/corpus/both-eras.test.ts',
+        'receives the capabilities of the session, whatever a call claims, and no sealed id',
+      ],
       [
         'relayed',
         'test/api/mcp/corpus/hostile-messages.test.ts',

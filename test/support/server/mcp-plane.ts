@@ -28,6 +28,15 @@ export interface McpTestPlane extends AsyncDisposable {
     mapping?: object,
     actions?: object,
   ): Promise<void>;
+  /** Synchronises an integration, with these capabilities or those that its server lists. */
+  sync(integration: Pick<CreatedResource, 'id'>, capabilities?: readonly object[]): Promise<void>;
+  /** Opens a session of the legacy era, and returns the headers of its requests. */
+  openSession(
+    key: string,
+    slug: string,
+    params?: object,
+    more?: SendOptions,
+  ): Promise<Record<string, string>>;
   /** Sends a body, by default as POST. */
   send(key: string | null, slug: string, body?: unknown, more?: SendOptions): Promise<TestResponse>;
   /** Calls a method in the legacy era. */
@@ -87,6 +96,10 @@ export async function startMcpTestPlane(
       ...headers,
     });
   };
+  const call: McpTestPlane['call'] = (key, slug, method, params = {}, sent = {}) => {
+    const { id = 1 } = sent;
+    return send(key, slug, { jsonrpc: '2.0', id, method, params }, sent);
+  };
   return {
     server,
     upstream,
@@ -124,11 +137,28 @@ export async function startMcpTestPlane(
       const put = await server.request('PUT', path, { body: mapping });
       if (put.status !== 200) throw new Error(`${path}: ${JSON.stringify(put.body)}`);
     },
-    send,
-    call: (key, slug, method, params = {}, sent = {}) => {
-      const { id = 1 } = sent;
-      return send(key, slug, { jsonrpc: '2.0', id, method, params }, sent);
+    sync: async ({ id }, capabilities) => {
+      const path = `/v2/mcp-integrations/${id}/sync`;
+      const body = capabilities === undefined ? {} : { capabilities };
+      const synced = await server.request('POST', path, { body });
+      if (synced.body.success !== true) throw new Error(`${path}: ${JSON.stringify(synced.body)}`);
     },
+    openSession: async (key, slug, params = {}, sent = {}) => {
+      const own = {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'test client', version: '1' },
+        ...params,
+      };
+      const opened = await call(key, slug, 'initialize', own, sent);
+      const session = opened.headers['mcp-session-id'];
+      if (opened.status !== 200 || typeof session !== 'string') {
+        throw new Error(`initialize: ${opened.status} ${JSON.stringify(opened.body)}`);
+      }
+      return { 'mcp-session-id': session };
+    },
+    send,
+    call,
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
       await upstream[Symbol.asyncDispose]();

@@ -14,7 +14,7 @@ import type { CheckSubject } from '../../../src/guardrails/check.ts';
 import { outboundChecks } from '../../../src/guardrails/outbound-checks.ts';
 import { judgeTexts } from '../../../src/mcp/judging/judge-texts.ts';
 import { readMessages } from '../../../src/mcp/messages/read-messages.ts';
-import { readServerJson, writeServerJson } from '../../../src/mcp/messages/server-json.ts';
+import { readServerBody, writeServerJson } from '../../../src/mcp/messages/server-json.ts';
 import { buildConfigTree, type ConfigLeaf } from '../../../src/model/configs/config-tree.ts';
 import type { Outbound } from '../../../src/upstream/outbound.ts';
 import { countTurns } from '../../support/run/turns.ts';
@@ -148,13 +148,13 @@ describe('a message of MCP', () => {
   it('is read and written in turns when a server sends it, and refused beyond the bounds', async () => {
     const message = { jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: long }] } };
     const bytes = Buffer.from(JSON.stringify(message));
-    const { turns, value } = await countTurns(() => readServerJson(bytes, bounds));
+    const { turns, value } = await countTurns(() => readServerBody(bytes, bounds));
     expect(turns).toBeGreaterThan(1);
     expect(value).toEqual(message);
     const written = await countTurns(() => writeServerJson(message, bytes.length));
     expect(written.turns).toBeGreaterThan(30);
     expect(written.value.equals(bytes)).toBe(true);
     const values = Buffer.from(`[${'0,'.repeat(250_000)}0]`);
-    await expect(readServerJson(values, bounds)).rejects.toThrow('has more than 200000 values');
+    await expect(readServerBody(values, bounds)).rejects.toThrow('has more than 200000 values');
   });
 });

@@ -115,6 +115,8 @@ const national = new RegExp(String.raw`(?<![\w+.,:=/$€£#-])${phoneForm}(?![\w
 /** The North American form: 415-555-2671, (415) 555-2671, 415.555.2671. */
 const american =
   /(?<![\w+.,:=/$€£#-])(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d([.-]))[2-9]\d\d([.-])\d{4}(?![\w]|[.,:/-]\d|[-_]\w|%)/g;
+/** A date such as 2026-03-31, which plans of several countries accept as a number. */
+const isoDate = /^(?:19|20)\d\d([-./])(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])$/;
 const contextCharacters = 40;
 
 /** Countries whose national forms are recognised behind a word such as "phone". */
@@ -166,7 +168,7 @@ export function findPhoneNumbers(text: string, rules: PhoneRules): Span[] {
   if (!phoneWords.test(text)) return spans;
   for (const match of text.matchAll(national)) {
     const before = text.slice(Math.max(0, match.index - contextCharacters), match.index);
-    if (!phoneWords.test(before)) continue;
+    if (!phoneWords.test(before) || isoDate.test(match[0])) continue;
     if (contextCountries.some((country) => isValid(match[0], country))) add(match);
   }
   return spans;

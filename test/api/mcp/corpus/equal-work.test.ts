@@ -87,15 +87,11 @@ describe('a tool or prompt that a caller may not use', () => {
       { type: 'prompt', name: 'leak' },
     ];
     const integration = await plane.addIntegration({ disabled_capabilities });
-    const path = `/v2/mcp-integrations/${integration.id}/sync`;
-    expect((await plane.server.request('POST', path, { body: {} })).status).toBe(200);
+    await plane.sync(integration);
     synced = await plane.addServer({}, integration);
     unsynced = await plane.addServer({}, await plane.addIntegration({ disabled_capabilities }));
     const theirs = await plane.addIntegration();
-    const added = await plane.server.request('POST', `/v2/mcp-integrations/${theirs.id}/sync`, {
-      body: { capabilities: [{ name: 'foreign_tool', type: 'tool' }] },
-    });
-    expect(added.status).toBe(200);
+    await plane.sync(theirs, [{ name: 'foreign_tool', type: 'tool' }]);
     other = await plane.addServer({}, theirs);
   });
 

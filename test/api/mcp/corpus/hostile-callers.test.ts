@@ -323,8 +323,7 @@ describe('a session of another tenant', () => {
       scopes: ['mcp.invoke'],
       workspace_id: workspace.id,
     });
-    const opened = await plane.call(key, slug, 'initialize');
-    const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const headers = await plane.openSession(key, slug);
     plane.upstream.journal.length = 0;
     const own = await plane.call(theirs.key, slug, 'tools/list');
     expect(own.status).toBe(200);

@@ -1,6 +1,6 @@
 /** Verifies that servers cannot send callers anything past the rules; what the caller receives is the witness. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openEvents } from '../../../support/mcp/open-events.ts';
+import { messagesIn, openEvents } from '../../../support/mcp/open-events.ts';
 import { exchange } from '../../../support/network/exchange.ts';
 import { eventually } from '../../../support/server/eventually.ts';
 import {
@@ -151,7 +151,7 @@ describe('a stream of events', () => {
     const text = `a\rdata: ${foreign}\r\r`;
     answerWith('text/event-stream', `data: ${JSON.stringify(result(text))}\n\n`);
     const { body } = await call(slug);
-    const messages = [...body.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+    const messages = messagesIn(body);
     expect(messages).toEqual([result(text)]);
   });
 });
@@ -196,9 +196,7 @@ describe('a legacy server', () => {
         verb === 'GET' ? '' : `data: ${JSON.stringify({ ...result('answer'), id: body.id })}\n\n`;
       response.end(`data: ${JSON.stringify(question)}\n\n${answer}`);
     };
-    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'a' } };
-    const opened = await plane.call(key, slug, 'initialize', params);
-    const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const headers = await plane.openSession(key, slug, { capabilities });
     const called = await plane.call(key, slug, 'tools/call', { name: 'echo' }, { headers });
     const stream = await plane.send(key, slug, undefined, { method: 'GET', headers });
     return [String(called.body), String(stream.body)] as const;

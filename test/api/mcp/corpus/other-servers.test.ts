@@ -86,8 +86,7 @@ describe('an address in a definition or a result', () => {
       return { result: { content: [link, resource], structuredContent: { $ref: at('/result') } } };
     };
     const integration = await plane.addIntegration({ definition_policy: 'block' });
-    const path = `/v2/mcp-integrations/${integration.id}/sync`;
-    expect((await plane.server.request('POST', path, { body: {} })).status).toBe(200);
+    await plane.sync(integration);
     const { slug } = await plane.addServer({}, integration);
     const listed = await plane.call(key, slug, 'tools/list');
     expect(listed.body.result.tools).toEqual([tool]);

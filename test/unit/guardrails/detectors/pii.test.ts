@@ -57,6 +57,7 @@ describe('the finder of personal data', () => {
   });
 
   it.each([
+    ['a date behind a word for telephones', 'the call of 2024-11-05, and call 2026.03.31'],
     ['a repository', 'git@github.com:acme/repo.git and ssh://git@gitlab.com/acme/repo'],
     ['a password in an address', 'https://user:secret@host.com/path'],
     ['packages and files', 'lodash@4.17.21 icon@2x.png getty@tty1.service @types/node@latest'],

@@ -10,6 +10,7 @@ import {
 import { replayed } from '../../../../src/mcp/transfer/read-response.ts';
 
 const bytesMax = 1_000;
+const bounds = { valuesMax: 1_000, depthMax: 64 };
 const text = 'x'.repeat(600);
 const message = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { text } });
 
@@ -29,12 +30,12 @@ const readers: [string, (response: Response, memory: BodyHold, take: Take) => Pr
   [
     'a legacy client',
     async (response, memory, take) => {
-      for await (const one of messagesIn(response, memory)) await take(one);
+      for await (const one of messagesIn(response, { memory, bounds })) await take(one);
     },
   ],
   [
     'a modern client',
-    (response, memory, take) => readResponse(response, take, startOfStream(), memory),
+    (response, memory, take) => readResponse(response, take, startOfStream(), { memory, bounds }),
   ],
 ];
 
