@@ -72,11 +72,11 @@ function CurrentPage() {
       </Page>
     );
   }
-  const Shown = opened.value.get(entry);
-  if (Shown === undefined) return <p class="quiet loading">Loading…</p>;
+  const OpenPage = opened.value.get(entry);
+  if (OpenPage === undefined) return <p class="quiet loading">Loading…</p>;
   return (
     <Boundary key={`${path} ${workspace.value}`}>
-      <Shown parts={found.parts!} />
+      <OpenPage parts={found.parts!} />
     </Boundary>
   );
 }

@@ -7,15 +7,17 @@ import { findStyleFaults } from '../support/plain-language.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const sources = new Map(
-  ['src', 'test', 'bench', 'scripts'].flatMap((folder) => sourcesBelow(join(root, folder))),
+  ['src', 'test', 'bench', 'scripts', 'console', 'site'].flatMap((folder) =>
+    sourcesBelow(join(root, folder)),
+  ),
 );
 const folders = [...new Set([...sources.keys()].map((file) => relative(root, dirname(file))))];
 
 function sourcesBelow(folder: string): (readonly [string, string])[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(?:ts|mjs)$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.(?:tsx?|mjs)$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => !file.includes('/node_modules/'))
+    .filter((file) => !/\/(?:node_modules|generated|\.astro|dist)\//.test(file))
     .map((file) => [file, readFileSync(file, 'utf8')] as const);
 }
 

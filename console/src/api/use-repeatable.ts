@@ -2,7 +2,7 @@
 import { useRef } from 'preact/hooks';
 import { change } from './client.ts';
 
-interface Sent {
+interface SentRequest {
   readonly text: string;
   readonly key: string;
 }
@@ -12,7 +12,7 @@ interface Sent {
  * changed one has another.
  */
 export function useRepeatable(): <Body>(address: string, body: unknown) => Promise<Body> {
-  const last = useRef<Sent | null>(null);
+  const last = useRef<SentRequest | null>(null);
   return <Body>(address: string, body: unknown) => {
     const text = JSON.stringify([address, body]);
     if (last.current?.text !== text) last.current = { text, key: randomKey() };

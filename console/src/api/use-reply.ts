@@ -9,7 +9,7 @@ import {
   workspace,
 } from './client.ts';
 
-export interface Loaded<Body> {
+export interface ReplyState<Body> {
   /** The last good reply, also while a newer one is loading or has failed; null before the first. */
   readonly body: Body | null;
   readonly error: RequestFailed | null;
@@ -28,7 +28,7 @@ interface LoadOptions {
   readonly isOn?: boolean;
 }
 
-interface State<Body> extends Omit<Loaded<Body>, 'reload'> {
+interface State<Body> extends Omit<ReplyState<Body>, 'reload'> {
   /** Names the request whose reply this is. */
   readonly key: string;
 }
@@ -37,7 +37,7 @@ interface State<Body> extends Omit<Loaded<Body>, 'reload'> {
 export function useReply<Path extends ReadablePath>(
   path: Path,
   { query = {}, parts = {}, everyMs, isOn = true }: LoadOptions = {},
-): Loaded<BodyOf<Path>> {
+): ReplyState<BodyOf<Path>> {
   const key = JSON.stringify([path, query, parts, workspace.value, isOn]);
   const empty: State<BodyOf<Path>> = {
     key,

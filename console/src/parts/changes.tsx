@@ -8,7 +8,7 @@ import { Ago } from './text.tsx';
 
 interface ChangesProps {
   readonly id: string;
-  /** What it is, in the words of the page: `key`. */
+  /** Noun of the page for it: `key`. */
   readonly kind: string;
 }
 

@@ -4,11 +4,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 export function Code({ text, label }: { readonly text: string; readonly label: string }) {
   const [note, setNote] = useState('Copy');
   useEffect(() => setNote('Copy'), [text]);
-  const shown = useRef<HTMLPreElement>(null);
+  const element = useRef<HTMLPreElement>(null);
   const copy = (): void => {
     // Pages without TLS have no clipboard; the text is then selected for the keyboard.
     const refuse = (): void => {
-      if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
+      if (element.current !== null) getSelection()?.selectAllChildren(element.current);
       setNote('Press Ctrl+C to copy');
     };
     const { clipboard } = navigator as { clipboard?: Clipboard };
@@ -24,7 +24,7 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
         </button>
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre ref={shown} tabIndex={0}>
+      <pre ref={element} tabIndex={0}>
         {text}
       </pre>
     </figure>

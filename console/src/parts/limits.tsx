@@ -25,7 +25,7 @@ interface WindowTimes {
   readonly next_usage_reset_at?: string | null;
 }
 
-interface Used {
+interface LoggedUse {
   readonly cost: number;
   readonly input_tokens: number;
   readonly output_tokens: number;
@@ -76,8 +76,8 @@ export function windowStartOf(budget: Budget, times: WindowTimes, now: number): 
   return Math.max(...starts);
 }
 
-/** What a budget counts of the logged figures. */
-export function usedOf(type: Budget['type'], used: Used): number {
+/** Returns the figure that a budget counts. */
+export function usedOf(type: Budget['type'], used: LoggedUse): number {
   if (type === 'requests') return used.requests;
   return type === 'tokens' ? used.input_tokens + used.output_tokens : used.cost;
 }

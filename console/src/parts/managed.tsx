@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { BodyOf } from '../api/client.ts';
-import { type Loaded, useReply } from '../api/use-reply.ts';
+import { type ReplyState, useReply } from '../api/use-reply.ts';
 
 type AuditPage = BodyOf<'/v1/audit-logs'>;
 type Entry = AuditPage['data'][number];
@@ -15,7 +15,7 @@ interface Source {
   readonly place: string;
 }
 
-/** What the newest entry with an owner says; null for none, and after a release. Entries are newest first. */
+/** Returns the source that the newest entry with an owner names; null for none, and after a release. Entries are newest first. */
 function sourceOf(entries: readonly Entry[]): Source | null {
   for (const { action, metadata } of entries) {
     if (action === 'release') return null;
@@ -31,7 +31,7 @@ function sourceOf(entries: readonly Entry[]): Source | null {
 }
 
 /** The newest 20 changes of a resource within a year, as far as the audit log goes back. */
-export function useChanges(id: string, isOn: boolean): Loaded<AuditPage> {
+export function useChanges(id: string, isOn: boolean): ReplyState<AuditPage> {
   const start_time = useMemo(() => {
     const today = Math.floor(Date.now() / dayMs) * dayMs;
     return new Date(today - 364 * dayMs).toISOString();
@@ -44,7 +44,7 @@ export function useChanges(id: string, isOn: boolean): Loaded<AuditPage> {
 
 interface NoteProps {
   readonly entries: readonly Entry[];
-  /** What follows from it for the action at hand. */
+  /** Says what this means for the action. */
   readonly children: ComponentChildren;
 }
 

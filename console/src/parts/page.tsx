@@ -1,7 +1,7 @@
 /** Lays out a page: heading, actions, problems, sections. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { Loaded } from '../api/use-reply.ts';
+import type { ReplyState } from '../api/use-reply.ts';
 
 interface PageProps {
   readonly title: string;
@@ -64,7 +64,7 @@ export function Show<Body>({
   loaded,
   children,
 }: {
-  readonly loaded: Loaded<Body>;
+  readonly loaded: ReplyState<Body>;
   readonly children: (body: Body) => ComponentChildren;
 }) {
   const { body, error, reload } = loaded;

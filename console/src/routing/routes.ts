@@ -1,5 +1,5 @@
 /**
- * Knows the address of each page. Pages are in the fragment of the address, so that the server serves one
+ * Reads and changes the address of the page. Pages are in the fragment of the address, so that the server serves one
  * document under any prefix; the browser's own URLPattern matches them.
  */
 import { signal } from '@preact/signals';

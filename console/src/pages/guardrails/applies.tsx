@@ -7,7 +7,7 @@ import { Problem, Section } from '../../parts/page.tsx';
 type Guardrail = BodyOf<'/v1/guardrails/{guardrailId}'>;
 
 export function Applies({ guardrail }: { readonly guardrail: Guardrail }) {
-  const [isAsked, ask] = useState(false);
+  const [isRequested, ask] = useState(false);
   const { mcp_server_mappings: mappings } = guardrail;
   return (
     <Section
@@ -22,7 +22,7 @@ export function Applies({ guardrail }: { readonly guardrail: Guardrail }) {
           </li>
         ))}
       </ul>
-      {isAsked ? (
+      {isRequested ? (
         <Defaults guardrail={guardrail} />
       ) : (
         <button type="button" onClick={() => ask(true)}>

@@ -1,6 +1,6 @@
 /** Creates an API key, and shows its value once. */
 import { useState } from 'preact/hooks';
-import { addressOf, workspace as shownWorkspace } from '../../api/client.ts';
+import { addressOf, workspace as selectedWorkspace } from '../../api/client.ts';
 import { mayDo } from '../../api/session.ts';
 import { useRepeatable } from '../../api/use-repeatable.ts';
 import { workspaces } from '../../api/workspaces.ts';
@@ -49,7 +49,7 @@ export function CreateKey({ onClose, onDone }: CreateProps) {
   const offered = types.filter(([type]) => mayDo(scopeOf(type, 'create')));
   const [draft, setWhole] = useState<Draft>({
     type: offered[0]?.[0] ?? 'workspace-service',
-    workspace: shownWorkspace.value || (workspaces.value[0]?.slug ?? ''),
+    workspace: selectedWorkspace.value || (workspaces.value[0]?.slug ?? ''),
     name: '',
     userId: '',
     scopes: new Set(mayDo('completions.write') ? ['completions.write'] : []),

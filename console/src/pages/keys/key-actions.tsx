@@ -53,14 +53,14 @@ const transitions = [
   ['604800000', '7 days'],
 ] as const;
 
-interface Rotated {
+interface RotatedKey {
   readonly key: string;
   readonly key_transition_expires_at: string | null;
 }
 
 function RotateKey({ of: key, onChange, onClose }: DialogProps) {
   const [transition, setTransition] = useState('');
-  const [rotated, setRotated] = useState<Rotated | null>(null);
+  const [rotated, setRotated] = useState<RotatedKey | null>(null);
   const send = useRepeatable();
   if (rotated !== null) {
     return (
@@ -78,7 +78,7 @@ function RotateKey({ of: key, onChange, onClose }: DialogProps) {
   }
   const act = async (): Promise<void> => {
     const body = transition === '' ? {} : { key_transition_period_ms: Number(transition) };
-    setRotated(await send<Rotated>(addressFor('/v1/api-keys/{id}/rotate', key), body));
+    setRotated(await send<RotatedKey>(addressFor('/v1/api-keys/{id}/rotate', key), body));
     onChange();
   };
   return (

@@ -18,7 +18,7 @@ const experiences: Readonly<Record<string, string>> = {
   expired: 'Callers get 401: the key has expired. Give it a new end, or create another key.',
 };
 
-/** What callers of a key in this state experience. */
+/** Says what callers of a key in this state experience. */
 export const experienceOf = (state: string): string => experiences[state] ?? '';
 
 /** The scope that an action on a key of this type needs: `workspace_service_api_keys.rotate`. */

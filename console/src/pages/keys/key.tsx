@@ -37,13 +37,13 @@ export default function KeyPage({ parts: { id = '' } }: { readonly parts: PagePa
         <a href="#/keys">All keys</a>
       </p>
       <Show loaded={key}>
-        {(shown) => (
+        {(record) => (
           <>
-            <State of={shown} lastUse={lastUse} />
-            <Limits of={shown} />
-            <Scopes scopes={shown.scopes} />
-            <Defaults of={shown} />
-            <Rotation of={shown} />
+            <State of={record} lastUse={lastUse} />
+            <Limits of={record} />
+            <Scopes scopes={record.scopes} />
+            <Defaults of={record} />
+            <Rotation of={record} />
             <Changes id={id} kind="key" />
           </>
         )}

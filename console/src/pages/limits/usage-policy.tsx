@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { addressOf, type BodyOf, change, type RowOf } from '../../api/client.ts';
 import { mayDo } from '../../api/session.ts';
-import { type Loaded, useReply } from '../../api/use-reply.ts';
+import { type ReplyState, useReply } from '../../api/use-reply.ts';
 import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { Changes } from '../../parts/changes.tsx';
 import { ActionDialog } from '../../parts/dialog.tsx';
@@ -33,10 +33,10 @@ export default function UsagePolicy({ parts: { id = '' } }: { readonly parts: Pa
         <a href="#/limits">All limits</a>
       </p>
       <Show loaded={policy}>
-        {(shown) => (
+        {(policy) => (
           <>
-            <PolicyFacts of={shown} />
-            <Counters of={shown} />
+            <PolicyFacts of={policy} />
+            <Counters of={policy} />
             <Changes id={id} kind="policy" />
           </>
         )}
@@ -114,7 +114,7 @@ function Counters({ of: policy }: PartProps) {
 
 interface TableProps {
   readonly policy: Policy;
-  readonly entities: Loaded<Entities>;
+  readonly entities: ReplyState<Entities>;
   readonly body: Entities;
   readonly page: number;
 }

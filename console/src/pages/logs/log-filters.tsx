@@ -72,16 +72,16 @@ export function LogFilters({ keyName }: { readonly keyName: string | undefined }
 }
 
 function RareFilters({ isOpen }: { readonly isOpen: boolean }) {
-  const [isShown, show] = useState(isOpen);
+  const [isExpanded, show] = useState(isOpen);
   return (
     <details
       class="more"
-      open={isShown || isOpen}
+      open={isExpanded || isOpen}
       onToggle={({ currentTarget }) => show(currentTarget.open)}
     >
       <summary>More filters</summary>
       <div class="filters">
-        {isShown && <ConfigChoice />}
+        {isExpanded && <ConfigChoice />}
         <QueryText label="Trace" name="trace" />
         <QueryText label="MCP server" name="server" hint="slug" />
         <QueryText label="Tool, prompt or resource" name="tool" />

@@ -15,12 +15,12 @@ const pageSize = 50;
 
 export default function Logs() {
   const [round, setRound] = useState(0);
-  const [shown, setShown] = useState<readonly LogRow[]>([]);
+  const [rows, setRows] = useState<readonly LogRow[]>([]);
   const isLive = queryOf().has('live');
   const range = useTimeRange('24h', round);
   const filter: Query = { ...range, ...filterOfPage() };
   const keyId = queryOf().get('key');
-  const keyName = shown.find(({ api_key_id: id }) => id === keyId)?.api_key_name ?? undefined;
+  const keyName = rows.find(({ api_key_id: id }) => id === keyId)?.api_key_name ?? undefined;
   return (
     <Page
       title="Logs"
@@ -47,9 +47,9 @@ export default function Logs() {
     >
       <LogFilters keyName={keyName} />
       {isLive ? (
-        <LiveLog filter={{ ...filter, time_of_generation_max: undefined }} onRows={setShown} />
+        <LiveLog filter={{ ...filter, time_of_generation_max: undefined }} onRows={setRows} />
       ) : (
-        <PagedLog key={JSON.stringify(filter)} filter={filter} onRows={setShown} />
+        <PagedLog key={JSON.stringify(filter)} filter={filter} onRows={setRows} />
       )}
     </Page>
   );

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { addressOf, change, type RowOf } from '../../api/client.ts';
 import { mayDo } from '../../api/session.ts';
-import { type Loaded, useReply } from '../../api/use-reply.ts';
+import { type ReplyState, useReply } from '../../api/use-reply.ts';
 import { ActionDialog } from '../../parts/dialog.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { Pages, Table } from '../../parts/table.tsx';
@@ -114,7 +114,7 @@ function Pins({ integrationId }: { readonly integrationId: string }) {
 interface UntrustedProps {
   readonly rows: readonly Definition[];
   readonly integrationId: string;
-  readonly loaded: Pick<Loaded<unknown>, 'reload'>;
+  readonly loaded: Pick<ReplyState<unknown>, 'reload'>;
 }
 
 function Untrusted({ rows, integrationId, loaded }: UntrustedProps) {

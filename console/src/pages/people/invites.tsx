@@ -13,7 +13,7 @@ import { CreateInvite } from './create-invite.tsx';
 
 type Invite = RowOf<'/v1/admin/users/invites'>;
 
-interface Chosen {
+interface InviteAction {
   readonly action: 'resend' | 'cancel';
   readonly invite: Invite;
 }
@@ -32,7 +32,7 @@ export function Invites() {
   const [page, setPage] = useState(0);
   const [status, setStatus] = useState('pending');
   const [isCreating, setCreating] = useState(false);
-  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [chosen, setChosen] = useState<InviteAction | null>(null);
   const query = { page_size: pageSize, current_page: page, status };
   const invites = useReply('/v1/admin/users/invites', { query });
   const filter = (value: string): void => {
@@ -85,7 +85,7 @@ const workspaceText = ({ id, role }: Invite['workspaces'][number]): string => {
   return `${bySlug?.name ?? nameOfWorkspace(id)} (${role})`;
 };
 
-function columnsOf(onChoose: (chosen: Chosen) => void): readonly Column<Invite>[] {
+function columnsOf(onChoose: (chosen: InviteAction) => void): readonly Column<Invite>[] {
   const mayResend = mayDo('organisation_users.create');
   const mayCancel = mayDo('organisation_users.delete');
   return [
@@ -128,7 +128,7 @@ function columnsOf(onChoose: (chosen: Chosen) => void): readonly Column<Invite>[
   ];
 }
 
-interface ChangeProps extends Chosen {
+interface ChangeProps extends InviteAction {
   readonly onClose: () => void;
   readonly onDone: () => void;
 }

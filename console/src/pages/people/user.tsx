@@ -22,22 +22,22 @@ export default function User({ parts: { id = '' } }: { readonly parts: PageParts
         <a href="#/people">All people</a>
       </p>
       <Show loaded={user}>
-        {(shown) => (
+        {(record) => (
           <>
             <Section title="Person">
               <Facts
                 facts={[
-                  ['Name', nameOf(shown) || '–'],
-                  ['Role', shown.role],
-                  ['State', <NamedState key="state" name={shown.status} />],
+                  ['Name', nameOf(record) || '–'],
+                  ['Role', record.role],
+                  ['State', <NamedState key="state" name={record.status} />],
                   [
                     'Workspaces',
-                    shown.role === 'member'
-                      ? shown.workspace_ids.map(nameOfWorkspace).join(', ') || 'none'
+                    record.role === 'member'
+                      ? record.workspace_ids.map(nameOfWorkspace).join(', ') || 'none'
                       : 'all',
                   ],
-                  ['Since', <Ago key="since" at={shown.created_at} />],
-                  ['Changed', <Ago key="changed" at={shown.last_updated_at} />],
+                  ['Since', <Ago key="since" at={record.created_at} />],
+                  ['Changed', <Ago key="changed" at={record.last_updated_at} />],
                   ['Id', <code key="id">{id}</code>],
                 ]}
               />

@@ -7,7 +7,7 @@ export interface ProviderFigures {
   readonly requests: number;
   /** Without requests that guardrails denied, for which the provider is not to blame. */
   readonly errors: number;
-  /** Of both spellings the slower. */
+  /** The slower one where a provider has two spellings. */
   readonly latencyMsP99: number | null;
   /** Dollars. */
   readonly cost: number;

@@ -80,15 +80,15 @@ function Price({ model, service }: { readonly model: Model; readonly service: st
 
 /** The API returns the public price of one model at a time, so it is loaded when it is asked for. */
 function PublicPrice({ service, model }: { readonly service: string; readonly model: string }) {
-  const [isAsked, ask] = useState(false);
+  const [isRequested, ask] = useState(false);
   const { body, error } = useReply('/v1/model-configs/pricing/{provider}/{model}', {
     parts: { provider: service, model },
-    isOn: isAsked,
+    isOn: isRequested,
   });
   if (error !== null) return <span role="alert">{error.message}</span>;
   if (body !== null) return <>{priceInWords(body.pay_as_you_go)}</>;
   return (
-    <button type="button" disabled={isAsked} onClick={() => ask(true)}>
+    <button type="button" disabled={isRequested} onClick={() => ask(true)}>
       Public price<span class="unseen"> of {model}</span>
     </button>
   );

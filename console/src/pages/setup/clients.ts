@@ -1,6 +1,6 @@
 /** Writes the settings with which each client uses the gateway. The agents' settings are those of test/agents. */
 
-/** What the settings depend on. */
+/** Values that the settings contain. */
 interface Target {
   /** Address of inference without `/v1`: `https://ai.example.com`. */
   readonly inference: string;

@@ -1,7 +1,7 @@
 /** Sums up usage by a property, in an order that the reader chooses. */
 import { useState } from 'preact/hooks';
 import type { BodyOf, Query } from '../../api/client.ts';
-import type { Loaded } from '../../api/use-reply.ts';
+import type { ReplyState } from '../../api/use-reply.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Show } from '../../parts/page.tsx';
 import { type Column, Pages, Table } from '../../parts/table.tsx';
@@ -55,7 +55,7 @@ export function UsageGroups({ filter, usualRange, keyName }: GroupsProps) {
   if (isOfMetadata && metadataKey === '') {
     return <p class="quiet">Enter a metadata key, such as environment.</p>;
   }
-  const loaded = (isOfMetadata ? byMetadata : byProperty) as Loaded<Groups>;
+  const loaded = (isOfMetadata ? byMetadata : byProperty) as ReplyState<Groups>;
   return (
     <Show loaded={loaded}>
       {({ data, total }) => (

@@ -27,20 +27,20 @@ export default function WorkspacePage({ parts: { id = '' } }: { readonly parts: 
         <a href="#/workspaces">All workspaces</a>
       </p>
       <Show loaded={workspace}>
-        {(shown) => (
+        {(record) => (
           <>
-            <General of={shown} />
-            <Limits of={shown} />
+            <General of={record} />
+            <Limits of={record} />
             {mayDo('workspace_users.list') && <Members id={id} />}
             <Section title="Defaults" about="They apply to requests that set nothing else.">
-              {shown.defaults === null ? (
+              {record.defaults === null ? (
                 <p class="quiet">none</p>
               ) : (
-                <Json value={shown.defaults} label="Defaults" />
+                <Json value={record.defaults} label="Defaults" />
               )}
             </Section>
-            <Visibility of={shown} />
-            <Changes id={shown.id} kind="workspace" />
+            <Visibility of={record} />
+            <Changes id={record.id} kind="workspace" />
           </>
         )}
       </Show>
