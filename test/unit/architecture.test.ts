@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import { parseSync } from 'rolldown/utils';
 import { describe, expect, it } from 'vitest';
+import { findLongSpans } from '../support/source-limits.ts';
 
 const root = resolve(import.meta.dirname, '../../src');
 /**
@@ -737,7 +737,10 @@ describe('the conventions of the code', () => {
   it('keeps files at 400 lines, classes at 150 and functions at 70', () => {
     const long = files.filter((file) => sources.get(file)!.split('\n').length > 401);
     expect(long.map((file) => relative(root, file))).toEqual([]);
-    expect(files.flatMap(longSpans)).toEqual([]);
+    const spans = files.flatMap((file) =>
+      findLongSpans(file, sources.get(file)!).map((span) => `${relative(root, file)}:${span}`),
+    );
+    expect(spans).toEqual([]);
   });
 
   it('keeps folders of src and test at 25 files', () => {
@@ -795,28 +798,3 @@ describe('the conventions of the code', () => {
     expect(readers.map((file) => relative(root, file))).toEqual([]);
   });
 });
-
-/** Functions of every kind, at any depth, and classes. */
-function longSpans(file: string): string[] {
-  const source = sources.get(file)!;
-  const lineOf = (offset: number): number => source.slice(0, offset).split('\n').length;
-  const long: string[] = [];
-  const visit = (node: unknown): void => {
-    if (typeof node !== 'object' || node === null) return;
-    const { type, start, end } = node as { type?: string; start?: number; end?: number };
-    const linesMax = spanLinesMax(type);
-    if (linesMax !== undefined) {
-      const [first, last] = [lineOf(start!), lineOf(end!)];
-      const lines = last - first + 1;
-      if (lines > linesMax) long.push(`${relative(root, file)}:${first} has ${lines} lines`);
-    }
-    for (const child of Object.values(node)) visit(child);
-  };
-  visit(parseSync(file, source).program);
-  return long;
-}
-
-function spanLinesMax(type: string | undefined): number | undefined {
-  if (type?.includes('Function')) return 70;
-  return type?.startsWith('Class') && type !== 'ClassBody' ? 150 : undefined;
-}
