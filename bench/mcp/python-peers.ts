@@ -32,10 +32,9 @@ interface StartedPeer extends AsyncDisposable {
 
 const cache = resolve(import.meta.dirname, '../../.cache');
 const programs = ['python3.12', 'python3.13', 'python3'];
-const oldestMinor = 12;
 
 /** The first Python that is new enough; null for none. */
-async function findPython(): Promise<string | null> {
+async function findPython(oldestMinor: number): Promise<string | null> {
   const check = `import sys; sys.exit(sys.version_info < (3, ${oldestMinor}))`;
   for (const program of programs) {
     const works = await promisify(execFile)(program, ['-c', check]).then(
@@ -47,9 +46,13 @@ async function findPython(): Promise<string | null> {
   return null;
 }
 
-async function installFrom(requirement: string, folder: string): Promise<string | null> {
+async function installFrom(
+  requirement: string,
+  folder: string,
+  oldestMinor: number,
+): Promise<string | null> {
   const reason = await createOnce(folder, async (draft) => {
-    const python = await findPython();
+    const python = await findPython(oldestMinor);
     if (python === null) throw new Error(`there is no Python 3.${oldestMinor} or later`);
     await runInstaller(python, ['-m', 'venv', draft], cache);
     const flags = ['--quiet', '--no-input', '--disable-pip-version-check'];
@@ -131,7 +134,7 @@ const liteLlm: PythonPeer = {
   name: 'LiteLLM',
   least: 40,
   count: 200,
-  install: () => installFrom(`litellm[proxy]==${liteLlmVersion}`, liteLlmFolder),
+  install: () => installFrom(`litellm[proxy]==${liteLlmVersion}`, liteLlmFolder, 10),
   start: async (mcpUrl) => {
     const port = await findFreePort();
     const folder = mkdtempSync(join(tmpdir(), 'litellm-'));
@@ -181,7 +184,7 @@ const contextForge: PythonPeer = {
   name: 'ContextForge',
   least: 100,
   count: 100,
-  install: () => installFrom(`mcp-contextforge-gateway==${forgeVersion}`, forgeFolder),
+  install: () => installFrom(`mcp-contextforge-gateway==${forgeVersion}`, forgeFolder, 12),
   start: async (mcpUrl) => {
     const port = await findFreePort();
     const { contestant, dispose } = await startProgram(
