@@ -1,8 +1,19 @@
 /** Measures how long changes of MCP servers take until clients see them at two gateways, without a new connection. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Member, Row } from './harness.ts';
-import { type ChangeScene, type ObservedCall, openChangeScene } from './mcp/change-scene.ts';
+import {
+  type ChangeScene,
+  type ObservedCall,
+  openChangeScene,
+  type SceneEras,
+} from './mcp/change-scene.ts';
 
+/** Calls that are relayed, and calls through the bridge in both directions. */
+const ways: readonly (readonly [name: string, eras: SceneEras])[] = [
+  ['relayed', { client: 'legacy', server: 'both' }],
+  ['legacy client at a modern server', { client: 'legacy', server: 'modern' }],
+  ['modern client at a legacy server', { client: 'modern', server: 'legacy' }],
+];
 const trials = 20;
 const streamsOfGateway = 100;
 /** Interval of calls while a change is awaited. */
@@ -62,15 +73,18 @@ const allowed = { default_user_access: 'allow' };
 export const member: Member = {
   name: 'changes of MCP servers until clients see them',
   run: async (scale): Promise<Row[]> => {
-    await using scene = await openChangeScene();
     const count = Math.max(3, Math.round(trials * scale));
     const rows: Row[] = [];
-    for (const change of changes) {
-      const times: number[] = [];
-      for (let at = 1; at <= count; at += 1) times.push(...(await timesOf(scene, change, at)));
-      rows.push(slowestRow(change.name, times));
+    for (const [way, eras] of ways) {
+      await using scene = await openChangeScene(eras);
+      for (const change of changes) {
+        const times: number[] = [];
+        for (let at = 1; at <= count; at += 1) times.push(...(await timesOf(scene, change, at)));
+        rows.push(slowestRow(`${change.name}, ${way}`, times));
+      }
+      const streams = Math.max(5, Math.round(streamsOfGateway * scale));
+      if (eras.server === 'both') rows.push(await noticeRow(scene, count, streams));
     }
-    rows.push(await noticeRow(scene, count, Math.max(5, Math.round(streamsOfGateway * scale))));
     return rows;
   },
 };

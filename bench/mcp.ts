@@ -6,6 +6,7 @@ import { Connection } from './gateway/load-client.ts';
 import { drive, ratioRow } from './gateway/throughput.ts';
 import { type Member, median, type Row } from './harness.ts';
 import { type McpArena, openMcpArena } from './mcp/mcp-arena.ts';
+import { pythonPeers } from './mcp/python-peers.ts';
 import { residentMiB } from './product.ts';
 
 type Stage = (arena: McpArena, scale: number) => Promise<Row[]>;
@@ -60,6 +61,35 @@ async function latencyRows(arena: McpArena, scale: number): Promise<Row[]> {
   return [{ metric: 'added median of tools/call, ms', ratio: ours - bare, aim: 0.5 }];
 }
 
+const peerRounds = 3;
+
+/** Skips a peer that cannot be installed, and says why. */
+async function peerRows(arena: McpArena, scale: number): Promise<Row[]> {
+  const { stub, ours } = arena;
+  const rows: Row[] = [];
+  const own = arena.request('plain', 'tools/call', call);
+  await drive([{ name: 'ours', contestant: ours, bytes: own, count: warmUpCalls * scale }], 0, 16);
+  for (const peer of pythonPeers) {
+    const reason = await peer.install();
+    if (reason !== null) {
+      process.stdout.write(`  ${peer.name} is skipped: ${reason}\n`);
+      continue;
+    }
+    await using started = await peer.start(`${stub.url}/few/mcp`);
+    const bytes = started.callBytes(call.arguments);
+    const { contestant } = started;
+    const targets = [
+      { name: 'ours', contestant: ours, bytes: own, count: callsOfRound },
+      { name: peer.name, contestant, bytes, count: peer.count },
+    ];
+    const driven = await drive(targets, Math.ceil(peerRounds * scale), connections);
+    const [theirs, mine] = [driven.get(peer.name)!.cpuUs, driven.get('ours')!.cpuUs];
+    const ratio = ratioRow(`CPU of tools/call, ${peer.name} over ours`, theirs, mine, [null, null]);
+    rows.push({ ...ratio, least: peer.least });
+  }
+  return rows;
+}
+
 const lists = 40;
 
 async function listRows(arena: McpArena, scale: number): Promise<Row[]> {
@@ -88,11 +118,25 @@ function openFilesMax(pid: number): number {
 async function streamRows(arena: McpArena, scale: number): Promise<Row[]> {
   const most = Math.floor((openFilesMax(arena.ours.pid) - filesApart) / filesOfStream);
   const count = Math.min(Math.ceil(streamsMost * scale), most - streamsBefore);
+  const bare = await kibibytesOfStream(arena.bare, arena.key, count);
+  const ours = await kibibytesOfStream(arena.ours, arena.key, count);
+  const of = `of each of ${count} idle sessions with an open stream, KiB`;
+  return [
+    { metric: `memory ${of}`, ratio: ours, aim: 20 },
+    { metric: `memory of L ${of}`, ratio: bare, aim: null },
+  ];
+}
+
+async function kibibytesOfStream(
+  { url, pid }: McpArena['ours'],
+  key: string,
+  count: number,
+): Promise<number> {
   const agent = new Agent({ connections: count + streamsBefore, pipelining: 1 });
-  const headers = { authorization: `Bearer ${arena.key}`, accept: 'text/event-stream' };
+  const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
   const open = async (): Promise<void> => {
     const options = { dispatcher: agent, headers, bodyTimeout: 0 };
-    const { statusCode, body } = await request(`${arena.ours.url}/plain/mcp`, options);
+    const { statusCode, body } = await request(`${url}/plain/mcp`, options);
     if (statusCode !== 200) throw new Error(`GET: ${statusCode} ${await body.text()}`);
     body.on('error', () => {});
     body.resume();
@@ -103,17 +147,11 @@ async function streamRows(arena: McpArena, scale: number): Promise<Row[]> {
     }
   };
   await openAll(streamsBefore);
-  const before = residentMiB(arena.ours.pid);
+  const before = residentMiB(pid);
   await openAll(count);
-  const kibibytes = ((residentMiB(arena.ours.pid) - before) * 1024) / count;
+  const kibibytes = ((residentMiB(pid) - before) * 1024) / count;
   await agent.destroy();
-  return [
-    {
-      metric: `memory of each of ${count} idle sessions with an open stream, KiB`,
-      ratio: kibibytes,
-      aim: 20,
-    },
-  ];
+  return kibibytes;
 }
 
 /** Compares builds in turn, because differences between two runs exceed those of a change. */
@@ -145,11 +183,12 @@ const allStages: Readonly<Record<string, Stage>> = {
   latency: latencyRows,
   lists: listRows,
   streams: streamRows,
+  peers: peerRows,
   builds: buildRows,
 };
 
 /** All but the comparison of builds. */
-const usualStages = ['calls', 'latency', 'lists', 'streams'];
+const usualStages = ['calls', 'latency', 'lists', 'streams', 'peers'];
 
 export const member: Member = {
   name: 'the MCP gateway against a bare proxy',

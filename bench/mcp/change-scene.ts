@@ -16,6 +16,13 @@ export interface ObservedCall {
   readonly text: string;
 }
 
+/** The eras of client and server; a bridge is between two different ones. */
+export interface SceneEras {
+  readonly client: 'legacy' | 'modern';
+  /** `both` for a server to which every client is relayed. */
+  readonly server: 'legacy' | 'modern' | 'both';
+}
+
 interface ObservedStreams {
   /** Resolves when each stream has received this number of notices in all. */
   noticed(count: number): Promise<void>;
@@ -41,16 +48,24 @@ export interface ChangeScene extends AsyncDisposable {
 const gatewayCount = 2;
 const slug = 'changing';
 const accept = 'application/json, text/event-stream';
-const callBody = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'tools/call',
-  params: { name: 'echo', arguments: {} },
-});
+const method = 'tools/call';
+const params = { name: 'echo', arguments: {} };
+const modern = '2026-07-28';
+const version = 'io.modelcontextprotocol/protocolVersion';
+const _meta = { [version]: modern, 'io.modelcontextprotocol/clientCapabilities': {} };
 
-export async function openChangeScene(): Promise<ChangeScene> {
+/** Body and headers of the call of each era. */
+const calls = {
+  legacy: { body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), headers: {} },
+  modern: {
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
+    headers: { 'mcp-protocol-version': modern, 'mcp-method': method, 'mcp-name': params.name },
+  },
+} as const;
+
+export async function openChangeScene({ client, server }: SceneEras): Promise<ChangeScene> {
   await using stack = new AsyncDisposableStack();
-  const upstream = await startShowingServer();
+  const upstream = await startShowingServer(server);
   stack.defer(() => upstream.close());
   const database = await startTestDatabaseServer();
   stack.defer(() => database.stop());
@@ -68,7 +83,7 @@ export async function openChangeScene(): Promise<ChangeScene> {
   const admin = adminOf(control.url, organisationApiKey);
   const declared = await declare(admin, upstream.url);
   const held = stack.move();
-  const changes = changesOf(admin, declared, gateways);
+  const changes = changesOf(admin, declared, gateways, calls[client]);
   await changes.renewKey();
   return {
     ...changes,
@@ -79,20 +94,54 @@ export async function openChangeScene(): Promise<ChangeScene> {
   };
 }
 
+interface ClientRequest {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params?: { readonly _meta?: Readonly<Record<string, unknown>> };
+}
+
+/** Why a server of one era refuses a message; null for a message of its own era. */
+function refusalOf(
+  era: SceneEras['server'],
+  { method: sent, params: own }: ClientRequest,
+): { readonly status: number; readonly error: object } | null {
+  if (era === 'legacy' && sent === 'server/discover') {
+    return { status: 404, error: { code: -32601, message: 'Method not found' } };
+  }
+  if (era !== 'modern' || own?._meta?.[version] !== undefined) return null;
+  return { status: 400, error: { code: -32602, message: 'no _meta' } };
+}
+
+/** Describes the server to clients of either era. */
+const description = {
+  protocolVersion: '2025-11-25',
+  supportedVersions: [modern],
+  serverInfo: { name: 'showing', version: '1' },
+  capabilities: { tools: {} },
+};
+
 /** Its results name the address and the secret of the call. */
-async function startShowingServer() {
+async function startShowingServer(era: SceneEras['server']) {
   const server = createServer((incoming, response) => {
     if (incoming.method === 'GET') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
       return;
     }
     void readJson(incoming).then((sent) => {
-      const { id } = sent as { readonly id: unknown };
+      const message = sent as ClientRequest;
+      const { id } = message;
+      const head = { 'content-type': 'application/json' };
+      if (id === undefined) return response.writeHead(202).end();
+      const refusal = refusalOf(era, message);
+      if (refusal !== null) {
+        const { status, error } = refusal;
+        return response.writeHead(status, head).end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+      }
       const text = `address ${incoming.url} secret ${incoming.headers['x-secret']}.`;
       const tools = [{ name: 'echo' }, { name: 'other' }];
-      const result = { content: [{ type: 'text', text }], tools };
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+      const own = { content: [{ type: 'text', text }], tools };
+      const result = message.method === method ? own : { ...description, ...own };
+      return response.writeHead(200, head).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -163,6 +212,7 @@ function changesOf(
   admin: Admin,
   { workspaceId, integrationId, serverId, guardrailId }: DeclaredServer,
   gateways: readonly string[],
+  { body, headers }: (typeof calls)[SceneEras['client']],
 ) {
   let key = { id: '', key: '' };
   const agent = new Agent({ pipelining: 1 });
@@ -187,16 +237,12 @@ function changesOf(
       key = { id: made.id!, key: made.key! };
     },
     call: async (gateway: string): Promise<ObservedCall> => {
-      const headers = {
-        authorization: `Bearer ${key.key}`,
-        accept,
-        'content-type': 'application/json',
-      };
+      const authorization = `Bearer ${key.key}`;
       const url = `${gateway}/${slug}/mcp`;
       const sent = await request(url, {
         method: 'POST',
-        headers,
-        body: callBody,
+        headers: { authorization, accept, 'content-type': 'application/json', ...headers },
+        body,
         dispatcher: agent,
       });
       return { status: sent.statusCode, text: await sent.body.text() };

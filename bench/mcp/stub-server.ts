@@ -1,4 +1,4 @@
-/** Simulates an MCP server at minimal cost: one result for each call, a list of 5,000 tools, and streams that stay open. */
+/** Simulates an MCP server at minimal cost: one result for each call, a list of 5,000 tools, and streams that stay open. Under `/few` it has few tools, and sessions that gateways with a client of their own need. */
 import { createServer, type Socket } from 'node:net';
 
 const toolCount = 5_000;
@@ -52,7 +52,39 @@ function isComplete(request: string): boolean {
   return request.length >= end + 4 + length;
 }
 
+/** The response to a client that evaluates it: with its id, and without a body for a notification. */
+function fewResponse(request: string): Buffer {
+  const method = request.slice(0, request.indexOf(' '));
+  const body = request.slice(request.indexOf('\r\n\r\n') + 4);
+  if (method !== 'POST') return statusResponse(method === 'GET' ? 405 : 200);
+  const message = JSON.parse(body) as { id?: unknown; method: string; params?: object };
+  const { id, params } = message;
+  if (id === undefined) return statusResponse(202);
+  return httpResponse(
+    JSON.stringify({ jsonrpc: '2.0', id, result: fewResult(message.method, params) }),
+  );
+}
+
+function fewResult(method: string, params: object | undefined): object {
+  if (method === 'initialize') {
+    const { protocolVersion } = params as { protocolVersion: string };
+    const serverInfo = { name: 'stub', version: '1' };
+    return { protocolVersion, capabilities: { tools: {} }, serverInfo };
+  }
+  if (method === 'tools/list') return { tools: tools.slice(0, 8) };
+  return method === 'tools/call' ? { content: [{ type: 'text', text }] } : {};
+}
+
+function statusResponse(status: number): Buffer {
+  return Buffer.from(`HTTP/1.1 ${status} Status\r\ncontent-length: 0\r\n\r\n`);
+}
+
 function respond(socket: Socket, request: string): void {
+  const path = request.split(' ', 2)[1]!;
+  if (path.startsWith('/few')) {
+    socket.write(fewResponse(request));
+    return;
+  }
   if (request.startsWith('GET')) socket.write(opened);
   else socket.write(request.includes('tools/list') ? listResponse(request) : called);
 }

@@ -2,12 +2,17 @@
 
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { digitsOf, readExactJson, withoutDigits } from '../../model/json/exact-numbers.ts';
+import {
+  digitsOf,
+  parseExactJson,
+  readExactJson,
+  withoutDigits,
+} from '../../model/json/exact-numbers.ts';
 import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import { type JsonBounds, JsonScan, opensMoreThan } from '../../model/json/json-scan.ts';
 import { foldedName } from '../../model/json/member-name.ts';
 import { isObject } from '../../model/json/read-object.ts';
-import { longLengthMin, run } from '../../slices.ts';
+import { longLengthMin, run, runInTurns } from '../../slices.ts';
 import { PlaneFault, type RpcId } from './plane-fault.ts';
 
 export type RpcObject = Readonly<Record<string, unknown>>;
@@ -94,7 +99,8 @@ function requirePlainText(body: Buffer): void {
 
 async function parsed(text: string): Promise<unknown> {
   try {
-    return await run(readExactJson(text), text.length >= longLengthMin);
+    const isLong = text.length >= longLengthMin;
+    return isLong ? await runInTurns(readExactJson(text)) : parseExactJson(text);
   } catch {
     throw new PlaneFault('parse_error', 'The body is not valid JSON');
   }
