@@ -2,10 +2,12 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
+import { builtConsoleFolder, isConsoleBuilt } from '../../../src/console/console-files.ts';
 import { createTestHome } from '../../support/server/home.ts';
 import { startUp } from './up-runner.ts';
 import { example } from './used-home.ts';
 
+const consoleScript = resolve(import.meta.dirname, '../../../scripts/console/build.mjs');
 const readme = readFileSync(resolve(import.meta.dirname, '../../../README.md'), 'utf8');
 const [startSample, editSample] = [...readme.matchAll(/```text\n([\s\S]*?)```/g)].map(([, block]) =>
   linesOf(block!),
@@ -17,7 +19,7 @@ function linesOf(text: string): string[] {
     .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
     .replaceAll(/MariaDB [\d.]+/g, 'MariaDB')
     .replaceAll('bin/gatewright', 'gatewright')
-    .replaceAll(/ --home \S+/g, '')
+    .replaceAll(/ --home [^\s)]+/g, '')
     .replaceAll(/\S*\/(?=(?:credentials\.json|gatewright\.log|api-keys\.yaml))/g, '')
     .replaceAll(/(plan) \S+/g, '$1 SOURCE')
     .split('\n')
@@ -38,6 +40,11 @@ function missingLines(sample: readonly string[], output: readonly string[]): str
 }
 
 it('prints the start and the edited limit as README.md shows them', async () => {
+  // `npm start` builds the console of a clone before it calls `up`.
+  if (!isConsoleBuilt()) {
+    const { buildConsole } = await import(consoleScript);
+    await buildConsole(builtConsoleFolder());
+  }
   using home = createTestHome();
   const source = join(home.path, 'gateway');
   cpSync(example, source, { recursive: true });
