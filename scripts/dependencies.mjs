@@ -103,7 +103,9 @@ async function installBundler(node) {
   if (!existsSync(resolve(root, 'console/package.json'))) return;
   const words = ['--no-save', '--workspace=console', '--omit=dev'];
   const code = await npm(node, 'console', 'install', ...words);
-  if (code !== 0) say(`set-up: the bundler of the console could not be installed (exit ${code})`);
+  if (code === 0) return;
+  say(`set-up: the bundler of the console could not be installed (exit ${code}); see above`);
+  say(`set-up: to try again, run npm install ${words.join(' ')}`);
 }
 
 function includesScope(installed, wanted) {
