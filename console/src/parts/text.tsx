@@ -97,6 +97,8 @@ const tones: Readonly<Record<string, Tone>> = {
   Synced: 'good',
   passed: 'good',
   success: 'good',
+  monitored: 'warning',
+  unjudged: 'warning',
   exhausted: 'bad',
   expired: 'bad',
   denied: 'bad',

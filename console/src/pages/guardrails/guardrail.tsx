@@ -74,13 +74,14 @@ function Verdicts({ id }: { readonly id: string }) {
       </Filters>
       <Show loaded={graph}>
         {(body) => {
-          const sum = (figure: 'passed' | 'failed' | 'denied'): number =>
+          const sum = (figure: 'passed' | 'monitored' | 'failed' | 'denied'): number =>
             body.data.reduce((total, point) => total + point[`guardrail_${figure}`], 0);
           return (
             <>
               <Facts
                 facts={[
                   ['Passed', formatCount(sum('passed'))],
+                  ['Failed, only observed', formatCount(sum('monitored'))],
                   ['Failed, but let through', formatCount(sum('failed'))],
                   ['Denied', formatCount(sum('denied'))],
                 ]}

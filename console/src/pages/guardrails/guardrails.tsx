@@ -88,6 +88,7 @@ function GuardrailTable({ guardrails, range }: GuardrailTableProps) {
             cell: ({ workspace_id: place }) => (place === null ? 'organisation' : 'workspace'),
           },
           { name: 'Passed', isNumber: true, cell: ({ id }) => count(id, 'guardrail_passed') },
+          { name: 'Observed', isNumber: true, cell: ({ id }) => count(id, 'guardrail_monitored') },
           { name: 'Let through', isNumber: true, cell: ({ id }) => count(id, 'guardrail_failed') },
           { name: 'Denied', isNumber: true, cell: ({ id }) => count(id, 'guardrail_denied') },
           { name: 'State', cell: ({ status }) => <NamedState name={status} /> },

@@ -51,6 +51,7 @@ const statuses = [
 const verdicts = [
   ['', 'All'],
   ['passed', 'Passed'],
+  ['monitored', 'Failed, only observed'],
   ['failed', 'Failed, but let through'],
   ['denied', 'Denied'],
 ] as const;

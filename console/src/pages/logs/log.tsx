@@ -82,9 +82,23 @@ interface Attempt {
   readonly cost: number | null;
 }
 
+/** A request that guardrails deny is not sent; one whose response they deny is charged. */
+function isDeniedUnsent(row: LogRow): boolean {
+  const tokens = (row.input_tokens ?? 0) + (row.output_tokens ?? 0);
+  return row.guardrail_verdict === 'denied' && tokens === 0 && row.earlier_attempts.length === 0;
+}
+
 /** Attempts that were charged, and the last one. Others left no record but their number. */
 function Attempts({ row }: { readonly row: LogRow }) {
   if (row.mcp_server !== null) return null;
+  if (isDeniedUnsent(row)) {
+    const about = 'Guardrails denied the request, so it was not sent to a provider.';
+    return (
+      <Section title="Provider attempts" about={about}>
+        {null}
+      </Section>
+    );
+  }
   const charged = row.earlier_attempts.map((attempt) => ({
     ...attempt,
     target: attempt.target_path,

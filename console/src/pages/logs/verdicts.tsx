@@ -2,12 +2,13 @@
 import { useReply } from '../../api/use-reply.ts';
 import { Section } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
-import { NamedState } from '../../parts/text.tsx';
+import { formatDuration, NamedState } from '../../parts/text.tsx';
 import type { LogRow } from './log-row.ts';
 
 const namesMax = 50;
 const explanations: Readonly<Record<string, string>> = {
   passed: 'All checks passed.',
+  monitored: 'A check failed, and the guardrail only observes.',
   failed: 'A check failed, and the guardrail lets such requests through.',
   denied: 'A check failed, and the guardrail rejected the request or its response.',
 };
@@ -36,6 +37,33 @@ export function Verdicts({ row }: { readonly row: LogRow }) {
           { name: 'Verdict', cell: ([, verdict]) => <NamedState name={verdict} /> },
         ]}
       />
+      <Checks row={row} names={names} />
     </Section>
+  );
+}
+
+function Checks({
+  row,
+  names,
+}: {
+  readonly row: LogRow;
+  readonly names: ReadonlyMap<string, string>;
+}) {
+  if (row.guardrail_checks.length === 0) return null;
+  return (
+    <Table
+      caption="Verdicts of checks"
+      rows={row.guardrail_checks}
+      keyOf={({ guardrail, check, side }) => `${guardrail} ${check} ${side}`}
+      empty=""
+      columns={[
+        { name: 'Check', cell: ({ check }) => <code>{check}</code> },
+        { name: 'Guardrail', cell: ({ guardrail }) => names.get(guardrail) ?? guardrail },
+        { name: 'Judged', cell: ({ side }) => (side === 'input' ? 'request' : 'response') },
+        { name: 'Verdict', cell: ({ verdict }) => <NamedState name={verdict} /> },
+        { name: 'Only observes', cell: (check) => (check.is_monitored ? 'yes' : 'no') },
+        { name: 'Took', isNumber: true, cell: (check) => formatDuration(check.duration_ms) },
+      ]}
+    />
   );
 }
