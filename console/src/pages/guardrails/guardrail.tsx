@@ -49,7 +49,6 @@ export default function Guardrail({ parts }: { readonly parts: PageParts }) {
               <Facts
                 facts={[
                   ['State', <NamedState key="state" name={body.status} />],
-                  ['Mode', body.mode === 'monitor' ? 'observes only' : 'enforces'],
                   ['Guards', body.target === 'llm' ? 'model requests' : 'MCP tools'],
                   ['Workspace', body.workspace_id ?? 'the organisation'],
                   ['Created', <Ago key="created" at={body.created_at} />],

@@ -52,6 +52,9 @@ export function actionsInWords({ actions, target }: Guardrail): readonly string[
       ? `Rejects ${subject} that fail.`
       : `Lets ${subject} that fail through, and records the verdict.`,
     isAsync ? 'Runs beside the request, which does not wait for it.' : '',
+    actions.mode === 'monitor'
+      ? 'Only observes: whatever its checks find is recorded, and nothing is rejected or changed.'
+      : '',
     actions.sequential === true ? 'Runs its checks one after the other.' : '',
     actions.fail_closed === true ? 'A check that cannot run counts as failed.' : '',
     actions.on_unsupported === 'pass' ? 'Passes what its checks cannot judge.' : '',
