@@ -48,13 +48,8 @@ export function actionsInWords({ actions, target }: Guardrail): readonly string[
   const subject = target === 'llm' ? 'requests and responses' : 'tool calls and their results';
   const isAsync = actions.async === true;
   return [
-    actions.deny === true && !isAsync
-      ? `Rejects ${subject} that fail.`
-      : `Lets ${subject} that fail through, and records the verdict.`,
+    consequenceInWords(actions, subject),
     isAsync ? 'Runs beside the request, which does not wait for it.' : '',
-    actions.mode === 'monitor'
-      ? 'Only observes: whatever its checks find is recorded, and nothing is rejected or changed.'
-      : '',
     actions.sequential === true ? 'Runs its checks one after the other.' : '',
     actions.fail_closed === true ? 'A check that cannot run counts as failed.' : '',
     actions.on_unsupported === 'pass' ? 'Passes what its checks cannot judge.' : '',
@@ -62,6 +57,15 @@ export function actionsInWords({ actions, target }: Guardrail): readonly string[
     feedbackInWords('passes', actions.on_success),
     feedbackInWords('fails', actions.on_fail),
   ].filter((sentence) => sentence !== '');
+}
+
+function consequenceInWords(actions: Guardrail['actions'], subject: string): string {
+  if (actions.mode === 'monitor') {
+    return 'Only observes: what its checks find is recorded, and nothing is rejected or changed.';
+  }
+  return actions.deny === true && actions.async !== true
+    ? `Rejects ${subject} that fail.`
+    : `Lets ${subject} that fail through, and records the verdict.`;
 }
 
 function feedbackInWords(when: string, consequence: Guardrail['actions']['on_fail']): string {
