@@ -29,6 +29,7 @@ export class SpoolBudget {
   /** Why the disk takes no records; null after a write that succeeded. */
   fault: string | null = null;
   #dropping: Promise<boolean> | null = null;
+  #isClosed = false;
 
   constructor(
     bytesMax: number,
@@ -65,6 +66,7 @@ export class SpoolBudget {
 
   /** @throws SpoolRefusal */
   reserve(bytes: number): void {
+    if (this.#isClosed) this.#refuse('The spool is closing');
     this.keepRoom(bytes);
     if (this.used + bytes > this.#bytesMax) {
       this.#refuse(`The spool is full: it contains ${this.used} of ${this.#bytesMax} bytes`);
@@ -101,10 +103,20 @@ export class SpoolBudget {
 
   /** Drops the oldest segment of the largest stream. False when there is none that may be dropped. */
   dropOldest(): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
     this.#dropping ??= this.#drop().finally(() => {
       this.#dropping = null;
     });
     return this.#dropping;
+  }
+
+  /**
+   * Takes and drops nothing from now on, and waits for a segment that is being replaced. Otherwise a process that takes the
+   * folder over could read both the segment and, at its next start, its summary.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#dropping?.catch(() => undefined);
   }
 
   async #drop(): Promise<boolean> {

@@ -195,6 +195,7 @@ export class Spool implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     await this.#adopting;
+    await this.#budget.close();
     for (const { list, writer } of this.#streams.values()) {
       await writer.close();
       await list.close();

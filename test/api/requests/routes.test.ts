@@ -140,7 +140,6 @@ describe('the route registry', () => {
       'GET /admin/v2/gatewright/snapshot',
       'POST /admin/v2/gatewright/changes',
       'POST /admin/v2/gatewright/key-proofs',
-      'POST /admin/v2/gatewright/sync/key-uses',
       'POST /admin/v2/gatewright/sync/releases',
       'POST /admin/v2/gatewright/sync/revisions',
       'PUT /admin/v2/gatewright/leases/:owner',

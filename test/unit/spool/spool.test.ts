@@ -253,6 +253,31 @@ describe('a full spool', () => {
   });
 });
 
+describe('a spool that closes while it drops', () => {
+  it('has replaced the segment before another process may take the folder over', async () => {
+    const contents = (): string[] => filesOf('logs').map((file) => `${file} ${readFileSync(file)}`);
+    const { promise: isDropping, resolve: noteDropping } = Promise.withResolvers<void>();
+    const summarise = (records: readonly Buffer[]): Buffer[] => {
+      noteDropping();
+      return [Buffer.from(`dropped ${records.length}`)];
+    };
+    const spool = await openSpool({
+      bytesMax: 16 * 1024,
+      segmentBytes: 1024,
+      dropping: { summarise },
+    });
+    const appending = Promise.allSettled(
+      texts(400).map((text) => spool.logs.append(Buffer.from(text))),
+    );
+    await isDropping;
+    await spool[Symbol.asyncDispose]();
+    const left = contents();
+    await appending;
+    for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+    expect(contents()).toEqual(left);
+  });
+});
+
 describe('a full disk', () => {
   it('drops what may be dropped and refuses the rest, until there is room again', async ({
     skip,
