@@ -4,6 +4,8 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
+const installMsMax = 240_000;
+
 /** Returns the path of the program, or null when there is none. */
 function findChromium(): string | null {
   const folders = (process.env.PATH ?? '').split(delimiter);
@@ -22,14 +24,17 @@ export function missingChromium(): string | null {
     : null;
 }
 
+/** With the recommended packages, which include fonts. */
 function installChromium(): void {
-  const run = (...words: string[]) => spawnSync('apt-get', words, { stdio: 'ignore' }).status === 0;
-  const install = ['install', '-y', '-q', '--no-install-recommends', 'chromium'];
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const run = (...words: string[]): boolean =>
+    spawnSync('apt-get', words, { stdio: 'ignore', env, timeout: installMsMax }).status === 0;
+  const install = ['install', '-y', '-q', 'chromium'];
   if (!run(...install) && run('update', '-q')) run(...install);
 }
 
 /** A user namespace for the sandbox is not available to root. */
 export function startChromium(): Promise<Browser> {
   const executablePath = findChromium()!;
-  return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 }

@@ -47,6 +47,11 @@ export interface Visit {
   readonly requests: string[];
   /** Goes to a page of the console, and waits until it has loaded. */
   open(address: string): Promise<void>;
+  /**
+   * Opens a page again, and returns how many requests that took. On a slow machine a late request of the page
+   * before can count for the next one.
+   */
+  countRequests(address: string): Promise<number>;
 }
 
 /** Signs in as the user, by default the owner, through a one-time link. */
@@ -85,5 +90,10 @@ export async function visitConsole(
     await page.waitForLoadState('networkidle');
     await page.locator('.loading').first().waitFor({ state: 'detached' });
   };
-  return { page, context, errors, requests, open };
+  const countRequests = async (address: string): Promise<number> => {
+    await open('/setup');
+    await open(address);
+    return requests.length;
+  };
+  return { page, context, errors, requests, open, countRequests };
 }
