@@ -47,6 +47,11 @@ export function QueryChoice({
   );
 }
 
+/** Opens a page of a list whose number is a member of the page's query; the first one needs no member. */
+export function openPage(page: number): void {
+  changeQuery({ page: page === 0 ? '' : String(page) });
+}
+
 /** Address of this page with one member of its query changed. */
 export function addressWith(name: string, value: string): string {
   const query = new URLSearchParams(queryOf());

@@ -104,6 +104,18 @@ export function Pages({ page, hasMore, total, onPage }: PagesProps) {
   );
 }
 
+interface NumberedPagesProps extends Pick<PagesProps, 'page' | 'onPage'> {
+  readonly pageSize: number;
+  readonly total: number;
+}
+
+/** Buttons for the page before and after, where the list tells how many rows all pages have. */
+export function NumberedPages({ page, pageSize, total, onPage }: NumberedPagesProps) {
+  return (
+    <Pages page={page} hasMore={(page + 1) * pageSize < total} total={total} onPage={onPage} />
+  );
+}
+
 interface CursorPagesProps {
   /** Cursors of the pages that were opened after the first one. */
   readonly cursors: readonly string[];

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useReply } from '../../api/use-reply.ts';
 import { Page, Show } from '../../parts/page.tsx';
-import { Pages, Table } from '../../parts/table.tsx';
+import { NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 
 const pageSize = 50;
@@ -27,12 +27,7 @@ export default function Configs() {
                 { name: 'Changed', cell: (row) => <Ago at={row.last_updated_at} /> },
               ]}
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { BodyOf, RowOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Page, Problem, Section, Show } from '../../parts/page.tsx';
-import { Pages, Table } from '../../parts/table.tsx';
+import { NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, formatCount, NamedState } from '../../parts/text.tsx';
 import { useTimeRange } from '../../parts/time-range.tsx';
 import { VerdictPlot } from './verdict-plot.tsx';
@@ -36,12 +36,7 @@ export default function Guardrails() {
         {({ data, total }) => (
           <>
             <GuardrailTable guardrails={data} range={{ ...range }} />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>

@@ -14,7 +14,8 @@ import {
   windowStartOf,
 } from '../../parts/limits.tsx';
 import { Page, Problem, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { openPage } from '../../parts/query-fields.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, formatDollars, NamedState, Share } from '../../parts/text.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 import { CreateKey } from './create-key.tsx';
@@ -79,12 +80,7 @@ export default function Keys() {
         {({ data, total }) => (
           <>
             <KeyTable keys={data} />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={(next) => changeQuery({ page: next === 0 ? '' : String(next) })}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={openPage} />
           </>
         )}
       </Show>

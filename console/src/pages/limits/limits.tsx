@@ -5,7 +5,7 @@ import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { ChoiceField, Filters } from '../../parts/fields.tsx';
 import { budgetText, formatAmount, rateText } from '../../parts/limits.tsx';
 import { Page, Section, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 import { conditionTexts, groupText, titleOf } from './policy-texts.ts';
@@ -96,12 +96,7 @@ function UsagePolicies({ status }: ListProps) {
               keyOf={({ id }) => id}
               empty="There is no such policy."
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>
@@ -134,12 +129,7 @@ function RatePolicies({ status }: ListProps) {
               keyOf={({ id }) => id}
               empty="There is no such policy."
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>

@@ -9,7 +9,8 @@ import { ActionDialog } from '../../parts/dialog.tsx';
 import { ChoiceField, Filters, SearchField } from '../../parts/fields.tsx';
 import { budgetText, formatAmount, formatBare } from '../../parts/limits.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { openPage } from '../../parts/query-fields.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState, Share } from '../../parts/text.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 import type { PageParts } from '../pages.ts';
@@ -158,12 +159,7 @@ function CounterTable({ policy, entities, body: { data, total }, page }: TablePr
         keyOf={({ id }) => id}
         empty="No request has counted in this window."
       />
-      <Pages
-        page={page}
-        hasMore={(page + 1) * pageSize < total}
-        total={total}
-        onPage={(next) => changeQuery({ page: next === 0 ? '' : String(next) })}
-      />
+      <NumberedPages page={page} pageSize={pageSize} total={total} onPage={openPage} />
       {chosen !== null && (
         <ResetCounter
           policy={policy}

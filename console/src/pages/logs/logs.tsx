@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Query } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Page, Problem, Show } from '../../parts/page.tsx';
-import { Pages } from '../../parts/table.tsx';
+import { CursorPages } from '../../parts/table.tsx';
 import { useTimeRange } from '../../parts/time-range.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 import { filterOfPage, LogFilters } from './log-filters.tsx';
@@ -75,13 +75,7 @@ function PagedLog({ filter, onRows }: LogProps) {
       {({ data, next_cursor: next }) => (
         <>
           <LogTable rows={data} />
-          <Pages
-            page={cursors.length}
-            hasMore={next !== null}
-            onPage={(page) =>
-              setCursors(page > cursors.length ? [...cursors, next!] : cursors.slice(0, -1))
-            }
-          />
+          <CursorPages cursors={cursors} next={next} onCursors={setCursors} />
         </>
       )}
     </Show>

@@ -7,7 +7,7 @@ import { nameOfWorkspace, workspaces } from '../../api/workspaces.ts';
 import { ActionDialog } from '../../parts/dialog.tsx';
 import { ChoiceField } from '../../parts/fields.tsx';
 import { Section, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 import { CreateInvite } from './create-invite.tsx';
 
@@ -62,12 +62,7 @@ export function Invites() {
               keyOf={({ id }) => id}
               empty="There is no such invite."
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>

@@ -4,7 +4,7 @@ import type { RowOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { Section, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 
 type Account = RowOf<'/admin/v2/service-accounts'>;
@@ -54,12 +54,7 @@ export function ServiceAccounts() {
               keyOf={({ id }) => id}
               empty="There are no service accounts."
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>

@@ -4,7 +4,8 @@ import { useReply } from '../../api/use-reply.ts';
 import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { ChoiceField, Filters, SearchField } from '../../parts/fields.tsx';
 import { Section, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { openPage } from '../../parts/query-fields.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 
@@ -66,12 +67,7 @@ export function Users() {
               keyOf={({ id }) => id}
               empty="No user matches these filters."
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={(next) => changeQuery({ page: next === 0 ? '' : String(next) })}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={openPage} />
           </>
         )}
       </Show>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { BodyOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Show } from '../../parts/page.tsx';
-import { Pages, Table } from '../../parts/table.tsx';
+import { NumberedPages, Table } from '../../parts/table.tsx';
 import { formatDollars, State } from '../../parts/text.tsx';
 
 type Model = BodyOf<'/v1/integrations/{integrationId}/models'>['models'][number];
@@ -47,12 +47,7 @@ export function Models({ integrationId, service }: ModelsProps) {
               { name: 'Price', cell: (model) => <Price model={model} service={service} /> },
             ]}
           />
-          <Pages
-            page={page}
-            hasMore={(page + 1) * pageSize < body.total}
-            total={body.total}
-            onPage={setPage}
-          />
+          <NumberedPages page={page} pageSize={pageSize} total={body.total} onPage={setPage} />
         </>
       )}
     </Show>

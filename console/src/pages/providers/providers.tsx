@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { type RowOf, workspace } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Page, Problem, Show } from '../../parts/page.tsx';
-import { Pages, Table } from '../../parts/table.tsx';
+import { NumberedPages, Table } from '../../parts/table.tsx';
 import {
   Ago,
   formatDollars,
@@ -48,12 +48,7 @@ export default function Providers() {
               groups={(groups.body as Groups | null)?.data ?? null}
               nameOf={nameOf}
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>

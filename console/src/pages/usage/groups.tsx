@@ -4,7 +4,7 @@ import type { BodyOf, Query } from '../../api/client.ts';
 import type { ReplyState } from '../../api/use-reply.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import {
   Ago,
   formatCount,
@@ -61,12 +61,7 @@ export function UsageGroups({ filter, usualRange, keyName }: GroupsProps) {
       {({ data, total }) => (
         <>
           <GroupTable rows={data} usualRange={usualRange} keyName={keyName} />
-          <Pages
-            page={number}
-            hasMore={(number + 1) * pageSize < total}
-            total={total}
-            onPage={setNumber}
-          />
+          <NumberedPages page={number} pageSize={pageSize} total={total} onPage={setNumber} />
         </>
       )}
     </Show>

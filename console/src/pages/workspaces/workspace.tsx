@@ -7,7 +7,7 @@ import { Changes } from '../../parts/changes.tsx';
 import { Json } from '../../parts/code.tsx';
 import { BudgetUse, budgetText, formatAmount, rateText } from '../../parts/limits.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 import type { PageParts } from '../pages.ts';
 
@@ -135,12 +135,7 @@ function Members({ id }: { readonly id: string }) {
               keyOf={(member) => member.id}
               empty="The workspace has no members."
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={setPage}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={setPage} />
           </>
         )}
       </Show>

@@ -4,7 +4,8 @@ import { useReply } from '../../api/use-reply.ts';
 import { ChoiceField, Filters, SearchField } from '../../parts/fields.tsx';
 import { budgetText, rateText } from '../../parts/limits.tsx';
 import { Page, Show } from '../../parts/page.tsx';
-import { type Column, Pages, Table } from '../../parts/table.tsx';
+import { openPage } from '../../parts/query-fields.tsx';
+import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 
@@ -75,12 +76,7 @@ export default function Workspaces() {
               keyOf={({ id }) => id}
               empty="No workspace matches these filters."
             />
-            <Pages
-              page={page}
-              hasMore={(page + 1) * pageSize < total}
-              total={total}
-              onPage={(next) => changeQuery({ page: next === 0 ? '' : String(next) })}
-            />
+            <NumberedPages page={page} pageSize={pageSize} total={total} onPage={openPage} />
           </>
         )}
       </Show>
