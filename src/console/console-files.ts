@@ -1,9 +1,9 @@
 /** Reads the files of the built console into memory. */
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { Failure } from '../failure.ts';
 import { compressBytes, type DocumentCoding } from '../http/responses/content-coding.ts';
+import { weakTagOf } from '../http/responses/entity-tag.ts';
 import { packageRoot } from '../package-root.ts';
 
 /** One file, compressed once for each coding, on first use. */
@@ -17,7 +17,7 @@ export class ConsoleFile {
   constructor(bytes: Buffer, contentType: string) {
     this.#bytes = bytes;
     this.contentType = contentType;
-    this.tag = `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+    this.tag = weakTagOf(bytes);
   }
 
   /** The bytes in a coding, or plain with null; plain too if compression fails, as for lack of memory. */

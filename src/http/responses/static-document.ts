@@ -2,7 +2,6 @@
  * Serves a large JSON document that is the same for all callers: rendered and compressed once, with an
  * entity tag.
  */
-import { createHash } from 'node:crypto';
 import { RawReply, type RouteRequest } from '../routes/route.ts';
 import {
   chooseCoding,
@@ -10,7 +9,7 @@ import {
   type DocumentCoding,
   documentCodings,
 } from './content-coding.ts';
-import { holdsTag } from './entity-tag.ts';
+import { holdsTag, weakTagOf } from './entity-tag.ts';
 
 type ConditionalRequest = Pick<RouteRequest<unknown>, 'ifNoneMatch' | 'acceptEncoding'>;
 
@@ -42,7 +41,6 @@ export function createStaticDocument(
 
 async function compress(make: () => Promise<string>): Promise<CompressedDocument> {
   const plain = Buffer.from(await make());
-  const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22);
   const coded = new Map<DocumentCoding, Buffer>();
   for (const coding of documentCodings) {
     // If compression fails, for example for lack of memory, readers get the plain bytes.
@@ -51,7 +49,7 @@ async function compress(make: () => Promise<string>): Promise<CompressedDocument
       () => undefined,
     );
   }
-  return { tag: `W/"${hash}"`, plain, coded };
+  return { tag: weakTagOf(plain), plain, coded };
 }
 
 function respond(
