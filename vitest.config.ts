@@ -2,13 +2,14 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { ProjectOrder } from './test/support/run/project-order.ts';
-import { hangMs, waitMs } from './test/support/run/time-limits.ts';
+import { chaiConfig, hangMs, waitMs } from './test/support/run/common-options.ts';
 
 const common = {
   testTimeout: hangMs,
   hookTimeout: hangMs,
   /** A test without an assertion fails. */
   expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
+  chaiConfig,
 };
 
 /**
