@@ -1,8 +1,8 @@
 /** Configures the suites of `npm test`: unit, api and system share one database server; no retries. */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { ProjectOrder } from './test/support/run/project-order.ts';
 import { chaiConfig, hangMs, waitMs } from './test/support/run/common-options.ts';
+import { ProjectOrder } from './test/support/run/project-order.ts';
 
 const common = {
   testTimeout: hangMs,
