@@ -23,7 +23,10 @@ export default function Guardrail({ parts }: { readonly parts: PageParts }) {
       title={guardrail.body?.name ?? 'Guardrail'}
       about={<code>{guardrail.body?.slug ?? id}</code>}
       actions={
-        <a class="button" href={`#/logs?verdict=denied&range=${encodeURIComponent(range)}`}>
+        <a
+          class="button"
+          href={`#/logs?guardrail=${encodeURIComponent(id)}&verdict=denied&range=${encodeURIComponent(range)}`}
+        >
           Denied requests
         </a>
       }
