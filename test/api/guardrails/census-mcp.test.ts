@@ -36,10 +36,10 @@ type Era = 'legacy' | 'modern';
 
 /** Calls a method in the form of an era. */
 function call(slug: string, era: Era, method: string, params: Record<string, unknown>, trace = '') {
-  const traced = trace === '' ? {} : { 'x-gateway-trace-id': trace };
+  const traced: Record<string, string> = trace === '' ? {} : { 'x-gateway-trace-id': trace };
   if (era === 'legacy') return plane.call(key, slug, method, params, { headers: traced });
   const { name, uri } = params;
-  const headers = {
+  const headers: Record<string, string> = {
     'mcp-protocol-version': modern,
     'mcp-method': method,
     ...(typeof (name ?? uri) === 'string' ? { 'mcp-name': String(name ?? uri) } : {}),

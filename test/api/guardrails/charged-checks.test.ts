@@ -25,8 +25,14 @@ beforeAll(async () => {
   inference.upstream.script = ({ url, body }, response) => {
     if (!url.endsWith('/moderations')) return sendJson(response, chatAnswer);
     const status = moderate(JSON.parse(body.toString('utf8')));
-    if (status === null) return response.socket!.destroy();
-    if (status !== 200) return response.writeHead(status).end();
+    if (status === null) {
+      response.socket!.destroy();
+      return undefined;
+    }
+    if (status !== 200) {
+      response.writeHead(status).end();
+      return undefined;
+    }
     const usage = { prompt_tokens: reportedTokens, completion_tokens: 0 };
     const categories = { ...flags, hate: false, violence: false };
     return sendJson(response, { model: 'answered', results: [{ categories }], usage });

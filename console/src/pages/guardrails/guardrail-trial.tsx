@@ -31,12 +31,15 @@ export function GuardrailTrial({ id }: { readonly id: string }) {
   const judge = async (): Promise<void> => {
     setRunning(true);
     setError(null);
+    setResult(null);
     const address = addressOf('/v1/guardrails/{id}/test', {}, { id });
-    await change<TrialResult>('POST', address, { text, side }).then(setResult, (failed) => {
-      setResult(null);
+    try {
+      setResult(await change<TrialResult>('POST', address, { text, side }));
+    } catch (failed) {
       setError(failed as RequestFailed);
-    });
-    setRunning(false);
+    } finally {
+      setRunning(false);
+    }
   };
   return (
     <Section
