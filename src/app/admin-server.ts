@@ -53,7 +53,7 @@ export function createAdminServer(
   { settings, database, keyring, clock, log, signIn, consoleFiles, blobs }: AdminServerParts,
   { metrics, requireConnection, refusals }: AdminServerServices,
   probes: readonly Route<null>[],
-  { mcp, mcpTokens, outbound }: OutboundClients,
+  { guardrailTrials, mcp, mcpTokens, outbound }: OutboundClients,
   { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
@@ -72,6 +72,7 @@ export function createAdminServer(
     throttle,
     trustedHosts,
     configTargets,
+    guardrailTrials,
     mcp,
     mcpTokens,
     mcpUrl: mcpAddress(settings),
