@@ -29,6 +29,7 @@ const targets = {
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   build: [['node', 'scripts/build.mjs']],
+  release: [['node', 'scripts/release/release.ts']],
   chart: [['node', 'scripts/chart/generate.ts']],
   docs: [['node', 'scripts/docs/build.ts']],
   bench: [
