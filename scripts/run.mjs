@@ -23,6 +23,7 @@ const targets = {
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:docs': [['node', 'scripts/test-suites.mjs', 'docs']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
+  'test:release': [['node', 'scripts/test-suites.mjs', 'release']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
   'test:outage': [['node', 'scripts/test-suites.mjs', 'outage']],
   'test:mcp': [['node', 'scripts/test-suites.mjs', 'mcp']],
@@ -36,6 +37,7 @@ const targets = {
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],
   ],
+  'bench:publish': [['node', 'bench/publish/publish.ts']],
   check: [
     ['biome', 'ci'],
     ['tsc', '-p', '.'],

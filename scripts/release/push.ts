@@ -1,9 +1,11 @@
 /** Pushes an OCI layout to a registry: blobs, manifests, tags and referrers. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseImageReference } from '../../src/releases/image-reference.ts';
 import type { OciDescriptor, OciManifest } from '../../src/releases/oci-documents.ts';
 import { parseManifest } from '../../src/releases/oci-layout.ts';
-import { parseImageReference, RegistryClient } from '../../src/releases/registry-client.ts';
+import { RegistryClient } from '../../src/releases/registry-client.ts';
+import { fetchManifest } from '../../src/releases/registry-source.ts';
 import { mediaTypes, tagAnnotation } from '../../src/releases/release-names.ts';
 import { pushBlob, pushManifest } from './registry-writer.ts';
 
@@ -48,7 +50,7 @@ async function tagReferrer(
   referrer: OciDescriptor,
 ): Promise<void> {
   const tag = subject.digest.replace(':', '-');
-  const present = await client.manifest(tag);
+  const present = await fetchManifest(client, tag);
   const listed = present === null ? [] : (parseManifest(present.bytes, tag).manifests ?? []);
   const others = listed.filter(({ digest }) => digest !== referrer.digest);
   const index: OciManifest = {

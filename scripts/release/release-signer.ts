@@ -70,7 +70,11 @@ function bundlesOf(
   const statements = new DSSEBundleBuilder({ signer, witnesses });
   return {
     signBytes: async (data) => JSON.stringify(bundleToJSON(await messages.create({ data }))),
-    signStatement: async (data) =>
-      JSON.stringify(bundleToJSON(await statements.create({ data, type: mediaTypes.statement }))),
+    signStatement: async (data) => {
+      const bundle = bundleToJSON(await statements.create({ data, type: mediaTypes.statement }));
+      // cosign rejects an envelope whose key id is not its own name for the key.
+      for (const signature of bundle.dsseEnvelope?.signatures ?? []) signature.keyid = '';
+      return JSON.stringify(bundle);
+    },
   };
 }

@@ -95,12 +95,12 @@ export function imageSbom(npm: Sbom, architecture: Architecture): Sbom {
     { type: 'platform', name: 'node', version: nodeVersion, 'bom-ref': node, purl: node },
     ...debian,
   ];
-  const kept = npm.components.filter((one) => !one.name.startsWith('node-linux-'));
-  const refs = new Set(kept.map((one) => one['bom-ref']));
+  const libraries = npm.components.filter((one) => !one.name.startsWith('node-linux-'));
+  const refs = new Set(libraries.map((one) => one['bom-ref']));
   return {
     ...npm,
     metadata: { ...npm.metadata, component },
-    components: [own, ...kept, ...runtime],
+    components: [own, ...libraries, ...runtime],
     dependencies: [
       { ref: component['bom-ref'], dependsOn: [own, ...runtime].map((one) => one['bom-ref']) },
       ...npm.dependencies

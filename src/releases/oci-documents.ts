@@ -18,10 +18,10 @@ export const OciManifest = z.object({
   schemaVersion: z.literal(2),
   mediaType: z.string().optional(),
   artifactType: z.string().optional(),
-  /** Of manifests. */
+  /** Manifests have a config and layers. */
   config: OciDescriptor.optional(),
   layers: z.array(OciDescriptor).optional(),
-  /** Of indexes. */
+  /** Indexes have manifests. */
   manifests: z.array(OciDescriptor).optional(),
   subject: OciDescriptor.optional(),
   annotations: z.record(z.string(), z.string()).optional(),

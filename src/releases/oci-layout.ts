@@ -4,22 +4,22 @@ import { lstatSync } from 'node:fs';
 import type { ListedManifest, ManifestSource } from './manifest-source.ts';
 import { type OciDescriptor, OciManifest } from './oci-documents.ts';
 import { ReleaseFault } from './release-fault.ts';
-import { parseJson, readDocument, requireFile, sha256OfFile } from './release-files.ts';
+import { parseReleaseJson, readReleaseFile, requireFile, sha256OfFile } from './release-files.ts';
 import { tagAnnotation } from './release-names.ts';
 
-/** Of signatures in the form of cosign before version 3. */
+/** Tags that cosign gives to what it attaches, mostly before version 3. */
 const attachedTag = /^sha256-[0-9a-f]{64}(?:\.sig|\.att|\.sbom)?$/;
 
 /** @throws ReleaseFault when the folder is no layout */
 export function openLayout(folder: string): ManifestSource {
-  const marker = parseJson(readDocument(folder, 'oci-layout'), 'oci-layout');
+  const marker = parseReleaseJson(readReleaseFile(folder, 'oci-layout'), 'oci-layout');
   if ((marker as { imageLayoutVersion?: unknown } | null)?.imageLayoutVersion !== '1.0.0') {
     throw new ReleaseFault('oci-layout names another version than 1.0.0');
   }
-  const listed = parseManifest(readDocument(folder, 'index.json'), 'index.json').manifests ?? [];
+  const listed = parseManifest(readReleaseFile(folder, 'index.json'), 'index.json').manifests ?? [];
   const pathOf = ({ digest }: OciDescriptor): string => `blobs/${digest.replace(':', '/')}`;
   const read = async (descriptor: OciDescriptor): Promise<Buffer> => {
-    const bytes = readDocument(folder, pathOf(descriptor));
+    const bytes = readReleaseFile(folder, pathOf(descriptor));
     requireDigest(descriptor, bytes);
     return bytes;
   };
@@ -65,7 +65,7 @@ export function requireDigest({ digest, size }: OciDescriptor, bytes: Buffer): v
 
 /** @throws ReleaseFault that names the document and the place in it */
 export function parseManifest(bytes: Buffer, name: string): OciManifest {
-  const result = OciManifest.safeParse(parseJson(bytes, name));
+  const result = OciManifest.safeParse(parseReleaseJson(bytes, name));
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   throw new ReleaseFault(`${name} is malformed at ${issue?.path.join('.')}: ${issue?.message}`);

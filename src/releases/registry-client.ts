@@ -1,15 +1,10 @@
-/** Reads manifests and blobs from a registry of images, and sends requests to it. */
-import { createHash } from 'node:crypto';
+/** Sends requests to a registry of images, with the token that it demands. */
 import { z } from 'zod';
 import { Failure } from '../failure.ts';
 import { Pools } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
-import type { ManifestSource } from './manifest-source.ts';
-import type { OciDescriptor } from './oci-documents.ts';
-import { parseManifest, requireDigest } from './oci-layout.ts';
-import { ReleaseFault } from './release-fault.ts';
+import type { ImageReference } from './image-reference.ts';
 import { documentBytesMax } from './release-files.ts';
-import { mediaTypes } from './release-names.ts';
 
 export interface RegistryAccess {
   /** Null to read anonymously. */
@@ -34,7 +29,6 @@ export interface RegistryResponse {
   readonly bytes: Buffer;
 }
 
-const manifestTypes = `${mediaTypes.index}, ${mediaTypes.manifest}`;
 const poolLimits = {
   connectionsMax: 4,
   connectTimeoutMs: 10_000,
@@ -46,23 +40,6 @@ const TokenDocument = z.object({
   token: z.string().optional(),
   access_token: z.string().optional(),
 });
-
-/** A repository and, where named, a tag or digest of it. */
-export interface ImageReference {
-  readonly host: string;
-  readonly repository: string;
-  readonly tag: string | null;
-  readonly digest: string | null;
-}
-
-/** Null when the text is no reference with a registry: `host[:port]/repository[:tag][@digest]`. */
-export function parseImageReference(text: string): ImageReference | null {
-  const pattern =
-    /^(?<host>(?:localhost|[\w.-]+\.[\w-]+|\[[0-9a-f:]+\])(?::\d+)?)\/(?<repository>[a-z0-9._/-]+)(?::(?<tag>[\w.-]{1,128}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/;
-  const { host, repository, tag, digest } = pattern.exec(text)?.groups ?? {};
-  if (host === undefined || repository === undefined) return null;
-  return { host, repository, tag: tag ?? null, digest: digest ?? null };
-}
 
 export class RegistryClient implements AsyncDisposable {
   readonly #base: URL;
@@ -77,6 +54,10 @@ export class RegistryClient implements AsyncDisposable {
     this.#repository = repository;
     this.#access = access;
     this.#pools = new Pools(poolLimits, access.proxies);
+  }
+
+  get host(): string {
+    return this.#base.host;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -94,43 +75,7 @@ export class RegistryClient implements AsyncDisposable {
     this.#authorization = await this.#authorize(String(response.headers['www-authenticate'] ?? ''));
     const again = await this.#sendOnce(request);
     if (again.status !== 401 && again.status !== 403) return again;
-    throw new Failure(
-      'unreachable',
-      `${this.#base.host} refuses the credentials (${again.status})`,
-    );
-  }
-
-  /** The descriptor and bytes of a tag or digest; null when there is none. */
-  async manifest(reference: string): Promise<{ descriptor: OciDescriptor; bytes: Buffer } | null> {
-    const path = `manifests/${reference}`;
-    const { status, headers, bytes } = await this.send({
-      method: 'GET',
-      path,
-      headers: { accept: manifestTypes },
-    });
-    if (status === 404) return null;
-    if (status !== 200) throw this.#refused(path, status);
-    const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
-    const mediaType = String(headers['content-type']);
-    return { descriptor: { mediaType, digest, size: bytes.length }, bytes };
-  }
-
-  /** @throws ReleaseFault when the registry has no such blob or other bytes */
-  async blob(descriptor: OciDescriptor): Promise<Buffer> {
-    const path = `blobs/${descriptor.digest}`;
-    const { status, bytes } = await this.send({ method: 'GET', path });
-    if (status === 404) throw new ReleaseFault(`the blob ${descriptor.digest} is missing`);
-    if (status !== 200) throw this.#refused(path, status);
-    requireDigest(descriptor, bytes);
-    return bytes;
-  }
-
-  /** From the API of referrers, or from the tag that stands in for it. */
-  async referrers(digest: string): Promise<readonly OciDescriptor[]> {
-    const { status, bytes } = await this.send({ method: 'GET', path: `referrers/${digest}` });
-    if (status === 200) return parseManifest(bytes, 'the list of referrers').manifests ?? [];
-    const tagged = await this.manifest(digest.replace(':', '-'));
-    return tagged === null ? [] : (parseManifest(tagged.bytes, 'the tag').manifests ?? []);
+    throw new Failure('unreachable', `${this.host} refuses the credentials (${again.status})`);
   }
 
   async #sendOnce({
@@ -154,7 +99,9 @@ export class RegistryClient implements AsyncDisposable {
       if (response.status < 301 || response.status > 308 || typeof location !== 'string') {
         return response;
       }
-      if (redirects === redirectsMax) throw this.#refused(path, response.status);
+      if (redirects === redirectsMax) {
+        throw new Failure('unreachable', `${this.host} redirects too often`);
+      }
       address = new URL(location, address);
     }
   }
@@ -194,13 +141,13 @@ export class RegistryClient implements AsyncDisposable {
       new RegExp(`[ ,]${name}="([^"]*)"`, 'i').exec(challenge)?.[1] ?? null;
     const realm = parameterOf('realm');
     if (!/^bearer\b/i.test(challenge) || realm === null || !URL.canParse(realm)) {
-      throw new Failure('unreachable', `${this.#base.host} demands credentials`);
+      throw new Failure('unreachable', `${this.host} demands credentials`);
     }
     const address = new URL(realm);
     if (address.protocol !== this.#base.protocol && address.protocol !== 'https:') {
       throw new Failure(
         'unreachable',
-        `${this.#base.host} asks for credentials at an address without TLS`,
+        `${this.host} asks for credentials at an address without TLS`,
       );
     }
     address.searchParams.set('scope', `repository:${this.#repository}:${actions}`);
@@ -213,36 +160,4 @@ export class RegistryClient implements AsyncDisposable {
     if (token !== undefined) return `Bearer ${token}`;
     throw new Failure('unreachable', `${address.host} gives no token (${status})`);
   }
-
-  #refused(path: string, status: number): Failure {
-    return new Failure('unreachable', `${this.#base.host}/${path} answered ${status}`);
-  }
-}
-
-/** Verifies a reference in a registry. Layers are left to the engine, which verifies what it pulls. */
-export function registrySource(client: RegistryClient, reference: ImageReference): ManifestSource {
-  return {
-    roots: async () => {
-      const name = reference.digest ?? reference.tag ?? 'latest';
-      const found = await client.manifest(name);
-      if (found === null) throw new ReleaseFault(`the registry has no ${name}`);
-      if (reference.digest !== null && found.descriptor.digest !== reference.digest) {
-        throw new ReleaseFault(`the registry sent ${found.descriptor.digest} instead`);
-      }
-      return [{ descriptor: found.descriptor, tag: reference.tag }];
-    },
-    read: async (descriptor) => {
-      if (!isManifest(descriptor)) return await client.blob(descriptor);
-      const found = await client.manifest(descriptor.digest);
-      if (found === null) throw new ReleaseFault(`the manifest ${descriptor.digest} is missing`);
-      requireDigest(descriptor, found.bytes);
-      return found.bytes;
-    },
-    verifyBlob: async () => {},
-    referrers: async (digest) => await client.referrers(digest),
-  };
-}
-
-function isManifest({ mediaType }: OciDescriptor): boolean {
-  return mediaType === mediaTypes.index || mediaType === mediaTypes.manifest;
 }

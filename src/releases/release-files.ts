@@ -37,7 +37,7 @@ export function requireFile(folder: string, path: string): string {
 }
 
 /** @throws ReleaseFault when the file is missing, outside of the folder, or too large */
-export function readDocument(folder: string, path: string): Buffer {
+export function readReleaseFile(folder: string, path: string): Buffer {
   const file = requireFile(folder, path);
   const { size } = lstatSync(file);
   if (size > documentBytesMax) {
@@ -54,7 +54,7 @@ export async function sha256OfFile(file: string): Promise<string> {
 }
 
 /** @throws ReleaseFault naming the document that is not JSON */
-export function parseJson(bytes: Buffer, name: string): unknown {
+export function parseReleaseJson(bytes: Buffer, name: string): unknown {
   try {
     return JSON.parse(bytes.toString());
   } catch {

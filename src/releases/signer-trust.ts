@@ -22,7 +22,7 @@ export interface SignerTrust {
   readonly verifyStatement: (bundle: string) => unknown;
 }
 
-/** Who signed, as a certificate of Fulcio states it. */
+/** The signer as a certificate of Fulcio states it. */
 export interface SignerIdentity {
   /** Subject alternative name: the address of a workflow, or an e-mail address. */
   readonly name: string;

@@ -36,7 +36,7 @@ const SbomDocument = z.object({
   components: z.array(z.object({ name: z.string() })),
 });
 
-/** What a statement of provenance says about the build. */
+/** Facts about the build from a statement of provenance. */
 export interface BuildFacts {
   readonly version: string;
   readonly commit: string;
@@ -44,7 +44,7 @@ export interface BuildFacts {
   readonly builder: string;
 }
 
-/** What the caller demands of provenance; null for anything. */
+/** Facts that the caller demands of provenance; null for any. */
 export interface DemandedBuild {
   readonly commit: string | null;
   readonly builder: string | null;

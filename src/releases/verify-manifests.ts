@@ -19,7 +19,7 @@ export interface Expectations {
   readonly demanded: DemandedBuild;
 }
 
-/** What was verified about one artefact. */
+/** An artefact that was verified, with the facts of its build. */
 export interface VerifiedArtefact {
   readonly name: string;
   /** Hexadecimal. */

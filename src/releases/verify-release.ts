@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { openLayout } from './oci-layout.ts';
 import { ReleaseFault } from './release-fault.ts';
-import { readDocument, requireFile, sha256OfFile } from './release-files.ts';
+import { readReleaseFile, requireFile, sha256OfFile } from './release-files.ts';
 import { artefactSuffixes, checksumsFile, publicKeyFile, releaseNames } from './release-names.ts';
 import { verifyFile } from './verify-files.ts';
 import { type Expectations, type VerifiedArtefact, verifyManifests } from './verify-manifests.ts';
@@ -14,7 +14,7 @@ export type ArtefactVerdict =
   | { readonly name: string; readonly verified: readonly []; readonly fault: string };
 
 /** Runs a check and turns its fault into a verdict. */
-export async function verdictOf(
+export async function toVerdict(
   name: string,
   check: () => Promise<readonly VerifiedArtefact[]>,
 ): Promise<ArtefactVerdict> {
@@ -32,7 +32,7 @@ export async function verifyReleaseFolder(
   expectations: Expectations,
 ): Promise<ArtefactVerdict[]> {
   const verdicts = [
-    await verdictOf(checksumsFile, async () => {
+    await toVerdict(checksumsFile, async () => {
       await verifyChecksums(folder, expectations);
       return [];
     }),
@@ -45,12 +45,12 @@ export async function verifyReleaseFolder(
   const names = releaseNames(version);
   for (const name of [names.npmPackage, names.chart]) {
     verdicts.push(
-      await verdictOf(name, async () => [await verifyFile(folder, name, expectations)]),
+      await toVerdict(name, async () => [await verifyFile(folder, name, expectations)]),
     );
   }
   for (const name of [names.chartLayout, names.imageLayout]) {
     const check = () => verifyManifests(name, openLayout(join(folder, name)), expectations);
-    verdicts.push(await verdictOf(name, check));
+    verdicts.push(await toVerdict(name, check));
   }
   return [...verdicts, ...oneBuild(verdicts, version)];
 }
@@ -65,8 +65,8 @@ function versionOf(folder: string): string | null {
 const checksumLine = /^([0-9a-f]{64}) {2}(.+)$/;
 
 async function verifyChecksums(folder: string, { trust }: Expectations): Promise<void> {
-  const bytes = readDocument(folder, checksumsFile);
-  const bundle = readDocument(folder, checksumsFile + artefactSuffixes.signature);
+  const bytes = readReleaseFile(folder, checksumsFile);
+  const bundle = readReleaseFile(folder, checksumsFile + artefactSuffixes.signature);
   trust.verifyBytes(bundle.toString(), bytes);
   const listed = new Set<string>();
   for (const line of bytes.toString().split('\n').slice(0, -1)) {

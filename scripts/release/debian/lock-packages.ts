@@ -39,12 +39,14 @@ const mirrors = {
   ],
 };
 
-interface Located extends IndexedPackage {
+interface MirroredPackage extends IndexedPackage {
   readonly mirror: string;
 }
 
-async function readIndexes(architecture: Architecture): Promise<ReadonlyMap<string, Located>> {
-  const found = new Map<string, Located>();
+async function readIndexes(
+  architecture: Architecture,
+): Promise<ReadonlyMap<string, MirroredPackage>> {
+  const found = new Map<string, MirroredPackage>();
   for (const { mirror, suite: name } of suites) {
     const [base] = mirrors[mirror as keyof typeof mirrors];
     for (const [title, one] of await readPackageIndex(base!, name, architecture)) {
@@ -54,8 +56,8 @@ async function readIndexes(architecture: Architecture): Promise<ReadonlyMap<stri
   return found;
 }
 
-function closureOf(index: ReadonlyMap<string, Located>): Located[] {
-  const found = new Map<string, Located>();
+function closureOf(index: ReadonlyMap<string, MirroredPackage>): MirroredPackage[] {
+  const found = new Map<string, MirroredPackage>();
   const visit = (name: string): void => {
     const one = index.get(name);
     // Virtual packages are in no index.

@@ -2,20 +2,17 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Ending, Failure } from '../../failure.ts';
+import { type ImageReference, parseImageReference } from '../../releases/image-reference.ts';
 import { openLayout } from '../../releases/oci-layout.ts';
-import {
-  type ImageReference,
-  parseImageReference,
-  RegistryClient,
-  registrySource,
-} from '../../releases/registry-client.ts';
+import { RegistryClient } from '../../releases/registry-client.ts';
+import { registrySource } from '../../releases/registry-source.ts';
 import { checksumsFile } from '../../releases/release-names.ts';
 import { type SignerTrust, trustOfIdentity, trustOfKey } from '../../releases/signer-trust.ts';
 import { verifyFile } from '../../releases/verify-files.ts';
 import { type Expectations, verifyManifests } from '../../releases/verify-manifests.ts';
 import {
   type ArtefactVerdict,
-  verdictOf,
+  toVerdict,
   verifyReleaseFolder,
 } from '../../releases/verify-release.ts';
 import { inspectSettings } from '../../settings.ts';
@@ -104,11 +101,11 @@ async function verifyAny(
   }
   if (!statSync(path).isDirectory()) {
     return [
-      await verdictOf(name, async () => [await verifyFile(dirname(path), name, expectations)]),
+      await toVerdict(name, async () => [await verifyFile(dirname(path), name, expectations)]),
     ];
   }
   if (existsSync(join(path, 'oci-layout'))) {
-    return [await verdictOf(name, () => verifyManifests(name, openLayout(path), expectations))];
+    return [await toVerdict(name, () => verifyManifests(name, openLayout(path), expectations))];
   }
   if (existsSync(join(path, checksumsFile))) return await verifyReleaseFolder(path, expectations);
   throw new Failure(
@@ -126,7 +123,7 @@ async function verifyReference(
   const access = { credentials: null, actions: 'pull', proxies } as const;
   await using client = new RegistryClient(reference, access);
   const source = registrySource(client, reference);
-  return await verdictOf(name, () => verifyManifests(name, source, expectations));
+  return await toVerdict(name, () => verifyManifests(name, source, expectations));
 }
 
 /** @throws Failure (invalid input) that names the option */
