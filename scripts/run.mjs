@@ -29,6 +29,10 @@ const targets = {
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   build: [['node', 'scripts/build.mjs']],
+  prepack: [
+    ['node', 'scripts/build.mjs'],
+    ['node', 'scripts/docs/build.ts', '--packed', 'dist/docs'],
+  ],
   chart: [['node', 'scripts/chart/generate.ts']],
   docs: [['node', 'scripts/docs/build.ts']],
   bench: [

@@ -57,11 +57,13 @@ function createIdleDeps(): Omit<AdminDeps, 'keyring'> {
     signIn: null,
     sessions: null,
     servesConsole: false,
+    docsPath: null,
     trustedHosts: [],
     disabledFeatures: new Set<never>(),
     configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
     mcp: { explore: refuse },
     mcpTokens: { noteDeletion: refuse },
+    inferenceUrl: null,
     mcpUrl: null,
     outbound: { request: refuse },
   };
