@@ -45,6 +45,7 @@ import { integrationModelRoutes } from './providers/integration-models.ts';
 import { integrationWorkspaceRoutes } from './providers/integration-workspaces.ts';
 import { modelPricingRoutes } from './providers/model-pricing.ts';
 import { virtualKeyRoutes } from './providers/virtual-keys.ts';
+import { withDeclarations } from './request/declared-in.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
 import { acceptOrganisationInQuery } from './request/organisation-in-query.ts';
@@ -70,7 +71,9 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...organisationRoutes(deps),
     ...organisationAuthRoutes(deps),
     ...withFeatures(['guardrails'], pluginRoutes()),
-    ...resources.flatMap(({ features, routes }) => withFeatures(features, routes(deps, contents))),
+    ...resources.flatMap(({ kind, features, routes }) =>
+      withFeatures(features, withDeclarations(deps, kind, routes(deps, contents))),
+    ),
     ...withFeatures(['guardrails'], workspaceExclusionRoutes(deps)),
     ...withFeatures(['mcp'], mcpCapabilityRoutes(deps)),
     ...withFeatures(['mcp'], mcpDefinitionRoutes(deps)),
@@ -126,16 +129,17 @@ function withFeatures(
 }
 
 /**
- * Routes that browsers call without a credential; no part of the API that programs use.
+ * Pages that browsers open without a credential; no part of the API that programs use.
  * `requireConnection` throws until the database is known to be the right one.
  */
 export function browserRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return withConnection([...signInRoutes(deps), ...signInByLinkRoutes(deps)], requireConnection);
+  return withConnection(signInRoutes(deps), requireConnection);
 }
 
-/** Like {@link browserRoutes}, for API routes whose URL or content needs no credential. */
+/** Like {@link browserRoutes}, for API routes whose URL, body or content needs no credential. */
 export function publicRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return [...withConnection(logExportFileRoutes(deps), requireConnection), ...modelPricingRoutes()];
+  const own = [...logExportFileRoutes(deps), ...signInByLinkRoutes(deps)];
+  return [...withConnection(own, requireConnection), ...modelPricingRoutes()];
 }
 
 function withConnection(
