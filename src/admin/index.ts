@@ -57,11 +57,17 @@ import { keyUseRoutes } from './sync/key-uses.ts';
 import { leaseRoutes } from './sync/leases.ts';
 import { syncReleaseRoutes } from './sync/releases.ts';
 import { syncRevisionRoutes } from './sync/revisions.ts';
+import { syncSourceRoutes } from './sync/sources.ts';
 import { syncStatusRoutes } from './sync/status.ts';
 import { syncSuspensionRoutes } from './sync/suspensions.ts';
 import { workspaceMemberRoutes } from './workspaces/workspace-members.ts';
 
-export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
+/** `further` are routes of rooms above this one, which get the same treatment. */
+export function adminRoutes(
+  adminDeps: AdminDeps,
+  tokens: AccessTokens,
+  further: (deps: AdminDeps) => Route<Principal>[],
+): Route<Principal>[] {
   const { deps, wrap } = createIdempotency(adminDeps);
   const contents = resources.flatMap((resource) => resource.contents ?? []);
   const routes = [
@@ -113,8 +119,10 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...keyUseRoutes(deps),
     ...syncStatusRoutes(deps),
     ...syncReleaseRoutes(deps),
+    ...syncSourceRoutes(deps),
     ...syncRevisionRoutes(deps),
     ...syncSuspensionRoutes(deps),
+    ...further(deps),
   ];
   return routes.map((route) =>
     acceptOrganisationInQuery(acceptWorkspaceInQuery(wrap(enforceRights(deps, route)))),
