@@ -103,7 +103,7 @@ interface View {
   readonly switchedOff: NonNullable<Snapshot['switched_off']>;
 }
 
-/** What a request for a snapshot says. */
+/** The parts of a request that select the snapshot. */
 interface Viewer {
   readonly caller: Pick<Principal, 'organisationId' | 'id' | 'scopes'>;
   readonly query: z.infer<typeof Query>;

@@ -33,7 +33,7 @@ export interface ManagedManifest {
   readonly task: PlanningTask & { readonly change: null };
 }
 
-interface Named {
+interface ResourceName {
   readonly kind: KindName;
   readonly id: string;
 }
@@ -45,7 +45,7 @@ interface Named {
 export async function findManifest(
   { admin, forge }: ProposalDeps,
   { caller }: Pick<AdminRequest, 'caller'>,
-  { kind, id: named }: Named,
+  { kind, id: named }: ResourceName,
 ): Promise<ManagedManifest> {
   requireWholeOrganisation(caller);
   const { organisationId } = caller;

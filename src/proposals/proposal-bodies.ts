@@ -38,20 +38,25 @@ const manifestCharactersMax = 512 * 1024;
 const change = {
   kind: z.enum(kindNames),
   id: z.uuid().describe('Id of the resource.'),
-  /** The `commit` of the manifest that was edited; 409 when sync has read another one since. */
-  base: Commit,
-  /** The new text of the document. */
-  manifest: z.string().max(manifestCharactersMax).optional(),
-  /** The new spec in the field names of manifests, in place of `manifest`; comments stay. */
-  spec: JsonRecord.optional(),
+  base: Commit.describe('Commit of the manifest that was edited; 409 after sync has read another.'),
+  manifest: z
+    .string()
+    .max(manifestCharactersMax)
+    .describe('The new text of the document.')
+    .optional(),
+  spec: JsonRecord.describe(
+    'The new spec with the field names of manifests, in place of `manifest`; comments stay.',
+  ).optional(),
 };
 
 export const PreviewBody = z.object(change);
 
 export const ProposalBody = z.object({
   ...change,
-  /** The same for each repetition: any number of requests with it open one pull request. */
-  proposal_key: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible characters'),
+  proposal_key: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible characters')
+    .describe('Key of the proposal: repetitions with it open one pull request.'),
   title: z.string().trim().min(1).max(200).optional(),
   /** Text of the pull request, above the plan. */
   description: z.string().max(10_000).optional(),
@@ -95,7 +100,7 @@ export const ProposalPreview = z.object({
   manifest: z.string().describe('YAML text of the changed document.'),
   file: z.string().describe('Text of the changed file.'),
   patch: z.string().describe('Difference of the file, for `git apply`; empty for no change.'),
-  /** What sync would do beyond what it does already; null where faults prevent a plan. */
+  /** The changes beyond what sync does already; null where faults prevent a plan. */
   plan: z
     .object({
       changes: z.array(PlannedChange),

@@ -39,7 +39,7 @@ export async function preview(
     manifest,
     file: after,
     patch,
-    plan: changed.plan as ProposalPreview['plan'],
+    plan: changed.plan,
     faults: [...faults],
     ...deliveryOf(deps, found),
   };

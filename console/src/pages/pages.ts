@@ -66,6 +66,8 @@ export const pages: readonly PageEntry[] = [
     load: () => import('./workspaces/workspaces.tsx'),
   },
   { pattern: '/workspaces/:id', load: () => import('./workspaces/workspace.tsx') },
+  { pattern: '/manifests/:kind/:id', load: () => import('./edit/edit-manifest.tsx') },
+  { pattern: '/edit/:kind/:id', load: () => import('./edit/edit-in-place.tsx') },
   {
     pattern: '/people',
     name: 'People',

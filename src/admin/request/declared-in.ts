@@ -35,11 +35,11 @@ const recordPath = /^(?:\/[a-z-]+)+(?:\/:\w+)?$/;
 /** Items whose manifests are read with one statement. */
 const itemsAtOnce = 200;
 
-interface Identified {
+interface RecordWithId {
   readonly id: string;
 }
 
-interface Declared extends Identified {
+interface DeclaredRecord extends RecordWithId {
   readonly declared_in: Declaration | null;
 }
 
@@ -76,27 +76,30 @@ function extendedSchema(response: z.ZodType): { schema: z.ZodType; isList: boole
   return { schema: response.extend({ data: z.array(item.extend(member)) }), isList: true };
 }
 
-type Extend = (items: readonly Identified[]) => Promise<Declared[]>;
+type Extend = (items: readonly RecordWithId[]) => Promise<DeclaredRecord[]>;
 
 async function extendBody(body: unknown, isList: boolean, extend: Extend): Promise<unknown> {
   if (body instanceof StreamedList) {
     if (isList) {
-      body.changeItems((items) => inParts(items as ListItems<Identified>, extend));
+      body.changeItems((items) => inParts(items as ListItems<RecordWithId>, extend));
     } else {
-      const [{ declared_in }] = (await extend([body.members as unknown as Identified])) as [
-        Declared,
+      const [{ declared_in }] = (await extend([body.members as unknown as RecordWithId])) as [
+        DeclaredRecord,
       ];
       body.addMembers({ declared_in });
     }
     return body;
   }
-  if (!isList) return (await extend([body as Identified]))[0];
-  const list = body as { readonly data: readonly Identified[] };
+  if (!isList) return (await extend([body as RecordWithId]))[0];
+  const list = body as { readonly data: readonly RecordWithId[] };
   return { ...list, data: await extend(list.data) };
 }
 
-async function* inParts(items: ListItems<Identified>, extend: Extend): AsyncGenerator<Identified> {
-  let part: Identified[] = [];
+async function* inParts(
+  items: ListItems<RecordWithId>,
+  extend: Extend,
+): AsyncGenerator<RecordWithId> {
+  let part: RecordWithId[] = [];
   for await (const item of items) {
     part.push(item);
     if (part.length < itemsAtOnce) continue;
@@ -110,8 +113,8 @@ async function declared(
   db: Db,
   { organisationId }: Principal,
   kind: KindName,
-  items: readonly Identified[],
-): Promise<Declared[]> {
+  items: readonly RecordWithId[],
+): Promise<DeclaredRecord[]> {
   const ids = items.map(({ id }) => id);
   const places = await managedResources.listPlaces(db, organisationId, kind, ids);
   const byId = new Map(places.map((place) => [place.resource_id, declarationOf(place)]));

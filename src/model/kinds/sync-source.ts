@@ -46,7 +46,12 @@ export type SourceCopy = z.infer<typeof SourceCopy>;
 export const SyncSource = z.object({
   commit: Commit,
   /** Null where the files are too large: nothing can be proposed then. */
-  files: z.base64().min(4).max(packedCharactersMax).nullable(),
+  files: z
+    .base64()
+    .min(4)
+    .max(packedCharactersMax)
+    .nullable()
+    .describe('Files as JSON, compressed with gzip, in base64; null where they are too large.'),
 });
 export type SyncSource = z.infer<typeof SyncSource>;
 

@@ -1,4 +1,5 @@
 /** Exchanges JSON with the API of a Git host, and says what is wrong where it refuses. */
+import type { z } from 'zod';
 import type { Secret } from '../../secret.ts';
 import { OutboundFailure, type OutboundResponse } from '../../upstream/outbound.ts';
 import { ForgeRefusal } from './forge.ts';
@@ -33,15 +34,10 @@ interface ForgeRequest {
   /** Below the repository, with query; '' for the repository itself. */
   readonly path: string;
   readonly body?: object;
-  /** What the request does, for errors: `read the branch`. */
+  /** The purpose in errors: `read the branch`. */
   readonly purpose: string;
-  /** Statuses that the caller reads beside 2xx. */
-  readonly accepts?: readonly number[];
-}
-
-interface ForgeResponse {
-  readonly status: number;
-  readonly body: unknown;
+  /** A status beside 2xx that says something to the caller. */
+  readonly accepts?: number;
 }
 
 const timeoutMs = 15_000;
@@ -58,15 +54,37 @@ export class ForgeExchange {
     this.name = `${terms.product} at ${new URL(terms.repositoryUrl).host}`;
   }
 
-  /** @throws ForgeRefusal for every other status, and without a response */
-  async send({ method, path, body, purpose, accepts = [] }: ForgeRequest): Promise<ForgeResponse> {
+  /**
+   * Sends a request whose response is of no interest.
+   *
+   * @throws ForgeRefusal for every status that is not accepted, and without a response
+   */
+  async send(request: ForgeRequest): Promise<void> {
+    await this.#exchange(request);
+  }
+
+  /** Returns what the host has; null for the accepted status. @throws as `send` */
+  async ask<T>(schema: z.ZodType<T>, request: ForgeRequest): Promise<T | null> {
+    const { status, body } = await this.#exchange(request);
+    if (status === request.accepts) return null;
+    const read = schema.safeParse(body);
+    if (read.success) return read.data;
+    const message = `${this.name} sent an unknown response when asked to ${request.purpose}: check GATEWRIGHT_PROPOSALS_FORM and GATEWRIGHT_PROPOSALS_API_URL`;
+    throw new ForgeRefusal('unreachable', message);
+  }
+
+  async #exchange({ method, path, body, purpose, accepts }: ForgeRequest) {
     const { outbound, repositoryUrl, headers } = this.#terms;
-    const json = body === undefined ? {} : { 'content-type': 'application/json' };
     const response = await outbound
       .request({
         url: `${repositoryUrl}${path}`,
         method,
-        headers: { accept: 'application/json', 'user-agent': 'gatewright', ...headers, ...json },
+        headers: {
+          accept: 'application/json',
+          'user-agent': 'gatewright',
+          ...headers,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
         body: body === undefined ? null : Buffer.from(JSON.stringify(body)),
         timeoutMs,
         answerBytesMax,
@@ -78,21 +96,15 @@ export class ForgeExchange {
       });
     const { status } = response;
     const read = parsed(response.body);
-    if ((status >= 200 && status < 300) || accepts.includes(status)) return { status, body: read };
+    if ((status >= 200 && status < 300) || status === accepts) return { status, body: read };
     throw this.#refusal(status, purpose, read);
-  }
-
-  /** The response is not what this product sends. */
-  unreadable(purpose: string): ForgeRefusal {
-    const message = `${this.name} sent an unknown response when asked to ${purpose}: check GATEWRIGHT_PROPOSALS_FORM and GATEWRIGHT_PROPOSALS_API_URL`;
-    return new ForgeRefusal('unreachable', message);
   }
 
   #refusal(status: number, purpose: string, body: unknown): ForgeRefusal {
     const isTemporary = status >= 500 || status === 429;
     const words = this.#hostText(body);
-    const said = words === '' ? '' : ` ("${words}")`;
-    const message = `${this.name} responds with ${status}${said} when asked to ${purpose}: ${fixFor(status)}`;
+    const reason = words === '' ? '' : ` ("${words}")`;
+    const message = `${this.name} responds with ${status}${reason} when asked to ${purpose}: ${fixFor(status)}`;
     return new ForgeRefusal(isTemporary ? 'unreachable' : 'refused', message);
   }
 

@@ -3,7 +3,7 @@
 /** One file of the repository as the host has it. */
 export interface ForgeFile {
   readonly text: string;
-  /** What the host wants to see again in an update: id of the content, or of the last commit. */
+  /** Id of the content, or of the last commit; an update names it. */
   readonly id: string;
 }
 
@@ -37,7 +37,7 @@ export interface FileUpdate {
   readonly path: string;
   readonly text: string;
   readonly message: string;
-  /** Of the file that is replaced. */
+  /** The id of the file that is replaced. */
   readonly id: string;
 }
 
@@ -49,7 +49,7 @@ export interface NewPullRequest {
 }
 
 export interface Proposal {
-  /** Of the file in the repository. */
+  /** Path of the file in the repository. */
   readonly path: string;
   readonly before: string;
   readonly after: string;

@@ -18,83 +18,50 @@ const Pull = z.object({
 const searchedMax = 50;
 
 export function giteaApi(terms: ForgeTerms): ForgeApi {
-  const exchange = new ForgeExchange({
-    ...terms,
-    product: 'Gitea',
-    headers: { authorization: `token ${terms.token.reveal()}` },
-  });
-  const read = <T>(schema: z.ZodType<T>, body: unknown, purpose: string): T => {
-    const result = schema.safeParse(body);
-    if (!result.success) throw exchange.unreadable(purpose);
-    return result.data;
-  };
+  const headers = { authorization: `token ${terms.token.reveal()}` };
+  const exchange = new ForgeExchange({ ...terms, product: 'Gitea', headers });
   return {
     name: exchange.name,
     defaultBranch: async () => {
       const purpose = 'read the repository';
-      const { body } = await exchange.send({ method: 'GET', path: '', purpose });
-      return read(Repository, body, purpose).default_branch;
+      return (await exchange.ask(Repository, { method: 'GET', path: '', purpose }))!.default_branch;
     },
     headOf: async (branch) => {
       const purpose = `read the branch ${branch}`;
       const path = `/branches/${inPath(branch)}`;
-      const { status, body } = await exchange.send({
-        method: 'GET',
-        path,
-        purpose,
-        accepts: [404],
-      });
-      return status === 404 ? null : read(Branch, body, purpose).commit.id;
+      const found = await exchange.ask(Branch, { method: 'GET', path, purpose, accepts: 404 });
+      return found?.commit.id ?? null;
     },
-    readFile: async (path, ref) => {
-      const purpose = `read the file ${path}`;
-      const { status, body } = await exchange.send({
-        method: 'GET',
-        path: `/contents/${inPath(path)}?ref=${encodeURIComponent(ref)}`,
-        purpose,
-        accepts: [404],
-      });
-      if (status === 404) return null;
-      const { sha, content } = read(Content, body, purpose);
-      return { text: fromBase64(content), id: sha };
+    readFile: async (file, ref) => {
+      const purpose = `read the file ${file}`;
+      const path = `/contents/${inPath(file)}?ref=${encodeURIComponent(ref)}`;
+      const found = await exchange.ask(Content, { method: 'GET', path, purpose, accepts: 404 });
+      return found && { text: fromBase64(found.content), id: found.sha };
     },
     createBranch: async (branch, commit) => {
+      const purpose = 'create a branch';
+      const body = { new_branch_name: branch, old_ref_name: commit };
       // 409: the branch exists.
-      await exchange.send({
-        method: 'POST',
-        path: '/branches',
-        body: { new_branch_name: branch, old_ref_name: commit },
-        purpose: 'create a branch',
-        accepts: [409],
-      });
+      await exchange.send({ method: 'POST', path: '/branches', body, purpose, accepts: 409 });
     },
-    updateFile: async ({ branch, path, text, message, id }) => {
-      await exchange.send({
-        method: 'PUT',
-        path: `/contents/${inPath(path)}`,
-        body: { message, content: inBase64(text), sha: id, branch },
-        purpose: `write the file ${path}`,
-      });
+    updateFile: async ({ branch, path: file, text, message, id: sha }) => {
+      const purpose = `write the file ${file}`;
+      const body = { message, content: inBase64(text), sha, branch };
+      await exchange.send({ method: 'PUT', path: `/contents/${inPath(file)}`, body, purpose });
     },
     findPullRequest: async (branch, base) => {
       const purpose = 'look for the pull request';
       const path = `/pulls?state=all&sort=recentupdate&page=1&limit=${searchedMax}`;
-      const { body } = await exchange.send({ method: 'GET', path, purpose });
-      const found = read(z.array(Pull), body, purpose).find(
-        (one) => one.head.ref === branch && one.base.ref === base,
-      );
+      const pulls = (await exchange.ask(z.array(Pull), { method: 'GET', path, purpose }))!;
+      const found = pulls.find((one) => one.head.ref === branch && one.base.ref === base);
       return found === undefined ? null : pullRequest(found);
     },
-    createPullRequest: async ({ branch, base, title, body: text }) => {
+    createPullRequest: async ({ branch: head, base, title, body: text }) => {
       const purpose = 'open the pull request';
-      const { status, body } = await exchange.send({
-        method: 'POST',
-        path: '/pulls',
-        body: { title, head: branch, base, body: text },
-        purpose,
-        accepts: [409],
-      });
-      return status === 409 ? null : pullRequest(read(Pull, body, purpose));
+      const body = { title, head, base, body: text };
+      const request = { method: 'POST', path: '/pulls', body, purpose, accepts: 409 } as const;
+      const made = await exchange.ask(Pull, request);
+      return made && pullRequest(made);
     },
   };
 }

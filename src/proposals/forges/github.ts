@@ -18,15 +18,9 @@ export function githubApi(terms: ForgeTerms): ForgeApi {
       'x-github-api-version': '2022-11-28',
     },
   });
-  const read = <T>(schema: z.ZodType<T>, body: unknown, purpose: string): T => {
-    const result = schema.safeParse(body);
-    if (!result.success) throw exchange.unreadable(purpose);
-    return result.data;
-  };
   const repository = async () => {
     const purpose = 'read the repository';
-    const { body } = await exchange.send({ method: 'GET', path: '', purpose });
-    return read(Repository, body, purpose);
+    return (await exchange.ask(Repository, { method: 'GET', path: '', purpose }))!;
   };
   return {
     name: exchange.name,
@@ -34,62 +28,40 @@ export function githubApi(terms: ForgeTerms): ForgeApi {
     headOf: async (branch) => {
       const purpose = `read the branch ${branch}`;
       const path = `/git/ref/heads/${inPath(branch)}`;
-      const { status, body } = await exchange.send({
-        method: 'GET',
-        path,
-        purpose,
-        accepts: [404],
-      });
-      return status === 404 ? null : read(Ref, body, purpose).object.sha;
+      const ref = await exchange.ask(Ref, { method: 'GET', path, purpose, accepts: 404 });
+      return ref?.object.sha ?? null;
     },
-    readFile: async (path, ref) => {
-      const purpose = `read the file ${path}`;
-      const { status, body } = await exchange.send({
-        method: 'GET',
-        path: `/contents/${inPath(path)}?ref=${encodeURIComponent(ref)}`,
-        purpose,
-        accepts: [404],
-      });
-      if (status === 404) return null;
-      const { sha, content } = read(Content, body, purpose);
-      return { text: fromBase64(content), id: sha };
+    readFile: async (file, ref) => {
+      const purpose = `read the file ${file}`;
+      const path = `/contents/${inPath(file)}?ref=${encodeURIComponent(ref)}`;
+      const found = await exchange.ask(Content, { method: 'GET', path, purpose, accepts: 404 });
+      return found && { text: fromBase64(found.content), id: found.sha };
     },
-    createBranch: async (branch, commit) => {
+    createBranch: async (branch, sha) => {
+      const purpose = 'create a branch';
+      const body = { ref: `refs/heads/${branch}`, sha };
       // 422: the branch exists.
-      await exchange.send({
-        method: 'POST',
-        path: '/git/refs',
-        body: { ref: `refs/heads/${branch}`, sha: commit },
-        purpose: 'create a branch',
-        accepts: [422],
-      });
+      await exchange.send({ method: 'POST', path: '/git/refs', body, purpose, accepts: 422 });
     },
-    updateFile: async ({ branch, path, text, message, id }) => {
-      await exchange.send({
-        method: 'PUT',
-        path: `/contents/${inPath(path)}`,
-        body: { message, content: inBase64(text), sha: id, branch },
-        purpose: `write the file ${path}`,
-      });
+    updateFile: async ({ branch, path: file, text, message, id: sha }) => {
+      const purpose = `write the file ${file}`;
+      const body = { message, content: inBase64(text), sha, branch };
+      await exchange.send({ method: 'PUT', path: `/contents/${inPath(file)}`, body, purpose });
     },
     findPullRequest: async (branch, base) => {
-      const purpose = 'look for the pull request';
       const { owner } = await repository();
       const query = new URLSearchParams({ head: `${owner.login}:${branch}`, base, state: 'all' });
-      const { body } = await exchange.send({ method: 'GET', path: `/pulls?${query}`, purpose });
-      const [found] = read(z.array(Pull), body, purpose);
+      const purpose = 'look for the pull request';
+      const request = { method: 'GET', path: `/pulls?${query}`, purpose } as const;
+      const [found] = (await exchange.ask(z.array(Pull), request))!;
       return found === undefined ? null : pullRequest(found);
     },
-    createPullRequest: async ({ branch, base, title, body: text }) => {
+    createPullRequest: async ({ branch: head, base, title, body: text }) => {
       const purpose = 'open the pull request';
-      const { status, body } = await exchange.send({
-        method: 'POST',
-        path: '/pulls',
-        body: { title, head: branch, base, body: text, maintainer_can_modify: true },
-        purpose,
-        accepts: [422],
-      });
-      return status === 422 ? null : pullRequest(read(Pull, body, purpose));
+      const body = { title, head, base, body: text, maintainer_can_modify: true };
+      const request = { method: 'POST', path: '/pulls', body, purpose, accepts: 422 } as const;
+      const made = await exchange.ask(Pull, request);
+      return made && pullRequest(made);
     },
   };
 }

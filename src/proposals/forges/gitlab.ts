@@ -9,93 +9,59 @@ const RepositoryFile = z.object({ last_commit_id: z.string(), content: z.string(
 const MergeRequest = z.object({ web_url: z.url(), iid: z.int(), state: z.string() });
 
 export function gitlabApi(terms: ForgeTerms): ForgeApi {
-  const exchange = new ForgeExchange({
-    ...terms,
-    product: 'GitLab',
-    headers: { 'private-token': terms.token.reveal() },
-  });
-  const read = <T>(schema: z.ZodType<T>, body: unknown, purpose: string): T => {
-    const result = schema.safeParse(body);
-    if (!result.success) throw exchange.unreadable(purpose);
-    return result.data;
-  };
+  const headers = { 'private-token': terms.token.reveal() };
+  const exchange = new ForgeExchange({ ...terms, product: 'GitLab', headers });
   return {
     name: exchange.name,
     defaultBranch: async () => {
       const purpose = 'read the project';
-      const { body } = await exchange.send({ method: 'GET', path: '', purpose });
-      return read(Project, body, purpose).default_branch;
+      return (await exchange.ask(Project, { method: 'GET', path: '', purpose }))!.default_branch;
     },
     headOf: async (branch) => {
       const purpose = `read the branch ${branch}`;
       const path = `/repository/branches/${encodeURIComponent(branch)}`;
-      const { status, body } = await exchange.send({
-        method: 'GET',
-        path,
-        purpose,
-        accepts: [404],
-      });
-      return status === 404 ? null : read(Branch, body, purpose).commit.id;
+      const found = await exchange.ask(Branch, { method: 'GET', path, purpose, accepts: 404 });
+      return found?.commit.id ?? null;
     },
-    readFile: async (path, ref) => {
-      const purpose = `read the file ${path}`;
-      const { status, body } = await exchange.send({
-        method: 'GET',
-        path: `/repository/files/${encodeURIComponent(path)}?ref=${encodeURIComponent(ref)}`,
-        purpose,
-        accepts: [404],
-      });
-      if (status === 404) return null;
-      const { last_commit_id: id, content } = read(RepositoryFile, body, purpose);
-      return { text: fromBase64(content), id };
+    readFile: async (file, ref) => {
+      const purpose = `read the file ${file}`;
+      const path = `/repository/files/${encodeURIComponent(file)}?ref=${encodeURIComponent(ref)}`;
+      const request = { method: 'GET', path, purpose, accepts: 404 } as const;
+      const found = await exchange.ask(RepositoryFile, request);
+      return found && { text: fromBase64(found.content), id: found.last_commit_id };
     },
-    createBranch: async (branch, commit) => {
+    createBranch: async (branch, ref) => {
+      const purpose = 'create a branch';
+      const path = '/repository/branches';
       // 400: the branch exists.
-      await exchange.send({
-        method: 'POST',
-        path: '/repository/branches',
-        body: { branch, ref: commit },
-        purpose: 'create a branch',
-        accepts: [400],
-      });
+      await exchange.send({ method: 'POST', path, body: { branch, ref }, purpose, accepts: 400 });
     },
-    updateFile: async ({ branch, path, text, message, id }) => {
-      const change = { action: 'update', file_path: path, content: inBase64(text) };
-      await exchange.send({
-        method: 'POST',
-        path: '/repository/commits',
-        body: {
-          branch,
-          commit_message: message,
-          actions: [{ ...change, encoding: 'base64', last_commit_id: id }],
-        },
-        purpose: `write the file ${path}`,
-      });
+    updateFile: async ({ branch, path: file, text, message, id }) => {
+      const purpose = `write the file ${file}`;
+      const change = { action: 'update', file_path: file, content: inBase64(text) };
+      const actions = [{ ...change, encoding: 'base64', last_commit_id: id }];
+      const body = { branch, commit_message: message, actions };
+      await exchange.send({ method: 'POST', path: '/repository/commits', body, purpose });
     },
     findPullRequest: async (branch, base) => {
       const purpose = 'look for the merge request';
       const query = new URLSearchParams({ source_branch: branch, target_branch: base });
-      const path = `/merge_requests?${query}&state=all`;
-      const { body } = await exchange.send({ method: 'GET', path, purpose });
-      const [found] = read(z.array(MergeRequest), body, purpose);
+      const request = {
+        method: 'GET',
+        path: `/merge_requests?${query}&state=all`,
+        purpose,
+      } as const;
+      const [found] = (await exchange.ask(z.array(MergeRequest), request))!;
       return found === undefined ? null : pullRequest(found);
     },
     createPullRequest: async ({ branch, base, title, body: description }) => {
       const purpose = 'open the merge request';
-      const { status, body } = await exchange.send({
-        method: 'POST',
-        path: '/merge_requests',
-        body: {
-          source_branch: branch,
-          target_branch: base,
-          title,
-          description,
-          remove_source_branch: true,
-        },
-        purpose,
-        accepts: [409],
-      });
-      return status === 409 ? null : pullRequest(read(MergeRequest, body, purpose));
+      const between = { source_branch: branch, target_branch: base };
+      const body = { ...between, title, description, remove_source_branch: true };
+      const path = '/merge_requests';
+      const request = { method: 'POST', path, body, purpose, accepts: 409 } as const;
+      const made = await exchange.ask(MergeRequest, request);
+      return made && pullRequest(made);
     },
   };
 }

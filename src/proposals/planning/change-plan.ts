@@ -31,10 +31,29 @@ export interface ChangeFault {
   readonly is_new: boolean;
 }
 
+/** A part of the plan document of `gatewright plan`, as the API returns it. */
+export interface ShortPlan {
+  readonly changes: {
+    readonly id: string;
+    readonly action: string;
+    readonly reason: string;
+    readonly loosens: boolean;
+    readonly fields: {
+      readonly path: string;
+      readonly from: unknown;
+      readonly to: unknown;
+      readonly secret: boolean;
+      readonly loosens: boolean;
+    }[];
+  }[];
+  readonly blocked: { readonly id: string; readonly reason: string; readonly message: string }[];
+  readonly warnings: string[];
+}
+
 export interface ChangePlan {
-  /** Part of the plan document of `gatewright plan`; null where faults prevent a plan. */
-  readonly plan: Record<string, unknown> | null;
-  /** Those that the change causes, and those of the changed file. */
+  /** Null where faults prevent a plan. */
+  readonly plan: ShortPlan | null;
+  /** Faults that the change causes, and faults of the changed file. */
   readonly faults: readonly ChangeFault[];
 }
 
@@ -57,14 +76,35 @@ export function planChange(sources: PlannedSources): ChangePlan {
   if (faults.length > 0) return { plan: null, faults };
   try {
     const plan = beyondBase(planOf(head, sources), planOf(base, sources)).plan;
-    const { summary, changes, blocked, warnings } = planDocument(plan, plan.warnings);
-    return { plan: { summary, changes, blocked, warnings }, faults: [] };
+    return { plan: shortPlan(planDocument(plan, plan.warnings)), faults: [] };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const { message } = error;
     const fault = { path, line: 1, column: 1, message, fix: null, is_new: true };
     return { plan: null, faults: [fault] };
   }
+}
+
+/** Leaves out what concerns the whole source, and not the change. */
+function shortPlan(document: Record<string, unknown>): ShortPlan {
+  const { changes, blocked, warnings } = document as unknown as ShortPlan;
+  return {
+    changes: changes.map(({ id, action, reason, loosens, fields }) => ({
+      id,
+      action,
+      reason,
+      loosens,
+      fields: fields.map((field) => ({
+        path: field.path,
+        from: field.from,
+        to: field.to,
+        secret: field.secret,
+        loosens: field.loosens,
+      })),
+    })),
+    blocked: blocked.map(({ id, reason, message }) => ({ id, reason, message })),
+    warnings: [...warnings],
+  };
 }
 
 function planOf({ set }: ReadSource, { owner, snapshot, now }: PlannedSources): Plan {

@@ -6,7 +6,7 @@ import { isEncryptedFile } from '../../sync/manifest/encrypted-files.ts';
 import { type Identity, identityKey } from '../../sync/resources/resource-set.ts';
 import { fileBytesMax, type SourceFile, type SourceFiles } from '../../sync/source/source-files.ts';
 import { readDocuments } from '../../sync/yaml/yaml-document.ts';
-import { type ChangeFault, planChange, readWithoutValues } from './change-plan.ts';
+import { type ChangeFault, planChange, readWithoutValues, type ShortPlan } from './change-plan.ts';
 import { type ManifestSlice, sliceAt, withSlice } from './manifest-text.ts';
 import { patchOf } from './patch.ts';
 import { withSpec } from './spec-edit.ts';
@@ -20,10 +20,10 @@ export interface PlanningTask {
   /** Where the manifest was applied from, for a manifest that cannot be read now. */
   readonly place: { readonly path: string; readonly line: number } | null;
   /** Null reads the manifest only. */
-  readonly change: PlannedChange | null;
+  readonly change: ManifestChange | null;
 }
 
-export interface PlannedChange {
+export interface ManifestChange {
   /** The new text of the document, or the new spec in the field names of manifests. */
   readonly manifest: string | null;
   readonly spec: unknown;
@@ -47,7 +47,7 @@ export interface ChangedManifest extends ReadManifest {
   readonly before: string;
   readonly after: string;
   readonly patch: string;
-  readonly plan: Record<string, unknown> | null;
+  readonly plan: ShortPlan | null;
   readonly faults: readonly ChangeFault[];
 }
 
@@ -59,7 +59,7 @@ export interface PlanningProblem {
 
 export type PlanningResult = ReadManifest | ChangedManifest | PlanningProblem;
 
-export async function carryOut(task: PlanningTask): Promise<PlanningResult> {
+export async function planTask(task: PlanningTask): Promise<PlanningResult> {
   const copy = await unpackSource(task.packed);
   if (copy === null) return missing('the stored source cannot be read');
   const files = filesOfCopy(copy);
@@ -101,7 +101,7 @@ interface FilePart {
 
 function changedFile(
   { identity }: PlanningTask,
-  { manifest, spec }: PlannedChange,
+  { manifest, spec }: ManifestChange,
   { file, before, slice }: FilePart,
 ): { readonly manifest: string; readonly after: string } | PlanningProblem {
   if (isSealed(file)) {

@@ -16,7 +16,7 @@ export interface GitHost {
 export interface GitHostSettings {
   readonly form: string;
   readonly apiUrl: string;
-  /** What is refused for a location that is no repository at a host. */
+  /** Message for a location that is no repository at a host. */
   readonly refusal: string;
 }
 

@@ -133,7 +133,7 @@ function openPull(forge: Forge, made: Omit<PullRequest, 'number' | 'state'>): Pu
 }
 
 const github: Serve = ({ method, path, query, body }, repository, forge) => {
-  const shown = (pull: PullRequest) => ({
+  const toRecord = (pull: PullRequest) => ({
     html_url: `https://git.example.com/acme/gateway/pull/${pull.number}`,
     number: pull.number,
     state: pull.state,
@@ -160,14 +160,14 @@ const github: Serve = ({ method, path, query, body }, repository, forge) => {
   if (route === 'GET /pulls') {
     const branch = query.get('head')!.replace('acme:', '');
     const found = pullFor(forge, branch, query.get('base')!);
-    return { status: 200, body: found === undefined ? [] : [shown(found)] };
+    return { status: 200, body: found === undefined ? [] : [toRecord(found)] };
   }
   if (route === 'POST /pulls') {
     const { head: branch, base, title, body: words } = body;
     const pull = openPull(forge, { branch, base, title, body: words });
     return pull === null
       ? { status: 422, body: { message: 'A pull request already exists' } }
-      : { status: 201, body: shown(pull) };
+      : { status: 201, body: toRecord(pull) };
   }
   return notFound;
 };
@@ -182,7 +182,7 @@ function replaceFile(path: string, body: ForgeRequest['body'], repository: GitRe
 }
 
 const gitlab: Serve = ({ method, path, query, body }, repository, forge) => {
-  const shown = (pull: PullRequest) => ({
+  const toRecord = (pull: PullRequest) => ({
     web_url: `https://git.example.com/acme/gateway/-/merge_requests/${pull.number}`,
     iid: pull.number,
     state: pull.state === 'open' ? 'opened' : 'closed',
@@ -216,20 +216,20 @@ const gitlab: Serve = ({ method, path, query, body }, repository, forge) => {
   }
   if (route === 'GET /merge_requests') {
     const found = pullFor(forge, query.get('source_branch')!, query.get('target_branch')!);
-    return { status: 200, body: found === undefined ? [] : [shown(found)] };
+    return { status: 200, body: found === undefined ? [] : [toRecord(found)] };
   }
   if (route === 'POST /merge_requests') {
     const { source_branch: branch, target_branch: base, title, description } = body;
     const pull = openPull(forge, { branch, base, title, body: description });
     return pull === null
       ? { status: 409, body: { message: ['Another open merge request already exists'] } }
-      : { status: 201, body: shown(pull) };
+      : { status: 201, body: toRecord(pull) };
   }
   return notFound;
 };
 
 const gitea: Serve = ({ method, path, query, body }, repository, forge) => {
-  const shown = (pull: PullRequest) => ({
+  const toRecord = (pull: PullRequest) => ({
     html_url: `https://git.example.com/acme/gateway/pulls/${pull.number}`,
     number: pull.number,
     state: pull.state,
@@ -252,13 +252,13 @@ const gitea: Serve = ({ method, path, query, body }, repository, forge) => {
       : { status: 409, body: { message: 'The branch already exists.' } };
   }
   if (route.startsWith('PUT /contents/')) return replaceFile(path, body, repository);
-  if (route === 'GET /pulls') return { status: 200, body: forge.pulls.toReversed().map(shown) };
+  if (route === 'GET /pulls') return { status: 200, body: forge.pulls.toReversed().map(toRecord) };
   if (route === 'POST /pulls') {
     const { head: branch, base, title, body: words } = body;
     const pull = openPull(forge, { branch, base, title, body: words });
     return pull === null
       ? { status: 409, body: { message: 'pull request already exists' } }
-      : { status: 201, body: shown(pull) };
+      : { status: 201, body: toRecord(pull) };
   }
   return notFound;
 };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../../src/secret.ts';
 import type { ProposalSettings } from '../../../src/settings/groups/proposals.ts';
-import { readSettings } from '../../../src/settings.ts';
+import { readSettings, type Settings } from '../../../src/settings.ts';
 import { SourceCopies } from '../../../src/sync/cycle/source-copies.ts';
 import { readDesired } from '../../../src/sync/desired/desired.ts';
 import { openSource } from '../../../src/sync/source/source.ts';
@@ -54,8 +54,15 @@ export interface ProposalSetup extends AsyncDisposable {
   post(path: string, body: object, headers?: Record<string, string>): Promise<TestResponse>;
 }
 
-/** @param form null configures no Git host */
-export async function startProposals(form: ForgeForm | null): Promise<ProposalSetup> {
+/**
+ * @param form null configures no Git host
+ * @param start starts the server with these settings
+ */
+export async function startProposals(
+  form: ForgeForm | null,
+  start: (settings: Partial<Settings>) => Promise<TestServer> = (settings) =>
+    startTestServer({ settings }),
+): Promise<ProposalSetup> {
   const git = await startGitServer();
   const repository = git.repository('acme/gateway');
   const forge = form === null ? null : await startForge(form, repository, forgeToken);
@@ -69,11 +76,9 @@ export async function startProposals(form: ForgeForm | null): Promise<ProposalSe
           apiUrl: forge.apiUrl,
         };
   const trusted = readTrustedHosts('127.0.0.1');
-  const server = await startTestServer({
-    settings: {
-      sync: { ...readSettings({}).sync, proposals },
-      trustedHosts: 'hosts' in trusted ? trusted.hosts : [],
-    },
+  const server = await start({
+    sync: { ...readSettings({}).sync, proposals },
+    trustedHosts: 'hosts' in trusted ? trusted.hosts : [],
   });
   const sync = openSync(server);
   const cache = mkdtempSync(join(tmpdir(), 'gatewright-proposals-'));

@@ -29,11 +29,11 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const mark = { owner: 'platform', workspace: null, name: 'declared', source, last_applied: {} };
 
-interface Made {
+interface MadeResource {
   readonly id: string;
 }
 
-async function make(path: string, body: object, managed = true): Promise<Made> {
+async function make(path: string, body: object, managed = true): Promise<MadeResource> {
   const sent = managed ? { ...body, managed_by: mark } : body;
   const made = await server.request('POST', path, { body: sent, ...(managed ? { headers } : {}) });
   expect(made.status).toBe(200);
@@ -67,7 +67,7 @@ describe('declared_in', () => {
       expect((await read(`${path}/${other.id}`)).declared_in).toBeNull();
       const { data } = await read(path);
       const byId = new Map(
-        data.map((one: Made & { declared_in: unknown }) => [one.id, one.declared_in]),
+        data.map((one: MadeResource & { declared_in: unknown }) => [one.id, one.declared_in]),
       );
       expect(byId.get(mine.id)).toEqual(declared);
       expect(byId.get(other.id)).toBeNull();
