@@ -6,6 +6,7 @@ import type { Feature } from '../settings.ts';
 import { enforceRights } from './access/visibility.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
+import { guardrailTrialRoutes } from './guardrails/guardrail-trials.ts';
 import { pluginRoutes } from './guardrails/plugins.ts';
 import { workspaceExclusionRoutes } from './guardrails/workspace-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
@@ -77,6 +78,7 @@ export function adminRoutes(
     ...organisationRoutes(deps),
     ...organisationAuthRoutes(deps),
     ...withFeatures(['guardrails'], pluginRoutes()),
+    ...withFeatures(['guardrails'], guardrailTrialRoutes(deps)),
     ...resources.flatMap(({ kind, features, routes }) =>
       withFeatures(features, withDeclarations(deps, kind, routes(deps, contents))),
     ),
