@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { Commit } from './sync-record.ts';
 
 /** Characters of all files of a copy together. */
-export const sourceCharactersMax = 8 * 1024 * 1024;
+const sourceCharactersMax = 8 * 1024 * 1024;
 const sourceFilesMax = 20_000;
 /** Bytes of the JSON text of a copy: escapes and paths need more than the files. */
 const unpackedBytesMax = 4 * sourceCharactersMax;

@@ -1,7 +1,7 @@
 /** Opens a pull request with one changed file, in steps that may be repeated after a lost response. */
 
 /** One file of the repository as the host has it. */
-export interface ForgeFile {
+interface ForgeFile {
   readonly text: string;
   /** Id of the content, or of the last commit; an update names it. */
   readonly id: string;
@@ -32,7 +32,7 @@ export interface ForgeApi {
   createPullRequest(request: NewPullRequest): Promise<PullRequest | null>;
 }
 
-export interface FileUpdate {
+interface FileUpdate {
   readonly branch: string;
   readonly path: string;
   readonly text: string;
@@ -41,7 +41,7 @@ export interface FileUpdate {
   readonly id: string;
 }
 
-export interface NewPullRequest {
+interface NewPullRequest {
   readonly branch: string;
   readonly base: string;
   readonly title: string;

@@ -23,7 +23,7 @@ export interface PlanningTask {
   readonly change: ManifestChange | null;
 }
 
-export interface ManifestChange {
+interface ManifestChange {
   /** The new text of the document, or the new spec in the field names of manifests. */
   readonly manifest: string | null;
   readonly spec: unknown;
@@ -52,7 +52,7 @@ export interface ChangedManifest extends ReadManifest {
 }
 
 /** `invalid`: the change cannot be made. `missing`: the stored source has no such manifest. */
-export interface PlanningProblem {
+interface PlanningProblem {
   readonly problem: 'invalid' | 'missing';
   readonly message: string;
 }
