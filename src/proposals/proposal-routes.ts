@@ -67,7 +67,8 @@ async function readManifest(
   request: AdminRequest<Record<string, string>, z.infer<typeof ManifestQuery>>,
 ): Promise<z.infer<typeof ManifestText>> {
   const found = await findManifest(deps, request, request.query);
-  const { path, line, manifest } = requireResult<ReadManifest>(await deps.planner.run(found.task));
+  const result = await deps.planner.run(async () => found.task);
+  const { path, line, manifest } = requireResult<ReadManifest>(result);
   const { kind, id, owner, source, commit } = found;
   return {
     object: 'manifest',

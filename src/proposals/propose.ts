@@ -110,12 +110,13 @@ async function plan(
     throw new ApiError('conflict', message, 'base');
   }
   const { organisationId } = caller;
-  const { owner } = found;
-  const lease = await syncLeases.find(deps.admin.database.readable, organisationId, owner);
-  const view = { organisationId, owner, callerId: lease?.principal_id ?? '' };
-  const snapshot = await snapshotText(deps.admin, resources, view);
-  const change = { manifest, spec, folder: found.folder, snapshot, now };
-  const result = await deps.planner.run({ ...found.task, change });
+  const { owner, folder, task } = found;
+  const result = await deps.planner.run(async () => {
+    const lease = await syncLeases.find(deps.admin.database.readable, organisationId, owner);
+    const view = { organisationId, owner, callerId: lease?.principal_id ?? '' };
+    const snapshot = await snapshotText(deps.admin, resources, view);
+    return { ...task, change: { manifest, spec, folder, snapshot, now } };
+  });
   return { found, changed: requireResult<ChangedManifest>(result) };
 }
 
@@ -135,6 +136,7 @@ function proposalOf(
 ): Proposal {
   const { path: file, before, after } = changed;
   const path = found.folder === '' ? file : `${found.folder}/${file}`;
+  requireInside(path);
   const { kind, name } = found.task.identity;
   const title = body.title ?? `Change ${kind} ${name}`;
   const parts = [caller.organisationId, body.proposal_key, path, before, after];
@@ -153,6 +155,13 @@ function proposalOf(
     title,
     body: body.description === undefined ? author : `${body.description}\n\n${author}`,
   };
+}
+
+/** The names come from runs of sync; the Git host must read them as they are. */
+function requireInside(path: string): void {
+  const isOutside = path.split('/').some((part) => /^(?:\.{0,2}|\.git)$/i.test(part));
+  if (!isOutside) return;
+  throw new ApiError('conflict', `The file ${path} is not in the repository: copy the patch`, 'id');
 }
 
 /** @throws ApiError `conflict` for a stale file and for a refusal, `unavailable` without a response */
