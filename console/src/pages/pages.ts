@@ -104,7 +104,11 @@ export const pages: readonly PageEntry[] = [
     load: () => import('./workspaces/workspaces.tsx'),
   },
   { pattern: '/workspaces/:id', load: () => import('./workspaces/workspace.tsx') },
-  { pattern: '/manifests/:kind/:id', load: () => import('./edit/edit-manifest.tsx') },
+  {
+    pattern: '/manifests/:kind/:id',
+    docs: 'guides/console/#changing-what-sync-manages',
+    load: () => import('./edit/edit-manifest.tsx'),
+  },
   { pattern: '/edit/:kind/:id', load: () => import('./edit/edit-in-place.tsx') },
   {
     pattern: '/people',

@@ -127,6 +127,8 @@ it('returns 400 to two credentials, and to ambiguous requests', async () => {
   const both = { authorization: 'Bearer a', 'x-gateway-api-key': 'b' };
   const guarded = (one: Operation) => telling(400)(one) && !isPublic(one) && !isLinkUse(one);
   expect(await strangers(400, guarded, withHeaders(both))).toEqual([]);
+  const withoutCode = (right: RequestParts): RequestParts => ({ ...right, body: {} });
+  expect(await strangers(400, isLinkUse, withoutCode)).toEqual([]);
   for (const one of description.operations.filter(isPublic)) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
     socket.end(`GET ${one.path} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`);
