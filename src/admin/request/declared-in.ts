@@ -49,6 +49,8 @@ export function withDeclarations(
   kind: KindName,
   routes: readonly Route<Principal>[],
 ): Route<Principal>[] {
+  // Clients of this kind refuse members that they do not know.
+  if (kind === 'SecretReference') return [...routes];
   return routes.map((route) => {
     const isRead = route.method === 'GET' && recordPath.test(route.path);
     const extended = isRead ? extendedSchema(route.response) : null;
