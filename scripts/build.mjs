@@ -304,6 +304,7 @@ for (const thread of [
   'guardrails/models/model-thread',
   'objects/ingestion/reading-thread',
   'objects/search/scanning-thread',
+  'proposals/planning/planning-thread',
 ]) {
   const entry = { [basename(thread)]: resolve(root, `src/${thread}.ts`) };
   threads.push(...(await build(entry, 'esm', { entryFileNames: '[name].js' })));

@@ -21,6 +21,7 @@ import {
 } from './settings/groups/master-keys.ts';
 import { type McpSettings, mcpFaults, mcpSettings } from './settings/groups/mcp.ts';
 import { notifyFaults } from './settings/groups/notify.ts';
+import { proposalFaults } from './settings/groups/proposals.ts';
 import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts';
 import { type ServerSettings, serverSettings } from './settings/groups/server.ts';
 import { sessionSettings, type UserSessionSettings } from './settings/groups/sessions.ts';
@@ -221,6 +222,7 @@ export function inspectSettings(
   const wholes = [
     controlLinkFaults,
     notifyFaults,
+    proposalFaults,
     tokenFaults,
     mcpFaults,
     blobFaults,

@@ -7,6 +7,8 @@ import { createSealer, deriveKeys, type Keyring } from '../../src/auth/keyring.t
 import type { Principal } from '../../src/auth/principal.ts';
 import { sealingKey } from '../../src/auth/sealing.ts';
 import type { Route } from '../../src/http/routes/route.ts';
+import { Planner } from '../../src/proposals/planning/planner.ts';
+import { proposalRoutes } from '../../src/proposals/proposal-routes.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import { auditTrail } from '../../src/store/logs/audit-log.ts';
 import { StoredBlobs } from '../../src/store/stored-blobs.ts';
@@ -30,7 +32,9 @@ export function createIdleRoutes(): IdleRoutes {
   };
   const deps = { ...createIdleDeps(), keyring };
   return {
-    guarded: adminRoutes(deps, createAccessTokens(keyring)),
+    guarded: adminRoutes(deps, createAccessTokens(keyring), (admin) =>
+      proposalRoutes({ admin, planner: new Planner(), forge: null }),
+    ),
     open: publicRoutes(deps, () => undefined),
   };
 }

@@ -46,6 +46,7 @@ import { integrationModelRoutes } from './providers/integration-models.ts';
 import { integrationWorkspaceRoutes } from './providers/integration-workspaces.ts';
 import { modelPricingRoutes } from './providers/model-pricing.ts';
 import { virtualKeyRoutes } from './providers/virtual-keys.ts';
+import { withDeclarations } from './request/declared-in.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
 import { acceptOrganisationInQuery } from './request/organisation-in-query.ts';
@@ -57,11 +58,17 @@ import { keyUseRoutes } from './sync/key-uses.ts';
 import { leaseRoutes } from './sync/leases.ts';
 import { syncReleaseRoutes } from './sync/releases.ts';
 import { syncRevisionRoutes } from './sync/revisions.ts';
+import { syncSourceRoutes } from './sync/sources.ts';
 import { syncStatusRoutes } from './sync/status.ts';
 import { syncSuspensionRoutes } from './sync/suspensions.ts';
 import { workspaceMemberRoutes } from './workspaces/workspace-members.ts';
 
-export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
+/** `further` are routes of rooms above this one, which get the same treatment. */
+export function adminRoutes(
+  adminDeps: AdminDeps,
+  tokens: AccessTokens,
+  further: (deps: AdminDeps) => Route<Principal>[],
+): Route<Principal>[] {
   const { deps, wrap } = createIdempotency(adminDeps);
   const contents = resources.flatMap((resource) => resource.contents ?? []);
   const routes = [
@@ -72,7 +79,9 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...organisationAuthRoutes(deps),
     ...withFeatures(['guardrails'], pluginRoutes()),
     ...withFeatures(['guardrails'], guardrailTrialRoutes(deps)),
-    ...resources.flatMap(({ features, routes }) => withFeatures(features, routes(deps, contents))),
+    ...resources.flatMap(({ kind, features, routes }) =>
+      withFeatures(features, withDeclarations(deps, kind, routes(deps, contents))),
+    ),
     ...withFeatures(['guardrails'], workspaceExclusionRoutes(deps)),
     ...withFeatures(['mcp'], mcpCapabilityRoutes(deps)),
     ...withFeatures(['mcp'], mcpDefinitionRoutes(deps)),
@@ -112,8 +121,10 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...keyUseRoutes(deps),
     ...syncStatusRoutes(deps),
     ...syncReleaseRoutes(deps),
+    ...syncSourceRoutes(deps),
     ...syncRevisionRoutes(deps),
     ...syncSuspensionRoutes(deps),
+    ...further(deps),
   ];
   return routes.map((route) =>
     acceptOrganisationInQuery(acceptWorkspaceInQuery(wrap(enforceRights(deps, route)))),
@@ -128,16 +139,17 @@ function withFeatures(
 }
 
 /**
- * Routes that browsers call without a credential; no part of the API that programs use.
+ * Pages that browsers open without a credential; no part of the API that programs use.
  * `requireConnection` throws until the database is known to be the right one.
  */
 export function browserRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return withConnection([...signInRoutes(deps), ...signInByLinkRoutes(deps)], requireConnection);
+  return withConnection(signInRoutes(deps), requireConnection);
 }
 
-/** Like {@link browserRoutes}, for API routes whose URL or content needs no credential. */
+/** Like {@link browserRoutes}, for API routes whose URL, body or content needs no credential. */
 export function publicRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return [...withConnection(logExportFileRoutes(deps), requireConnection), ...modelPricingRoutes()];
+  const own = [...logExportFileRoutes(deps), ...signInByLinkRoutes(deps)];
+  return [...withConnection(own, requireConnection), ...modelPricingRoutes()];
 }
 
 function withConnection(

@@ -103,10 +103,16 @@ interface View {
   readonly switchedOff: NonNullable<Snapshot['switched_off']>;
 }
 
+/** The parts of a request that select the snapshot. */
+interface Viewer {
+  readonly caller: Pick<Principal, 'organisationId' | 'id' | 'scopes'>;
+  readonly query: z.infer<typeof Query>;
+}
+
 function viewOf(
   { keyring, apiKeyPrefix, disabledFeatures }: AdminDeps,
   resources: readonly Resource[],
-  { caller: { organisationId, id, scopes }, query }: QueryRequest<z.infer<typeof Query>>,
+  { caller: { organisationId, id, scopes }, query }: Viewer,
 ): View {
   const { owner, view, named = [] } = query;
   return {
@@ -146,6 +152,20 @@ function respond(
   unsealer: Unsealer,
   { acceptEncoding }: Pick<QueryRequest<unknown>, 'acceptEncoding'>,
 ): RawReply {
+  const list = snapshotList(view, read, unsealer);
+  const slices = list.slices();
+  const headers = tagHeaders(tagOf(view, read.marks));
+  const coding = chooseCoding(acceptEncoding, streamCodings);
+  if (coding === null) return new RawReply(200, new SlicedText(slices), headers);
+  const text = new SlicedText(compressStream(slices, coding));
+  return new RawReply(200, text, { ...headers, 'content-encoding': coding });
+}
+
+function snapshotList(
+  view: View,
+  read: Awaited<ReturnType<typeof readAll>>,
+  unsealer: Unsealer,
+): StreamedList<Snapshot> {
   const { organisationId, callerId, key, showsFingerprints, apiKeyPrefix } = view;
   const fingerprintKey = showsFingerprints ? key : null;
   const owners = new Map(read.managed.map((row) => [`${row.kind} ${row.resource_id}`, row]));
@@ -169,12 +189,25 @@ function respond(
     changes_max: changesMax,
     switched_off: view.switchedOff,
   } satisfies Omit<Snapshot, 'resources'>;
-  const slices = new StreamedList<Snapshot>(frame, 'resources', items()).slices();
-  const headers = tagHeaders(tagOf(view, read.marks));
-  const coding = chooseCoding(acceptEncoding, streamCodings);
-  if (coding === null) return new RawReply(200, new SlicedText(slices), headers);
-  const text = new SlicedText(compressStream(slices, coding));
-  return new RawReply(200, text, { ...headers, 'content-encoding': coding });
+  return new StreamedList<Snapshot>(frame, 'resources', items());
+}
+
+/**
+ * The JSON of what {@link snapshotRoutes} returns to the run of an owner who may write no secret: without any
+ * fingerprint. `callerId` is the credential of that run.
+ */
+export async function snapshotText(
+  deps: AdminDeps,
+  resources: readonly Resource[],
+  { organisationId, owner, callerId }: { organisationId: string; owner: string; callerId: string },
+): Promise<string> {
+  const caller = { organisationId, id: callerId, scopes: [] };
+  const view = viewOf(deps, resources, { caller, query: { owner, view: 'whole' } });
+  const unsealer = await deps.keyring.unsealerOf(organisationId);
+  const read = await readAll(deps, resources, view);
+  let text = '';
+  for await (const slice of snapshotList(view, read, unsealer).slices()) text += slice;
+  return text;
 }
 
 /** A snapshot resource whose spec is opaque JSON. */

@@ -19,6 +19,7 @@ import type { Route } from '../http/routes/route.ts';
 import { defaultHttpLimits, type HttpServerOptions } from '../http/server/http-server-options.ts';
 import { createHttpServer, type HttpServer } from '../http/server/server.ts';
 import type { Log } from '../log.ts';
+import { proposalRoutes } from '../proposals/proposal-routes.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { auditTrail } from '../store/logs/audit-log.ts';
@@ -54,7 +55,7 @@ export function createAdminServer(
   { settings, database, keyring, clock, log, signIn, consoleFiles, blobs }: AdminServerParts,
   { metrics, requireConnection, refusals }: AdminServerServices,
   probes: readonly Route<null>[],
-  { guardrailTrials, mcp, mcpTokens, outbound }: OutboundClients,
+  { guardrailTrials, mcp, mcpTokens, outbound, proposals }: OutboundClients,
   { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
@@ -87,7 +88,9 @@ export function createAdminServer(
     refusals,
     disabledFeatures: disabledFeatures(settings),
   };
-  const routes = adminRoutes(deps, tokens);
+  const routes = adminRoutes(deps, tokens, (inner) =>
+    proposalRoutes({ ...proposals, admin: inner }),
+  );
   const open = [...probes, ...publicRoutes(deps, requireConnection)];
   return createHttpServer<Principal>({
     routes,

@@ -6,6 +6,9 @@ import type { Log } from '../log.ts';
 import { createTokenRevocations } from '../mcp/create-token-revocations.ts';
 import { McpCaller } from '../mcp/mcp-caller.ts';
 import { packageVersion } from '../package-root.ts';
+import { createForge } from '../proposals/forges/create-forge.ts';
+import { Planner } from '../proposals/planning/planner.ts';
+import type { ProposalDeps } from '../proposals/proposal-deps.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { Origins } from '../upstream/origins.ts';
@@ -20,6 +23,8 @@ export interface OutboundClients
     AsyncDisposable {
   /** Lists the objects that providers store. */
   readonly lists: ReturnType<typeof createProviderLists>;
+  /** Plans changes of manifests, and opens pull requests for them. */
+  readonly proposals: Pick<ProposalDeps, 'planner' | 'forge'>;
 }
 
 interface OutboundParts {
@@ -62,13 +67,19 @@ export function createOutboundClients(parts: OutboundParts): OutboundClients {
       else parts.log.warn({ ...about, fault }, 'tokens of an MCP connection were not revoked');
     },
   });
+  const proposals = {
+    planner: new Planner(),
+    forge: createForge(settings.sync.proposals, { outbound, trusted }),
+  };
   return {
     guardrailTrials,
     lists,
+    proposals,
     mcp,
     mcpTokens,
     outbound,
     [Symbol.asyncDispose]: async () => {
+      proposals.planner[Symbol.dispose]();
       guardrailTrials[Symbol.dispose]();
       await Promise.all([mcp, mcpTokens, lists].map((one) => one[Symbol.asyncDispose]()));
       await origins[Symbol.asyncDispose]();

@@ -94,7 +94,7 @@ const subjectTables = {
   policy: 'usage_limit_policies',
 } as const;
 
-const ofOwners = ['sync_status', 'sync_revisions', 'sync_suspensions'];
+const ofOwners = ['sync_status', 'sync_sources', 'sync_revisions', 'sync_suspensions'];
 const inWorkspace = [
   'api_keys',
   'configs',

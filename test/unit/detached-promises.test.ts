@@ -67,7 +67,11 @@ const synchronous = ['delete', 'destroy', 'kill', 'write'];
 const names = asyncNames();
 
 /** Files whose listeners are awaited by what calls them, or whose failure ends a thread that reports it. */
-const awaited = ['objects/ingestion/reading-thread.ts', 'store/migrations/migration-lock.ts'];
+const awaited = [
+  'objects/ingestion/reading-thread.ts',
+  'proposals/planning/planning-thread.ts',
+  'store/migrations/migration-lock.ts',
+];
 
 /** Callbacks whose result nothing looks at. */
 const listeners = /^(on|once|addListener|setTimeout|setInterval|setImmediate|queueMicrotask)$/;

@@ -18,6 +18,16 @@ export type BodyOf<Path extends ReadablePath> = paths[Path] extends { get: infer
   ? JsonOf<Operation>
   : never;
 
+/** Paths that respond to POST with JSON. */
+export type PostablePath = {
+  [Path in keyof paths]: paths[Path] extends { post: object } ? Path : never;
+}[keyof paths];
+
+/** The body of a successful POST of the path. */
+export type PostedOf<Path extends PostablePath> = paths[Path] extends { post: infer Operation }
+  ? JsonOf<Operation>
+  : never;
+
 /** The rows of the list at the path. */
 export type RowOf<Path extends ReadablePath> =
   BodyOf<Path> extends { data: readonly (infer Row)[] } ? Row : never;
@@ -103,14 +113,54 @@ export async function change<Body = unknown>(
   return response.json() as Promise<Body>;
 }
 
+/** Reads what concerns the whole organisation, whichever workspace is shown. @throws RequestFailed */
+export async function readWhole<Path extends ReadablePath>(
+  path: Path,
+  query: Query,
+): Promise<BodyOf<Path>> {
+  const response = await send('GET', addressOf(path, query), undefined, noWorkspace);
+  return response.json() as Promise<BodyOf<Path>>;
+}
+
+/** Sends what concerns the whole organisation, whichever workspace is shown. @throws RequestFailed */
+export async function postWhole<Path extends PostablePath>(
+  path: Path,
+  body: unknown,
+): Promise<PostedOf<Path>> {
+  const response = await send('POST', path, body, noWorkspace);
+  return response.json() as Promise<PostedOf<Path>>;
+}
+
+/** A record with the version that a change of it must name. */
+export interface TaggedRecord<Body> {
+  readonly body: Body;
+  readonly tag: string;
+}
+
+/** @throws RequestFailed */
+export async function readTagged(address: string): Promise<TaggedRecord<Record<string, unknown>>> {
+  const response = await send('GET', address, undefined, {});
+  const body = (await response.json()) as Record<string, unknown>;
+  return { body, tag: response.headers.get('etag') ?? '' };
+}
+
+/** Sends a change of the record with this tag; 412 when it has another one now. @throws RequestFailed */
+export async function replaceTagged(address: string, body: unknown, tag: string): Promise<void> {
+  await send('PUT', address, body, { 'if-match': tag });
+}
+
+/** Removes the header of the workspace. */
+const noWorkspace = { 'gatewright-workspace': '' } as const;
+
 async function send(
   method: string,
   address: string,
   body: unknown,
   extra: Readonly<Record<string, string>>,
 ): Promise<Response> {
-  const headers: Record<string, string> = { accept: 'application/json', ...extra };
-  if (workspace.value !== '') headers['gatewright-workspace'] = workspace.value;
+  const chosen = { 'gatewright-workspace': workspace.value };
+  const headers: Record<string, string> = { accept: 'application/json', ...chosen, ...extra };
+  if (headers['gatewright-workspace'] === '') delete headers['gatewright-workspace'];
   if (body !== undefined) headers['content-type'] = 'application/json';
   const text = body === undefined ? null : JSON.stringify(body);
   const options: RequestInit = { method, headers, body: text, cache: 'no-store' };

@@ -105,6 +105,12 @@ export const pages: readonly PageEntry[] = [
   },
   { pattern: '/workspaces/:id', load: () => import('./workspaces/workspace.tsx') },
   {
+    pattern: '/manifests/:kind/:id',
+    docs: 'guides/console/#changing-what-sync-manages',
+    load: () => import('./edit/edit-manifest.tsx'),
+  },
+  { pattern: '/edit/:kind/:id', load: () => import('./edit/edit-in-place.tsx') },
+  {
     pattern: '/people',
     name: 'People',
     group: 'Organisation',

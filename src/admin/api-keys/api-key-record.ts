@@ -1,6 +1,7 @@
 /** Converts API keys to API records and to the body that would create them again. */
 import { z } from 'zod';
 import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
+import { fromUnits } from '../../model/limits/limits.ts';
 import { type ApiKeySubType, type ApiKeyType, RotationPolicy } from '../../model/people/api-key.ts';
 import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
@@ -40,6 +41,9 @@ export const ApiKeyRecord = z.object({
   expires_at: ResponseTimestamp.nullable(),
   last_reset_at: ResponseTimestamp.nullable(),
   next_usage_reset_at: ResponseTimestamp.nullable(),
+  /** Use in the current window, in the unit of `usage_limits`; null without a budget. */
+  current_usage: z.number().min(0).nullable(),
+  last_used_at: ResponseTimestamp.nullable(),
   alert_emails: z.array(z.string()).nullable(),
   expiry_enforced: z.literal(0),
   allow_config_override: Flag.nullable(),
@@ -83,6 +87,8 @@ export function apiKeyToRecord(
     expires_at: formatTimestampOrNull(row.expires_at),
     last_reset_at: formatTimestampOrNull(lastResetAt(row, budget)),
     next_usage_reset_at: formatTimestampOrNull(budget?.nextResetAt ?? null),
+    current_usage: budget === undefined ? null : fromUnits(budget.usedUnits, budget.type),
+    last_used_at: formatTimestampOrNull(row.last_used_at),
     alert_emails: readDocument<string[]>(row.alert_emails),
     expiry_enforced: 0,
     allow_config_override: flagOf(row),

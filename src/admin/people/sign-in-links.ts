@@ -101,7 +101,9 @@ function addressOf({ publicUrl }: Sessions, origin: string): string {
   throw new ApiError('conflict', message, 'host');
 }
 
-const LinkUse = z.object({ code: z.string().min(1).max(256) });
+const LinkUse = z.object({
+  code: z.string().min(1).max(256).describe('Last part of the address of a link.'),
+});
 
 const OpenedSession = z.object({
   id: z.uuid(),
@@ -119,6 +121,9 @@ export function signInByLinkRoutes(deps: AdminDeps): Route<null>[] {
       method: 'POST',
       path: '/sign-in/link',
       summary: 'Sign in with the code of a link',
+      // A code works once.
+      isRepeatable: true,
+      refusals: ['unauthorized', 'forbidden', 'featureDisabled', 'rateLimited', 'unavailable'],
       body: LinkUse,
       response: OpenedSession,
       handle: (request) => signIn(deps, request),

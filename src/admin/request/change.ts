@@ -61,7 +61,7 @@ type PeopleKind =
 type CredentialKind = 'McpConnection';
 
 /** Kinds without a manifest, because they are one-off tasks. */
-type WorkKind = 'LogExport';
+type WorkKind = 'LogExport' | 'PullRequest';
 
 /** Audit field that names the secret an operation returned; part of the audit log's format. */
 export const returnedSecretField = 'told';

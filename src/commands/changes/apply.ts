@@ -146,6 +146,7 @@ function newCycle(
   const manifests = openManifests(options, io, (bytes) => heap.makeReady(bytes));
   return {
     ...writingCycle('apply', options, manifests, io),
+    copies: manifests.copies,
     looksAtOwnFirst: true,
     evenIfSuspended: options['even-if-suspended'],
     acceptHistory: options['accept-history'],

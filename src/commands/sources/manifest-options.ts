@@ -5,6 +5,7 @@ import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { Secret } from '../../secret.ts';
 import { readSettings } from '../../settings.ts';
+import { SourceCopies } from '../../sync/cycle/source-copies.ts';
 import { readDesired, readSource } from '../../sync/desired/desired.ts';
 import type { CommandLine } from '../../sync/plan/guards.ts';
 import { type DesiredSet, type Identity, identityKey } from '../../sync/resources/resource-set.ts';
@@ -123,6 +124,8 @@ export interface OpenedManifests {
    * @throws Failure (invalid input) like `read` when no workspace of the scope is valid
    */
   readonly readValidPart: () => Promise<DesiredSet>;
+  /** Holds the versions that were read, for the server. */
+  readonly copies: SourceCopies;
   /** See `Source.descent`. */
   readonly descent: (earlier: string, commit: string) => Promise<Descent | undefined>;
 }
@@ -155,22 +158,29 @@ export function openManifests(
     opened ??= openCombinedSource(locations, sourceOptions);
     return opened;
   };
+  const copies = new SourceCopies();
   return {
     secretsFolder,
     openSinks,
     locations,
     environment,
     scope,
+    copies,
     newest: async () => await open().newest(),
     read: async () => {
       const found = await open().read();
       onSize?.(found.files.reduce((sum, { content }) => sum + content.length, 0));
       const { set, faults } = await readDesired(found, sources, scope);
       if (set === undefined) throw sourceFailure(faults);
+      copies.note(found, set);
       return set;
     },
-    readValidPart: async () =>
-      requireValidPart(await readSource(await open().read(), sources), scope),
+    readValidPart: async () => {
+      const found = await open().read();
+      const set = requireValidPart(await readSource(found, sources), scope);
+      copies.note(found, set);
+      return set;
+    },
     descent: async (earlier, commit) => await open().descent?.(earlier, commit),
   };
 }

@@ -9,7 +9,7 @@ import type { Settings } from '../../settings.ts';
 import type { DeliveryChannel } from '../../sync/daemon/sync-metrics.ts';
 import { Announcer, type NotificationTerms } from '../../sync/notify/announcer.ts';
 import type { CommitStatusTerms } from '../../sync/notify/commit-status.ts';
-import { gitHostOf, plainFault } from '../../sync/notify/git-host.ts';
+import { commitStatusHostSettings, gitHostOf, plainFault } from '../../sync/notify/git-host.ts';
 import { Outbox } from '../../sync/notify/outbox.ts';
 import { Post } from '../../sync/notify/post.ts';
 
@@ -31,7 +31,11 @@ export function readAnnouncements(
     proxies,
     commitStatus:
       (commitStatus && {
-        host: gitHostOf(locations, { ...commitStatus, trusted }),
+        host: gitHostOf(locations, {
+          ...commitStatus,
+          trusted,
+          settings: commitStatusHostSettings,
+        }),
         owner,
         token: commitStatus.token,
         link: commitStatus.link,
@@ -102,7 +106,7 @@ export function openAnnouncer(
     onChange,
     commitStatus: commitStatus && {
       terms: commitStatus,
-      outbox: outbox('commit-status', new URL(commitStatus.host.statusesUrl), commitStatus.ca),
+      outbox: outbox('commit-status', new URL(commitStatus.host.repositoryUrl), commitStatus.ca),
     },
     notification: notification && {
       terms: notification,

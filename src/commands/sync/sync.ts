@@ -133,6 +133,7 @@ async function openContext(
       probeMs: interval === undefined ? pace.probeMs : interval * 1000,
       drift: { ...pace.drift, ...(drift === undefined ? {} : { mode: drift }) },
       readDesired: manifests.readValidPart,
+      copies: manifests.copies,
       readAt: (commit) => openAt(commit, options, manifests, io).readValidPart(),
       scope: manifests.scope,
       descent: manifests.descent,

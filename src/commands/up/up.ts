@@ -37,6 +37,7 @@ import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
+import { SourceCopies } from '../../sync/cycle/source-copies.ts';
 import { readSource } from '../../sync/desired/desired.ts';
 import { type LoopOptions, openLoop } from '../../sync/loop/open-loop.ts';
 import { sourceText } from '../../sync/resources/applied-source.ts';
@@ -183,8 +184,13 @@ function openContext(given: {
   const progress = createProgress(io.stderr);
   const atServer = serverNamed(io.cwd, settings, home, options.home);
   const source = openSource(location, sourceOptions);
-  const read = async (from: string): Promise<DesiredSet> =>
-    requireValidPart(await readSource(await readSources([from], sourceOptions), secrets), null);
+  const copies = new SourceCopies();
+  const read = async (from: string): Promise<DesiredSet> => {
+    const found = await readSources([from], sourceOptions);
+    const set = requireValidPart(await readSource(found, secrets), null);
+    if (from === location) copies.note(found, set);
+    return set;
+  };
   return {
     home,
     options,
@@ -204,6 +210,7 @@ function openContext(given: {
       newest: () => source.newest(),
       ...watchPace([location], settings),
       readDesired: () => read(location),
+      copies,
       readAt: (commit) => read(gitLocationAt(location, commit)),
       descent: async (earlier, commit) => await source.descent?.(earlier, commit),
       prune: true,

@@ -10,7 +10,7 @@ import { kindNames } from './kinds.ts';
 export const syncStates = ['Synced', 'OutOfSync', 'Progressing', 'Degraded', 'Suspended'] as const;
 
 /** Commit id of Git, or `sha256:` and the digest of a folder's manifests. */
-const Commit = z
+export const Commit = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters');
 const Message = z.string().max(2000);

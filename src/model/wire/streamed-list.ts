@@ -19,9 +19,10 @@ const sliceCharacters = 64 * 1024;
 
 /** JSON of the shape `Body` that contains one list; its items are created and written one after another. */
 export class StreamedList<Body> {
-  readonly #before: string;
-  readonly #items: ListItems<unknown>;
-  readonly #after: string;
+  #before: Readonly<Record<string, unknown>>;
+  readonly #name: string | null;
+  #items: ListItems<unknown>;
+  readonly #after: Readonly<Record<string, unknown>>;
   /** Carries the shape for the compiler only. */
   declare readonly body: Body;
 
@@ -32,10 +33,25 @@ export class StreamedList<Body> {
     items: ListItems<unknown>,
     after: Readonly<Record<string, unknown>> = {},
   ) {
-    const [head, tail] = [before, after].map((members) => JSON.stringify(members).slice(1, -1));
-    this.#before = name === null ? '[' : `{${head}${head && ','}${JSON.stringify(name)}:[`;
+    this.#before = before;
+    this.#name = name;
     this.#items = items;
-    this.#after = name === null ? ']' : `]${tail && ','}${tail}}`;
+    this.#after = after;
+  }
+
+  /** The members before the list. */
+  get members(): Readonly<Record<string, unknown>> {
+    return this.#before;
+  }
+
+  /** Adds members before the list; call it before the list is read. */
+  addMembers(members: Readonly<Record<string, unknown>>): void {
+    this.#before = { ...this.#before, ...members };
+  }
+
+  /** Replaces the items by those that `change` makes of them; call it before the list is read. */
+  changeItems(change: (items: ListItems<unknown>) => ListItems<unknown>): void {
+    this.#items = change(this.#items);
   }
 
   /** Guards against `JSON.stringify`, which would write `{}`. */
@@ -45,7 +61,11 @@ export class StreamedList<Body> {
 
   /** Yields the JSON; each slice is created in its own turn of the event loop. Can be read once. */
   async *slices(): AsyncGenerator<string, void> {
-    let text = this.#before;
+    const [head, tail] = [this.#before, this.#after].map((members) =>
+      JSON.stringify(members).slice(1, -1),
+    );
+    const name = JSON.stringify(this.#name);
+    let text = this.#name === null ? '[' : `{${head}${head && ','}${name}:[`;
     let separator = '';
     for await (const item of this.#items) {
       text += separator + JSON.stringify(item);
@@ -55,6 +75,6 @@ export class StreamedList<Body> {
       text = '';
       await nextTurn();
     }
-    yield text + this.#after;
+    yield text + (this.#name === null ? ']' : `]${tail && ','}${tail}}`);
   }
 }

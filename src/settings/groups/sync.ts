@@ -5,6 +5,7 @@ import type { driftModes } from '../variables/forms.ts';
 import type { SettingValues } from '../variables/variables.ts';
 import { type GitSettings, gitSettings } from './git.ts';
 import { commitStatusSettings, notificationSettings } from './notify.ts';
+import { proposalSettings } from './proposals.ts';
 import { type VaultSettings, vaultSettings } from './vault.ts';
 
 /** Reaction of a watched source to changes that others make on the server. */
@@ -49,6 +50,8 @@ export interface SyncSettings {
   readonly commitStatus: ReturnType<typeof commitStatusSettings>;
   /** Undefined when notifications are off. */
   readonly notification: ReturnType<typeof notificationSettings>;
+  /** Undefined when changes are offered as patches only. */
+  readonly proposals: ReturnType<typeof proposalSettings>;
   /** Environment of the source: `environments/NAME/`. */
   readonly environment: string | null;
   /** Names and prefixes (`CRM_*`) of variables that manifests may read in addition to `GW_VAR_*`. */
@@ -83,6 +86,7 @@ export function syncSettings(
     webhookSecret: secretOf('GATEWRIGHT_SYNC_WEBHOOK_SECRET'),
     commitStatus: commitStatusSettings(values, secretOf),
     notification: notificationSettings(values, secretOf),
+    proposals: proposalSettings(values, secretOf),
     environment: values.GATEWRIGHT_ENVIRONMENT ?? null,
     variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
     vault: vaultSettings(values),

@@ -10,6 +10,7 @@ import { mailVariables } from './mail-variables.ts';
 import { mcpVariables } from './mcp-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { outageVariables } from './outage-variables.ts';
+import { proposalVariables } from './proposal-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
 import { signInVariables } from './sign-in-variables.ts';
 import { spoolVariables } from './spool-variables.ts';
@@ -290,6 +291,7 @@ export const settingsSchema = z.object({
     { secret: true },
   ),
   ...notifyVariables,
+  ...proposalVariables,
   GATEWRIGHT_SECRETS_DIR: optional(
     'Sync',
     { ...forms.path, example: '/run/gatewright' },

@@ -72,6 +72,27 @@ export function updateUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<bo
   return unlessDuplicate(table.update(tx, { organisation_id, kind, resource_id }, fields));
 }
 
+/** The manifest of a resource, without what was applied from it. */
+export type DeclaredPlace = Pick<
+  ManagedResourceRow,
+  'resource_id' | 'owner' | 'workspace' | 'name' | 'source'
+>;
+
+/** The manifests of those of these resources that have one. */
+export function listPlaces(
+  db: Db,
+  organisationId: string,
+  kind: string,
+  ids: readonly string[],
+): Promise<DeclaredPlace[]> {
+  if (ids.length === 0) return Promise.resolve([]);
+  return table
+    .matching(db, { organisation_id: organisationId, kind })
+    .where('resource_id', 'in', [...ids])
+    .select(['resource_id', 'owner', 'workspace', 'name', 'source'])
+    .execute();
+}
+
 /** Assigns an owner's claims to a new credential, after the old one was lost. */
 export async function updateRecorder(
   tx: Db,

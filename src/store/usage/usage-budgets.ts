@@ -49,6 +49,7 @@ export type BudgetSubject = UsageSubject & { readonly kind: UsageBudgetRow['subj
 
 /** A budget at one time. */
 export interface BudgetState {
+  readonly type: UsageType;
   readonly windowStart: number;
   readonly nextResetAt: number | null;
   readonly lastResetAt: number | null;
@@ -195,6 +196,7 @@ function stateOf(
 ): BudgetState {
   const { usedUnits, refused } = counter ?? { usedUnits: 0n, refused: null };
   return {
+    type: row.type,
     windowStart: window.startMs,
     nextResetAt: window.nextResetAtMs,
     lastResetAt: window.lastResetAtMs,

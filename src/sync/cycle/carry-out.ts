@@ -69,6 +69,7 @@ export async function carryOut(
   // A run that only restores is no new step of the history: it keeps the origin of the last one.
   const origin = onlyRestores(plan.changes) ? lastRevision : null;
   const unrecorded = await recordRun(client, lease, revisionOf(plan, report, { ...run, origin }));
+  await leaveCopy(options, lease);
   const warnings = [
     ...advice,
     ...secretOutput.warnings,
@@ -91,6 +92,18 @@ export async function carryOut(
     report: report.items.length === 0 ? null : report,
     ending: isUnproven ? 'retryable' : ending,
   };
+}
+
+const copyMsMax = 10_000;
+
+/** A copy that cannot be left now does not change the outcome of the run; the next run leaves it. */
+async function leaveCopy({ copies, client }: CycleOptions, lease: HeldLease): Promise<void> {
+  if (copies === undefined || lease.isLost) return;
+  try {
+    await copies.send(client, lease.fence, AbortSignal.timeout(copyMsMax));
+  } catch {
+    // The copy only serves proposals of changes, which say when there is none.
+  }
 }
 
 /** Surveys the keys after the run, also when it was interrupted; null when the server is unreachable. */

@@ -13,6 +13,7 @@ import type { AdminClient } from '../server/client.ts';
 import type { SnapshotRead } from '../server/live.ts';
 import type { OpenSinks } from '../sinks/sink-set.ts';
 import type { HistoryTerms } from './history-guard.ts';
+import type { SourceCopies } from './source-copies.ts';
 
 export interface CycleOptions extends HistoryTerms {
   readonly client: AdminClient;
@@ -22,6 +23,8 @@ export interface CycleOptions extends HistoryTerms {
    * @throws Failure (invalid input, unreachable) that lists every fault of the source
    */
   readonly readDesired: () => Promise<DesiredSet>;
+  /** Leaves what `readDesired` has read on the server; nothing when absent. */
+  readonly copies?: SourceCopies | undefined;
   /** False stops after the plan. */
   readonly act: boolean;
   /** False keeps resources that left the source without a tombstone. */

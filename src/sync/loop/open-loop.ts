@@ -27,7 +27,9 @@ export interface LoopOptions
   /** Reads the valid part of the source at a commit of its Git repository. */
   readonly readAt: LastAppliedOptions['readAt'];
   /** Callbacks of the status reports. */
-  readonly reports?: Omit<StatusReporterOptions, 'client' | 'source' | 'clock'> | undefined;
+  readonly reports?:
+    | Omit<StatusReporterOptions, 'client' | 'source' | 'clock' | 'copies'>
+    | undefined;
 }
 
 /** The lease that a daemon holds between its cycles. */
@@ -63,9 +65,9 @@ class SyncLoop {
   #waitMs = 0;
 
   constructor(options: LoopOptions) {
-    const { client, source, reports } = options;
+    const { client, source, reports, copies } = options;
     this.#options = options;
-    this.#reporter = new StatusReporter({ ...reports, client, source, clock: systemClock });
+    this.#reporter = new StatusReporter({ ...reports, client, source, copies, clock: systemClock });
   }
 
   /** Whether the server reported a suspension of this owner with the last status report. */

@@ -60,10 +60,10 @@ export function commitStatusMessage(
   { commit, state, description }: CommitStatus,
   { host, token, owner, link }: CommitStatusTerms,
 ): OutgoingMessage {
-  const { form, statusesUrl } = host;
+  const { form, repositoryUrl } = host;
   const name = `gatewright/${owner}`;
   const details = { description, ...(link === undefined ? {} : { target_url: link }) };
-  const url = new URL(`${statusesUrl}/${commit}`);
+  const url = new URL(`${repositoryUrl}/statuses/${commit}`);
   const secret = token.reveal();
   if (form === 'gitlab') {
     return {

@@ -1,4 +1,4 @@
-/** Determines the commit status API of the host of a Git source: address and form. */
+/** Determines the API of the host of a Git repository: form and addresses. */
 import { Failure } from '../../failure.ts';
 import { outboundUrlFault } from '../../model/services/outbound-url.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -8,11 +8,20 @@ type GitHostForm = 'github' | 'gitlab' | 'gitea';
 
 export interface GitHost {
   readonly form: GitHostForm;
-  /** URL prefix of `/COMMIT`. */
-  readonly statusesUrl: string;
+  /** URL prefix of the routes of the repository: `https://api.github.com/repos/acme/gateway`. */
+  readonly repositoryUrl: string;
+}
+
+/** The settings that describe the host, for error messages. */
+export interface GitHostSettings {
+  readonly form: string;
+  readonly apiUrl: string;
+  /** Message for a location that is no repository at a host. */
+  readonly refusal: string;
 }
 
 export interface GitHostTerms {
+  readonly settings: GitHostSettings;
   /** Derived from the host name when undefined. */
   readonly form?: GitHostForm | undefined;
   /** Base URL of the API; derived from the host when undefined. */
@@ -20,8 +29,19 @@ export interface GitHostTerms {
   readonly trusted: TrustedHosts;
 }
 
-const formSetting = 'GATEWRIGHT_COMMIT_STATUS_FORM';
-const urlSetting = 'GATEWRIGHT_COMMIT_STATUS_API_URL';
+export const commitStatusHostSettings: GitHostSettings = {
+  form: 'GATEWRIGHT_COMMIT_STATUS_FORM',
+  apiUrl: 'GATEWRIGHT_COMMIT_STATUS_API_URL',
+  refusal:
+    'GATEWRIGHT_COMMIT_STATUS_TOKEN is set, but a commit status needs one source, a Git repository over https or ssh: name it, as in https://host/repo.git#COMMIT:folder, or unset it',
+};
+
+export const proposalHostSettings: GitHostSettings = {
+  form: 'GATEWRIGHT_PROPOSALS_FORM',
+  apiUrl: 'GATEWRIGHT_PROPOSALS_API_URL',
+  refusal:
+    'GATEWRIGHT_PROPOSALS_REPOSITORY must be a Git repository over https or ssh, as in https://host/team/gateway',
+};
 
 /** Hosts whose name does not show the form. */
 const knownForms: Readonly<Record<string, GitHostForm>> = { 'codeberg.org': 'gitea' };
@@ -38,23 +58,19 @@ export function gitHostOf(locations: readonly string[], terms: GitHostTerms): Gi
   const [location = ''] = locations;
   const isOne = locations.length === 1 && isGitLocation(location);
   const { url, protocol } = isOne ? parseGitLocation(location) : { url: '', protocol: 'file' };
-  if (protocol === 'file') {
-    throw refused(
-      'GATEWRIGHT_COMMIT_STATUS_TOKEN is set, but a commit status needs one source, a Git repository over https or ssh: name it, as in https://host/repo.git#COMMIT:folder, or unset it',
-    );
-  }
+  const { settings } = terms;
+  if (protocol === 'file') throw refused(settings.refusal);
   const at = new URL(url);
   // The ssh port says nothing about the API.
   const host = protocol === 'https' ? at.host : at.hostname;
   const form = terms.form ?? formOf(at.hostname);
   if (form === undefined) {
     throw refused(
-      `which API ${at.hostname} has is not clear from its name: set ${formSetting} to github, gitlab or gitea`,
+      `which API ${at.hostname} has is not clear from its name: set ${settings.form} to github, gitlab or gitea`,
     );
   }
-  const api =
-    terms.apiUrl === undefined ? usualApi(form, host) : named(terms.apiUrl, terms.trusted);
-  return { form, statusesUrl: `${api}${placeOf(form, repositoryOf(at, api))}` };
+  const api = terms.apiUrl === undefined ? usualApi(form, host) : named(terms.apiUrl, terms);
+  return { form, repositoryUrl: `${api}${placeOf(form, repositoryOf(at, api), settings)}` };
 }
 
 function formOf(host: string): GitHostForm | undefined {
@@ -70,10 +86,10 @@ function usualApi(form: GitHostForm, host: string): string {
 }
 
 /** A configured API may be on another host than the source, and receives the token. */
-function named(apiUrl: string, trusted: TrustedHosts): string {
+function named(apiUrl: string, { settings, trusted }: GitHostTerms): string {
   const fault = outboundUrlFault(apiUrl, trusted) ?? plainFault(apiUrl);
-  if (fault !== null) throw refused(`${urlSetting} ${fault}`);
-  if (apiUrl.includes('?')) throw refused(`${urlSetting} must not have a query`);
+  if (fault !== null) throw refused(`${settings.apiUrl} ${fault}`);
+  if (apiUrl.includes('?')) throw refused(`${settings.apiUrl} must not have a query`);
   return apiUrl.replace(/\/+$/, '');
 }
 
@@ -104,13 +120,15 @@ function decoded(segment: string): string {
   }
 }
 
-function placeOf(form: GitHostForm, repository: readonly string[]): string {
-  if (form === 'gitlab') return `/projects/${encodeURIComponent(repository.join('/'))}/statuses`;
-  if (repository.length === 2) {
-    return `/repos/${repository.map(encodeURIComponent).join('/')}/statuses`;
-  }
+function placeOf(
+  form: GitHostForm,
+  repository: readonly string[],
+  settings: GitHostSettings,
+): string {
+  if (form === 'gitlab') return `/projects/${encodeURIComponent(repository.join('/'))}`;
+  if (repository.length === 2) return `/repos/${repository.map(encodeURIComponent).join('/')}`;
   throw refused(
-    `the source "${repository.join('/')}" is not OWNER/REPOSITORY on its host: set its API with ${urlSetting}, or another form with ${formSetting}`,
+    `the source "${repository.join('/')}" is not OWNER/REPOSITORY on its host: set its API with ${settings.apiUrl}, or another form with ${settings.form}`,
   );
 }
 

@@ -14,6 +14,7 @@ import {
   SyncStatus,
   SyncSuspension,
 } from '../../model/kinds/sync-record.ts';
+import type { SyncSource } from '../../model/kinds/sync-source.ts';
 import type { AdminClient } from './client.ts';
 import { ApiRefusal } from './refusal.ts';
 
@@ -47,6 +48,21 @@ export async function putStatus(
   const put = { method: 'PUT', path: `${base}/status`, countsAsWrite: false } as const;
   const answer = await unlessMissing(client.request({ ...put, fence, body, signal }));
   return answer === null ? null : parsed(SyncStatus, answer);
+}
+
+/**
+ * Stores the files of the client's owner; does nothing on a server without proposals.
+ *
+ * @throws ApiRefusal when another run holds the lease; what the client throws
+ */
+export async function putSource(
+  client: AdminClient,
+  fence: number,
+  body: SyncSource,
+  signal?: AbortSignal,
+): Promise<void> {
+  const put = { method: 'PUT', path: `${base}/sources`, countsAsWrite: false } as const;
+  await unlessMissing(client.request({ ...put, fence, body, signal }));
 }
 
 /** The records that decide whether an owner may write now. */

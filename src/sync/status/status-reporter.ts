@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { Failure, type SourcePosition } from '../../failure.ts';
 import type { SyncAnnouncements, SyncReport } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
+import type { SourceCopies } from '../cycle/source-copies.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { putStatus, readStatuses } from '../server/sync-records.ts';
@@ -12,6 +13,7 @@ import { truncateText, workspaceReports } from './workspace-reports.ts';
 /** Minimum interval of reports while nothing changes. */
 const renewMsMin = 60_000;
 const reportMsMax = 3_000;
+const copyMsMax = 10_000;
 const messageMax = 2_000;
 
 type WorkspaceReport = SyncReport['workspaces'][number];
@@ -24,6 +26,8 @@ export interface StatusReporterOptions {
   /** Called once if the server does not store statuses. */
   readonly onMissing?: (() => void) | undefined;
   readonly follower?: StatusFollower | undefined;
+  /** Sends the versions of the source that were read. */
+  readonly copies?: SourceCopies | undefined;
   /**
    * Called with every report, whether or not the server can be reached. `isProvisional` until the server
    * has been reached once: another daemon may lead and know more.
@@ -133,7 +137,7 @@ export class StatusReporter {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, onMissing } = this.#options;
+    const { client, clock, onMissing, copies } = this.#options;
     const text = JSON.stringify(report);
     const now = clock.now();
     if (this.#isMissing || (text === this.#reported && now < this.#renewAt)) return;
@@ -146,6 +150,7 @@ export class StatusReporter {
       return onMissing?.();
     }
     this.#isSuspended = status.suspensions.length > 0;
+    await copies?.send(client, held.fence, AbortSignal.timeout(copyMsMax));
     this.#reported = text;
     this.#renewAt = now + lastsMs;
   }

@@ -170,7 +170,7 @@ const cases: Record<string, () => Case> = {
       defaults: { metadata: { _user: 'u' } },
     },
     updated: { rate_limits: [], defaults: expect.objectContaining({ metadata: { _user: 'u' } }) },
-    moved: ['next_usage_reset_at', 'api_key_defaults_id'],
+    moved: ['next_usage_reset_at', 'api_key_defaults_id', 'current_usage'],
     types: z.object({
       ...named,
       scopes: z.array(z.string()),

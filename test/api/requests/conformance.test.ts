@@ -13,6 +13,7 @@ import { schemaNames } from '../../support/database/database.ts';
 import { type DatabaseLink, startDatabaseLink } from '../../support/database/database-link.ts';
 import { Description, nameOf, type Operation } from '../../support/interface/response-check.ts';
 import {
+  isLinkUse,
   isToken,
   type RequestParts,
   RightRequests,
@@ -50,6 +51,9 @@ const telling =
   (status: number) =>
   ({ statuses }: Operation): boolean =>
     statuses.includes(String(status));
+const isProposal = ({ path }: Operation): boolean => path.includes('/gatewright/proposals');
+/** Its success needs a Git host: see test/api/proposals. */
+const opensRequest = ({ path }: Operation): boolean => path.endsWith('/gatewright/proposals');
 const isPublic = (one: Operation): boolean => !telling(401)(one);
 
 /**
@@ -102,9 +106,17 @@ it('returns 503 before the first connection and while the database is unavailabl
 });
 
 it('returns success in the documented form', async () => {
+  const isPlain = (one: Operation) => !opensRequest(one) && !isLinkUse(one);
   for (const status of [201, 204, 200]) {
-    expect(await strangers(status, telling(status), (right) => right)).toEqual([]);
+    const succeeding = (one: Operation) => telling(status)(one) && isPlain(one);
+    expect(await strangers(status, succeeding, (right) => right)).toEqual([]);
   }
+  const user = await ownerOf(server);
+  const link = operation('POST', '/v1/admin/users/{id}/sign-in-links');
+  const made = await requests.ask(link, link.path.replace('{id}', user), {});
+  const code = made.body.url.split('/').at(-1);
+  const isSuccess = await strangers(200, isLinkUse, (right) => ({ ...right, body: { code } }));
+  expect(isSuccess).toEqual([]);
 });
 
 it('returns 304 to a client with the current version', async () => {
@@ -113,8 +125,10 @@ it('returns 304 to a client with the current version', async () => {
 
 it('returns 400 to two credentials, and to ambiguous requests', async () => {
   const both = { authorization: 'Bearer a', 'x-gateway-api-key': 'b' };
-  const guarded = (one: Operation) => telling(400)(one) && !isPublic(one);
+  const guarded = (one: Operation) => telling(400)(one) && !isPublic(one) && !isLinkUse(one);
   expect(await strangers(400, guarded, withHeaders(both))).toEqual([]);
+  const withoutCode = (right: RequestParts): RequestParts => ({ ...right, body: {} });
+  expect(await strangers(400, isLinkUse, withoutCode)).toEqual([]);
   for (const one of description.operations.filter(isPublic)) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
     socket.end(`GET ${one.path} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`);
@@ -144,7 +158,10 @@ it('returns 403 without the scope', async () => {
   const account = await addServiceAccount(server, 'auditor:1234567890');
   const token = await fetchToken(server.url, { ...account, tsgId: server.tsgId });
   const roleless = withHeaders({ authorization: `Bearer ${token}` });
-  expect(await strangers(403, telling(403), roleless)).toEqual([]);
+  const isScoped = (one: Operation) => telling(403)(one) && !isLinkUse(one);
+  expect(await strangers(403, isScoped, roleless)).toEqual([]);
+  const foreign = withHeaders({ origin: 'https://elsewhere.example.com' });
+  expect(await strangers(403, isLinkUse, foreign)).toEqual([]);
 });
 
 it('returns 404 for an unknown object, wherever it is named', async () => {
@@ -183,8 +200,23 @@ it('returns 404 for an unknown object, wherever it is named', async () => {
       ? { query: '?owner=nobody' }
       : { body: { ...(body as object), owner: 'nobody' } };
   expect(await strangers(404, isOfOwner, ofNobody)).toEqual([]);
-  const listed = (one: Operation) => telling(404)(one) && !isItem(one) && !isOfOwner(one);
+  const isOther = (one: Operation) => isOfOwner(one) || isProposal(one);
+  const listed = (one: Operation) => telling(404)(one) && !isItem(one) && !isOther(one);
   expect(await strangers(404, listed, elsewhere)).toEqual([]);
+  const ofUnmanaged = ({ body, ...right }: RequestParts): RequestParts => ({
+    ...right,
+    query: right.query === '' ? '' : `?kind=Config&id=${randomUUID()}`,
+    body: body && { ...body, id: randomUUID() },
+  });
+  expect(await strangers(404, isProposal, ofUnmanaged)).toEqual([]);
+});
+
+it('returns 409 to proposals without a copy of the source', async () => {
+  const { db } = server.database;
+  const [row] = await db.selectFrom('sync_sources').selectAll().execute();
+  await db.deleteFrom('sync_sources').execute();
+  expect(await strangers(409, isProposal, (right) => right)).toEqual([]);
+  await db.insertInto('sync_sources').values(row!).execute();
 });
 
 it('returns 404 to another tenant, byte for byte as for an unknown object', async () => {
@@ -212,7 +244,9 @@ it('returns 404 to another tenant, byte for byte as for an unknown object', asyn
 it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of another holder', async () => {
   const isApproval = ({ path }: Operation) => path.endsWith('/definitions/approve');
   const isPost = (one: Operation) =>
-    telling(409)(one) && one.method === 'POST' && !isApproval(one) && !isSignInLink(one);
+    telling(409)(one) &&
+    one.method === 'POST' &&
+    ![isApproval, isSignInLink, isProposal].some((is) => is(one));
   const used = withHeaders({ 'idempotency-key': randomUUID() });
   const first = description.operations.find((one) => one.path === '/v2/workspaces')!;
   await requests.ask(operation('POST', first.path), first.path, used({ body: { name: 'one' } }));
@@ -362,15 +396,26 @@ it('returns 422 to a change set with a rejected change', async () => {
 
 it('returns 429 to repeated guesses', async () => {
   const wrong = (one: Operation): RequestParts =>
-    isToken(one)
-      ? { body: requests.right(one).body, headers: requests.client('wrong') }
-      : { body: { keys: [{ id: randomUUID(), value: 'a' }] } };
-  for (const one of description.operations.filter(telling(429))) {
+    isLinkUse(one)
+      ? requests.right(one)
+      : isToken(one)
+        ? { body: requests.right(one).body, headers: requests.client('wrong') }
+        : { body: { keys: [{ id: randomUUID(), value: 'a' }] } };
+  const guesses = (one: Operation) => telling(429)(one) && !isProposal(one);
+  for (const one of description.operations.filter(guesses)) {
     const statuses = new Set<number>();
     for (let tries = 0; tries < 25; tries += 1) {
       statuses.add((await requests.ask(one, one.path, wrong(one))).status);
     }
     expect([nameOf(one), statuses.has(429)]).toEqual([nameOf(one), true]);
+  }
+});
+
+it('returns 429 to proposals while too many are planned', async () => {
+  for (const one of description.operations.filter(isProposal)) {
+    const all = Array.from({ length: 25 }, () => requests.ask(one, one.path, requests.right(one)));
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    expect([nameOf(one), statuses.includes(429)]).toEqual([nameOf(one), true]);
   }
 });
 
@@ -412,7 +457,8 @@ it('documents no response that never occurs', () => {
   );
   const probes = ['/livez', '/readyz', '/startupz', '/openapi.json'];
   const neverSeen = [...probes, ...prices].map((path) => `GET ${path} 500`);
-  expect(description.unseen().toSorted()).toEqual(neverSeen.toSorted());
+  const opening = description.operations.filter(opensRequest).map((one) => `${nameOf(one)} 200`);
+  expect(description.unseen().toSorted()).toEqual([...neverSeen, ...opening].toSorted());
 });
 
 function operation(method: string, path: string): Operation {

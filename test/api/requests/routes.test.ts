@@ -144,6 +144,7 @@ describe('the route registry', () => {
       'POST /admin/v2/gatewright/sync/revisions',
       'PUT /admin/v2/gatewright/leases/:owner',
       'PUT /admin/v2/gatewright/sync/revisions/:number/changes',
+      'PUT /admin/v2/gatewright/sync/sources',
       'PUT /admin/v2/gatewright/sync/status',
     ]);
   });

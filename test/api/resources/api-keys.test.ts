@@ -137,6 +137,8 @@ describe('create with 200', () => {
       expires_at: null,
       last_reset_at: null,
       next_usage_reset_at: null,
+      current_usage: null,
+      last_used_at: null,
       alert_emails: null,
       expiry_enforced: 0,
       allow_config_override: null,
@@ -144,6 +146,7 @@ describe('create with 200', () => {
       defaults: { metadata: null, config_id: null },
       rotation_policy: null,
       object: 'api-key',
+      declared_in: null,
     });
   });
 

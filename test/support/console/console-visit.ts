@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Settings } from '../../../src/settings.ts';
 import { consoleSettings } from '../server/console.ts';
 import { ownerOf } from '../server/people.ts';
 import { startTestServer, type TestServer } from '../server/server.ts';
@@ -18,12 +19,15 @@ export interface ConsoleWorld extends AsyncDisposable {
 }
 
 /** Builds the console, and serves it with a database of its own. */
-export async function openConsoleWorld(): Promise<ConsoleWorld> {
+export async function openConsoleWorld(settings: Partial<Settings> = {}): Promise<ConsoleWorld> {
   const work = mkdtempSync(join(tmpdir(), 'console-'));
   const folder = join(work, 'console');
   const { buildConsole } = await import(join(root, 'scripts/console/build.mjs'));
   await buildConsole(folder);
-  const server = await startTestServer({ consoleFolder: folder, settings: consoleSettings() });
+  const server = await startTestServer({
+    consoleFolder: folder,
+    settings: { ...consoleSettings(), ...settings },
+  });
   server.clock.set(Date.now());
   const browser = await startChromium();
   return {

@@ -11,13 +11,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPki } from '../callers/pki.ts';
 
-interface GitRepository {
+export interface GitRepository {
   readonly url: string;
   /**
    * Commits the files (path to content, or to mode and content) and nothing else; returns the
    * commit id. The commit follows the branch, or replaces it with `force`.
    */
   commit(branch: string, files: Record<string, string | TreeFile>, how?: 'force'): string;
+  /** Returns the text of a file at a branch or commit; null when there is none. */
+  read(ref: string, path: string): string | null;
+  /** Changes one file on top of a branch; returns the commit id. */
+  change(branch: string, path: string, content: string): string;
   /** Runs git on the bare repository. */
   git(words: readonly string[], input?: string | Buffer): string;
 }
@@ -150,7 +154,23 @@ function createRepository(directory: string, url: string): GitRepository {
     const stream = [...head, ...changes, '', 'get-mark :1', ''].join('\n');
     return git(['fast-import', '--quiet', '--force', '--date-format=now'], stream);
   };
-  return { url, commit, git };
+  const change: GitRepository['change'] = (branch, path, content) => {
+    const ref = `refs/heads/${branch}`;
+    const head = [`commit ${ref}`, 'mark :1', 'committer test <test@example.com> now'];
+    const data = ['data 4', 'test', `from ${ref}^0`, `M 100644 inline ${path}`];
+    const end = [`data ${Buffer.byteLength(content)}`, content, 'get-mark :1', ''];
+    const stream = [...head, ...data, ...end].join('\n');
+    return git(['fast-import', '--quiet', '--date-format=now'], stream);
+  };
+  const read: GitRepository['read'] = (ref, path) => {
+    try {
+      const words = ['-C', directory, 'cat-file', 'blob', `${ref}:${path}`];
+      return execFileSync('git', words, { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
+    } catch {
+      return null;
+    }
+  };
+  return { url, commit, git, read, change };
 }
 
 function holds(authorization: string | undefined, token: string): boolean {

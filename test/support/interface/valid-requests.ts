@@ -3,11 +3,12 @@
  * server.
  */
 import { randomUUID } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { exchange, type TestResponse } from '../network/exchange.ts';
 import { insertCounter } from '../rows/usage-rows.ts';
 import { addUser } from '../server/people.ts';
 import type { TestServer } from '../server/server.ts';
-import { addSession } from '../server/sessions.ts';
+import { addSession, signedInSettings } from '../server/sessions.ts';
 import { leaseHeaders } from '../sync/lease.ts';
 import { type Description, nameOf, type Operation } from './response-check.ts';
 
@@ -18,6 +19,10 @@ export interface RequestParts {
 }
 
 const isOwnSession = ({ path }: Operation): boolean => path === '/v1/session';
+
+/** A browser sends it, from a page of the server. */
+export const isLinkUse = ({ path }: Pick<Operation, 'path'>): boolean =>
+  path === '/v1/sign-in/link';
 
 export const isToken = ({ path }: Operation): boolean => path === '/oauth2/access_token';
 
@@ -42,6 +47,34 @@ const words: Record<string, string> = {
 
 /** The owner whose lease is held throughout. */
 const recorder = 'recorder';
+
+/** A manifest of that owner, and its source as a run leaves it. */
+const declaredFile = {
+  path: 'declared.yaml',
+  text: `apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: declared}
+spec: {name: declared, config: {retry: {attempts: 1}}}
+`,
+};
+const declaredSource = { repo: '/source', revision: 'c1', file: declaredFile.path, line: 1 };
+const source = {
+  commit: 'c1',
+  files: gzipSync(
+    JSON.stringify({
+      repo: '/source',
+      revision: 'c1',
+      environment: null,
+      environments: [],
+      files: [declaredFile],
+    }),
+  ).toString('base64'),
+};
+const proposed = {
+  kind: 'Config',
+  base: source.commit,
+  manifest: declaredFile.text.replace('attempts: 1', 'attempts: 2'),
+};
 
 /** Every create body, and the updates that change something else than the name. */
 const bodies: Record<string, (at: RightRequests) => unknown> = {
@@ -236,6 +269,14 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/gatewright/sync/releases': ({ ids }) => ({
     resources: [{ kind: 'Config', id: ids.configs ?? randomUUID() }],
   }),
+  '/sign-in/link': () => ({ code: `${randomUUID()}.${randomUUID()}.unknown` }),
+  '/gatewright/sync/sources': () => source,
+  '/gatewright/proposals/preview': ({ ids }) => ({ ...proposed, id: ids.declared }),
+  '/gatewright/proposals': ({ ids }) => ({
+    ...proposed,
+    id: ids.declared,
+    proposal_key: randomUUID(),
+  }),
   '/gatewright/sync/suspensions': () => ({ owner: recorder, reason: 'a test' }),
   '/gatewright/key-proofs': ({ server }) => ({ keys: [{ value: server.organisationApiKey }] }),
 };
@@ -309,10 +350,25 @@ export class RightRequests {
     ids.entities = await insertCounter(server.database.db, subject, counter);
     const revisions = this.#operation('POST', '/admin/v2/gatewright/sync/revisions');
     await this.ask(revisions, revisions.path, this.right(revisions));
+    await this.#declare();
     ids.feedback = await this.#make('/v2/feedback');
     ids.organisations = server.organisationId;
     ids.logs = await this.#make('/v2/logs');
     await this.#export();
+  }
+
+  /** Creates a config that sync manages, and leaves its source. */
+  async #declare(): Promise<void> {
+    const { ids, server } = this;
+    const spec = { name: 'declared', config: { retry: { attempts: 1 } } };
+    const mark = { owner: recorder, workspace: null, name: 'declared', last_applied: spec };
+    const { body } = await server.request('POST', '/v2/configs', {
+      body: { ...spec, managed_by: { ...mark, source: declaredSource } },
+      headers: this.#lease,
+    });
+    ids.declared = body.id;
+    const path = '/admin/v2/gatewright/sync/sources';
+    await server.request('PUT', path, { body: source, headers: this.#lease });
   }
 
   /** Returns the digest of the tool's definition. */
@@ -396,7 +452,11 @@ export class RightRequests {
     return {
       body: takesBody && method !== 'DELETE' ? this.#bodyOf(method, path) : undefined,
       query: asksOwner ? `?owner=${recorder}` : this.#queryOf(one),
-      headers: { ...(gives && { 'gatewright-fence': '1' }), ...(records && this.#lease) },
+      headers: {
+        ...(gives && { 'gatewright-fence': '1' }),
+        ...(records && this.#lease),
+        ...(isLinkUse(one) && { origin: signedInSettings.sessions.publicUrl!.origin }),
+      },
     };
   }
 
@@ -481,6 +541,7 @@ export class RightRequests {
     if (path.endsWith('/file')) return this.#link;
     if (path.endsWith('/static-resources/schema')) return '?resource=guardrails';
     if (path.endsWith('/snapshot')) return `?owner=${recorder}`;
+    if (path.endsWith('/proposals/manifest')) return `?kind=Config&id=${this.ids.declared}`;
     const isChart = /^\/v2\/(?:logs$|logs\/(?:charts|groups)\/|analytics\/filter-b)/.test(path);
     return isChart && method === 'GET' ? `?workspaceSlug=${this.ids.workspaces}` : '';
   }

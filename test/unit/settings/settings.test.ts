@@ -16,6 +16,10 @@ import { settingNames } from '../../../src/settings/variables/variables.ts';
 import { inspectSettings, type ReadOptions, readSettings } from '../../../src/settings.ts';
 
 /** Settings of signatures that require each other. */
+const proposing = {
+  GATEWRIGHT_PROPOSALS_REPOSITORY: 'https://git.example.com/team/gateway',
+  GATEWRIGHT_PROPOSALS_TOKEN: 'token-1',
+};
 const verified = { GATEWRIGHT_GIT_VERIFY: 'commit', GATEWRIGHT_GIT_GPG_KEYS_FILE: '/keys.asc' };
 /** A folder without `.env`. */
 const nowhere = '/nonexistent';
@@ -754,6 +758,7 @@ describe('the reference', () => {
       const rest = {
         ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
+        ...(name.startsWith('GATEWRIGHT_PROPOSALS_') ? proposing : {}),
         ...(name.startsWith('SMTP_') || /SMTP_TLS|ALERT_EMAILS/.test(name) ? mailing : {}),
         ...(/SNAPSHOT_(?:MAX|BUCKET)/.test(name)
           ? { GATEWRIGHT_SNAPSHOT_DIRECTORY: '/var/tmp' }

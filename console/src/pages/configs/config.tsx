@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useReply } from '../../api/use-reply.ts';
 import { Json } from '../../parts/code.tsx';
+import { DeclaredNote } from '../../parts/declared.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
@@ -20,6 +21,7 @@ export default function Config({ parts: { id = '' } }: { readonly parts: PagePar
           const level = JSON.parse(config.config) as ConfigLevel;
           return (
             <>
+              <DeclaredNote kind="Config" of={config} scope="configs.update" />
               <Section title="Facts">
                 <Facts
                   facts={[

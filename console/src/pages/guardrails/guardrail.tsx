@@ -1,6 +1,7 @@
 /** Shows one guardrail: verdicts over time, its checks and actions in words, and where it applies. */
 import { useReply } from '../../api/use-reply.ts';
 import { Json } from '../../parts/code.tsx';
+import { DeclaredNote, guardrailScope } from '../../parts/declared.tsx';
 import { Filters } from '../../parts/fields.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -35,6 +36,11 @@ export default function Guardrail({ parts }: { readonly parts: PageParts }) {
       <Show loaded={guardrail}>
         {(body) => (
           <>
+            <DeclaredNote
+              kind="Guardrail"
+              of={body}
+              scope={guardrailScope(body.workspace_id !== null)}
+            />
             <Section title="Verdicts">
               <Verdicts id={body.id} />
             </Section>

@@ -5,7 +5,6 @@ import { mayDo } from '../../api/session.ts';
 import { useRepeatable } from '../../api/use-repeatable.ts';
 import { ActionDialog, SecretDialog } from '../../parts/dialog.tsx';
 import { ChoiceField } from '../../parts/fields.tsx';
-import { ManagedNote, useChanges } from '../../parts/managed.tsx';
 import { Ago } from '../../parts/text.tsx';
 import { goTo } from '../../routing/routes.ts';
 import { type Key, scopeOf } from './key-texts.ts';
@@ -147,8 +146,15 @@ function RevokeKey({ of: key, onClose }: DialogProps) {
   );
 }
 
-/** A warning where the audit log says that sync manages the key. */
-function Managed({ of: { id }, children }: { readonly of: Key; readonly children: string }) {
-  const { body } = useChanges(id, mayDo('audit_logs.list'));
-  return body === null ? null : <ManagedNote entries={body.data}>{children}</ManagedNote>;
+/** A warning where sync manages the key. */
+function Managed({ of: key, children }: { readonly of: Key; readonly children: string }) {
+  if (key.declared_in === null) return null;
+  return (
+    <div class="note">
+      <p>
+        <strong>Managed by sync</strong> (owner {key.declared_in.owner}).
+      </p>
+      <p>{children}</p>
+    </div>
+  );
 }

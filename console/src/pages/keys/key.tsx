@@ -4,17 +4,16 @@ import { useReply } from '../../api/use-reply.ts';
 import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { Changes } from '../../parts/changes.tsx';
 import { Json } from '../../parts/code.tsx';
+import { DeclaredNote } from '../../parts/declared.tsx';
 import { BudgetUse, budgetText, formatAmount, rateText } from '../../parts/limits.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { Ago, At, formatDuration, NamedState } from '../../parts/text.tsx';
 import type { PageParts } from '../pages.ts';
 import { KeyActions } from './key-actions.tsx';
 import { experienceOf, type Key, rotationText, stateOf } from './key-texts.ts';
-import { useLastUses } from './use-last-uses.ts';
 
 export default function KeyPage({ parts: { id = '' } }: { readonly parts: PageParts }) {
   const key = useReply('/v1/api-keys/{id}', { parts: { id } });
-  const lastUse = useLastUses([id])?.get(id);
   const { body } = key;
   return (
     <Page
@@ -39,7 +38,8 @@ export default function KeyPage({ parts: { id = '' } }: { readonly parts: PagePa
       <Show loaded={key}>
         {(record) => (
           <>
-            <State of={record} lastUse={lastUse} />
+            <DeclaredNote kind="ApiKey" of={record} />
+            <State of={record} />
             <Limits of={record} />
             <Scopes scopes={record.scopes} />
             <Defaults of={record} />
@@ -56,7 +56,8 @@ interface PartProps {
   readonly of: Key;
 }
 
-function State({ of: key, lastUse }: PartProps & { readonly lastUse: string | null | undefined }) {
+function State({ of: key }: PartProps) {
+  const { last_used_at: lastUse } = key;
   const state = stateOf(key);
   return (
     <Section title="State">

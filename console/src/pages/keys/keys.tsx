@@ -20,7 +20,6 @@ import { Ago, formatDollars, NamedState, Share } from '../../parts/text.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 import { CreateKey } from './create-key.tsx';
 import { type Key, rotationText, stateOf } from './key-texts.ts';
-import { useLastUses } from './use-last-uses.ts';
 
 type Group = BodyOf<'/v1/analytics/groups/{group}'>['data'][number];
 /** The aggregate of one key. */
@@ -104,7 +103,6 @@ function KeyFilters({ query }: { readonly query: URLSearchParams }) {
 
 function KeyTable({ keys }: { readonly keys: readonly Key[] }) {
   const ids = keys.map(({ id }) => id);
-  const uses = useLastUses(ids);
   const { figures, monthStart, error } = useMonth(ids);
   const columns: readonly Column<Key>[] = [
     {
@@ -133,7 +131,7 @@ function KeyTable({ keys }: { readonly keys: readonly Key[] }) {
       name: 'This month',
       cell: (key) => <Month of={key} figures={figures} start={monthStart} />,
     },
-    { name: 'Last used', cell: ({ id }) => <LastUse at={uses?.get(id)} /> },
+    { name: 'Last used', cell: ({ last_used_at: at }) => <LastUse at={at} /> },
     { name: 'Expires', cell: ({ expires_at: at }) => (at === null ? 'never' : <Ago at={at} />) },
     { name: 'Rotation', cell: (key) => <Rotation of={key} /> },
   ];

@@ -109,7 +109,15 @@ function RatePolicies({ status }: ListProps) {
   const query = { page_size: pageSize, current_page: page, status };
   const policies = useReply('/v1/policies/rate-limits', { query });
   const columns: readonly Column<RatePolicy>[] = [
-    { name: 'Name', cell: titleOf },
+    {
+      name: 'Name',
+      cell: (policy) =>
+        policy.declared_in === null ? (
+          <a href={`#/edit/RateLimitPolicy/${policy.id}`}>{titleOf(policy)}</a>
+        ) : (
+          <a href={`#/manifests/RateLimitPolicy/${policy.id}`}>{titleOf(policy)}</a>
+        ),
+    },
     { name: 'Limit', cell: rateText },
     { name: 'Covers', cell: ({ target }) => (target === 'llm' ? 'models' : 'MCP tools') },
     ...sharedColumns,

@@ -5,6 +5,7 @@ import { mayDo } from '../../api/session.ts';
 import { type ReplyState, useReply } from '../../api/use-reply.ts';
 import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { Changes } from '../../parts/changes.tsx';
+import { DeclaredNote } from '../../parts/declared.tsx';
 import { ActionDialog } from '../../parts/dialog.tsx';
 import { ChoiceField, Filters, SearchField } from '../../parts/fields.tsx';
 import { budgetText, formatAmount, formatBare } from '../../parts/limits.tsx';
@@ -36,6 +37,7 @@ export default function UsagePolicy({ parts: { id = '' } }: { readonly parts: Pa
       <Show loaded={policy}>
         {(policy) => (
           <>
+            <DeclaredNote kind="UsageLimitPolicy" of={policy} scope="policies.update" />
             <PolicyFacts of={policy} />
             <Counters of={policy} />
             <Changes id={id} kind="policy" />

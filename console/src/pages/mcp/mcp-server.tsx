@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { addressOf, change, type RowOf } from '../../api/client.ts';
 import { mayDo } from '../../api/session.ts';
 import { type ReplyState, useReply } from '../../api/use-reply.ts';
+import { DeclaredNote } from '../../parts/declared.tsx';
 import { ActionDialog } from '../../parts/dialog.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { Pages, Table } from '../../parts/table.tsx';
@@ -26,6 +27,7 @@ export default function McpServer({ parts: { id = '' } }: { readonly parts: Page
       <Show loaded={server}>
         {(body) => (
           <>
+            <DeclaredNote kind="McpServer" of={body} />
             <Section title="Facts">
               <Facts
                 facts={[

@@ -1,6 +1,7 @@
 /** Shows one provider: its limits, its models and their prices. */
 import type { BodyOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
+import { DeclaredNote } from '../../parts/declared.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { Plot } from '../../parts/plot.tsx';
 import { Ago, formatDuration, formatShort, NamedState } from '../../parts/text.tsx';
@@ -26,6 +27,7 @@ export default function ProviderPage({ parts }: { readonly parts: PageParts }) {
       <Show loaded={provider}>
         {(body) => (
           <>
+            <DeclaredNote kind="Provider" of={body} />
             <ProviderFacts provider={body} />
             <Section title="Last 24 hours">
               <Traffic provider={body} />

@@ -5,6 +5,7 @@ import { mayDo } from '../../api/session.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Changes } from '../../parts/changes.tsx';
 import { Json } from '../../parts/code.tsx';
+import { DeclaredNote } from '../../parts/declared.tsx';
 import { BudgetUse, budgetText, formatAmount, rateText } from '../../parts/limits.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
@@ -29,6 +30,7 @@ export default function WorkspacePage({ parts: { id = '' } }: { readonly parts: 
       <Show loaded={workspace}>
         {(record) => (
           <>
+            <DeclaredNote kind="Workspace" of={record} />
             <General of={record} />
             <Limits of={record} />
             {mayDo('workspace_users.list') && <Members id={id} />}

@@ -165,6 +165,7 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   // Sync
   managed_by: 'States that a manifest declares the resource.',
   owner: 'Sync installation that manages the resource.',
+  declared_in: 'Manifest that declares the resource; null for an unmanaged one.',
   workspace: 'Workspace of the manifest, by name.',
   source: 'Where the manifest is: repository, revision, file and line.',
   repo: 'Repository of the manifest.',

@@ -78,6 +78,8 @@ export const identityTexts: OperationTexts = {
   'DELETE /admin/users/{id}/sessions/{sessionId}': 'Ends one sign-in session of a person.',
   'POST /admin/users/{id}/sign-in-links':
     'Creates a link to the console that opens one session of a person, within five minutes. Only this response has the code. Requires every scope that the roles of the person hold; a link for the owner is created by the owner or by a superuser.',
+  'POST /sign-in/link':
+    'Opens a session with the code of a link for signing in, once, and sets its cookie. Accepted from pages of this server only.',
   'DELETE /admin/users/{id}/identity':
     'Separates a person from the account of the identity provider, so that the next sign-in with the same address binds another account. Requires every scope that the roles of the person hold.',
   'POST /scim/workspaces':

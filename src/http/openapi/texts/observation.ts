@@ -69,6 +69,14 @@ export const logTexts: OperationTexts = {
     'Returns the status, newest revision, lease and suspensions of one owner or of all.',
   'POST /gatewright/sync/releases':
     'Ends the management of 1 to 200 resources by manifests. The resources stay as they are.',
+  'PUT /gatewright/sync/sources':
+    'Replaces the copy of the source of an owner, from which changes of manifests are proposed. Needs the lease of the owner.',
+  'GET /gatewright/proposals/manifest':
+    'Returns the document that declares a resource, from the copy of its source, and where a change of it goes.',
+  'POST /gatewright/proposals/preview':
+    'Changes a manifest without writing anything: returns the file, a patch for `git apply`, faults, and what sync would do beyond what it does already.',
+  'POST /gatewright/proposals':
+    'Creates a branch, a commit and a pull request at the configured Git host. Requests with the same `proposal_key` and change open one.',
   'POST /gatewright/sync/revisions':
     'Records what a run changed as the next numbered revision of its owner. The newest 50 are kept.',
   'GET /gatewright/sync/revisions': 'Returns the revisions of an owner without their changes.',

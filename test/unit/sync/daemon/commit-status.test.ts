@@ -3,7 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/clock.ts';
 import { Secret } from '../../../../src/secret.ts';
 import { commitStatusMessage, commitStatusOf } from '../../../../src/sync/notify/commit-status.ts';
-import { type GitHostTerms, gitHostOf } from '../../../../src/sync/notify/git-host.ts';
+import {
+  type GitHostTerms,
+  gitHostOf,
+  commitStatusHostSettings as settings,
+} from '../../../../src/sync/notify/git-host.ts';
 import { Outbox } from '../../../../src/sync/notify/outbox.ts';
 import { Post } from '../../../../src/sync/notify/post.ts';
 import type { LoopStatus } from '../../../../src/sync/status/sync-state.ts';
@@ -22,8 +26,8 @@ const loopback = trusting('127.0.0.1');
 
 describe('the address of a status', () => {
   const urlOf = (location: string, terms: Partial<GitHostTerms> = {}): string => {
-    const { form, statusesUrl } = gitHostOf([location], { trusted: [], ...terms });
-    return `${form} ${statusesUrl}`;
+    const { form, repositoryUrl } = gitHostOf([location], { trusted: [], settings, ...terms });
+    return `${form} ${repositoryUrl}/statuses`;
   };
 
   it.each([
@@ -99,7 +103,7 @@ describe('the address of a status', () => {
     ],
     [['https://github.com/a/b'], { apiUrl: 'nonsense' }, /API_URL must be an absolute URL/],
   ] as const)('rejects %j with %j and explains the fix', (locations, terms, words) => {
-    expect(() => gitHostOf(locations, { trusted: [], ...terms })).toThrow(words);
+    expect(() => gitHostOf(locations, { trusted: [], settings, ...terms })).toThrow(words);
   });
 
   it('accepts a private address over plain HTTP where it is trusted', () => {
@@ -197,7 +201,7 @@ describe('the delivery of a status', () => {
     state: 'pending' | 'failure' = 'failure',
   ): Promise<void> => {
     const terms = {
-      host: { form, statusesUrl: `${host.url}/statuses` },
+      host: { form, repositoryUrl: host.url },
       token,
       owner: 'team-a',
       link: 'https://wiki.acme.com/gw',
@@ -315,7 +319,7 @@ describe('the delivery of a status', () => {
 
   it('gives up without the token in the reason when nothing listens', async () => {
     const terms = {
-      host: { form: 'github' as const, statusesUrl: 'http://127.0.0.1:1' },
+      host: { form: 'github' as const, repositoryUrl: 'http://127.0.0.1:1' },
       token,
       owner: 'a',
       link: undefined,
