@@ -61,6 +61,7 @@ function createIdleDeps(): Omit<AdminDeps, 'keyring'> {
     trustedHosts: [],
     disabledFeatures: new Set<never>(),
     configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
+    guardrailTrials: { run: refuse },
     mcp: { explore: refuse },
     mcpTokens: { noteDeletion: refuse },
     inferenceUrl: null,

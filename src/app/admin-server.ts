@@ -54,7 +54,7 @@ export function createAdminServer(
   { settings, database, keyring, clock, log, signIn, consoleFiles, blobs }: AdminServerParts,
   { metrics, requireConnection, refusals }: AdminServerServices,
   probes: readonly Route<null>[],
-  { mcp, mcpTokens, outbound }: OutboundClients,
+  { guardrailTrials, mcp, mcpTokens, outbound }: OutboundClients,
   { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
@@ -73,6 +73,7 @@ export function createAdminServer(
     throttle,
     trustedHosts,
     configTargets,
+    guardrailTrials,
     mcp,
     mcpTokens,
     inferenceUrl: inferenceAddress(settings),

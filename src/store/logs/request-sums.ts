@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { averageFeedback } from './feedback.ts';
+import { verdictBy } from './request-logs.ts';
 import { countColumns, type RequestCounts } from './request-totals.ts';
 
 /** Inclusive bounds; null for none. */
@@ -227,11 +228,6 @@ function verdictExpressions(ids: readonly string[] | undefined): LogExpressions 
     guardrail_monitored: sql`${monitored} AND NOT ${failed} AND NOT ${denied}`,
     guardrail_passed: sql`NOT ${monitored} AND NOT ${failed} AND NOT ${denied}`,
   };
-}
-
-/** The verdict of a guardrail; an empty text where it did not judge. Ids are UUIDs. */
-function verdictBy(id: string): RawBuilder<unknown> {
-  return sql`COALESCE(JSON_UNQUOTE(JSON_EXTRACT(guardrails, ${`$."${id}"`})), '')`;
 }
 
 /**
