@@ -6,11 +6,7 @@ import { type Server, type Tenant, tokenOf } from '../product.ts';
 const slowDown = 4;
 
 /** Signs in by a one-time link. */
-export async function openConsole(
-  browser: Browser,
-  server: Server,
-  tenant: Tenant,
-): Promise<Page> {
+export async function openConsole(browser: Browser, server: Server, tenant: Tenant): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
   await page.goto(await linkOf(server, tenant));

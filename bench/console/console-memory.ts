@@ -26,9 +26,7 @@ export async function consoleMemoryRows(env: Readonly<Record<string, string>>): 
     const on = await memoryOf({ ...env, GATEWRIGHT_CONSOLE_ENABLED: 'ON' }, loadEverything);
     extra.push(on - off);
   }
-  return [
-    { metric: 'memory of the console in use, MiB', ratio: median(extra), aim: mebibytesMax },
-  ];
+  return [{ metric: 'memory of the console in use, MiB', ratio: median(extra), aim: mebibytesMax }];
 }
 
 async function memoryOf(

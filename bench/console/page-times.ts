@@ -70,7 +70,11 @@ export async function pageRows(server: Server, { full, empty }: Tenants): Promis
 function rowsOf(address: string, all: readonly (readonly [Opened, Opened])[]): Row[] {
   const of = (at: 0 | 1, figure: keyof Opened): number => median(all.map((one) => one[at][figure]));
   return [
-    { metric: `${address} first content, ms`, ratio: of(0, 'firstContentMs'), aim: firstContentMsMax },
+    {
+      metric: `${address} first content, ms`,
+      ratio: of(0, 'firstContentMs'),
+      aim: firstContentMsMax,
+    },
     {
       metric: `${address} complete, over an empty log`,
       ratio: of(0, 'completeMs') / of(1, 'completeMs'),

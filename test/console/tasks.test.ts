@@ -57,7 +57,10 @@ describe.skipIf(missing !== null)(titleWithReason('a task in the console', missi
     await visit.open('/');
     expect(links.length).toBeLessThanOrEqual(3);
     for (const name of links) {
-      await visit.page.getByRole('link', { name, exact: typeof name === 'string' }).first().click();
+      await visit.page
+        .getByRole('link', { name, exact: typeof name === 'string' })
+        .first()
+        .click();
       await visit.page.waitForLoadState('networkidle');
     }
     await visit.page.screenshot({ path: join(pictures, `${task}.png`), fullPage: true });

@@ -21,7 +21,10 @@ const compressors = {
 /** The smallest window that covers all bytes: the encoder takes up to 8 bytes for each byte of the window. */
 function windowBits(byteCount: number): number {
   const bits = Math.ceil(Math.log2(byteCount + 16));
-  return Math.min(Math.max(bits, constants.BROTLI_MIN_WINDOW_BITS), constants.BROTLI_DEFAULT_WINDOW);
+  return Math.min(
+    Math.max(bits, constants.BROTLI_MIN_WINDOW_BITS),
+    constants.BROTLI_DEFAULT_WINDOW,
+  );
 }
 
 export type DocumentCoding = keyof typeof compressors;

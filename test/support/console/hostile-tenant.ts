@@ -1,6 +1,7 @@
 /** Creates people, limits, providers and MCP servers whose names and texts are markup. */
-import type { TestServer } from '../server/server.ts';
+
 import { addUser } from '../server/people.ts';
+import type { TestServer } from '../server/server.ts';
 
 type Create = <Created = { readonly id: string }>(path: string, body: unknown) => Promise<Created>;
 
@@ -63,12 +64,7 @@ async function addProvider(create: Create, text: string, workspaceId: string) {
 }
 
 /** The definitions come from the MCP server, which may be hostile. */
-async function addMcpServer(
-  server: TestServer,
-  create: Create,
-  text: string,
-  workspaceId: string,
-) {
+async function addMcpServer(server: TestServer, create: Create, text: string, workspaceId: string) {
   const integration = await create('/v2/mcp-integrations', {
     name: text,
     description: text,
