@@ -20,7 +20,7 @@ const configs = 200;
 const uuid = (number: string): string =>
   `CONCAT('00000000-0000-4000-8000-', LPAD(LOWER(HEX(${number})), 12, '0'))`;
 
-export const keyIdOf = (number: number): string =>
+const keyIdOf = (number: number): string =>
   `00000000-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
 
 /** Names of values that few rows have, which the filters of the log look for. */

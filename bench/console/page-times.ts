@@ -36,7 +36,7 @@ interface Tenants {
   readonly empty: Tenant;
 }
 
-interface Opened {
+interface PageLoad {
   /** Milliseconds from the start of the navigation. */
   readonly firstContentMs: number;
   readonly completeMs: number;
@@ -52,7 +52,7 @@ export async function pageRows(server: Server, { full, empty }: Tenants): Promis
     const ofEmpty = await openConsole(browser, server, empty);
     const rows: Row[] = [];
     for (const address of addresses) {
-      const all: [Opened, Opened][] = [];
+      const all: [PageLoad, PageLoad][] = [];
       for (let round = 0; round < rounds; round += 1) {
         all.push([
           await openPage(ofFull, server, address),
@@ -67,8 +67,8 @@ export async function pageRows(server: Server, { full, empty }: Tenants): Promis
   }
 }
 
-function rowsOf(address: string, all: readonly (readonly [Opened, Opened])[]): Row[] {
-  const of = (at: 0 | 1, figure: keyof Opened): number => median(all.map((one) => one[at][figure]));
+function rowsOf(address: string, all: readonly (readonly [PageLoad, PageLoad])[]): Row[] {
+  const of = (at: 0 | 1, figure: keyof PageLoad): number => median(all.map((one) => one[at][figure]));
   return [
     {
       metric: `${address} first content, ms`,
@@ -87,7 +87,7 @@ function rowsOf(address: string, all: readonly (readonly [Opened, Opened])[]): R
 }
 
 /** Loads the whole page anew. Requests of the frame, for the session and workspaces, do not count. */
-async function openPage(page: Page, { url }: Server, address: string): Promise<Opened> {
+async function openPage(page: Page, { url }: Server, address: string): Promise<PageLoad> {
   const requests: Request[] = [];
   const record = (request: Request): void => {
     if (/\/(?:v1|admin)\//.test(request.url())) requests.push(request);

@@ -17,7 +17,7 @@ import { layoutOf } from '../support/console/page-layout.ts';
 import { titleWithReason } from '../support/run/missing-program.ts';
 
 const missing = missingChromium();
-const kept = resolve(import.meta.dirname, 'layout.json');
+const layoutFile = resolve(import.meta.dirname, 'layout.json');
 const pictures = resolve(import.meta.dirname, '../../.cache/console-pictures');
 const isUpdate = process.env.GATEWRIGHT_TEST_UPDATE_LAYOUT === 'ON';
 
@@ -57,7 +57,7 @@ describe.skipIf(missing !== null)(titleWithReason('the layout of the console', m
     return layouts;
   }
 
-  it('is the kept one at both widths, in dark and light colours', async () => {
+  it('is the same as before at both widths, in dark and light colours', async () => {
     const found: Layouts = {};
     for (const width of [1280, 320]) {
       const light = await layoutsIn(await visitConsole(world, { width }), width, 'light');
@@ -73,7 +73,7 @@ describe.skipIf(missing !== null)(titleWithReason('the layout of the console', m
       lines.filter((line) => /is cut off|overlaps/.test(line)).map((line) => `${page}: ${line}`),
     );
     expect(faults).toEqual([]);
-    if (isUpdate) writeFileSync(kept, `${JSON.stringify(found, null, 2)}\n`);
-    expect(found).toEqual(JSON.parse(readFileSync(kept, 'utf8')));
+    if (isUpdate) writeFileSync(layoutFile, `${JSON.stringify(found, null, 2)}\n`);
+    expect(found).toEqual(JSON.parse(readFileSync(layoutFile, 'utf8')));
   });
 });
