@@ -2,6 +2,7 @@
 import { member as admin } from './admin.ts';
 import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
+import { member as consolePages } from './console.ts';
 import { member as deploy } from './deploy.ts';
 import { member as gateway } from './gateway.ts';
 import { member as guardrails } from './guardrails.ts';
@@ -41,6 +42,7 @@ export const members: readonly Member[] = [
   validateMany,
   serve,
   lists,
+  consolePages,
   admin,
   gateway,
   guardrails,

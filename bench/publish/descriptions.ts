@@ -25,6 +25,12 @@ export const descriptions: Readonly<Record<string, MemberDescription>> = {
     peers: 'absolute figures, in the units of the metric',
     seed: null,
   },
+  'console: pages of 5,000,000 rows in Chromium, four times slowed': {
+    method:
+      'First content, requests and times of pages of the console in a browser, tasks of the live log while 500 requests a second end, and memory of the server.',
+    peers: 'an empty tenant of the same server, and a server without the console',
+    seed: 'numbers of the database, seeded by the row',
+  },
   'validate of 10,000 documents, built': {
     method:
       'Processor time of `validate` of 10,000 documents of about 1 kB with references, 5 rounds.',

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -25,10 +26,19 @@ export async function buildConsole(directory) {
     const template = await readFile(join(source, 'index.html'), 'utf8');
     const page = template.replace('{{script}}', script).replace('{{style}}', style);
     await writeFile(join(building, 'index.html'), page);
+    await compressAll(building);
     await rm(directory, { recursive: true, force: true });
     await rename(building, directory);
   } finally {
     await rm(building, { recursive: true, force: true });
+  }
+}
+
+/** Writes `name.br` beside each file, because compressing in the server would leave it with megabytes of free memory. */
+async function compressAll(directory) {
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name);
+    await writeFile(`${path}.br`, brotliCompressSync(await readFile(path)));
   }
 }
 

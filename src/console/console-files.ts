@@ -7,7 +7,7 @@ import { weakTagOf } from '../http/responses/entity-tag.ts';
 import { packageRoot } from '../package-root.ts';
 import { type DocsFiles, listDocsFiles } from './docs-files.ts';
 
-/** One file, compressed once for each coding, on first use. */
+/** One file. The build compresses it with Brotli; other codings are made once, on first use. */
 export class ConsoleFile {
   readonly contentType: string;
   /** Weak, because all codings of the file share it. */
@@ -15,8 +15,10 @@ export class ConsoleFile {
   readonly #bytes: Buffer;
   readonly #coded = new Map<DocumentCoding, Promise<Buffer | null>>();
 
-  constructor(bytes: Buffer, contentType: string) {
+  /** @param brotli the compressed bytes; null where the build has left none */
+  constructor(bytes: Buffer, contentType: string, brotli: Buffer | null = null) {
     this.#bytes = bytes;
+    if (brotli !== null) this.#coded.set('br', Promise.resolve(brotli));
     this.contentType = contentType;
     this.tag = weakTagOf(bytes);
   }
@@ -66,10 +68,16 @@ export function readConsoleFiles(folder: string): ConsoleFiles {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const type = assetTypes[extname(entry.name)];
     if (!entry.isFile() || type === undefined || !assetNamePattern.test(entry.name)) continue;
-    assets.set(entry.name, new ConsoleFile(readFileSync(join(folder, entry.name)), type));
+    assets.set(entry.name, readConsoleFile(join(folder, entry.name), type));
   }
-  const page = new ConsoleFile(readFileSync(path), 'text/html; charset=utf-8');
+  const page = readConsoleFile(path, 'text/html; charset=utf-8');
   return { page, assets, docs: listDocsFiles(join(dirname(folder), 'docs')) };
+}
+
+function readConsoleFile(path: string, type: string): ConsoleFile {
+  const compressed = `${path}.br`;
+  const brotli = existsSync(compressed) ? readFileSync(compressed) : null;
+  return new ConsoleFile(readFileSync(path), type, brotli);
 }
 
 const isSource = import.meta.filename.endsWith('.ts');

@@ -62,12 +62,73 @@ describe.skipIf(missing !== null)(titleWithReason('a session of the console', mi
     await again.context.close();
   });
 
+  it('shows nothing more on any page once the session has ended elsewhere', async () => {
+    const { page, context } = await visitConsole(world);
+    const links = page.locator('nav a');
+    const addresses = await links.evaluateAll((all) =>
+      all.map((one) => one.getAttribute('href')!.slice(2)),
+    );
+    await context.close();
+    // Client setup requests nothing of the tenant.
+    for (const address of addresses.filter((one) => one !== 'setup')) {
+      const visit = await visitConsole(world);
+      const end = `fetch('/v1/session', { method: 'DELETE' }).then((one) => one.status)`;
+      expect(await visit.page.evaluate(end)).toBe(200);
+      await visit.page.evaluate(`location.hash = '/configs/none'`);
+      await visit.page.evaluate(`location.hash = '/${address}'`);
+      await visit.page.getByRole('link', { name: 'Sign in' }).waitFor();
+      expect([address, await visit.page.locator('nav, table').count()]).toEqual([address, 0]);
+      await visit.context.close();
+    }
+  });
+
+  it('tells of an action that the end of the session refuses, and changes nothing', async () => {
+    const { server } = world;
+    const { body: own } = await server.request('POST', '/v2/admin/workspaces', {
+      body: { name: 'w' },
+    });
+    const visit = await visitConsole(world);
+    await visit.open('/keys');
+    await visit.page
+      .getByRole('button', { name: /^Create/ })
+      .first()
+      .click();
+    await visit.context.clearCookies();
+    const count = async () => (await server.request('GET', '/v1/api-keys')).body.total;
+    const before = await count();
+    const reply = await visit.page.evaluate(
+      `fetch('/v1/api-keys/workspace/service', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'x', workspace_id: '${own.id}', scopes: ['completions.write'] }),
+      }).then((one) => one.status)`,
+    );
+    expect([reply, await count()]).toEqual([401, before]);
+    await visit.context.close();
+  });
+
   it('keeps no credential where scripts can read it', async () => {
     const { page, context } = await visitConsole(world);
     const readable = await page.evaluate(
       `[document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage), location.hash]`,
     );
     expect(readable).toEqual(['', '{}', '{}', '#/']);
+    await context.close();
+  });
+
+  it('cannot be shown in a frame of another page', async () => {
+    const { page, context } = await visitConsole(world);
+    const blocked = page.waitForEvent('console', (message) =>
+      /frame-ancestors/.test(message.text()),
+    );
+    await page.route('**/framing', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<iframe src="${world.server.url}/console"></iframe>`,
+      }),
+    );
+    await page.goto(`${world.server.url}/framing`);
+    expect((await blocked).text()).toContain("'none'");
     await context.close();
   });
 

@@ -10,10 +10,23 @@ import { brotliCompress, constants, createGzip, createZstdCompress, gzip } from 
 const compressors = {
   br: (bytes: Buffer) =>
     promisify(brotliCompress)(bytes, {
-      params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+      params: {
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        [constants.BROTLI_PARAM_LGWIN]: windowBits(bytes.length),
+      },
     }),
   gzip: (bytes: Buffer) => promisify(gzip)(bytes),
 } as const;
+
+/** The smallest window that covers all bytes: the encoder takes up to 8 bytes for each byte of the window. */
+function windowBits(byteCount: number): number {
+  const bits = Math.ceil(Math.log2(byteCount + 16));
+  return Math.min(
+    Math.max(bits, constants.BROTLI_MIN_WINDOW_BITS),
+    constants.BROTLI_DEFAULT_WINDOW,
+  );
+}
+
 export type DocumentCoding = keyof typeof compressors;
 export const documentCodings = Object.keys(compressors) as DocumentCoding[];
 

@@ -73,6 +73,7 @@ const every: requestLogs.RequestLogFilter = {
   from: firstAt,
   to: firstAt + rows * stepMs,
   equal: {},
+  guardrails: undefined,
   apiKeyIds: null,
   statusFrom: 0,
   statusTo: requestLogs.statusMax,

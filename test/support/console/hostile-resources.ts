@@ -1,5 +1,6 @@
 /** Creates resources whose names and texts are markup, with log rows that name them. */
 import type { TestServer } from '../server/server.ts';
+import { addHostileTenant } from './hostile-tenant.ts';
 
 export interface HostileResources {
   /** A variable that markup would set if it ran, and the attribute that it would carry. */
@@ -62,6 +63,7 @@ export async function addHostileResources(server: TestServer): Promise<HostileRe
     },
     metadata: { team: text },
   });
+  const others = await addHostileTenant(server, create, { text, workspaceId: workspace.id });
   return {
     mark,
     text,
@@ -71,6 +73,7 @@ export async function addHostileResources(server: TestServer): Promise<HostileRe
       `/keys/${key.id}`,
       `/workspaces/${workspace.id}`,
       `/logs/${log.log_ids[0]}`,
+      ...others,
     ],
   };
 }

@@ -18,11 +18,11 @@ export default function Log({ parts }: { readonly parts: PageParts }) {
         {(row) => (
           <>
             <Outcome row={row} />
+            <Verdicts row={row} />
             <Section title="Time" about={timeNote(row)}>
               <Waterfall row={row} />
             </Section>
             <Attempts row={row} />
-            <Verdicts row={row} />
             <Usage row={row} />
             <Details row={row} />
           </>
