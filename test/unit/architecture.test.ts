@@ -102,6 +102,7 @@ const mayImport: Record<string, readonly string[]> = {
     'log',
     'clock',
   ],
+  'commands/releases': ['commands/shared', 'releases', 'settings'],
   'commands/completion': ['commands/parsing', 'commands/shared'],
   'commands/parsing': ['commands/shared'],
   'commands/mock-upstream': ['commands/shared', 'app'],
@@ -524,6 +525,8 @@ const mayImport: Record<string, readonly string[]> = {
   spool: [],
   kube: ['remote', 'clock'],
   vault: ['remote', 'clock'],
+  // `remote` for reaching registries through the operator's proxy.
+  releases: ['remote'],
   blobs: ['remote', 'aws'],
   aws: [],
   remote: ['clock'],

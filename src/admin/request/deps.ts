@@ -63,6 +63,8 @@ export interface AdminDeps {
     /** Notes the connections that the transaction is about to delete. */
     noteDeletion(tx: Db, which: ConnectionFilter): Promise<void>;
   };
+  /** Address of inference without a slash at its end and without `/v1`; null when it is unknown. */
+  readonly inferenceUrl: string | null;
   /** Address of the MCP gateway without a slash at its end; null when it is unknown. */
   readonly mcpUrl: string | null;
   /** Sends requests to addresses that administrators have configured. */
@@ -78,6 +80,8 @@ export interface AdminDeps {
   readonly sessions: UserSessionSettings | null;
   /** Whether this server serves the console, where links for signing in lead. */
   readonly servesConsole: boolean;
+  /** Path of the documentation on this server, which ends with a slash; null when it serves none. */
+  readonly docsPath: string | null;
 }
 
 /** A short request; `timeoutMs` covers all of it. */
