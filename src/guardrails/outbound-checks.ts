@@ -11,6 +11,7 @@ import {
   messageText,
   subjectText,
 } from './check.ts';
+import { readServiceAnswer } from './service-answer.ts';
 import type { Passage } from './texts/passages.ts';
 import { decodeText } from './texts/stored-text.ts';
 
@@ -39,7 +40,7 @@ const webhook: CheckFactory = (parameters, outbound) => {
     if (answer.status < 200 || answer.status > 299) {
       throw new CheckError(`the webhook returned status ${answer.status}`);
     }
-    const reply = parseOrNull(answer.body);
+    const reply = await readServiceAnswer(answer.body, 'the webhook');
     if (typeof reply?.verdict !== 'boolean') {
       throw new CheckError('the webhook returned no verdict');
     }
@@ -177,14 +178,6 @@ function sendRequest(outbound: Outbound, request: OutboundRequest): Promise<Outb
 
 function timeoutOf(value: unknown): number {
   return typeof value === 'number' ? value : defaultTimeoutMs;
-}
-
-function parseOrNull(body: Buffer): Parameters | null {
-  try {
-    return JSON.parse(body.toString('utf8')) as Parameters | null;
-  } catch {
-    return null;
-  }
 }
 
 export const outboundChecks: Readonly<Record<string, CheckFactory>> = {

@@ -41,10 +41,26 @@ function judge(
   search: SpanSearch,
   passages: readonly Passage[],
 ): CheckOutcome | Promise<CheckOutcome> {
-  const finding = runPromptly(withTimeLimit(findAll(search, passages)));
-  return finding instanceof Promise
-    ? finding.then((spans) => outcomeOf(check, passages, spans))
-    : outcomeOf(check, passages, finding);
+  return runPromptly(judgeInSlices(check, search, passages));
+}
+
+function* judgeInSlices(
+  check: SpanCheck,
+  search: SpanSearch,
+  passages: readonly Passage[],
+): Slices<CheckOutcome> {
+  const found = yield* withTimeLimit(findAll(search, passages));
+  const labels = new Set<string>();
+  let count = 0;
+  for (const spans of found) {
+    for (const { label } of spans) labels.add(label);
+    count += spans.length;
+    if (count > interruptedCharacters) yield;
+  }
+  const about = { labels: [...labels].toSorted(), count };
+  return check.isRedacting && count > 0
+    ? yield* replaceAll(check, passages, found, about)
+    : verdictOn(check, about);
 }
 
 /** Characters of short passages between two interruptions. */
@@ -79,37 +95,50 @@ function* withTimeLimit<T>(work: Slices<T>): Slices<T> {
   }
 }
 
-function outcomeOf(
-  { subject, isRedacting, not, placeholder }: SpanCheck,
+interface Findings {
+  readonly labels: readonly string[];
+  readonly count: number;
+}
+
+function dataOf({ labels, count }: Findings) {
+  return { detectedCategories: labels, count };
+}
+
+function verdictOn({ subject, isRedacting, not }: SpanCheck, findings: Findings): CheckOutcome {
+  const { labels, count } = findings;
+  const isFound = count > 0;
+  const explanation = isFound
+    ? `the text contains ${subject}: ${labels.join(', ')}`
+    : `the text contains no ${subject}`;
+  const outcome = isRedacting
+    ? { passes: true, explanation }
+    : makeOutcome(!isFound, not, explanation);
+  return { ...outcome, data: dataOf(findings) };
+}
+
+function* replaceAll(
+  { subject, placeholder }: SpanCheck,
   passages: readonly Passage[],
   found: readonly (readonly Span[])[],
-): CheckOutcome {
-  const labels = [...new Set(found.flatMap((spans) => spans.map(({ label }) => label)))].toSorted();
-  const count = found.reduce((sum, spans) => sum + spans.length, 0);
-  const isFound = count > 0;
-  const data = { detectedCategories: labels, count };
-  if (!isRedacting) {
-    const explanation = isFound
-      ? `the text contains ${subject}: ${labels.join(', ')}`
-      : `the text contains no ${subject}`;
-    return { ...makeOutcome(!isFound, not, explanation), data };
-  }
-  if (!isFound) return { passes: true, explanation: `the text contains no ${subject}`, data };
+  findings: Findings,
+): Slices<CheckOutcome> {
   const numbers = new Map<string, Map<string, number>>();
-  const texts = passages.map(({ text }, at) =>
-    replaceSpans(text, found[at]!, ({ start, end, label }) => {
+  const texts: string[] = [];
+  for (const [at, { text }] of passages.entries()) {
+    const replacing = replaceSpans(text, found[at]!, ({ start, end, label }) => {
       const known = numbers.get(label) ?? new Map<string, number>();
       numbers.set(label, known);
       const value = text.slice(start, end);
       const number = known.get(value) ?? known.size + 1;
       known.set(value, number);
       return placeholder(label, number);
-    }),
-  );
+    });
+    texts.push(yield* replacing);
+  }
   return {
     passes: true,
-    explanation: `${subject} was replaced: ${labels.join(', ')}`,
+    explanation: `${subject} was replaced: ${findings.labels.join(', ')}`,
     texts,
-    data,
+    data: dataOf(findings),
   };
 }

@@ -43,41 +43,57 @@ export function* searchInPieces(
   search: SpanSearch,
 ): Slices<Span[]> {
   if (text.length <= length + margin) return withoutOverlaps(yield* search(text));
-  const spans: Span[] = [];
+  const separate: Span[] = [];
   for (let at = 0; at < text.length; at += length) {
     if (at > 0) yield;
     const from = Math.max(0, at - margin);
-    for (const { start, end, label } of yield* search(text.slice(from, at + length + margin))) {
-      const isOwn = start + from >= at && start + from < at + length;
-      if (isOwn) spans.push({ start: start + from, end: end + from, label });
+    const found = yield* search(text.slice(from, at + length + margin));
+    const own = found.filter(({ start }) => start + from >= at && start + from < at + length);
+    // Starts of further pieces come after those of this one.
+    for (const { start, end, label } of inOrder(own)) {
+      addSeparate(separate, { start: start + from, end: end + from, label });
     }
-  }
-  return withoutOverlaps(spans);
-}
-
-/** Sorts spans by start. The longer one of two that overlap remains. */
-export function withoutOverlaps(spans: readonly Span[]): Span[] {
-  const sorted = spans.toSorted((a, b) => a.start - b.start || b.end - a.end);
-  const separate: Span[] = [];
-  for (const span of sorted) {
-    const last = separate.at(-1);
-    if (last === undefined || span.start >= last.end) separate.push(span);
-    else if (span.end - span.start > last.end - last.start) separate[separate.length - 1] = span;
   }
   return separate;
 }
 
+/** Sorts spans by start. The longer one of two that overlap remains. */
+export function withoutOverlaps(spans: readonly Span[]): Span[] {
+  const separate: Span[] = [];
+  for (const span of inOrder(spans)) addSeparate(separate, span);
+  return separate;
+}
+
+function inOrder(spans: readonly Span[]): Span[] {
+  return spans.toSorted((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** Adds a span that starts no earlier than the last one. */
+function addSeparate(separate: Span[], span: Span): void {
+  const last = separate.at(-1);
+  if (last === undefined || span.start >= last.end) separate.push(span);
+  else if (span.end - span.start > last.end - last.start) separate[separate.length - 1] = span;
+}
+
+/** Spans that are replaced between two interruptions. */
+const interruptedSpans = 2_000;
+
 /** Replaces each span; the spans are sorted and do not overlap. */
-export function replaceSpans(
+export function* replaceSpans(
   text: string,
   spans: readonly Span[],
   replacementOf: (span: Span) => string,
-): string {
-  let replaced = '';
+): Slices<string> {
+  const chunks: string[] = [];
+  let parts: string[] = [];
   let at = 0;
   for (const span of spans) {
-    replaced += text.slice(at, span.start) + replacementOf(span);
+    parts.push(text.slice(at, span.start), replacementOf(span));
     at = span.end;
+    if (parts.length < 2 * interruptedSpans) continue;
+    chunks.push(parts.join(''));
+    parts = [];
+    yield;
   }
-  return replaced + text.slice(at);
+  return chunks.join('') + parts.join('') + text.slice(at);
 }

@@ -3,13 +3,13 @@ import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { writeJson } from '../../model/json/json-bytes.ts';
-import { readJsonObject } from '../../model/json/read-object.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import { runInTurns, runPromptly } from '../../slices.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import { type Outbound, OutboundFailure, type OutboundResponse } from '../../upstream/outbound.ts';
 import { CheckError, type CheckTenant } from '../check.ts';
 import { CallNotSent, type CheckModelCalls } from '../check-model-calls.ts';
+import { readServiceAnswer } from '../service-answer.ts';
 import type { ServiceRequest, ServiceVerdict } from './remote-service.ts';
 import { ServiceBreakers } from './service-breakers.ts';
 
@@ -97,7 +97,7 @@ export class ServiceCalls {
     try {
       const response = await this.#send(request, body, terms);
       hasAnswered = response.status < 500 && response.status !== 429;
-      return answerIn(response, name);
+      return await answerIn(response, name);
     } catch (error) {
       if (!(error instanceof CallNotSent)) throw error;
       isSent = false;
@@ -185,12 +185,12 @@ function sizeOf({ changes = [], findings, reason = '' }: ServiceVerdict): number
   return bytes;
 }
 
-function answerIn({ status, body }: OutboundResponse, name: string): Answer {
+async function answerIn({ status, body }: OutboundResponse, name: string): Promise<Answer> {
   if (status === 401 || status === 403) {
     throw new CheckError(`${name} refuses the credentials of the check (status ${status})`);
   }
   if (status < 200 || status > 299) throw new CheckError(`${name} returned status ${status}`);
-  const answer = readJsonObject(body.toString('utf8'));
+  const answer = await readServiceAnswer(body, name);
   if (answer === null) throw new CheckError(`${name} returned something else than a JSON object`);
   return answer;
 }

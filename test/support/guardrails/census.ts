@@ -6,7 +6,7 @@ import type { TestServer } from '../server/server.ts';
 
 /** Checks of one guardrail; the log has at most 100 of a request. */
 const checksPerGuardrail = 40;
-export const checkIds = [...new Set([...Object.keys(checkKinds), ...Object.keys(refusedChecks)])];
+const checkIds = [...new Set([...Object.keys(checkKinds), ...Object.keys(refusedChecks)])];
 /** Checks that judge requests without their texts, or need parameters; any other has none. */
 const parametersOf: Readonly<Record<string, object>> = {
   'default.regexMatch': { rule: 'canary', not: true },

@@ -14,17 +14,30 @@ const proseCharactersMax = 100_000;
 /** Returns the text without blocks of code and technical words, up to a bound. */
 export function* findProse(text: string): Slices<string> {
   let prose = '';
-  const parts = text.split('```');
-  for (let at = 0; at < parts.length; at += 2) {
-    const part = parts[at]!;
-    for (let from = 0; from < part.length; from += pieceCharacters) {
-      const piece = part.slice(from, from + pieceCharacters).replace(marked, ' ');
+  let fences = 0;
+  for (let start = 0; start < text.length; ) {
+    const end = fenceAt(text, start);
+    for (let from = start; from < end; from += pieceCharacters) {
+      const piece = text.slice(from, Math.min(end, from + pieceCharacters)).replace(marked, ' ');
       prose += `${piece.replace(/\S+/g, (word) => (technical.test(word) ? '' : word))} `;
       if (prose.length >= proseCharactersMax) return prose;
       yield;
     }
+    start = fenceAt(text, end + fence.length) + fence.length;
+    fences += 1;
+    if (fences % interruptedFences === 0) yield;
   }
   return prose;
+}
+
+const fence = '```';
+/** Blocks of code between two interruptions. */
+const interruptedFences = 1_000;
+
+/** Where the next fence starts, or the end of the text. */
+function fenceAt(text: string, from: number): number {
+  const at = text.indexOf(fence, from);
+  return at === -1 ? text.length : at;
 }
 
 /** Letters of scripts that write a syllable or a word with one character. */

@@ -64,6 +64,11 @@ describe('a service that lies', () => {
     ['invalid UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
     ['deeply nested JSON', '['.repeat(300_000)],
     ['nothing', ''],
+    ['more values than a turn can read', `{"action":"allow","a":[${'[],'.repeat(300_000)}1]}`],
+    ['values in the depth', `{"action":"allow","a":${'['.repeat(101)}${']'.repeat(101)}}`],
+    ['an error body with the status 200', '{"error":{"message":"overloaded"}}'],
+    ['two objects', '{"action":"allow"}{"action":"allow"}'],
+    ['another case', '{"Action":"allow"}'],
   ])('gives no verdict by %s', async (_, body) => {
     answers(body);
     const judged = await bench.judge(check(), chat('x'), {}, deny);
@@ -147,7 +152,59 @@ describe('a service that stalls', () => {
   });
 });
 
+describe('a service that drips', () => {
+  it('gives no verdict after the time limit, however often a byte arrives', async () => {
+    let drip: NodeJS.Timeout | undefined;
+    misbehaves((response) => {
+      response.writeHead(200);
+      drip = setInterval(() => response.write(' '), 5);
+      response.once('close', () => clearInterval(drip));
+    });
+    const judged = await bench.judge(check({ timeout: 80 }), chat('x'), {}, deny);
+    clearInterval(drip);
+    expect(judged.isDenied).toBe(true);
+    expect(judged.error).toBe('Prisma AIRS: there was no answer within 80 ms');
+  });
+});
+
+describe('a service that changes its mind', () => {
+  it('is not heard while a verdict is reused, and its new verdict counts afterwards', async () => {
+    service.script = () => ({ action: 'block' });
+    expect(await bench.judge(check(), chat('a flip'), {}, deny)).toMatchObject({ isDenied: true });
+    service.script = () => allow;
+    expect(await bench.judge(check(), chat('a flip'), {}, deny)).toMatchObject({ isDenied: true });
+    now += 61_000;
+    expect(await bench.judge(check(), chat('a flip'), {}, deny)).toMatchObject({ isDenied: false });
+  });
+
+  it('fails a long text for good when one of its pieces fails, whatever it says of the others', async () => {
+    let count = 0;
+    service.script = () => {
+      count += 1;
+      return count === 2 ? { action: 'block' } : allow;
+    };
+    const judged = await bench.judge(check(), chat('word '.repeat(1_000_000)), {}, deny);
+    expect(judged.isDenied).toBe(true);
+  });
+});
+
 describe('a service that dies', () => {
+  it('gives no verdict when its name cannot be resolved', async () => {
+    const endpoint = 'https://no-such-host.invalid';
+    const judged = await bench.judge(check({ endpoint }), chat('x'), {}, deny);
+    expect(judged.isDenied).toBe(true);
+    expect(judged.error).toMatch(/^Prisma AIRS: the address cannot be reached/);
+  });
+
+  it('gives no verdict when it resets the connection within each answer', async () => {
+    misbehaves((response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{"action":');
+      setImmediate(() => response.socket!.resetAndDestroy());
+    });
+    const judged = await bench.judge(check(), chat('x'), {}, deny);
+    expect(judged).toMatchObject({ isDenied: true, data: null });
+  });
+
   it('is asked once more when it closes the connection without an answer', async () => {
     let count = 0;
     service.script = (_, response) => {
