@@ -1,14 +1,15 @@
 /** Configures the suites of `npm test`: unit, api and system share one database server; no retries. */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { chaiConfig, hangMs, waitMs } from './test/support/run/common-options.ts';
 import { ProjectOrder } from './test/support/run/project-order.ts';
-import { hangMs, waitMs } from './test/support/run/time-limits.ts';
 
 const common = {
   testTimeout: hangMs,
   hookTimeout: hangMs,
   /** A test without an assertion fails. */
   expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
+  chaiConfig,
 };
 
 /**

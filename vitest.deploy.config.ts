@@ -1,7 +1,7 @@
 /** Configures the suites beside `npm test`, which need more than npm and Debian packages or take longer. */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { hangMs, waitMs } from './test/support/run/time-limits.ts';
+import { chaiConfig, hangMs, waitMs } from './test/support/run/common-options.ts';
 
 /** Tests that depend on the database engine: statements, migrations, jobs, and sync from end to end. */
 const engineTests = [
@@ -38,6 +38,7 @@ export default defineConfig({
     testTimeout: hangMs,
     hookTimeout: hangMs,
     expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
+    chaiConfig,
     projects: [
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
       { extends: true, test: { name: 'docs', include: ['test/docs/*.test.ts'] } },

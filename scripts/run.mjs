@@ -31,6 +31,10 @@ const targets = {
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   build: [['node', 'scripts/build.mjs']],
   release: [['node', 'scripts/release/release.ts']],
+  prepack: [
+    ['node', 'scripts/build.mjs'],
+    ['node', 'scripts/docs/build.ts', '--packed', 'dist/docs'],
+  ],
   chart: [['node', 'scripts/chart/generate.ts']],
   docs: [['node', 'scripts/docs/build.ts']],
   bench: [

@@ -120,6 +120,7 @@ const mayImport: Record<string, readonly string[]> = {
     'console',
     'snapshot',
     'gateway',
+    'guardrails',
     'mcp',
     'jobs',
     'auth',

@@ -18,7 +18,7 @@ import { idToBytes } from '../../../src/model/wire/ids.ts';
 import { openDatabase } from '../../../src/store/connection/db.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
 import { insertLimit } from '../../support/rows/usage-rows.ts';
-import { hangMs } from '../../support/run/time-limits.ts';
+import { hangMs } from '../../support/run/common-options.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { jobContext } from '../../support/server/job-context.ts';
 

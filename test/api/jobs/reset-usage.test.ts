@@ -18,7 +18,7 @@ import {
   insertCounter,
   insertPolicy,
 } from '../../support/rows/usage-rows.ts';
-import { hangMs } from '../../support/run/time-limits.ts';
+import { hangMs } from '../../support/run/common-options.ts';
 import { jobContext } from '../../support/server/job-context.ts';
 
 const dayMs = 86_400_000;

@@ -11,7 +11,7 @@ import { SpanExport, type SpanExportBounds } from '../../../src/gateway/logs/spa
 import { Secret } from '../../../src/secret.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { exchange } from '../../support/network/exchange.ts';
-import { hangMs } from '../../support/run/time-limits.ts';
+import { hangMs } from '../../support/run/common-options.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { startTestServer, type TestServer, testSettings } from '../../support/server/server.ts';
 import {

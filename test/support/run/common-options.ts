@@ -1,4 +1,4 @@
-/** Defines when a test counts as hanging. */
+/** Defines options that all vitest projects share: when a test counts as hanging, and how messages are cut. */
 import { isLong } from './test-effort.ts';
 
 /**
@@ -12,3 +12,6 @@ export const hangMs = isLong ? 6 * 600_000 : 600_000;
  * the test ends.
  */
 export const waitMs = hangMs / 2;
+
+/** Values in messages of assertions are cut after this many characters; 40 by default, which hides all. */
+export const chaiConfig = { truncateThreshold: 1_000 };
