@@ -19,12 +19,13 @@ import { openSigner } from '../../../scripts/release/release-signer.ts';
 import { openLayout } from '../../../src/releases/oci-layout.ts';
 import { artefactSuffixes } from '../../../src/releases/release-names.ts';
 import { trustOfKey } from '../../../src/releases/signer-trust.ts';
+import type { DemandedBuild } from '../../../src/releases/statement-checks.ts';
 import { verifyFile } from '../../../src/releases/verify-files.ts';
 import { verifyManifests } from '../../../src/releases/verify-manifests.ts';
 import { verifyReleaseFolder } from '../../../src/releases/verify-release.ts';
 import { type SmallRelease, smallCommit, writeKey, writeSmallRelease } from './small-release.ts';
 
-const anyBuild = { commit: null, builder: null };
+const anyBuild: DemandedBuild = { commit: null, builder: null };
 const npmPackage = 'gatewright-1.2.3.tgz';
 const image = 'gatewright-image-1.2.3';
 let genuine: SmallRelease;
