@@ -42,8 +42,8 @@ function unpack(architecture: string): string {
   return root;
 }
 
-describe('two builds of one commit', () => {
-  it('have the same package, chart, image and bills of materials, whatever the folder, zone and mask', () => {
+describe('a second build of one commit', () => {
+  it('has the same package, chart, image and bills of materials, whatever the folder, zone and mask', () => {
     const second = join(work, 'second');
     buildRelease(clone, second, keyPath, { env: { TZ: 'Asia/Tokyo', LC_ALL: 'C' } });
     const names = readdirSync(folder).filter((name) => /\.tgz$|\.cdx\.json$|\.md$/.test(name));
