@@ -118,18 +118,21 @@ describe.skipIf(why !== null)(
   () => {
     const root = () => join(work, 'amd64');
     beforeAll(() => {
-    // Container engines provide this device.
-    execFileSync('mkdir', ['-p', join(root(), 'dev')]);
-    execFileSync('mknod', ['-m', '666', join(root(), 'dev/null'), 'c', '1', '3']);
-  });
+      // Container engines provide this device.
+      execFileSync('mkdir', ['-p', join(root(), 'dev')]);
+      execFileSync('mknod', ['-m', '666', join(root(), 'dev/null'), 'c', '1', '3']);
+    });
 
-  function run(...words: string[]) {
+    function run(...words: string[]) {
       const flags = ['--userspec=65532:65532', root()];
       return spawnSync('chroot', [...flags, ...words], { encoding: 'utf8', env: environment });
     }
 
     it('runs its programs', () => {
-      expect(run('gatewright', '--version')).toMatchObject({ status: 0, stdout: `gatewright ${version}\n` });
+      expect(run('gatewright', '--version')).toMatchObject({
+        status: 0,
+        stdout: `gatewright ${version}\n`,
+      });
       for (const words of [
         ['git', '--version'],
         ['ssh', '-V'],

@@ -31,7 +31,9 @@ describe('the npm package in an empty folder', () => {
   });
 
   it('prints its version, validates its examples, and verifies the release that it is part of', async () => {
-    expect(await runProgram(command, ['--version'])).toMatchObject({ stdout: `gatewright ${version}\n` });
+    expect(await runProgram(command, ['--version'])).toMatchObject({
+      stdout: `gatewright ${version}\n`,
+    });
     const examples = join(work, 'node_modules/gatewright/examples/1-quickstart');
     expect(await runProgram(command, ['validate', examples])).toMatchObject({ exitCode: 0 });
     const words = ['verify', folder, '--key', publicKeyPath, '--commit', commit];
