@@ -1,7 +1,7 @@
 /** Describes how each member of the benchmark measures, and against what. */
 
 export interface MemberDescription {
-  /** What is measured, in one or two sentences. */
+  /** Names what is measured, in one or two sentences. */
   readonly method: string;
   /** The programs that the ratios compare with. */
   readonly peers: string;

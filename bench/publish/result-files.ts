@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import type { Row } from '../harness.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -65,15 +66,18 @@ export function describeMachine(): Machine {
   };
 }
 
+/** A run of a member that is about to be written. */
+interface Measurement extends Pick<ResultFile, 'member' | 'scale' | 'machine'> {
+  readonly stages: readonly string[] | null;
+  readonly rows: readonly Row[];
+}
+
 /** Replaces the file of the member. Returns its path. */
-export function writeResult(
-  folder: string,
-  measured: Pick<ResultFile, 'member' | 'scale' | 'stages' | 'machine' | 'rows'>,
-): string {
+export function writeResult(folder: string, measured: Measurement): string {
   const git = (...words: string[]): string =>
     execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const result: ResultFile = {
+  const result = {
     ...measured,
     version,
     commit: git('rev-parse', 'HEAD'),

@@ -67,7 +67,9 @@ export function selectFiles(
   tree.set('etc/os-release', file(release.bytes));
   used.add('base-files');
   addUsers(tree);
-  for (const name of used) addRecord(tree, name, packages.get(name)!);
+  // A package whose documentation is a link to that of another one has its licence there.
+  for (const name of [...used]) used.add(licenceOwner(name, packages));
+  for (const name of used) addRecord(tree, name, packages);
   return { tree, packages: used };
 }
 
@@ -136,14 +138,23 @@ function addUsers(tree: FileTree): void {
 }
 
 /** Records a package where vulnerability scanners look for it, with its licence. */
-function addRecord(tree: FileTree, name: string, { control, tree: files }: UnpackedPackage): void {
-  const stanza = control.replace(/^Package: .*$/m, '$&\nStatus: install ok installed');
-  tree.set(posix.join('var/lib/dpkg/status.d', name), file(stanza));
-  const copyright = licenceOf(name, files);
-  if (copyright !== null) tree.set(`usr/share/doc/${name}/copyright`, file(copyright));
+function addRecord(
+  tree: FileTree,
+  name: string,
+  packages: ReadonlyMap<string, UnpackedPackage>,
+): void {
+  const stanza = packages.get(name)!.control;
+  const recorded = stanza.replace(/^Package: .*$/m, '$&\nStatus: install ok installed');
+  tree.set(posix.join('var/lib/dpkg/status.d', name), file(recorded));
+  const owner = licenceOwner(name, packages);
+  const copyright = packages.get(owner)?.tree.get(`usr/share/doc/${owner}/copyright`);
+  if (copyright?.type !== 'file')
+    throw new Error(`the Debian package ${name} has no copyright file`);
+  tree.set(`usr/share/doc/${name}/copyright`, copyright);
 }
 
-function licenceOf(name: string, files: FileTree): Buffer | null {
-  const entry = files.get(`usr/share/doc/${name}/copyright`);
-  return entry?.type === 'file' ? entry.bytes : null;
+/** Name of the package that contains the licence of a package: mostly itself. */
+function licenceOwner(name: string, packages: ReadonlyMap<string, UnpackedPackage>): string {
+  const entry = packages.get(name)?.tree.get(`usr/share/doc/${name}`);
+  return entry?.type === 'link' ? posix.basename(entry.target) : name;
 }

@@ -38,7 +38,7 @@ export function exportSource(folder: string): ReleaseSource {
 }
 
 /** Facts about the commit of the clone. */
-export function sourceFacts(): Omit<ReleaseSource, 'folder'> {
+function sourceFacts(): Omit<ReleaseSource, 'folder'> {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   return {
     version,

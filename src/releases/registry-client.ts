@@ -87,14 +87,9 @@ export class RegistryClient implements AsyncDisposable {
     let address = new URL(path, this.#base);
     for (let redirects = 0; ; redirects += 1) {
       const isOfRegistry = address.origin === this.#base.origin;
-      const authorization =
-        isOfRegistry && this.#authorization !== null ? { authorization: this.#authorization } : {};
-      const response = await this.#dispatch(
-        address,
-        method,
-        { ...headers, ...authorization },
-        body,
-      );
+      const sent: Record<string, string> = { ...headers };
+      if (isOfRegistry && this.#authorization !== null) sent.authorization = this.#authorization;
+      const response = await this.#dispatch(address, method, sent, body);
       const { location } = response.headers;
       if (response.status < 301 || response.status > 308 || typeof location !== 'string') {
         return response;

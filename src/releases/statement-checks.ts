@@ -99,6 +99,18 @@ export function requireBuild(predicate: unknown, demanded: DemandedBuild): Build
   return { version, commit: source.commit, repository: source.uri, builder };
 }
 
+/**
+ * Refuses an artefact under the name of another version, such as an older one with known faults.
+ * `named` is a file name or a tag; names without a version are accepted.
+ *
+ * @throws ReleaseFault
+ */
+export function requireNamedVersion(named: string, { version }: BuildFacts): void {
+  const [, stated] = /(?:^|-)v?(\d+\.\d+\.\d+(?:[+-][\w.+-]*?)?)(?:\.tgz)?$/.exec(named) ?? [];
+  if (stated === undefined || stated === version) return;
+  throw new ReleaseFault(`it is named ${named}, but was built as version ${version}`);
+}
+
 /** Returns the number of components. @throws ReleaseFault when it is no CycloneDX document */
 export function requireSbom(document: unknown): number {
   return parse(SbomDocument, document, 'SBOM').components.length;

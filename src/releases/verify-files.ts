@@ -3,7 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { ReleaseFault } from './release-fault.ts';
 import { parseReleaseJson, readReleaseFile, requireFile, sha256OfFile } from './release-files.ts';
 import { artefactSuffixes } from './release-names.ts';
-import { requireBuild, requirePredicate, requireSbom } from './statement-checks.ts';
+import {
+  requireBuild,
+  requireNamedVersion,
+  requirePredicate,
+  requireSbom,
+} from './statement-checks.ts';
 import type { Expectations, VerifiedArtefact } from './verify-manifests.ts';
 
 /** @throws ReleaseFault with the first reason */
@@ -17,6 +22,7 @@ export async function verifyFile(
   trust.verifyBytes(sidecar(artefactSuffixes.signature), readReleaseFile(folder, name));
   const provenance = trust.verifyStatement(sidecar(artefactSuffixes.provenance));
   const build = requireBuild(requirePredicate(provenance, 'provenance', sha256), demanded);
+  requireNamedVersion(name, build);
   const statement = trust.verifyStatement(sidecar(artefactSuffixes.sbomStatement));
   const signed = requirePredicate(statement, 'sbom', sha256);
   const sbom = name + artefactSuffixes.sbom;

@@ -10,6 +10,7 @@ import {
   type DemandedBuild,
   predicateTypeOf,
   requireBuild,
+  requireNamedVersion,
   requirePredicate,
   requireSbom,
 } from './statement-checks.ts';
@@ -46,7 +47,9 @@ export async function verifyManifests(
   const verified: VerifiedArtefact[] = [];
   for (const { descriptor, tag } of roots) {
     const title = tag === null ? `${name}@${descriptor.digest}` : `${name}:${tag}`;
-    verified.push(...(await verifyTree(title, descriptor, { source, expectations, depth: 0 })));
+    const tree = await verifyTree(title, descriptor, { source, expectations, depth: 0 });
+    for (const { build } of tree) requireNamedVersion(tag ?? '', build);
+    verified.push(...tree);
   }
   return verified;
 }

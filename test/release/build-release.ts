@@ -42,7 +42,10 @@ export default async function setup(project: TestProject): Promise<() => void> {
   const clone = cloneOf(join(work, 'clone'));
   const folder = join(work, 'release');
   buildRelease(clone, folder, keyPath);
-  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], {
+    cwd: clone,
+    encoding: 'utf8',
+  }).trim();
   const { version } = await import(join(root, 'package.json'), { with: { type: 'json' } }).then(
     (loaded) => loaded.default as { version: string },
   );

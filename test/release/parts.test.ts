@@ -7,9 +7,9 @@ import { describe, expect, inject, it } from 'vitest';
 
 const { folder, version, clone } = inject('release');
 
-describe('the bills of materials', () => {
+describe('a bill of materials', () => {
   it.each([`gatewright-${version}.tgz.cdx.json`, `gatewright-chart-${version}.tgz.cdx.json`])(
-    'follow the schema of CycloneDX: %s',
+    'follows the schema of CycloneDX: %s',
     async (name) => {
       const text = readFileSync(join(folder, name), 'utf8');
       const validator = new Validation.JsonStrictValidator(Spec.Version.v1dot6);
@@ -17,7 +17,7 @@ describe('the bills of materials', () => {
     },
   );
 
-  it('list every package that the program depends on, and no package of development', () => {
+  it('lists every package that the program depends on, and no package of development', () => {
     const text = readFileSync(join(folder, `gatewright-${version}.tgz.cdx.json`), 'utf8');
     const { components } = JSON.parse(text) as { components: { group?: string; name: string }[] };
     const names = components.map(({ group, name }) => (group ? `${group}/${name}` : name));
@@ -29,8 +29,8 @@ describe('the bills of materials', () => {
   });
 });
 
-describe('the third-party licences', () => {
-  it('contain every component with a licence', () => {
+describe('the list of third-party licences', () => {
+  it('contains every component with a licence', () => {
     const text = readFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), 'utf8');
     const bom = JSON.parse(
       readFileSync(join(folder, `gatewright-${version}.tgz.cdx.json`), 'utf8'),
@@ -44,8 +44,8 @@ describe('the third-party licences', () => {
   });
 });
 
-describe('the release notes', () => {
-  it('are those of the version, which is the same everywhere', () => {
+describe('the folder of a release', () => {
+  it('contains the notes of the version, which is the same everywhere', () => {
     expect(readFileSync(join(folder, 'RELEASE-NOTES.md'), 'utf8')).toMatch(
       new RegExp(`^# gatewright ${version.replaceAll('.', '\\.')}\n\n[^#]`),
     );
@@ -58,7 +58,7 @@ describe('the release notes', () => {
   });
 });
 
-describe('the production packages', () => {
+describe('the set of production packages', () => {
   const audit = spawnSync('npm', ['audit', '--omit=dev', '--json'], {
     cwd: clone,
     encoding: 'utf8',
@@ -66,7 +66,7 @@ describe('the production packages', () => {
   const report = parsed(audit.stdout);
   const why = report?.metadata === undefined ? 'the registry does not answer npm audit' : null;
 
-  it.skipIf(why !== null)(`have no known vulnerability${why === null ? '' : ` (${why})`}`, () => {
+  it.skipIf(why !== null)(`has no known vulnerability${why === null ? '' : ` (${why})`}`, () => {
     expect(Object.keys(report!.vulnerabilities ?? {})).toEqual([]);
   });
 });

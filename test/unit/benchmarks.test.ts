@@ -60,10 +60,10 @@ describe('docs/benchmarks.md', () => {
   });
 });
 
-describe('the figures in README', () => {
+describe('the block of figures in README', () => {
   const claim = 'starts in 1.1 times the processor time';
 
-  it('are claimed from full runs on a quiet machine only', () => {
+  it('claims only full runs on a quiet machine', () => {
     expect([isQuiet(quiet), isQuiet(loaded)]).toEqual([true, false]);
     expect(withClaims(read('README.md'), [quiet])).toContain(claim);
     for (const result of [loaded, { ...quiet, scale: 0.5 }]) {

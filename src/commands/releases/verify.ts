@@ -123,7 +123,9 @@ async function verifyReference(
   const access = { credentials: null, actions: 'pull', proxies } as const;
   await using client = new RegistryClient(reference, access);
   const source = registrySource(client, reference);
-  return await toVerdict(name, () => verifyManifests(name, source, expectations));
+  const { host, repository } = reference;
+  const check = () => verifyManifests(`${host}/${repository}`, source, expectations);
+  return await toVerdict(name, check);
 }
 
 /** @throws Failure (invalid input) that names the option */

@@ -91,8 +91,8 @@ describe('an archive of a file tree', () => {
   });
 });
 
-describe('the release notes', () => {
-  it('contain the section of the version, and are refused without one', () => {
+describe('releaseNotes', () => {
+  it('returns the section of the version, and throws without one', () => {
     const changelog = '# Changelog\n\n## 1.1.0\n\nNew.\n\n## 1.0.0\n\nOld.\n';
     expect(releaseNotes(changelog, '1.1.0')).toBe('# gatewright 1.1.0\n\nNew.\n');
     expect(() => releaseNotes(changelog, '1.1')).toThrow('CHANGELOG.md has no section ## 1.1');

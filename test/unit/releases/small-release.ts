@@ -18,7 +18,7 @@ export interface SmallRelease {
   readonly keyPath: string;
 }
 
-export const smallVersion = '1.2.3';
+const smallVersion = '1.2.3';
 export const smallCommit = 'c0ffee'.padEnd(40, '0');
 
 /** Writes a new P-256 key as PEM and returns its path. */

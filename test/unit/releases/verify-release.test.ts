@@ -17,13 +17,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sha256Of } from '../../../scripts/release/debian/package-lock.ts';
 import { openSigner } from '../../../scripts/release/release-signer.ts';
 import { openLayout } from '../../../src/releases/oci-layout.ts';
+import { artefactSuffixes } from '../../../src/releases/release-names.ts';
 import { trustOfKey } from '../../../src/releases/signer-trust.ts';
+import type { DemandedBuild } from '../../../src/releases/statement-checks.ts';
 import { verifyFile } from '../../../src/releases/verify-files.ts';
 import { verifyManifests } from '../../../src/releases/verify-manifests.ts';
 import { verifyReleaseFolder } from '../../../src/releases/verify-release.ts';
 import { type SmallRelease, smallCommit, writeKey, writeSmallRelease } from './small-release.ts';
 
-const anyBuild = { commit: null, builder: null };
+const anyBuild: DemandedBuild = { commit: null, builder: null };
 const npmPackage = 'gatewright-1.2.3.tgz';
 const image = 'gatewright-image-1.2.3';
 let genuine: SmallRelease;
@@ -177,6 +179,18 @@ describe('an artefact', () => {
     await expect(verified()).rejects.toThrow('.cdx.json differs from the signed SBOM');
   });
 
+  it('is refused under the name of another version', async () => {
+    for (const suffix of Object.values({ none: '', ...artefactSuffixes })) {
+      copyFileSync(
+        join(folder, npmPackage + suffix),
+        join(folder, `gatewright-1.3.0.tgz${suffix}`),
+      );
+    }
+    await expect(
+      verifyFile(folder, 'gatewright-1.3.0.tgz', { trust: trust(), demanded: anyBuild }),
+    ).rejects.toThrow('it is named gatewright-1.3.0.tgz, but was built as version 1.2.3');
+  });
+
   it('is refused with an envelope whose payload was changed', async () => {
     const path = join(folder, `${npmPackage}.provenance.sigstore.json`);
     const bundle = JSON.parse(readFileSync(path, 'utf8'));
@@ -224,6 +238,15 @@ describe('a layout', () => {
       );
     },
   );
+
+  it('is refused under the tag of another version', async () => {
+    const path = join(folder, image, 'index.json');
+    writeFileSync(
+      path,
+      readFileSync(path, 'utf8').replace('ref.name":"1.2.3"', 'ref.name":"1.3.0"'),
+    );
+    await expect(verified()).rejects.toThrow('it is named 1.3.0, but was built as version 1.2.3');
+  });
 
   it('is refused when a blob is a symbolic link', async () => {
     const [blob] = blobs(image);
