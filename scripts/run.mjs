@@ -35,6 +35,7 @@ const targets = {
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],
   ],
+  fuzz: [['node', 'test/fuzz/run.ts']],
   check: [
     ['biome', 'ci'],
     ['tsc', '-p', '.'],
