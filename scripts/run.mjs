@@ -36,6 +36,11 @@ const targets = {
     ['node', 'bench/run.ts'],
   ],
   fuzz: [['node', 'test/fuzz/run.ts']],
+  mutation: [['node', 'scripts/mutation/run.ts']],
+  soak: [
+    ['node', 'scripts/build.mjs'],
+    ['node', 'test/soak/run.ts'],
+  ],
   check: [
     ['biome', 'ci'],
     ['tsc', '-p', '.'],

@@ -201,14 +201,18 @@ export function mcpRoutes(slug: string, session: () => Promise<string>): FuzzedR
   const eras = ['legacy', 'modern'] as const;
   const calls = eras.flatMap((era) =>
     mcpCalls.map(([method, params]) => {
-      const meta = { 'io.modelcontextprotocol/protocolVersion': modernVersion };
+      const meta = {
+        'io.modelcontextprotocol/protocolVersion': modernVersion,
+        'io.modelcontextprotocol/clientCapabilities': {},
+      };
       const body = {
         jsonrpc: '2.0',
         ...(method.startsWith('notifications/') ? {} : { id: 1 }),
         method,
         params: era === 'modern' ? { ...params, _meta: meta } : params,
       };
-      const named = (params as { name?: string; uri?: string }).name;
+      const { name, uri } = params as { name?: string; uri?: string };
+      const named = name ?? uri;
       const headers = async (): Promise<Record<string, string>> =>
         era === 'modern'
           ? {
