@@ -1,6 +1,9 @@
-/** Configures vitest for mutation testing: unit tests only, which need no database. */
+/** Configures vitest for mutation testing: the unit tests of the mutated rooms, which need no database. */
 import { defineConfig } from 'vitest/config';
 import { chaiConfig, hangMs } from './test/support/run/common-options.ts';
+
+/** Folders of `test/unit`, which mirror those of `src`. */
+const rooms = process.env.GATEWRIGHT_MUTATION_ROOMS?.split(',') ?? ['*'];
 
 export default defineConfig({
   test: {
@@ -13,6 +16,6 @@ export default defineConfig({
     unstubEnvs: true,
     unstubGlobals: true,
     setupFiles: ['test/support/run/property-seed.ts'],
-    include: ['test/unit/*/**/*.test.ts'],
+    include: rooms.map((room) => `test/unit/${room}/**/*.test.ts`),
   },
 });

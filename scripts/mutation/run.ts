@@ -48,6 +48,11 @@ function chosenFiles(words: readonly string[]): string[] {
   return named.map((one) => (one.endsWith('.ts') ? one : `${one}/**/*.ts`));
 }
 
+/** The outer folders of files and patterns, whose tests have the same folders. */
+function roomsOf(files: readonly string[]): string[] {
+  return [...new Set(files.map((file) => file.split('/')[1]!))];
+}
+
 /** Runs Stryker; its own incremental file makes unchanged mutants free. */
 function mutate(files: readonly string[]): MutationReport {
   const report = join(cache, 'report.json');
@@ -71,13 +76,14 @@ function mutate(files: readonly string[]): MutationReport {
     disableTypeChecks: false,
     // Stryker would rewrite tsconfig.json with an interface that TypeScript 7 does not have; nothing reads it here.
     tsconfigFile: 'no-tsconfig.json',
-    ignorePatterns: ['/dist', '/site', '/charts', '/docs', '/bench', '.cache'],
+    ignorePatterns: ['/dist', '.cache'],
   };
   writeFileSync(join(root, config), JSON.stringify(options, null, 2));
   const program = join(root, 'node_modules/@stryker-mutator/core/bin/stryker.js');
   const { status } = spawnSync(process.execPath, [program, 'run', config], {
     cwd: root,
     stdio: 'inherit',
+    env: { ...process.env, GATEWRIGHT_MUTATION_ROOMS: roomsOf(files).join(',') },
   });
   if (status !== 0) throw new Error(`stryker exited with ${status}`);
   return JSON.parse(readFileSync(join(root, report), 'utf8')) as MutationReport;
