@@ -23,12 +23,18 @@ const targets = {
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:docs': [['node', 'scripts/test-suites.mjs', 'docs']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
+  'test:release': [['node', 'scripts/test-suites.mjs', 'release']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
   'test:outage': [['node', 'scripts/test-suites.mjs', 'outage']],
   'test:mcp': [['node', 'scripts/test-suites.mjs', 'mcp']],
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   build: [['node', 'scripts/build.mjs']],
+  release: [['node', 'scripts/release/release.ts']],
+  prepack: [
+    ['node', 'scripts/build.mjs'],
+    ['node', 'scripts/docs/build.ts', '--packed', 'dist/docs'],
+  ],
   chart: [['node', 'scripts/chart/generate.ts']],
   docs: [['node', 'scripts/docs/build.ts']],
   bench: [
@@ -41,6 +47,7 @@ const targets = {
     ['node', 'scripts/build.mjs'],
     ['node', 'test/soak/run.ts'],
   ],
+  'bench:publish': [['node', 'bench/publish/publish.ts']],
   check: [
     ['biome', 'ci'],
     ['tsc', '-p', '.'],

@@ -31,24 +31,27 @@ export class SegmentFile {
   async append(records: readonly Buffer[]): Promise<void> {
     const block = sealBlock(this.#seal, this.#blocks, records);
     this.#blocks += 1;
-    const bytes = this.#end === 0 ? Buffer.concat([this.#seal.bytes, block]) : block;
+    const parts = this.#end === 0 ? [this.#seal.bytes, ...block] : block;
     try {
-      await this.#write(bytes);
+      this.#end += await this.#write(parts);
     } catch (error) {
       // Later blocks would follow an incomplete one.
       await this.#file.truncate(this.#end);
       throw error;
     }
-    this.#end += bytes.length;
     this.segment.bytes = this.#end;
   }
 
-  /** A single write may be partial. */
-  async #write(bytes: Buffer): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const written = await this.#file.write(bytes, at, bytes.length - at, this.#end + at);
-      at += written.bytesWritten;
+  /** Returns the number of bytes. A single write may be partial. */
+  async #write(parts: readonly Buffer[]): Promise<number> {
+    let at = 0;
+    let rest: readonly Buffer[] = parts.filter(({ length }) => length > 0);
+    while (rest.length > 0) {
+      const { bytesWritten } = await this.#file.writev(rest, this.#end + at);
+      at += bytesWritten;
+      rest = partsFrom(rest, bytesWritten);
     }
+    return at;
   }
 
   /** Makes the blocks durable, and the name of a new file. */
@@ -61,4 +64,14 @@ export class SegmentFile {
   async close(): Promise<void> {
     await this.#file.close();
   }
+}
+
+/** The parts after the first `bytes` bytes. */
+function partsFrom(parts: readonly Buffer[], bytes: number): Buffer[] {
+  let written = bytes;
+  return parts.flatMap((part) => {
+    const skipped = Math.min(written, part.length);
+    written -= skipped;
+    return skipped === part.length ? [] : [part.subarray(skipped)];
+  });
 }

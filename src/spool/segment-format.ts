@@ -126,8 +126,15 @@ function openSeal(file: Buffer, { id, key }: SpoolKey): SegmentSeal {
   return { header, bytes: file.subarray(0, headerBytes), key: segmentKey(key, salt) };
 }
 
-/** `counter` must differ in each block of a segment. */
-export function sealBlock(seal: SegmentSeal, counter: number, records: readonly Buffer[]): Buffer {
+/**
+ * Returns the parts of a block, which follow each other; joining them would copy all records once more.
+ * `counter` must differ in each block of a segment.
+ */
+export function sealBlock(
+  seal: SegmentSeal,
+  counter: number,
+  records: readonly Buffer[],
+): readonly Buffer[] {
   let bodyBytes = 0;
   for (const record of records) bodyBytes += lengthBytes + record.length;
   const body = Buffer.allocUnsafe(bodyBytes);
@@ -143,7 +150,7 @@ export function sealBlock(seal: SegmentSeal, counter: number, records: readonly 
   head.writeUInt32LE(crc32(head.subarray(0, 12)), 12);
   const cipher = createCipheriv('aes-256-gcm', seal.key, nonceOf(counter));
   cipher.setAAD(Buffer.concat([seal.bytes, head]));
-  return Buffer.concat([head, cipher.update(body), cipher.final(), cipher.getAuthTag()]);
+  return [head, cipher.update(body), cipher.final(), cipher.getAuthTag()];
 }
 
 function nonceOf(counter: number): Buffer {

@@ -49,7 +49,7 @@ export async function writeSummary(
   const { number, createdAtMs } = first.header;
   const header = { number, through: last.header.through, isSummary: true, createdAtMs };
   const seal = newSegmentSeal(header, key);
-  const file = Buffer.concat([seal.bytes, sealBlock(seal, 0, records)]);
+  const file = Buffer.concat([seal.bytes, ...sealBlock(seal, 0, records)]);
   const state = { bytes: file.length, isOpen: false, isHeld: false };
   const summary = new Segment({ stream, directory, header }, state);
   summary.startAge(first.ageMs);

@@ -21,7 +21,7 @@ interface LoadedRows {
   readonly unreadable: number;
 }
 
-/** JSON of a record; ids are hexadecimal. Members that are null are missing. */
+/** JSON of a record; ids are hexadecimal. Members that are null may be missing. */
 interface RecordJson {
   readonly row?: Readonly<Record<string, unknown>> & { readonly id: string };
   readonly openCharge?: Omit<OpenChargeKey, 'id'> & { readonly id: string };
@@ -63,11 +63,9 @@ export async function loadRows(stream: SpoolStream): Promise<LoadedRows | null> 
   };
 }
 
-/** The record of a row, JSON. */
+/** The record of a row, JSON. It includes null members, because leaving them out takes twice the time. */
 export function encodeRow({ row, openCharge }: WrittenRow): Buffer {
-  const json: Record<string, unknown> = {};
-  for (const [column, value] of Object.entries(row)) if (value !== null) json[column] = value;
-  json.id = row.id.toString('hex');
+  const json = { ...row, id: row.id.toString('hex') };
   if (openCharge === null) return Buffer.from(JSON.stringify({ row: json }));
   const charge = { ...openCharge, id: openCharge.id.toString('hex') };
   return Buffer.from(JSON.stringify({ row: json, openCharge: charge }));
