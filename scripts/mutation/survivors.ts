@@ -37,7 +37,7 @@ const undetected = ['Survived', 'NoCoverage'];
 const detected = ['Killed', 'Timeout'];
 
 /** Lists the undetected mutants of a report in order. */
-export function survivorsOf({ files }: MutationReport): Survivor[] {
+function survivorsOf({ files }: MutationReport): Survivor[] {
   return Object.entries(files).flatMap(([file, { source, mutants }]) =>
     mutants
       .filter(({ status }) => undetected.includes(status))

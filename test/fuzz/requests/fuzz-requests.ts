@@ -35,7 +35,7 @@ export interface RequestFailure {
 }
 
 /** Requests after which a new tenant starts, because changes wear the old one out. */
-export const requestsPerScene = 500;
+const requestsPerScene = 500;
 /** A run ends when this many failures are known. */
 const failuresMax = 20;
 const shrinksMs = 20_000;

@@ -20,7 +20,7 @@ const consoleIndex = resolve(import.meta.dirname, '../../../.cache/console/index
 const preload = resolve(import.meta.dirname, 'report-loop-delay.ts');
 
 /** Addresses of the listeners, each `http://127.0.0.1:port`. */
-export interface ProductUrls {
+interface ProductUrls {
   readonly admin: string;
   readonly inference: string;
   readonly mcp: string;

@@ -20,7 +20,7 @@ import {
   plainRoutes,
 } from './routes.ts';
 
-export type Headers = Readonly<Record<string, string>>;
+type Headers = Readonly<Record<string, string>>;
 
 /** Headers by the kind of the credential. */
 export type Credentials = Readonly<Record<string, Headers>>;

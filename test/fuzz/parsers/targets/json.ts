@@ -61,8 +61,9 @@ function checkExact(
     throw new Error(`${name} ${exact === null ? 'refuses' : 'accepts'} what JSON.parse does not`);
   }
   if (exact === null || plain === null) return;
-  const expected = keepsAll ? plain.value : rounded(plain.value);
-  requireEqual(`the value of ${name}`, rounded(exact.value), expected);
+  // An integer beyond a double keeps its digits, which are infinite when they are read again.
+  const found = keepsAll ? rounded(exact.value) : rounded(rounded(exact.value));
+  requireEqual(`the value of ${name}`, found, keepsAll ? plain.value : rounded(plain.value));
   const written = JSON.stringify(exact.value);
   requireEqual(`the value of ${name} written again`, JSON.stringify(read(written)), written);
 }
