@@ -13,7 +13,7 @@ const batchSize = 64;
 const amplifiedBytes = 128 * 1024;
 const crashesMax = 10;
 /** The kept corpus is read by `npm test`, so that it stays small. */
-const seedsMax = 40;
+const seedsMax = 15;
 const seedBytesMax = 1_024;
 
 export interface ParserResult {

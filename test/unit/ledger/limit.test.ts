@@ -80,7 +80,7 @@ describe('outputWithin', () => {
     ['cost', false, 180, 40],
     ['cost', false, 99, -1],
   ] as const)(
-    'for %s with rate %j covers with %d units an output of %d',
+    'covers for %s with rate %j and %d units an output of %d',
     (type, isRate, units, output) => {
       expect(outputWithin(limitOf(type, isRate), bound, units)).toBe(output);
     },
