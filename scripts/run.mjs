@@ -41,6 +41,12 @@ const targets = {
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],
   ],
+  fuzz: [['node', 'test/fuzz/run.ts']],
+  mutation: [['node', 'scripts/mutation/run.ts']],
+  soak: [
+    ['node', 'scripts/build.mjs'],
+    ['node', 'test/soak/run.ts'],
+  ],
   'bench:publish': [['node', 'bench/publish/publish.ts']],
   check: [
     ['biome', 'ci'],

@@ -47,13 +47,15 @@ async function openMcp(): Promise<McpEndpoint> {
   return new McpEndpoint();
 }
 
+const noObject = { message: 'The body is no JSON object', type: 'invalid_request_error' };
+
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method = '', url = '' } = request;
   const path = url.split('?', 1)[0]!.replace(/^\/v1(?=\/)/, '');
   const body = requestBodyOf(await readMockJson(request));
   const mock: MockResponse =
     body === null
-      ? { kind: 'json', status: 400, body: { error: { message: 'The body is no JSON object' } } }
+      ? { kind: 'json', status: 400, body: { error: noObject } }
       : mockResponse(method, path, body);
   if (mock.kind === 'json') {
     const bytes = Buffer.from(JSON.stringify(mock.body));

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
 import { meteredMembers } from '../../model/endpoints/metering.ts';
+import { hasPlainParts } from '../../model/wire/form-structure.ts';
 import { LoopTurns } from '../../slices.ts';
 import type { FormPart } from './form-parts.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -10,7 +11,7 @@ import { isEvaluatedMember } from './read-body.ts';
 const limits = { fields: 200, files: 600, parts: 800, fieldNameSize: 200, fieldSize: 64 * 1024 };
 
 /** Permits only the `boundary` parameter, because two parameters are ambiguous; boundaries have at most 70 characters (RFC 2046). */
-const formType = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;,"]{1,70})\s*$/i;
+const formType = /^multipart\/form-data\s*;\s*boundary=(?:"([^"\\]{1,70})"|([^\s;,"]{1,70}))\s*$/i;
 
 type FormField = readonly [name: string, value: string];
 
@@ -67,9 +68,17 @@ async function readForm(
   contentType: string | undefined,
   reader: PartReader,
 ): Promise<void> {
-  if (contentType === undefined || !formType.test(contentType)) {
+  const [, quoted, plain] = formType.exec(contentType ?? '') ?? [];
+  const boundary = quoted ?? plain;
+  if (contentType === undefined || boundary === undefined) {
     const message = 'The body must be JSON or multipart/form-data with one boundary';
     throw new GatewayError('invalid_request', message, 'content-type');
+  }
+  if (!hasPlainParts(body, boundary)) {
+    const message =
+      'The body is not a valid form: each part needs one content-disposition: form-data with a name, ' +
+      'and nothing may follow a boundary on its line';
+    throw new GatewayError('invalid_request', message);
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let isRefused = false;

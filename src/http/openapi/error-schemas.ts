@@ -63,6 +63,36 @@ const inferenceError: OpenApiJson = {
   },
 };
 
+const geminiError: OpenApiJson = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'status'],
+      properties: {
+        code: { type: 'integer', description: 'HTTP status.' },
+        message: { type: 'string', description: 'What is wrong.' },
+        status: { type: 'string', description: 'Name of the status, such as INVALID_ARGUMENT.' },
+        details: {
+          type: 'array',
+          items: { type: 'object' },
+          description: "The gateway's reason as `google.rpc.ErrorInfo`.",
+        },
+      },
+    },
+  },
+};
+
+const awsError: OpenApiJson = {
+  type: 'object',
+  required: ['message'],
+  properties: {
+    __type: { type: 'string', description: 'Class of the error, such as ValidationException.' },
+    message: { type: 'string', description: 'What is wrong.' },
+  },
+};
+
 /** By name in the components of the document. */
 export const errorSchemas: Readonly<Record<string, OpenApiJson>> = {
   Error: wrappedError,
@@ -73,16 +103,23 @@ export const errorSchemas: Readonly<Record<string, OpenApiJson>> = {
   }),
   ScimError: scimError,
   InferenceError: inferenceError,
+  GeminiError: geminiError,
+  AwsError: awsError,
 };
 
-const names: Readonly<Record<ErrorForm, string>> = {
+/** Forms of errors of the gateway, those of the SDKs that call its endpoints. */
+export type InferenceErrorForm = 'inference' | 'gemini' | 'aws';
+
+const names: Readonly<Record<ErrorForm | InferenceErrorForm, string>> = {
   flat: 'FlatError',
   oauth: 'OAuthError',
   scim: 'ScimError',
   wrapped: 'Error',
+  inference: 'InferenceError',
+  gemini: 'GeminiError',
+  aws: 'AwsError',
 };
 
-export function errorReference(form: ErrorForm | 'inference'): OpenApiJson {
-  const name = form === 'inference' ? 'InferenceError' : names[form];
-  return { $ref: `#/components/schemas/${name}` };
+export function errorReference(form: ErrorForm | InferenceErrorForm): OpenApiJson {
+  return { $ref: `#/components/schemas/${names[form]}` };
 }

@@ -63,14 +63,27 @@ function inferenceOperation(listed: ListedEndpoint, path: string): OpenApiJson {
         headers: inferenceResponseHeaders,
         content: contentOf(listed),
       },
-      '4XX': refusal('The gateway or the provider refuses the request'),
-      '5XX': refusal('The gateway or the provider fails'),
+      '4XX': refusal(listed, 'The gateway or the provider refuses the request'),
+      '5XX': refusal(listed, 'The gateway or the provider fails'),
     },
   };
 }
 
-function refusal(description: string): OpenApiJson {
-  return { description, content: { 'application/json': { schema: errorReference('inference') } } };
+function refusal(listed: ListedEndpoint, description: string): OpenApiJson {
+  return { description, content: { 'application/json': { schema: errorSchemaOf(listed) } } };
+}
+
+/** The form that SDKs of the endpoint expect. Lists of models have two, by the headers of the client. */
+function errorSchemaOf({ method, path, servedAs }: ListedEndpoint): OpenApiJson {
+  if (path.startsWith('/model/')) return errorReference('aws');
+  // Sockets of Google are refused as those of OpenAI, before their form is known.
+  const isSocket = path.startsWith('/ws/');
+  if ((servedAs ?? path).startsWith('/v1beta/') && !isSocket) return errorReference('gemini');
+  if (/^\/models(?:\/|$)/.test(path)) {
+    return { anyOf: [errorReference('inference'), errorReference('gemini')] };
+  }
+  if (method === 'DELETE' && /^\/responses\/[^/]+$/.test(path)) return errorReference('flat');
+  return errorReference('inference');
 }
 
 /** States what limits, guardrails and ownership make of a request. */

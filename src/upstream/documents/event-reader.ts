@@ -55,7 +55,8 @@ export class EventReader {
       return data;
     }
     this.#requireRoom(line);
-    if (line.startsWith('data:')) {
+    // A line without a colon is a field with an empty value.
+    if (line === 'data' || line.startsWith('data:')) {
       this.#data.push(line.slice(line[5] === ' ' ? 6 : 5));
       this.#dataChars += line.length;
     }

@@ -1,0 +1,13 @@
+/** Reports the longest block of the event loop to the parent process; loaded before the product. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+const resolutionMs = 10;
+const reportMs = 1_000;
+
+const delays = monitorEventLoopDelay({ resolution: resolutionMs });
+delays.enable();
+const timer = setInterval(() => {
+  process.send?.({ longestBlockMs: delays.max / 1e6 });
+}, reportMs);
+timer.unref();
+process.channel?.unref();
