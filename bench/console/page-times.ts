@@ -68,7 +68,8 @@ export async function pageRows(server: Server, { full, empty }: Tenants): Promis
 }
 
 function rowsOf(address: string, all: readonly (readonly [PageLoad, PageLoad])[]): Row[] {
-  const of = (at: 0 | 1, figure: keyof PageLoad): number => median(all.map((one) => one[at][figure]));
+  const of = (at: 0 | 1, figure: keyof PageLoad): number =>
+    median(all.map((one) => one[at][figure]));
   return [
     {
       metric: `${address} first content, ms`,

@@ -118,9 +118,7 @@ it('filters requests by guardrail, and counts its verdicts', async () => {
 
 it('filters the log by a guardrail and its own verdict', async () => {
   const statuses = async (filter: string): Promise<number[]> =>
-    (await read(`logs?${filter}`)).data
-      .map(({ status }: { status: number }) => status)
-      .toSorted();
+    (await read(`logs?${filter}`)).data.map(({ status }: { status: number }) => status).toSorted();
   expect(await statuses(`guardrail=${slug}`)).toEqual([200, 246, 446]);
   expect(await statuses(`guardrail=${ids.words.toUpperCase()}`)).toHaveLength(4);
   expect(await statuses(`guardrail=${slug}&guardrail_verdict=denied`)).toEqual([446]);
