@@ -81,6 +81,12 @@ const suites = [
   },
   { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
   { name: 'outage', words: deploy('outage'), usualMs: 4 * minuteMs },
+  // The seed is random, and printed with the command that repeats it.
+  {
+    name: 'gauntlet',
+    words: ['test/gauntlet/main.ts', '--minutes', '1', '--rate', '60'],
+    usualMs: 4 * minuteMs,
+  },
   {
     name: 'cluster',
     words: deploy('cluster', 'cluster-*'),

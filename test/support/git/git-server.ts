@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPki } from '../callers/pki.ts';
 
-interface GitRepository {
+export interface GitRepository {
   readonly url: string;
   /**
    * Commits the files (path to content, or to mode and content) and nothing else; returns the
@@ -69,10 +69,17 @@ function issueCertificate(): Certificate {
   return { cert, key, authority: authority.cert };
 }
 
-export async function startGitServer(): Promise<GitServer> {
+/** Listens on any free port, and serves a new folder, by default; a given folder stays. */
+export async function startGitServer({
+  port: listenedPort = 0,
+  root: givenRoot = null,
+}: {
+  readonly port?: number;
+  readonly root?: string | null;
+} = {}): Promise<GitServer> {
   certificate ??= issueCertificate();
   const { cert, key, authority } = certificate;
-  const root = mkdtempSync(join(tmpdir(), 'gatewright-git-'));
+  const root = givenRoot ?? mkdtempSync(join(tmpdir(), 'gatewright-git-'));
   const caFile = join(root, 'authority.pem');
   writeFileSync(caFile, authority);
   const listener = createServer({ cert, key }, (request, response) => {
@@ -87,7 +94,7 @@ export async function startGitServer(): Promise<GitServer> {
       serve(root, request, response, server.stallsPacks);
     }
   });
-  listener.listen(0, '127.0.0.1');
+  listener.listen(listenedPort, '127.0.0.1');
   await once(listener, 'listening');
   const base = `https://localhost:${(listener.address() as AddressInfo).port}`;
   const server: GitServer = {
@@ -102,7 +109,7 @@ export async function startGitServer(): Promise<GitServer> {
       listener.closeAllConnections();
       listener.close();
       await once(listener, 'close');
-      rmSync(root, { recursive: true, force: true });
+      if (givenRoot === null) rmSync(root, { recursive: true, force: true });
     },
   };
   return server;
@@ -119,7 +126,8 @@ const configuration = `
 \tallowAnySHA1InWant = true
 `;
 
-function createRepository(directory: string, url: string): GitRepository {
+/** Creates the bare repository of a folder, which a server of its parent folder serves at the URL. */
+export function createRepository(directory: string, url: string): GitRepository {
   const git = (words: readonly string[], input: string | Buffer = ''): string =>
     execFileSync('git', ['-C', directory, ...words], {
       input,
