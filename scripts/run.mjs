@@ -23,6 +23,7 @@ const targets = {
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:docs': [['node', 'scripts/test-suites.mjs', 'docs']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
+  'test:release': [['node', 'scripts/test-suites.mjs', 'release']],
   'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
   'test:outage': [['node', 'scripts/test-suites.mjs', 'outage']],
   'test:mcp': [['node', 'scripts/test-suites.mjs', 'mcp']],
@@ -30,12 +31,18 @@ const targets = {
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   gauntlet: [['node', 'test/gauntlet/main.ts']],
   build: [['node', 'scripts/build.mjs']],
+  release: [['node', 'scripts/release/release.ts']],
+  prepack: [
+    ['node', 'scripts/build.mjs'],
+    ['node', 'scripts/docs/build.ts', '--packed', 'dist/docs'],
+  ],
   chart: [['node', 'scripts/chart/generate.ts']],
   docs: [['node', 'scripts/docs/build.ts']],
   bench: [
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],
   ],
+  'bench:publish': [['node', 'bench/publish/publish.ts']],
   check: [
     ['biome', 'ci'],
     ['tsc', '-p', '.'],

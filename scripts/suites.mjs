@@ -103,6 +103,12 @@ const suites = [
     usualMs: 3 * minuteMs,
     missing: async () => (await import('../test/chart/helm.ts')).missingHelm(),
   },
+  {
+    name: 'release',
+    words: deploy('release'),
+    usualMs: 6 * minuteMs,
+    missing: async () => (await import('../test/release/build-release.ts')).missingRelease(),
+  },
   ...['mariadb', 'mysql'].map((make) => ({
     name: 'containers',
     part: make,

@@ -36,6 +36,7 @@ export function Navigation() {
         ))}
       </nav>
       <div class="account">
+        <DocumentationLink first={first} />
         <p title={session.value?.user.email}>{session.value?.user.email}</p>
         <p class="quiet">{session.value?.user.role}</p>
         <button type="button" onClick={() => void signOut()}>
@@ -43,6 +44,18 @@ export function Navigation() {
         </button>
       </div>
     </aside>
+  );
+}
+
+/** Leads to the documentation of what is on screen, where this server has it. */
+function DocumentationLink({ first }: { readonly first: string }) {
+  const docs = session.value?.addresses.docs ?? null;
+  const page = pages.find(({ pattern }) => pattern === first)?.docs;
+  if (docs === null) return null;
+  return (
+    <p>
+      <a href={`${docs}${page ?? ''}`}>Documentation of this page</a>
+    </p>
   );
 }
 

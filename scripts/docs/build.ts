@@ -1,13 +1,25 @@
-/** Builds the documentation site: `npm run docs -- [--base /console/docs/] [--out site/dist]`. */
+/**
+ * Builds the documentation site: `npm run docs` for the console of this clone, `npm run docs -- --out FOLDER
+ * [--base /docs/]` for any other web server, and `--packed FOLDER` for the program in a package.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { apiPages, readApiDocument } from './api-reference.ts';
 import { finishHtml } from './finish-html.ts';
 import { type GeneratedPage, manifestPages } from './manifest-reference.ts';
 import { readNavigation } from './navigation.ts';
+import { packFiles } from './pack-files.ts';
 import { collectPages } from './pages.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -16,16 +28,33 @@ const modules = join(site, 'node_modules');
 const installMsMax = 240_000;
 const marker = join(modules, '.set-up-for');
 
+/** Where the server of the console serves the site (src/console/docs-routes.ts). */
+const consoleBase = '/console/docs/';
+const packedUsually = join(root, '.cache/docs');
+
 const { values } = parseArgs({
   options: {
     base: { type: 'string', default: '/' },
-    out: { type: 'string', default: join(site, 'dist') },
+    out: { type: 'string' },
+    packed: { type: 'string', default: packedUsually },
   },
 });
-process.exit(await build(values.base, resolve(values.out)));
+const { base, out, packed } = values;
+process.exit(
+  out === undefined
+    ? await build({ base: consoleBase, out: resolve(packed), isPacked: true })
+    : await build({ base, out: resolve(out), isPacked: false }),
+);
+
+interface SiteBuild {
+  readonly base: string;
+  readonly out: string;
+  /** Whether files are stored compressed, as the server of the console expects them. */
+  readonly isPacked: boolean;
+}
 
 /** Returns the exit code. */
-async function build(base: string, out: string): Promise<number> {
+async function build({ base, out, isPacked }: SiteBuild): Promise<number> {
   if (!/^\/(?:[\w.-]+\/)*$/.test(base)) {
     process.stderr.write(
       `--base ${base}: must begin and end with a slash, such as /console/docs/\n`,
@@ -41,9 +70,14 @@ async function build(base: string, out: string): Promise<number> {
   const work = mkdtempSync(join(root, '.cache/docs-'));
   try {
     const count = await writePages(work);
-    const code = await runAstro({ base, out, work });
+    const built = join(work, 'built');
+    const code = await runAstro({ base, out: built, work });
     if (code !== 0) return code;
-    const moved = finishHtml(out, base);
+    const moved = finishHtml(built, base);
+    if (isPacked) packFiles(built);
+    rmSync(out, { recursive: true, force: true });
+    mkdirSync(dirname(out), { recursive: true });
+    cpSync(built, out, { recursive: true });
     process.stdout.write(`built ${count} pages and ${moved} scripts in ${out}\n`);
     return 0;
   } finally {

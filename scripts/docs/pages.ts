@@ -81,7 +81,11 @@ function fileOf(root: string, from: string, target: string): string | null {
   if (/^[a-z]+:/.test(target) || target.startsWith('#')) return null;
   const path = relative(root, resolve(root, dirname(from), target.split('#')[0]!));
   const full = join(root, path);
-  if (!existsSync(full)) throw new Error(`${from} links to ${target}, which does not exist`);
+  if (!existsSync(full)) {
+    // The build of the image has no tests; documents.test.ts checks links to all files.
+    if (!path.endsWith('.md')) return path;
+    throw new Error(`${from} links to ${target}, which does not exist`);
+  }
   const index = posix.join(path, 'README.md');
   return statSync(full).isDirectory() && existsSync(join(root, index)) ? index : path;
 }

@@ -6,6 +6,7 @@ import type { Feature } from '../settings.ts';
 import { enforceRights } from './access/visibility.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
+import { guardrailTrialRoutes } from './guardrails/guardrail-trials.ts';
 import { pluginRoutes } from './guardrails/plugins.ts';
 import { workspaceExclusionRoutes } from './guardrails/workspace-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
@@ -70,6 +71,7 @@ export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<P
     ...organisationRoutes(deps),
     ...organisationAuthRoutes(deps),
     ...withFeatures(['guardrails'], pluginRoutes()),
+    ...withFeatures(['guardrails'], guardrailTrialRoutes(deps)),
     ...resources.flatMap(({ features, routes }) => withFeatures(features, routes(deps, contents))),
     ...withFeatures(['guardrails'], workspaceExclusionRoutes(deps)),
     ...withFeatures(['mcp'], mcpCapabilityRoutes(deps)),

@@ -12,6 +12,7 @@ import {
   readConsoleFiles,
 } from '../console/console-files.ts';
 import { consoleRoutes } from '../console/console-routes.ts';
+import { docsPath } from '../console/docs-routes.ts';
 import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
 import { openApiRoute } from '../http/openapi/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
@@ -23,9 +24,9 @@ import type { Database } from '../store/connection/db.ts';
 import { auditTrail } from '../store/logs/audit-log.ts';
 import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { classifyError } from './classify-error.ts';
+import { inferenceAddress, mcpAddress } from './client-addresses.ts';
 import { type Component, disabledFeatures } from './components.ts';
 import type { CountedRows } from './counted-rows.ts';
-import { mcpAddress } from './mcp-plane.ts';
 import type { Metrics } from './metrics.ts';
 import type { OutboundClients } from './outbound-clients.ts';
 import type { createSignIn } from './sign-in.ts';
@@ -53,7 +54,7 @@ export function createAdminServer(
   { settings, database, keyring, clock, log, signIn, consoleFiles, blobs }: AdminServerParts,
   { metrics, requireConnection, refusals }: AdminServerServices,
   probes: readonly Route<null>[],
-  { mcp, mcpTokens, outbound }: OutboundClients,
+  { guardrailTrials, mcp, mcpTokens, outbound }: OutboundClients,
   { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
@@ -72,13 +73,16 @@ export function createAdminServer(
     throttle,
     trustedHosts,
     configTargets,
+    guardrailTrials,
     mcp,
     mcpTokens,
+    inferenceUrl: inferenceAddress(settings),
     mcpUrl: mcpAddress(settings),
     outbound,
     signIn,
     sessions,
     servesConsole: consoleFiles !== null,
+    docsPath: consoleFiles?.docs == null ? null : docsPath,
     blobs,
     refusals,
     disabledFeatures: disabledFeatures(settings),

@@ -88,16 +88,3 @@ export function createAppMcpPlane(parts: McpPlaneParts): McpPlane {
 export function mcpPort({ mcp, server }: Pick<Settings, 'mcp' | 'server'>): number {
   return mcp.port ?? (server.port === 0 ? 0 : mcpPortDefault);
 }
-
-/**
- * Address at which clients reach the MCP gateway: the configured one, else that of this machine. Null
- * when neither is known.
- */
-export function mcpAddress(settings: Pick<Settings, 'mcp' | 'server'>): string | null {
-  const { mcp, server } = settings;
-  if (mcp.publicUrl !== null) return mcp.publicUrl;
-  const port = mcpPort(settings);
-  const isThisMachine = /^(?:localhost|127\..*|::1)$/.test(server.host);
-  if (!isThisMachine || port === 0) return null;
-  return `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${port}`;
-}

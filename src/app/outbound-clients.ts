@@ -11,11 +11,12 @@ import type { Database } from '../store/connection/db.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
 import type { CountedRows } from './counted-rows.ts';
+import { createGuardrailTrials } from './guardrail-trials.ts';
 import { createProviderLists } from './provider-lists.ts';
 
 /** Dispose closes its sockets. */
 export interface OutboundClients
-  extends Pick<AdminDeps, 'mcp' | 'mcpTokens' | 'outbound'>,
+  extends Pick<AdminDeps, 'guardrailTrials' | 'mcp' | 'mcpTokens' | 'outbound'>,
     AsyncDisposable {
   /** Lists the objects that providers store. */
   readonly lists: ReturnType<typeof createProviderLists>;
@@ -50,6 +51,7 @@ export function createOutboundClients(parts: OutboundParts): OutboundClients {
   });
   const lists = createProviderLists({ ...parts, unsealerOf: keyring.unsealerOf });
   const outbound = new Outbound(origins, trusted);
+  const guardrailTrials = createGuardrailTrials(outbound);
   const mcpTokens = createTokenRevocations({
     ...shared,
     outbound,
@@ -61,11 +63,13 @@ export function createOutboundClients(parts: OutboundParts): OutboundClients {
     },
   });
   return {
+    guardrailTrials,
     lists,
     mcp,
     mcpTokens,
     outbound,
     [Symbol.asyncDispose]: async () => {
+      guardrailTrials[Symbol.dispose]();
       await Promise.all([mcp, mcpTokens, lists].map((one) => one[Symbol.asyncDispose]()));
       await origins[Symbol.asyncDispose]();
     },

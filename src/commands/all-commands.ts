@@ -168,6 +168,11 @@ const entries: readonly CommandEntry[] = [
     async () => (await import('./images.ts')).images,
   ),
   commandEntry(
+    'verify <artefact>',
+    'Check signatures, provenance, SBOMs and checksums of a release of gatewright',
+    async () => (await import('./releases/verify.ts')).verify,
+  ),
+  commandEntry(
     'mock-upstream',
     'Run a mock model provider that echoes and counts tokens, and a mock MCP server',
     async () => (await import('./mock-upstream/mock-upstream.ts')).mockUpstream,

@@ -5,6 +5,7 @@ import { Failure } from '../failure.ts';
 import { compressBytes, type DocumentCoding } from '../http/responses/content-coding.ts';
 import { weakTagOf } from '../http/responses/entity-tag.ts';
 import { packageRoot } from '../package-root.ts';
+import { type DocsFiles, listDocsFiles } from './docs-files.ts';
 
 /** One file, compressed once for each coding, on first use. */
 export class ConsoleFile {
@@ -41,6 +42,8 @@ export interface ConsoleFiles {
   readonly page: ConsoleFile;
   /** By name: `app-1a2b3c.js`. */
   readonly assets: ReadonlyMap<string, ConsoleFile>;
+  /** Null where the documentation is not built. */
+  readonly docs: DocsFiles | null;
 }
 
 const pageName = 'index.html';
@@ -65,12 +68,16 @@ export function readConsoleFiles(folder: string): ConsoleFiles {
     if (!entry.isFile() || type === undefined || !assetNamePattern.test(entry.name)) continue;
     assets.set(entry.name, new ConsoleFile(readFileSync(join(folder, entry.name)), type));
   }
-  return { page: new ConsoleFile(readFileSync(path), 'text/html; charset=utf-8'), assets };
+  const page = new ConsoleFile(readFileSync(path), 'text/html; charset=utf-8');
+  return { page, assets, docs: listDocsFiles(join(dirname(folder), 'docs')) };
 }
 
 const isSource = import.meta.filename.endsWith('.ts');
 
-/** Folder of the built console: beside the program in a package, `.cache/console` in a clone. */
+/**
+ * Folder of the built console: beside the program in a package, `.cache/console` in a clone. The built
+ * documentation is in the folder `docs` beside it.
+ */
 export function builtConsoleFolder(): string {
   if (isSource) return join(packageRoot(), '.cache/console');
   return join(dirname(import.meta.dirname), 'console');

@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { longLengthMin } from '../slices.ts';
 import type { ToolCall } from './calls/tool-calls.ts';
+import type { CheckModelCalls } from './check-model-calls.ts';
 import type { Passage, PassagePath } from './texts/passages.ts';
 import type { TextEdits } from './texts/windowed-text.ts';
 
@@ -19,6 +20,8 @@ export interface CheckSubject {
   readonly conversation?: readonly Passage[] | undefined;
   /** Absent where checks cannot use accounts, and where no verdict is reused. */
   readonly tenant?: CheckTenant | undefined;
+  /** Absent where no model can be called through a provider of the tenant. */
+  readonly modelCalls?: CheckModelCalls | undefined;
   /** Why the texts cannot be read; null if they can. */
   readonly unreadable: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;

@@ -32,9 +32,9 @@ export interface LimitLeft {
 
 /** The reason why a request is not admitted at once. */
 export class Shortage {
-  /** The first insufficient slice, and the least units that would suffice. */
+  /** The first insufficient slice in the order of counters, and the least units that would suffice. */
   readonly lacking: Charge & { readonly unitsMin: number };
-  /** Needs for all slices, including sufficient ones, so that those are not returned meanwhile. */
+  /** Needs for all slices in the order of counters, also for sufficient ones, so that those are not returned meanwhile. */
   readonly needs: ReadonlyMap<Slice, UnitsNeed>;
 
   constructor(lacking: Shortage['lacking'], needs: Shortage['needs']) {
@@ -86,7 +86,7 @@ export class Reservations {
     this.#charges = charges;
     const uncounted = this.#counts.list.length === 0 ? charges : this.#uncounted(charges);
     const outputTokens = takesLess ? affordable(uncounted, bound, nowMs) : bound.outputTokens;
-    let lacking: Shortage['lacking'] | null = null;
+    let isShort = false;
     for (const charge of uncounted) {
       const { limit, slice } = charge;
       if (!limit.isHard) continue;
@@ -95,10 +95,9 @@ export class Reservations {
         slice.known.refusals.note(limit, unitsMin);
         throw new LimitReached(limit, slice.lastKnownUsage, unitsMin);
       }
-      if (slice.freeAt(nowMs) >= boundUnits(limit, bound, outputTokens)) continue;
-      lacking ??= { ...charge, unitsMin };
+      if (slice.freeAt(nowMs) < boundUnits(limit, bound, outputTokens)) isShort = true;
     }
-    if (lacking !== null) return new Shortage(lacking, needsOf(uncounted, bound));
+    if (isShort) return shortageOf(uncounted, bound, { outputTokens, nowMs });
     this.#charge(uncounted, bound, { outputTokens, nowMs });
     return { outputTokens };
   }
@@ -204,11 +203,32 @@ export class Reservations {
   }
 }
 
-/** Returns the units that each hard limit needs, with the least and with the requested output. */
+/** An order of counters that is the same in all processes. */
+function byCounter(
+  { slice: { counter: one } }: Charge,
+  { slice: { counter: other } }: Charge,
+): number {
+  return Buffer.compare(one.id, other.id) || one.windowStart - other.windowStart;
+}
+
+/** The shortage of hard limits, one of which at least lacks units for this output. */
+function shortageOf(
+  charges: readonly Charge[],
+  bound: UsageBound,
+  { outputTokens, nowMs }: Grant & { readonly nowMs: number },
+): Shortage {
+  const hard = charges.filter(({ limit }) => limit.isHard).toSorted(byCounter);
+  const lacking = hard.find(
+    ({ limit, slice }) => slice.freeAt(nowMs) < boundUnits(limit, bound, outputTokens),
+  )!;
+  const unitsMin = boundUnits(lacking.limit, bound, bound.outputTokensMin);
+  return new Shortage({ ...lacking, unitsMin }, needsOf(hard, bound));
+}
+
+/** Returns the units that each limit needs, with the least and with the requested output. */
 function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Slice, UnitsNeed> {
   const needs = new Map<Slice, UnitsNeed>();
   for (const { limit, slice } of charges) {
-    if (!limit.isHard) continue;
     const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
     const units = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
     needs.set(slice, { units, unitsMin });

@@ -2,13 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../monotonic.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
-import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
+import { type Grant, type Reservations, Shortage } from './account.ts';
 import { type Limit, LimitReached, type UsageBound } from './limit.ts';
 import type { LimitBank } from './limit-bank.ts';
 import { OrganisationSlices } from './organisation-slices.ts';
 import { Outage, type OutageSources, outageAfterMs } from './outage.ts';
 import { Recalls } from './recalls.ts';
 import type { Slice } from './slice.ts';
+import { Waiter, type WaitLimits } from './waiter.ts';
 
 /** Interval at which waiting requests are retried. */
 const tickMs = 50;
@@ -16,153 +17,10 @@ const tickMs = 50;
 const reportEveryMs = 500;
 /** Marks a report that is due at once. */
 const reportNow = Number.NEGATIVE_INFINITY;
-/**
- * Turns of the timer for which a request waits for an exchange with the database: 1.75 seconds, more for a process that
- * is short of processor time.
- */
-const silentTurnsMax = 35;
 /** How long a rejection waits until it is stored. */
 const storeMs = 1_000;
 /** Concurrent exchanges, each for one organisation. */
 const exchangesMax = 4;
-
-/** How long a request waits for units that other processes hold. */
-interface WaitLimits {
-  /** Wait when all others report in time that they have no idle units. */
-  readonly waitMs: number;
-  /** Additional wait for processes that have not reported. */
-  readonly lateMs: number;
-}
-
-const noWait: WaitLimits = { waitMs: 0, lateMs: 0 };
-
-/** A request that waits for admission. */
-class Waiter {
-  readonly promise: Promise<Grant>;
-  readonly #beganMs = monotonicMs();
-  readonly #patience: WaitLimits;
-  /** Starts with the first exchange that included the request, so that a slow database does not cause a rejection. */
-  #deadlineMs = Number.POSITIVE_INFINITY;
-  readonly #reservations: Reservations;
-  readonly #charges: readonly Charge[];
-  readonly #bound: UsageBound;
-  readonly #settle: PromiseWithResolvers<Grant>;
-  #shortage: Shortage;
-  #tries = 0;
-  /** Turns of the timer since the last exchange that succeeded. */
-  #silentTurns = 0;
-  /** Database time since which other processes can see the shortage; null before. */
-  #publishedAtMs: number | null = null;
-
-  constructor(
-    reservations: Reservations,
-    charges: readonly Charge[],
-    bound: UsageBound,
-    shortage: Shortage,
-    patience: WaitLimits,
-  ) {
-    this.#reservations = reservations;
-    this.#charges = charges;
-    this.#bound = bound;
-    this.#shortage = shortage;
-    this.#patience = this.isHopeless ? noWait : patience;
-    this.#settle = Promise.withResolvers();
-    this.promise = this.#settle.promise;
-    this.#addNeeds();
-  }
-
-  /**
-   * Retries after an exchange; true when the request no longer waits. A shortage counts only if the exchange included
-   * this request (`wasIncluded`).
-   */
-  retry(nowMs: number, wasIncluded: boolean): boolean {
-    this.#silentTurns = 0;
-    this.#removeNeeds();
-    try {
-      const isLate = wasIncluded && nowMs >= this.#deadlineMs && this.#haveAllResponded(nowMs);
-      if (wasIncluded) {
-        this.#tries += 1;
-        this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + this.#patience.waitMs);
-        this.#publishedAtMs ??= this.#shortage.lacking.slice.known.shortage?.atMs ?? null;
-      }
-      const takesLess = isLate || this.#tries > 1;
-      const result = this.#reservations.reserve(this.#charges, this.#bound, nowMs, takesLess);
-      if (!(result instanceof Shortage)) {
-        this.#settle.resolve(result);
-        return true;
-      }
-      const { limit, slice, unitsMin } = result.lacking;
-      if (isLate) {
-        slice.known.failedWait.note(unitsMin, nowMs);
-        slice.known.refusals.note(limit, unitsMin);
-        throw new LimitReached(limit, slice.lastKnownUsage, unitsMin);
-      }
-      this.#shortage = result;
-      this.#addNeeds();
-      return false;
-    } catch (error) {
-      this.#settle.reject(error);
-      return true;
-    }
-  }
-
-  /** Whether another request has just waited for as many units without success, so that waiting is pointless. */
-  get isHopeless(): boolean {
-    const { slice, unitsMin } = this.#shortage.lacking;
-    return slice.known.failedWait.wasRecent(unitsMin, this.#beganMs);
-  }
-
-  /** Whether all holders of the slice have returned idle units, or have had enough time for it. */
-  #haveAllResponded(nowMs: number): boolean {
-    const { shortage } = this.#shortage.lacking.slice.known;
-    if (this.isCutOff) return false;
-    if (this.#publishedAtMs === null || shortage === null || shortage.answeredAtMs === null)
-      return true;
-    if (shortage.answeredAtMs >= this.#publishedAtMs) return true;
-    return nowMs >= this.#deadlineMs + this.#patience.lateMs;
-  }
-
-  /** Whether the region lacks what the request waits for, and cannot ask its home. */
-  get isCutOff(): boolean {
-    return this.#shortage.lacking.slice.known.shortage?.isHomeAway === true;
-  }
-
-  /** Called at each turn of the timer. True when the database has not responded for too many of them. */
-  isAbandoned(): boolean {
-    this.#silentTurns += 1;
-    return this.#silentTurns > silentTurnsMax;
-  }
-
-  giveUp(cause: unknown, outage: Outage): void {
-    this.#removeNeeds();
-    this.#settle.reject(outage.refusal(cause, this.#charges));
-  }
-
-  /** Admits the request by what the process grants itself; false when that does not suffice. */
-  draw(outage: Outage): boolean {
-    return this.#take(outage.admit(this.#reservations, this.#charges, this.#bound));
-  }
-
-  /** As {@link draw}, while the region cannot ask its home. */
-  drawCutOff(outage: Outage): boolean {
-    return this.#take(outage.admitCutOff(this.#reservations, this.#charges, this.#bound));
-  }
-
-  #take(grant: Grant | Promise<Grant> | null): boolean {
-    if (grant === null) return false;
-    this.#removeNeeds();
-    this.#settle.resolve(grant);
-    return true;
-  }
-
-  #addNeeds(): void {
-    for (const [slice, need] of this.#shortage.needs) slice.needs.add(need);
-  }
-
-  #removeNeeds(): void {
-    for (const [slice, need] of this.#shortage.needs) slice.needs.delete(need);
-  }
-}
 
 /** The slices and waiting requests of one organisation. */
 interface OrganisationQueue {

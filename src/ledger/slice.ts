@@ -1,5 +1,5 @@
 /** Moves units of one counter between this process and the bank: what it reports, returns and requests. */
-import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
+import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/slice-moves.ts';
 import type { HoldingTarget } from './forecast.ts';
 import type { Limit } from './limit.ts';
 import { UsableSlice } from './usable-slice.ts';
@@ -17,7 +17,7 @@ export class Slice extends UsableSlice {
 
   /** Whether only the passing of time changes what it holds. */
   isQuiet(nowMs: number): boolean {
-    const isOpen = this.held.isOpen || this.needs.size > 0;
+    const isOpen = this.held.isOpen || this.needs.size > 0 || this.laterNeeds.size > 0;
     return !isOpen && this.move === null && this.forecast.isQuiet(nowMs);
   }
 
@@ -150,21 +150,28 @@ interface Holdings {
 /** Determines what a move offers and requests; null when there is nothing to report. */
 function moveContents(
   { free, spent, target, isRecalled }: Holdings,
-  { needs, known: { refusals } }: Pick<Slice, 'needs' | 'known'>,
+  { needs, laterNeeds, known: { refusals } }: Pick<Slice, 'needs' | 'laterNeeds' | 'known'>,
   { isDue, isAnswer, isLeaseDue }: Readonly<Record<'isDue' | 'isAnswer' | 'isLeaseDue', boolean>>,
 ): Pick<SliceMove, 'offered' | 'needs' | 'want'> | null {
   if (needs.size > 0) {
     // Keeps what no request waits for, so that it can be used if the outcome of the exchange is lost.
-    const needed = [...needs].reduce((sum, { units }) => sum + units, 0);
+    const needed = unitsOf(needs);
     const offered = isRecalled ? free : Math.min(free, needed);
     return { offered, needs: [...needs], want: Math.max(0, target - (free - offered)) };
   }
   // Offers idle and surplus units, and settles a negative balance.
-  const surplus = free > 2 * target ? free - target : 0;
+  const wanted = Math.max(target, unitsOf(laterNeeds));
+  const surplus = free > 2 * target ? Math.max(0, free - wanted) : 0;
   const offered = isRecalled || free < 0 ? free : surplus;
   const isRequesting = target > 0 && free < target / 2;
   const isReporting = isDue ? spent !== 0 || offered !== 0 : offered > 0;
   const isNeeded = isRequesting || isReporting || isAnswer || isLeaseDue || refusals.hasNew;
   if (!isNeeded) return null;
   return { offered, needs: [], want: Math.max(0, target - (free - offered)) };
+}
+
+function unitsOf(needs: ReadonlySet<UnitsNeed>): number {
+  let sum = 0;
+  for (const { units } of needs) sum += units;
+  return sum;
 }

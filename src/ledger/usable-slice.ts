@@ -79,6 +79,8 @@ export class UsableSlice {
   isAwake = true;
   /** Needs of waiting requests, first come first served. */
   readonly needs = new Set<UnitsNeed>();
+  /** Needs of requests that wait for another slice first: units are kept for them unless another process lacks them. */
+  readonly laterNeeds = new Set<UnitsNeed>();
   protected readonly held = new HeldUnits();
   /** The move that is being carried out. */
   protected move: SliceMove | null = null;

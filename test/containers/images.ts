@@ -72,7 +72,7 @@ export function productImage(): Promise<string> {
 async function buildProduct(): Promise<string> {
   const base = await pulledOr('node:24-bookworm-slim', 'gatewright-test/node:24', buildNodeImage);
   // Uses the id, because all clones on this machine share the name.
-  return await build('gatewright-test/gatewright', root, { NODE_IMAGE: base });
+  return await build('gatewright-test/gatewright', root, { NODE_IMAGE: base, DOCS: 'OFF' });
 }
 
 async function buildNodeImage(name: string): Promise<void> {

@@ -124,6 +124,23 @@ describe('three gateways on one limit', () => {
     expect(report.falselyRefused).toEqual([]);
   });
 
+  it('refuses nothing falsely while a token limit and a request limit end at the same time', async () => {
+    const seed = newSeed();
+    const report = await runGate({
+      seed,
+      callers: 200,
+      outputTokensMost: 1_000,
+      terms: {
+        key: { type: 'tokens', units: 100_000 },
+        policy: { type: 'requests', units: 600 },
+      },
+      turns: true,
+    });
+    tell(report);
+    expect(report.usedShare).toBeGreaterThan(0.95);
+    expect(report.falselyRefused).toEqual([]);
+  });
+
   it('holds while the database is disconnected, and while it hangs', async () => {
     await using link = await startDatabaseLink();
     const seed = newSeed();

@@ -69,6 +69,21 @@ export function ChoiceField({
   );
 }
 
+export function LongTextField({ label, value, onValue, hint }: FieldProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <textarea
+        rows={5}
+        value={value}
+        placeholder={hint}
+        autoComplete="off"
+        onInput={({ currentTarget }) => onValue(currentTarget.value)}
+      />
+    </label>
+  );
+}
+
 /** Fields that narrow a list. */
 export function Filters({ children }: { readonly children: ComponentChildren }) {
   return (

@@ -33,7 +33,7 @@ export function Section({ title, about, children }: Omit<PageProps, 'actions'>) 
   return (
     <section class="panel">
       <h2>{title}</h2>
-      {about !== undefined && <p class="quiet">{about}</p>}
+      {about !== undefined && about !== false && <p class="quiet">{about}</p>}
       {children}
     </section>
   );

@@ -22,6 +22,7 @@ import { requireRight, visibleKeys } from '../access/visibility.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type ItemRequest, type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { findIn, idOr404, resolveWorkspace } from '../request/scoping.ts';
+import { guardrailIdsOf } from './analytics/request-filter.ts';
 import { parseTimeRange, rangeQuery } from './analytics/time-range.ts';
 import { cursorOf, parseCursor } from './cursor.ts';
 import { requestLogToRecord } from './request-log-record.ts';
@@ -43,6 +44,7 @@ const LogsQuery = WorkspaceQuery.extend({
   mcp_server: text,
   mcp_name: text,
   trace_id: z.string().min(1).max(128).optional(),
+  guardrail: text,
   guardrail_verdict: z.enum(guardrailVerdicts).optional(),
   status: z
     .string()
@@ -86,7 +88,7 @@ async function list(
   await requireRight(db, caller, workspace, 'ViewLogs');
   const apiKeyIds = await visibleKeys(db, caller, workspace);
   const { api_key_id, config_id, provider, model, mcp_server, mcp_name, page_size } = query;
-  const { trace_id, guardrail_verdict, type } = query;
+  const { trace_id, guardrail, guardrail_verdict: verdict, type } = query;
   const [statusFrom, statusTo] = statusesOf(query.status);
   const place = parseCursor(query.cursor);
   const filter: requestLogs.RequestLogFilter = {
@@ -105,8 +107,12 @@ async function list(
       mcp_server,
       mcp_name,
       trace_id,
-      guardrail_verdict,
+      guardrail_verdict: guardrail === undefined ? verdict : undefined,
     },
+    guardrails:
+      guardrail === undefined
+        ? undefined
+        : { ids: await guardrailIdsOf(db, caller.organisationId, [guardrail]), verdict },
   };
   const rows = await requestLogs.list(db, caller.organisationId, filter, page_size + 1);
   const page = rows.slice(0, page_size);

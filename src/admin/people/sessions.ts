@@ -42,6 +42,15 @@ const OwnSession = SessionRecord.extend({
   workspaces: z.array(
     z.object({ id: z.uuid(), slug: z.string(), name: z.string(), role: WorkspaceRole }),
   ),
+  /** Addresses without a slash at their end, as the settings say; null where they are unknown. */
+  addresses: z.object({
+    /** Without `/v1`. */
+    inference: z.string().nullable(),
+    /** Without the path of a server. */
+    mcp: z.string().nullable(),
+    /** Path of the documentation on this server, with a slash at its end; null where it serves none. */
+    docs: z.string().nullable(),
+  }),
 });
 const Ended = z.object({
   /** Logout address of the identity provider, or null. */
@@ -109,7 +118,8 @@ export function sessionRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function getOwn({ database }: AdminDeps, { caller }: AdminRequest) {
+async function getOwn(deps: AdminDeps, { caller }: AdminRequest) {
+  const { database, inferenceUrl, mcpUrl, docsPath } = deps;
   const db = database.readable;
   const { organisationId, tsgId, person, scopes, workspaceId } = caller;
   const session = await userSessions.findWithUser(db, organisationId, person!.sessionId!);
@@ -124,6 +134,7 @@ async function getOwn({ database }: AdminDeps, { caller }: AdminRequest) {
     workspace_id: workspaceId,
     scopes: [...scopes],
     workspaces: rows.map(({ id, slug, name }) => ({ id, slug, name, role: roles.get(id)! })),
+    addresses: { inference: inferenceUrl, mcp: mcpUrl, docs: docsPath },
   };
 }
 

@@ -6,6 +6,11 @@ import type { Principal } from '../../auth/principal.ts';
 import type { RefusedCredentials } from '../../auth/refused-credentials.ts';
 import type { CredentialKind, LeaseHeader, Mount, RouteRequest } from '../../http/routes/route.ts';
 import type { TargetLimits } from '../../model/configs/config-document.ts';
+import type { GuardrailActions, GuardrailCheck } from '../../model/guardrails/guardrail.ts';
+import type {
+  GuardrailTrialRequest,
+  GuardrailTrialResult,
+} from '../../model/guardrails/guardrail-trial.ts';
 import type { McpDiscovery } from '../../model/mcp/mcp-discovery.ts';
 import type { UserSessionSettings } from '../../settings/groups/sessions.ts';
 import type { SignInSettings } from '../../settings/groups/sign-in.ts';
@@ -44,12 +49,22 @@ export interface AdminDeps {
   /** Limits on the targets of a config; null means the built-in limit. */
   readonly configTargets: TargetLimits;
   readonly disabledFeatures: ReadonlySet<Feature>;
+  /** Judges texts by guardrails, without services and without a log. */
+  readonly guardrailTrials: {
+    /** Null when too many run. */
+    run(
+      guardrail: TriedGuardrail,
+      tried: GuardrailTrialRequest,
+    ): Promise<GuardrailTrialResult | null>;
+  };
   readonly mcp: McpExplorer;
   /** Revokes tokens of users at authorization servers. */
   readonly mcpTokens: {
     /** Notes the connections that the transaction is about to delete. */
     noteDeletion(tx: Db, which: ConnectionFilter): Promise<void>;
   };
+  /** Address of inference without a slash at its end and without `/v1`; null when it is unknown. */
+  readonly inferenceUrl: string | null;
   /** Address of the MCP gateway without a slash at its end; null when it is unknown. */
   readonly mcpUrl: string | null;
   /** Sends requests to addresses that administrators have configured. */
@@ -65,6 +80,8 @@ export interface AdminDeps {
   readonly sessions: UserSessionSettings | null;
   /** Whether this server serves the console, where links for signing in lead. */
   readonly servesConsole: boolean;
+  /** Path of the documentation on this server, which ends with a slash; null when it serves none. */
+  readonly docsPath: string | null;
 }
 
 /** A short request; `timeoutMs` covers all of it. */
@@ -74,6 +91,14 @@ interface OutboundRequest {
   readonly headers: Record<string, string>;
   readonly body: null;
   readonly timeoutMs: number;
+}
+
+/** A guardrail as it is stored; secrets of its checks are sealed. */
+interface TriedGuardrail {
+  readonly id: string;
+  readonly savedId: string | null;
+  readonly checks: readonly GuardrailCheck[];
+  readonly actions: GuardrailActions;
 }
 
 /** Queries the servers of MCP integrations. */

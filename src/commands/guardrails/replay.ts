@@ -6,7 +6,7 @@ import {
   type Guardrail,
   type GuardrailDefinition,
 } from '../../guardrails/guardrail.ts';
-import { remoteCheckKinds } from '../../model/guardrails/remote-check-kinds.ts';
+import { callingChecks, needsModel } from '../../guardrails/trial.ts';
 import type { CorpusEntry } from './corpus.ts';
 
 /** Verdict on one entry; `changed` entries pass with other texts. */
@@ -36,17 +36,6 @@ export interface Replay {
   /** Null without an earlier version. */
   readonly changes: readonly EntryChange[] | null;
 }
-
-/** Checks that call other services, or run a model that the command does not have. */
-const callingChecks: ReadonlySet<string> = new Set([
-  ...Object.keys(remoteCheckKinds).map((id) => id.toLowerCase()),
-  'default.webhook',
-  'default.log',
-  'default.validurls',
-  'default.jwt',
-  'default.inlineimageurls',
-]);
-const modelId = 'gatewright.model';
 
 export interface ReplayOptions {
   readonly tools: CheckTools;
@@ -91,11 +80,8 @@ function judgeOf(
   definition: GuardrailDefinition,
   { tools, callsServices, hasModel }: ReplayOptions,
 ) {
-  const isRun = ({ id, parameters }: GuardrailDefinition['checks'][number]): boolean => {
-    const name = id.toLowerCase();
-    if (name === modelId || parameters?.model === true) return hasModel;
-    return callsServices || !callingChecks.has(name);
-  };
+  const isRun = (check: GuardrailDefinition['checks'][number]): boolean =>
+    needsModel(check) ? hasModel : callsServices || !callingChecks.has(check.id.toLowerCase());
   const { checks } = definition;
   const built: Guardrail = {
     ...buildGuardrail({ ...definition, checks: checks.filter(isRun) }, tools),

@@ -95,6 +95,7 @@ async function readLatest(
     from: now - dayMs,
     to: now,
     equal: { trace_id: trace },
+    guardrails: undefined,
     apiKeyIds: null,
     statusFrom: 0,
     statusTo: requestLogs.statusMax,

@@ -2,6 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../failure.ts';
 import {
+  type GuardrailVerdict,
+  guardrailVerdicts,
   type LoggedType,
   loggedTypes,
   RequestLogPage,
@@ -30,6 +32,8 @@ interface LogsOptions extends Pick<ServerOptions, 'home' | 'credentials'> {
   readonly model: string | undefined;
   readonly status: string | undefined;
   readonly trace: string | undefined;
+  readonly guardrail: string | undefined;
+  readonly verdict: GuardrailVerdict | undefined;
   readonly output: 'text' | 'json' | 'wide';
 }
 
@@ -46,6 +50,7 @@ export const logs: Command<LogsOptions> = {
     ['gatewright logs', 'The latest of the last 24 hours'],
     ['gatewright logs --follow --status 4xx', 'Follow rejected requests'],
     ['gatewright logs --type mcp', 'Calls of tools, prompts and resources of MCP servers'],
+    ['gatewright logs --guardrail no-secrets --verdict denied', 'What a guardrail has denied'],
     ['gatewright logs --trace order-17 -o json', 'Everything about the requests of one trace'],
   ],
   options: {
@@ -67,6 +72,11 @@ export const logs: Command<LogsOptions> = {
     model: filter('NAME', 'Only this model, by its name at the provider'),
     status: filter('STATUS', 'Only with this status: 429, or 4xx'),
     trace: filter('ID', 'Only of this trace'),
+    guardrail: filter('NAME', 'Only judged by this guardrail, by slug or id'),
+    verdict: optionalChoiceOption(guardrailVerdicts, {
+      describe: 'Only with this verdict of the guardrails, or of the one that is named',
+      fallback: 'all',
+    }),
     output: outputForm(['text', 'json', 'wide']),
     home: serverOptions.home,
     credentials: serverOptions.credentials,
@@ -127,8 +137,18 @@ async function read(
 ): Promise<{ found: RequestLogRecord[]; regions: readonly string[] }> {
   const wanted = since === null ? (options.number ?? numberUsual) : Number.POSITIVE_INFINITY;
   const { workspace: workspace_id, type, provider, model, status, trace: trace_id } = options;
+  const { guardrail, verdict: guardrail_verdict } = options;
   const from = since === null || since < 0 ? undefined : new Date(since).toISOString();
-  const filters = { workspace_id, type, provider, model, status, trace_id };
+  const filters = {
+    workspace_id,
+    type,
+    provider,
+    model,
+    status,
+    trace_id,
+    guardrail,
+    guardrail_verdict,
+  };
   const time = { time_of_generation_min: from };
   const given = Object.entries({ ...filters, ...time }).filter(([, value]) => value !== undefined);
   const found: RequestLogRecord[] = [];

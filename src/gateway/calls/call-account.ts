@@ -141,7 +141,8 @@ export class CallAccount {
   close(): void {
     this.#isClosed = true;
     this.#settleOpen();
-    if (!this.isSent && !this.#isFork) this.#account.uncount();
+    const isCounted = this.isSent || this.charged.hasCheckCalls || this.#isFork;
+    if (!isCounted) this.#account.uncount();
   }
 
   /** Settles a call whose response nobody receives: the provider refused it or did not respond. */

@@ -19,6 +19,9 @@ export class ChargedCalls {
   /** Charged calls before the last one. */
   #earlier: readonly ChargedCall[] = none;
 
+  /** Whether a provider may have received calls of checks, which have log entries of their own. */
+  hasCheckCalls = false;
+
   addMeter(outcome: TargetOutcome, meter: Meter): void {
     this.#meteredOutcome = outcome;
     this.#meter = meter;

@@ -20,6 +20,7 @@ import { isWindowed, WindowedStream } from '../guardrails/windowed-stream.ts';
 import { noUsage } from '../metering/meter.ts';
 import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import { checkCallsOf } from './checks/check-calls.ts';
 import { semanticLookupOf } from './embed-question.ts';
 import { callHedged } from './hedging/hedged-call.ts';
 import {
@@ -76,7 +77,11 @@ async function guard(
 ): Promise<TargetOutcome> {
   const { calls, exchange } = context;
   const guardrails = await callGuardrails;
-  context.guardedRequests ??= new GuardedRequests(exchange, textFormsOf(exchange));
+  context.guardedRequests ??= new GuardedRequests(
+    exchange,
+    textFormsOf(exchange),
+    checkCallsOf(context),
+  );
   const requests = context.guardedRequests;
   const { forms } = requests;
   const input = await requests.thatJudge(guardrails.input);
@@ -109,17 +114,21 @@ const unjudgedReasons: Readonly<Record<UnjudgedResponse, string>> = {
  * what it cannot judge, sound and numbers only by those that fail closed.
  */
 async function refuseUnjudged(
-  { calls, draft, exchange }: CallContext,
+  context: CallContext,
   leaf: ConfigLeaf,
   output: readonly Guardrail[],
   { endpoint }: TextForms,
   kind: UnjudgedResponse,
 ): Promise<TargetOutcome | null> {
+  const { calls, draft, exchange } = context;
   const guardrails = kind === 'file' ? output : output.filter(({ failsClosed }) => failsClosed);
   if (guardrails.length === 0) return null;
   const target = await calls.targetOf(leaf, exchange);
   const unread = { passages: [], lastCount: 0, unreadable: unjudgedReasons[kind] };
-  const subject = { ...subjectOf(exchange, endpoint, target), ...unread };
+  const subject = {
+    ...subjectOf(exchange, endpoint, target, checkCallsOf(context)),
+    ...unread,
+  };
   const judged = { ...subject, side: 'output', answer: null } as const;
   const judgement = await judgeCall(guardrails, judged, exchange.now);
   const { isDenied, results } = judgement;
@@ -193,7 +202,7 @@ function windowedOutcome(
   const windowed = new WindowedStream({
     guardrails,
     forms,
-    subject: subjectOf(exchange, forms.endpoint, outcome.target),
+    subject: subjectOf(exchange, forms.endpoint, outcome.target, checkCallsOf(context)),
     status: outcome.status,
     now: exchange.now,
     errorForm: exchange.errorForm,
@@ -215,12 +224,13 @@ function windowedOutcome(
 
 /** Judges what the caller has received of a stream, for the log. */
 function observerOf(
-  { draft, exchange }: CallContext,
+  context: CallContext,
   forms: TextForms,
   { status, target, call }: LiveOutcome,
   { output: guardrails }: ResponseGuards,
 ): StreamObserver {
-  const subject = subjectOf(exchange, forms.endpoint, target);
+  const { draft, exchange } = context;
+  const subject = subjectOf(exchange, forms.endpoint, target, checkCallsOf(context));
   return async (events) => {
     const decoded = events === null ? null : decodeResponse(call.headers, events);
     const readable = decoded && readableResponse(forms.response, decoded.headers, decoded.body);
@@ -245,12 +255,13 @@ function judgeUnread(
 }
 
 async function judgeRead(
-  { draft, exchange, calls }: CallContext,
+  context: CallContext,
   forms: TextForms,
   outcome: TargetOutcome,
   read: ReadResponse,
   { output: guardrails, input, isStrict }: ResponseGuards,
 ): Promise<TargetOutcome> {
+  const { draft, exchange, calls } = context;
   const { headers, body, metered, cost } = read;
   const { status: providerStatus, target } = outcome;
   const isEncoded = headers['content-encoding'] !== undefined;
@@ -259,7 +270,7 @@ async function judgeRead(
     readable === null
       ? null
       : await judgeResponse(guardrails, forms, {
-          subject: subjectOf(exchange, forms.endpoint, target),
+          subject: subjectOf(exchange, forms.endpoint, target, checkCallsOf(context)),
           status: providerStatus,
           json: readable.json,
           toolCalls: readable.stream?.toolCalls,

@@ -98,6 +98,7 @@ export class CheckAccounts implements ServiceAccounts {
     const { signers } = this.#options;
     const { service, customHost, account, aws } = provider;
     return {
+      name: `@${provider.id}`,
       service,
       mark: provider.integrationVersion,
       customHost: customHost?.replace(/\/+$/, '') ?? null,

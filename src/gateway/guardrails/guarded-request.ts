@@ -1,6 +1,7 @@
 /** Judges requests by guardrails before they are sent to a provider. */
 
 import { detach } from '../../detached.ts';
+import type { CheckModelCalls } from '../../guardrails/check-model-calls.ts';
 import {
   evaluateGuardrails,
   type GuardrailSubject,
@@ -44,14 +45,16 @@ interface JudgedRequest extends GuardedRequest {
 export class GuardedRequests {
   readonly forms: TextForms;
   readonly #exchange: Exchange;
+  readonly #modelCalls: CheckModelCalls;
   readonly #judged: JudgedRequest[] = [];
   /** Set when the body is a form whose texts have been read. */
   #form: GuardedForm | null = null;
   #requestTexts: RequestTexts | Promise<RequestTexts> | null = null;
 
-  constructor(exchange: Exchange, forms: TextForms) {
+  constructor(exchange: Exchange, forms: TextForms, modelCalls: CheckModelCalls) {
     this.#exchange = exchange;
     this.forms = forms;
+    this.#modelCalls = modelCalls;
   }
 
   /**
@@ -92,7 +95,7 @@ export class GuardedRequests {
     const exchange = this.#exchange;
     const { params, body } = exchange;
     const { passages, lastCount, unreadable } = await this.#texts();
-    const subject = subjectOf(exchange, this.forms.endpoint, target);
+    const subject = subjectOf(exchange, this.forms.endpoint, target, this.#modelCalls);
     const judgement = await judgeCall(
       guardrails,
       { ...subject, side: 'input', answer: null, passages, lastCount, unreadable },
@@ -163,11 +166,13 @@ export function subjectOf(
   exchange: Exchange,
   endpoint: string,
   { provider, model }: CheckedTarget,
+  modelCalls: CheckModelCalls,
 ) {
   const { params, metadata, request, id, key } = exchange;
   const { organisationId, workspace } = key;
   return {
     tenant: { organisationId, workspaceId: workspace?.id ?? null },
+    modelCalls,
     endpoint,
     params,
     metadata,

@@ -93,7 +93,7 @@ function* passagesIn(
 
 function subjectOf(
   side: Side,
-  { exchange, target }: SessionTerms,
+  { exchange, target, modelCalls }: SessionTerms,
   events: readonly Members[],
   passages: readonly Passage[],
   unreadable: string | null,
@@ -102,6 +102,7 @@ function subjectOf(
   return {
     side,
     tenant: { organisationId: key.organisationId, workspaceId: key.workspace?.id ?? null },
+    modelCalls,
     endpoint: 'realtime',
     isStream: true,
     params: side === 'input' && events.length === 1 ? events[0]! : exchange.params,

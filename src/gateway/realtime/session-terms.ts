@@ -1,19 +1,16 @@
 /** Holds what applies to an open session: key, target, limits and guardrails; reads it anew when something has changed. */
+import type { CheckModelCalls } from '../../guardrails/check-model-calls.ts';
 import type { Limit } from '../../ledger/limit.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
+import { sessionCheckCalls } from '../calls/checks/check-calls.ts';
 import type { GatewayServices } from '../calls/request-context.ts';
 import type { CallGuardrails } from '../guardrails/guardrails.ts';
 import { limitsOf } from '../metering/limits.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-
-type TermsServices = Pick<
-  GatewayServices,
-  'policies' | 'targets' | 'guardrails' | 'enforcesLimits' | 'limitsBy'
->;
 
 export class SessionTerms {
   readonly exchange: Exchange;
@@ -22,10 +19,10 @@ export class SessionTerms {
   readonly target: ResolvedTarget;
   /** Null when no guardrail judges. */
   readonly guardrails: CallGuardrails | null;
-  readonly #services: TermsServices;
+  readonly #services: GatewayServices;
 
   private constructor(
-    services: TermsServices,
+    services: GatewayServices,
     exchange: Exchange,
     config: GatewayConfig,
     leaf: ConfigLeaf,
@@ -42,7 +39,7 @@ export class SessionTerms {
 
   /** @throws GatewayError when the target cannot be called with this key */
   static async resolve(
-    services: TermsServices,
+    services: GatewayServices,
     exchange: Exchange,
     config: GatewayConfig,
     leaf: ConfigLeaf,
@@ -74,6 +71,11 @@ export class SessionTerms {
       return limitsOf(exchange, this.target, this.config, known, enforcesLimits, limitsBy);
     };
     return policies instanceof Promise ? policies.then(limits) : limits(policies);
+  }
+
+  /** Calls that checks of the guardrails make. */
+  get modelCalls(): CheckModelCalls {
+    return sessionCheckCalls(this.#services, this.exchange, this.config);
   }
 
   /** Whether the provider lets only some models be used. */

@@ -8,7 +8,12 @@ import {
   textParameter,
   textsParameter,
 } from './check-parameters.ts';
-import type { RemoteService, ServiceRequest, ServiceVerdict } from './remote-service.ts';
+import type {
+  RemoteService,
+  ServiceModel,
+  ServiceRequest,
+  ServiceVerdict,
+} from './remote-service.ts';
 import { namedAccount } from './required-account.ts';
 import type { ServiceAccounts } from './service-accounts.ts';
 
@@ -50,6 +55,8 @@ const mistralCategories: Readonly<Record<string, string>> = {
   'violence/graphic': 'violence_and_threats',
 };
 
+const path = '/moderations';
+
 /** Well below the context of the models. */
 const limit = { unit: 'characters', max: 15_000 } as const;
 
@@ -86,15 +93,18 @@ async function requestOf(
   texts: readonly string[],
   subject: CheckSubject,
 ): Promise<ServiceRequest> {
-  const { format, base, headers } = await accountOf(parameters, accounts, formats, subject);
-  const model = textParameter(parameters, 'model', models[format].model);
-  return { url: `${base}/moderations`, headers, body: { model, input: texts }, format };
+  const { format, base, headers, model } = await accountOf(parameters, accounts, formats, subject);
+  const name = textParameter(parameters, 'model', models[format].model);
+  const body = { model: name, input: texts };
+  return { url: `${base}${path}`, headers, body, format, model };
 }
 
 interface ModerationAccount {
   readonly format: Format;
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Absent for credentials of the check, whose calls the gateway does not charge. */
+  readonly model?: ServiceModel;
 }
 
 /** The credentials of the check, the provider that it names, or the first provider of the workspace. */
@@ -121,13 +131,10 @@ async function accountOf(
       `the workspace has no provider at ${services}: add one, or set credentials.apiKey of the check`,
     );
   }
-  const { key, token, headers, customHost } = account;
+  const { name, mark, customHost } = account;
   const format = account.service as Format;
-  return {
-    format,
-    base: customHost ?? models[format].base,
-    headers: { authorization: `Bearer ${token ?? key ?? ''}`, ...headers },
-  };
+  const base = customHost ?? models[format].base;
+  return { format, base, headers: {}, model: { provider: name, mark, path } };
 }
 
 function verdictIn(

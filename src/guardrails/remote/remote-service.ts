@@ -44,6 +44,16 @@ export interface RequestSigner {
   renew(response: { readonly status: number; readonly headers: ProviderHeaders }): boolean;
 }
 
+/** A model at a provider of the tenant. */
+export interface ServiceModel {
+  /** `@` and the id of the provider. */
+  readonly provider: string;
+  /** Differs between versions of the account; contains no secret. */
+  readonly mark: string;
+  /** Path below `/v1`. */
+  readonly path: string;
+}
+
 export interface ServiceRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -52,6 +62,8 @@ export interface ServiceRequest {
   /** Members of the body that differ between requests with the same verdict, such as an id. */
   readonly perRequest?: Readonly<Record<string, unknown>>;
   readonly signer?: RequestSigner | undefined;
+  /** Set for a model that is called through a provider of the tenant, which adds its own credentials. */
+  readonly model?: ServiceModel | undefined;
   /** Which of the formats of the check the request has; absent if there is one. */
   readonly format?: string | undefined;
 }

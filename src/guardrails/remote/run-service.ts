@@ -46,6 +46,7 @@ export function serviceRunner(
     const terms = {
       name: service.name,
       tenant: subject.tenant,
+      modelCalls: subject.modelCalls,
       deadlineMs: calls.nowMs() + timeoutMs,
       cacheMs,
     };

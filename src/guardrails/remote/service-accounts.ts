@@ -22,6 +22,8 @@ export interface EntraCheckLogin {
 
 /** The account of a provider. */
 export interface ProviderCheckAccount {
+  /** `@` and the id of the provider. */
+  readonly name: string;
   /** `openai`, `bedrock`. */
   readonly service: string;
   /** Differs between versions of the account; contains no secret. */

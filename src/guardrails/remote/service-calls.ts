@@ -9,6 +9,7 @@ import { runInTurns, runPromptly } from '../../slices.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import { type Outbound, OutboundFailure, type OutboundResponse } from '../../upstream/outbound.ts';
 import { CheckError, type CheckTenant } from '../check.ts';
+import { CallNotSent, type CheckModelCalls } from '../check-model-calls.ts';
 import type { ServiceRequest, ServiceVerdict } from './remote-service.ts';
 import { ServiceBreakers } from './service-breakers.ts';
 
@@ -17,6 +18,7 @@ export interface CallTerms {
   /** Name of the service in messages. */
   readonly name: string;
   readonly tenant: CheckTenant | undefined;
+  readonly modelCalls: CheckModelCalls | undefined;
   /** Monotonic time after which no answer is awaited. */
   readonly deadlineMs: number;
   /** Zero reuses no verdict. */
@@ -91,12 +93,17 @@ export class ServiceCalls {
       throw new CheckError(`${name} has failed repeatedly and is asked again in some seconds`);
     }
     let hasAnswered = false;
+    let isSent = true;
     try {
       const response = await this.#send(request, body, terms);
       hasAnswered = response.status < 500 && response.status !== 429;
       return answerIn(response, name);
+    } catch (error) {
+      if (!(error instanceof CallNotSent)) throw error;
+      isSent = false;
+      throw new CheckError(error.message);
     } finally {
-      this.#breakers.note(destination, hasAnswered);
+      if (isSent) this.#breakers.note(destination, hasAnswered);
     }
   }
 
@@ -125,12 +132,16 @@ export class ServiceCalls {
   }
 
   async #attempt(
-    { url, headers, signer }: ServiceRequest,
+    { url, headers, signer, model, body: params }: ServiceRequest,
     body: Buffer,
-    { name, deadlineMs }: CallTerms,
+    { name, deadlineMs, modelCalls }: CallTerms,
   ): Promise<OutboundResponse> {
     const timeoutMs = Math.floor(deadlineMs - this.#monotonicMs());
     if (timeoutMs <= 0) throw new CheckError(`${name} gave no answer in time`);
+    if (model !== undefined) {
+      if (modelCalls !== undefined) return modelCalls.post({ ...model, params, timeoutMs });
+      throw new CallNotSent('the providers of the workspace cannot be called here');
+    }
     const sent = { ...headers, 'content-type': 'application/json', accept: 'application/json' };
     const { origin, pathname, search } = new URL(url);
     const call: CallRequest = {
@@ -155,12 +166,13 @@ export class ServiceCalls {
 
 /** Null where no verdict is reused. */
 function digestOf(
-  { url, headers, signer }: ServiceRequest,
+  { url, headers, signer, model }: ServiceRequest,
   tenant: CheckTenant | undefined,
   body: Buffer,
 ): string | null {
   if (tenant === undefined) return null;
-  const about = JSON.stringify([tenant.organisationId, url, headers, signer?.mark ?? null]);
+  const mark = signer?.mark ?? (model === undefined ? null : `${model.provider} ${model.mark}`);
+  const about = JSON.stringify([tenant.organisationId, url, headers, mark]);
   return hash('sha256', `${about}\n${hash('sha256', body)}`, 'base64');
 }
 

@@ -156,7 +156,7 @@ function callOf(json: RpcObject): ClientMessage {
 }
 
 /** Methods that the gateway evaluates. */
-const evaluatedMethods: readonly string[] = [
+export const evaluatedMethods: readonly string[] = [
   'completion/complete',
   'initialize',
   'notifications/cancelled',

@@ -1,7 +1,12 @@
 /** Determines which guardrails judge the tool calls of a server, from their mappings. */
 import type { Unsealer } from '../../auth/keyring.ts';
 import { guardrailSecretsOf } from '../../auth/secret-documents.ts';
-import { buildGuardrail, type CheckTools, type Guardrail } from '../../guardrails/guardrail.ts';
+import {
+  buildGuardrail,
+  type CheckTools,
+  type Guardrail,
+  isObserving,
+} from '../../guardrails/guardrail.ts';
 import type { GuardrailActions } from '../../model/guardrails/guardrail.ts';
 import type { McpGuardrailRow, McpServerReading } from '../../store/reads/mcp-reads.ts';
 import type { NamedCapability } from '../messages/capability-rules.ts';
@@ -108,6 +113,14 @@ export function guardrailsFor(
   return mapped
     .filter(({ tools }) => tools === null || tool === null || tools.has(tool))
     .map(({ guardrail }) => guardrail);
+}
+
+/** The guardrail of all tools that fails closed, so that nothing may pass unjudged; null for none. */
+export function closedGuardrail({ input, output }: ServerGuardrails): Guardrail | null {
+  const closed = [...input, ...output].find(
+    ({ guardrail, tools }) => tools === null && guardrail.failsClosed && !isObserving(guardrail),
+  );
+  return closed?.guardrail ?? null;
 }
 
 /** Whether a mapping names this prompt or resource, whose content is not judged. */

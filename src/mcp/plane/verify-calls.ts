@@ -6,6 +6,7 @@ import { CheckError } from '../../guardrails/check.ts';
 import { noToken, type TokenVerifier } from '../../guardrails/token-check.ts';
 import { hasUnreadableName, type NamedCapability } from '../messages/capability-rules.ts';
 import { PlaneFault, serverUnusable } from '../messages/plane-fault.ts';
+import { unjudgedMethods } from '../messages/unjudged-methods.ts';
 import { unknownCapability } from '../messages/unknown-capability.ts';
 import type { ServerPins } from '../pins/server-pins.ts';
 import { mcpScope } from '../resource/protected-resource.ts';
@@ -15,7 +16,7 @@ import type { PlaneCall } from './plane-call.ts';
 import { rpcFaultOf } from './plane-reply.ts';
 import type { PlaneServer } from './plane-server.ts';
 import type { PlaneServices } from './plane-services.ts';
-import { isUnjudged } from './server-guardrails.ts';
+import { closedGuardrail, isUnjudged } from './server-guardrails.ts';
 
 /** @throws GatewayError when the key or token may not be used at this server */
 export function authenticateCaller(
@@ -79,11 +80,11 @@ export function verifyCapabilities(server: PlaneServer, calls: readonly PlaneCal
   for (const call of calls) call.fault = capabilityFault(server, call);
 }
 
-function capabilityFault(
-  { capabilities, guardrails, pins }: PlaneServer,
-  call: PlaneCall,
-): PlaneFault | null {
+function capabilityFault(server: PlaneServer, call: PlaneCall): PlaneFault | null {
+  const { capabilities, guardrails, pins } = server;
   const { named, message } = call;
+  const unjudged = unjudgedFault(server, call);
+  if (unjudged !== null) return unjudged;
   if (call.isToolCall && guardrails.fault !== null) {
     return new PlaneFault('server_unusable', `The call cannot be judged: ${guardrails.fault}`);
   }
@@ -112,6 +113,17 @@ function capabilityFault(
     return new PlaneFault('server_unusable', message);
   }
   return null;
+}
+
+/** Refuses what no guardrail judges where one fails closed. */
+function unjudgedFault(
+  { guardrails }: PlaneServer,
+  { message: { method } }: PlaneCall,
+): PlaneFault | null {
+  const closed = unjudgedMethods.has(method) ? closedGuardrail(guardrails) : null;
+  if (closed === null) return null;
+  const text = `The guardrail ${closed.id} fails closed, and guardrails do not judge ${method}; map it to tools to use both`;
+  return new PlaneFault('guardrail_denied', text);
 }
 
 /** Only `block` tells a changed definition from an unknown name. */

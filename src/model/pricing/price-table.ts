@@ -3,7 +3,7 @@ import type { ModelPrice } from '@pydantic/genai-prices';
 import { outputKinds, type PricedKind, type PricedUnit } from './priced-details.ts';
 import { type Price, type TokenPrices, wholeUnits } from './pricing.ts';
 import { serviceTierFactors } from './service-tiers.ts';
-import { unitsOfModel, unitsOfService } from './unit-prices.ts';
+import { tokenPriceOfModel, unitsOfModel, unitsOfService } from './unit-prices.ts';
 
 type Table = Pick<typeof import('@pydantic/genai-prices'), 'calcPrice'>;
 
@@ -123,10 +123,12 @@ function priceInTable(from: Table, service: string, model: string, now: number):
   }
 }
 
-/** Adds units and service tiers that the table lacks. */
+/** Adds prices, units and service tiers that the table lacks. */
 function withOwnUnits(service: string, model: string, listed: Price | null): Price | null {
   const ofModel = unitsOfModel(service, model);
-  const price = listed ?? (ofModel === undefined ? null : freeTokens);
+  const inputPico = tokenPriceOfModel(service, model);
+  const own = inputPico === undefined ? null : { ...freeTokens, inputPico };
+  const price = listed ?? own ?? (ofModel === undefined ? null : freeTokens);
   if (price === null) return null;
   const factors = serviceTierFactors(service, model);
   const units = { ...unitsOfService(service), ...ofModel, ...price.units };

@@ -1,4 +1,4 @@
-/** Lists published prices that the price table lacks: pictures, speech, rankings and containers. */
+/** Lists published prices that the price table lacks: pictures, speech, rankings, containers and moderation. */
 import { type Counts, imageUnit } from './priced-details.ts';
 
 const picoOfDollar = 1_000_000_000_000;
@@ -50,6 +50,16 @@ const bedrockRankings: readonly (readonly [models: RegExp, units: Counts])[] = [
 
 /** Units of all models of a service. */
 const codeOfOpenAi: Counts = { codeSession: dollars(0.03) };
+
+/** Dollars for a million tokens of input of moderation models, whose output is free, by service. */
+const moderationPrices: Readonly<Record<string, number>> = { openai: 0, 'mistral-ai': 0.1 };
+const moderationModel = /^(?:(?:omni|text)-moderation|mistral-moderation)-/;
+
+/** Pico-dollars of an input token of a model whose output is free; undefined where none is published here. */
+export function tokenPriceOfModel(service: string, model: string): number | undefined {
+  const price = moderationModel.test(model) ? moderationPrices[service] : undefined;
+  return price === undefined ? undefined : dollars(price / 1_000_000);
+}
 
 /** Prices of a model that has none for tokens; undefined for none. */
 export function unitsOfModel(service: string, model: string): Counts | undefined {

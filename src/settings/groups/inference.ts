@@ -11,6 +11,8 @@ export interface InferenceSettings {
   readonly mockUpstreamHost: string | null;
   /** 0 selects a free port; null when unset. */
   readonly port: number | null;
+  /** Address at which clients reach inference, without a slash at its end; null when unset. */
+  readonly publicUrl: string | null;
   readonly connectionsMax: number;
   readonly bodyBytesMax: number;
   /** Bound of all bodies in memory; null for a quarter of the memory that the process may use. */
@@ -73,6 +75,7 @@ export function inferenceSettings(
   return {
     mockUpstreamHost: null,
     port: values.GATEWRIGHT_INFERENCE_PORT ?? null,
+    publicUrl: values.GATEWRIGHT_INFERENCE_URL?.href.replace(/\/+$/, '') ?? null,
     connectionsMax: values.GATEWRIGHT_INFERENCE_CONNECTIONS_MAX,
     bodyBytesMax: values.GATEWRIGHT_INFERENCE_BODY_MIB_MAX * mebibyte,
     bodiesBytesMax: bytesOf(values.GATEWRIGHT_INFERENCE_BODIES_MIB_MAX),

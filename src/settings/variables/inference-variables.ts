@@ -19,6 +19,11 @@ export const inferenceVariables = {
     { ...forms.listenPort, example: '8787' },
     'Port of the inference API (/v1/chat/completions and others). When unset: 8787. 0, or PORT=0, selects a free port.',
   ),
+  GATEWRIGHT_INFERENCE_URL: optional(
+    'Inference',
+    { ...forms.webAddress, example: 'https://ai.example.com' },
+    'Address at which clients reach inference, without /v1. The console writes it into the settings of clients.',
+  ),
   GATEWRIGHT_INFERENCE_CONNECTIONS_MAX: defaulted(
     'Inference',
     forms.integer(1, 1_000_000, '10000'),

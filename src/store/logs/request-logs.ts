@@ -1,5 +1,5 @@
 /** Table functions for request_logs: one entry for each model request. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { CheckVerdict, GuardrailVerdict, LoggedType } from '../../model/logs/request-log.ts';
 import type { PriceSource } from '../../model/pricing/price-origin.ts';
 import { timeOfId } from '../../model/wire/ids.ts';
@@ -227,6 +227,10 @@ export interface RequestLogFilter {
     Readonly<Partial<Record<'mcp_server' | 'mcp_name', string | undefined>>> & {
       readonly guardrail_verdict?: GuardrailVerdict | undefined;
     };
+  /** Only requests that one of these guardrails judged, with the verdict if one is given; undefined for all. */
+  readonly guardrails:
+    | { readonly ids: readonly string[]; readonly verdict: string | undefined }
+    | undefined;
   /** Only requests of these keys; null for all. */
   readonly apiKeyIds: readonly string[] | null;
   readonly statusFrom: number;
@@ -244,7 +248,7 @@ export async function list(
   filter: RequestLogFilter,
   limit: number,
 ): Promise<RequestLogRow[]> {
-  const { from, to, equal, statusFrom, statusTo, type, before } = filter;
+  const { from, to, equal, guardrails, statusFrom, statusTo, type, before } = filter;
   let query = table
     .matching(db, { organisation_id: organisationId, ...equal, api_key_id: apiKeysOf(filter) })
     .select(columns)
@@ -255,11 +259,22 @@ export async function list(
   if (type !== undefined) {
     query = query.where('mcp_server', type === 'mcp' ? 'is not' : 'is', null);
   }
+  if (guardrails !== undefined) {
+    const { ids, verdict } = guardrails;
+    query = query.where(({ or, eb }) =>
+      or(ids.map((id) => eb(verdictBy(id), verdict === undefined ? '<>' : '=', verdict ?? ''))),
+    );
+  }
   if (before !== null) {
     const { ended_at, id } = before;
     query = query.where((eb) => eb.or([eb('ended_at', '<', ended_at), eb('id', '<', id)]));
   }
   return query.orderBy('ended_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
+}
+
+/** The verdict of a guardrail; an empty text where it did not judge. Ids are UUIDs. */
+export function verdictBy(id: string): RawBuilder<string> {
+  return sql`COALESCE(JSON_UNQUOTE(JSON_EXTRACT(guardrails, ${`$."${id}"`})), '')`;
 }
 
 /** A key must satisfy both filters. */

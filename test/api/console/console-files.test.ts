@@ -30,9 +30,9 @@ afterAll(async () => {
 /** Headers of every response, whatever its status. */
 const security = {
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-    "img-src 'self' data:; font-src 'self'; form-action 'self'; base-uri 'none'; " +
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "default-src 'none'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; " +
+    "frame-ancestors 'none'; script-src 'self'; style-src 'self'; form-action 'self'; " +
+    "require-trusted-types-for 'script'; trusted-types 'none'",
   'x-content-type-options': 'nosniff',
   'cross-origin-opener-policy': 'same-origin',
   'referrer-policy': 'no-referrer',

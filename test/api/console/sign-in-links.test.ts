@@ -8,7 +8,7 @@ import { exchange, type TestResponse } from '../../support/network/exchange.ts';
 import { runWords, writeCredentials } from '../../support/server/command-line.ts';
 import { type ConsoleServer, startConsoleServer } from '../../support/server/console.ts';
 import { addUser, ownerOf } from '../../support/server/people.ts';
-import { startTestServer } from '../../support/server/server.ts';
+import { startTestServer, testSettings } from '../../support/server/server.ts';
 import { addSession, signedInSettings } from '../../support/server/sessions.ts';
 import {
   addKeyCaller,
@@ -88,6 +88,21 @@ describe('a sign-in by a link', () => {
     const end = () => exchange('DELETE', `${server.url}/v1/session`, undefined, browser);
     expect(await end()).toMatchObject({ status: 200, body: { end_session_url: null } });
     expect((await session(browser)).status).toBe(401);
+  });
+
+  it('tells the addresses that clients use, and where the documentation is', async () => {
+    const usual = testSettings();
+    const addresses = { inference: 'https://ai.example.com', mcp: 'https://mcp.example.com' };
+    await using other = await startConsoleServer({
+      settings: {
+        inference: { ...usual.inference, publicUrl: addresses.inference },
+        mcp: { ...usual.mcp, publicUrl: addresses.mcp },
+      },
+    });
+    const { code } = await linkFor(await ownerOf(other), other);
+    const browser = browserOf(await use(code, {}, other), other.url);
+    const { body } = await exchange('GET', `${other.url}/v1/session`, undefined, browser);
+    expect(body.addresses).toEqual({ ...addresses, docs: '/console/docs/' });
   });
 
   it('has exactly the rights of the user', async () => {

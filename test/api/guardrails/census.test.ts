@@ -7,8 +7,11 @@ import { ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
 import { allEndpoints } from '../../../src/model/endpoints/catalogue.ts';
 import type { ListedEndpoint } from '../../../src/model/endpoints/endpoint.ts';
 import { unjudgedResponse } from '../../../src/model/endpoints/unjudged-response.ts';
-import { checkKinds } from '../../../src/model/guardrails/guardrail-check-kinds.ts';
-import { refusedChecks } from '../../../src/model/guardrails/partner-checks.ts';
+import {
+  addCensusGuardrails,
+  loggedChecks,
+  missingChecks,
+} from '../../support/guardrails/census.ts';
 import {
   type Keeper,
   type SharedAccount,
@@ -25,50 +28,13 @@ let keeper: Keeper;
 /** Guardrails that contain all checks together, by slug. */
 let censusGuardrails: string[];
 
-/** Checks of one guardrail; the log has at most 100 of a request. */
-const checksPerGuardrail = 40;
-const checkIds = [...new Set([...Object.keys(checkKinds), ...Object.keys(refusedChecks)])];
-/** Checks run that judge requests without their texts, or need parameters; any other has none. */
-const parametersOf: Readonly<Record<string, object>> = {
-  'default.regexMatch': { rule: 'canary', not: true },
-  'default.regexReplace': { rule: 'nothing of this' },
-  'default.contains': { words: ['canary'], operator: 'none' },
-  'default.modelWhitelist': { models: ['m'] },
-};
-
 beforeAll(async () => {
   shared = await startSharedAccount();
   ({ upstream } = shared.inference);
   tenant = await shared.tenant('usual');
   keeper = startKeeper();
-  const { server } = shared.inference;
-  const groups = checkIds.reduce<string[][]>((all, id, at) => {
-    if (at % checksPerGuardrail === 0) all.push([]);
-    all.at(-1)!.push(id);
-    return all;
-  }, []);
-  censusGuardrails = [];
-  for (const [at, ids] of groups.entries()) {
-    const { body } = await server.request('POST', '/v2/guardrails', {
-      body: {
-        name: `census ${at}`,
-        workspace_id: tenant.workspaceId,
-        checks: [{ id: 'default.notNull' }],
-        actions: { scan_scope: 'all_messages' },
-      },
-    });
-    // Parameters that are not valid are those of an older version: the check must say that it cannot judge.
-    const checks = ids.map((id) => ({
-      id,
-      parameters: { executeOnProxy: true, timeout: 50, ...parametersOf[id] },
-    }));
-    await server.database.db
-      .updateTable('guardrails')
-      .set({ checks: JSON.stringify(checks) })
-      .where('id', '=', body.id)
-      .execute();
-    censusGuardrails.push(body.slug);
-  }
+  const guardrails = await addCensusGuardrails(shared.inference.server, tenant.workspaceId);
+  censusGuardrails = guardrails.map(({ slug }) => slug);
 });
 beforeEach(() => {
   upstream.reached.length = 0;
@@ -76,7 +42,7 @@ beforeEach(() => {
 });
 afterAll(() => shared[Symbol.asyncDispose]());
 
-/** Realtime sessions and interactions have tests of their own, with providers that serve them. */
+/** The census of realtime sessions and interactions has files of its own, with providers that serve them. */
 const plainEndpoints = allEndpoints.filter(
   ({ name, path }) => !name.startsWith('realtime') && !path.startsWith('/v1beta/interactions'),
 );
@@ -214,20 +180,6 @@ async function note(
   census.push({ endpoint: `${endpoint.method} ${endpoint.path}`, side, traces });
 }
 
-/** The checks in the log entries, without repetitions. */
-async function checksIn({ side, traces }: CensusEntry): Promise<string[]> {
-  const { server } = shared.inference;
-  const found = new Set<string>();
-  for (const trace of traces) {
-    const find = async () =>
-      (await server.request('GET', `/v1/logs?trace_id=${String(trace)}`)).body.data;
-    await expect.poll(find).not.toHaveLength(0);
-    const [row] = await find();
-    for (const one of row.guardrail_checks) if (one.side === side) found.add(one.check);
-  }
-  return [...found].toSorted();
-}
-
 /** Permissions are those of models that a job has made, which callers cannot create. */
 const writing = plainEndpoints.filter(
   ({ method, owned }) => method === 'POST' && owned?.kind !== 'models',
@@ -321,11 +273,9 @@ describe('a stream', () => {
 describe('the log', () => {
   it('contains every check of the catalogue for each of these requests and responses', async () => {
     const missing: string[] = [];
-    for (const entry of census) {
-      const checks = await checksIn(entry);
-      for (const id of checkIds) {
-        if (!checks.includes(id)) missing.push(`${entry.endpoint} ${entry.side} ${id}`);
-      }
+    for (const { endpoint, side, traces } of census) {
+      const found = await loggedChecks(shared.inference.server, traces, side);
+      for (const id of missingChecks(found)) missing.push(`${endpoint} ${side} ${id}`);
     }
     expect(missing).toEqual([]);
   });

@@ -115,3 +115,18 @@ it('filters requests by guardrail, and counts its verdicts', async () => {
   const models = await read(`analytics/groups/models?guardrails=${slug}`);
   expect(models.data).toMatchObject([{ value: 'gpt-4o', requests: 3 }]);
 });
+
+it('filters the log by a guardrail and its own verdict', async () => {
+  const statuses = async (filter: string): Promise<number[]> =>
+    (await read(`logs?${filter}`)).data
+      .map(({ status }: { status: number }) => status)
+      .toSorted();
+  expect(await statuses(`guardrail=${slug}`)).toEqual([200, 246, 446]);
+  expect(await statuses(`guardrail=${ids.words.toUpperCase()}`)).toHaveLength(4);
+  expect(await statuses(`guardrail=${slug}&guardrail_verdict=denied`)).toEqual([446]);
+  expect(await statuses(`guardrail=${slug}&guardrail_verdict=failed`)).toEqual([]);
+  // The request that the other guardrail denied has failed this one.
+  expect(await statuses(`guardrail=${ids.words}&guardrail_verdict=failed`)).toEqual([246, 446]);
+  expect(await statuses('guardrail=none')).toEqual([]);
+  expect(await statuses(`guardrail=${encodeURIComponent('x" OR "')}`)).toEqual([]);
+});

@@ -76,6 +76,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/feedback': () => ({ trace_id: 'trace', value: 1 }),
   '/feedback/{feedbackId}': () => ({ value: 2 }),
   '/guardrails': () => ({ name: 'one', target: 'mcp_tools' }),
+  '/guardrails/{guardrailId}/test': () => ({ text: 'one' }),
   '/guardrails/{guardrailId}/mcp-servers': () => ({ mcp_servers: {} }),
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
   '/configs': () => ({ name: 'one', config: { retry: { attempts: 1 } } }),

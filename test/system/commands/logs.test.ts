@@ -194,3 +194,21 @@ it('shows the latest requests with the given filters, and follows new ones', asy
   });
   expect(stdout).toMatch(/^ENDED +STATUS +ERROR +WORKSPACE +KEY /);
 });
+
+it('shows what one guardrail has judged, by its own verdict', async () => {
+  const made = await server.request('POST', '/v2/guardrails', {
+    body: { name: 'words', checks: [{ id: 'default.notNull' }], actions: {} },
+  });
+  const { id, slug } = made.body as { id: string; slug: string };
+  await log(
+    { id: 'judged-denied', guardrailVerdict: 'denied', guardrails: new Map([[id, 'denied']]) },
+    { id: 'judged-passed', guardrailVerdict: 'denied', guardrails: new Map([[id, 'passed']]) },
+    { id: 'not-judged', guardrailVerdict: 'denied' },
+  );
+  const traces = async (...words: string[]): Promise<string[]> => {
+    const { stdout } = await run('--guardrail', slug, ...words, '-o', 'json');
+    return JSON.parse(stdout).requests.map((row: { trace_id: string }) => row.trace_id);
+  };
+  expect((await traces()).toSorted()).toEqual(['judged-denied', 'judged-passed']);
+  expect(await traces('--verdict', 'denied')).toEqual(['judged-denied']);
+});

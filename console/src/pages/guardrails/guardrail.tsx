@@ -9,6 +9,7 @@ import { TimeRangeFields, useTimeRange } from '../../parts/time-range.tsx';
 import { queryOf } from '../../routing/routes.ts';
 import type { PageParts } from '../pages.ts';
 import { Applies } from './applies.tsx';
+import { GuardrailTrial } from './guardrail-trial.tsx';
 import { actionsInWords, type Check, parametersInWords } from './in-words.ts';
 import { VerdictPlot } from './verdict-plot.tsx';
 
@@ -23,7 +24,10 @@ export default function Guardrail({ parts }: { readonly parts: PageParts }) {
       title={guardrail.body?.name ?? 'Guardrail'}
       about={<code>{guardrail.body?.slug ?? id}</code>}
       actions={
-        <a class="button" href={`#/logs?verdict=denied&range=${encodeURIComponent(range)}`}>
+        <a
+          class="button"
+          href={`#/logs?guardrail=${encodeURIComponent(id)}&verdict=denied&range=${encodeURIComponent(range)}`}
+        >
           Denied requests
         </a>
       }
@@ -44,6 +48,7 @@ export default function Guardrail({ parts }: { readonly parts: PageParts }) {
                 ))}
               </ul>
             </Section>
+            <GuardrailTrial id={body.id} />
             <Applies guardrail={body} />
             <Section title="Record">
               <Facts

@@ -17,11 +17,12 @@ const parameters = {
   type: 'type',
   status: 'status',
   verdict: 'guardrail_verdict',
+  guardrail: 'guardrail',
   trace: 'trace_id',
   server: 'mcp_server',
   tool: 'mcp_name',
 } as const;
-const rareNames = ['config', 'trace', 'server', 'tool'];
+const rareNames = ['config', 'guardrail', 'trace', 'server', 'tool'];
 
 /** The filters of the page's query, as parameters of the API. */
 export function filterOfPage(): Query {
@@ -83,6 +84,7 @@ function RareFilters({ isOpen }: { readonly isOpen: boolean }) {
       <summary>More filters</summary>
       <div class="filters">
         {isExpanded && <ConfigChoice />}
+        {isExpanded && <GuardrailChoice />}
         <QueryText label="Trace" name="trace" />
         <QueryText label="MCP server" name="server" hint="slug" />
         <QueryText label="Tool, prompt or resource" name="tool" />
@@ -91,11 +93,19 @@ function RareFilters({ isOpen }: { readonly isOpen: boolean }) {
   );
 }
 
-const configsMax = 50;
+const choicesMax = 50;
 
 /** Offers the newest configs; the address may name another by its id. */
 function ConfigChoice() {
-  const { body } = useReply('/v1/configs', { query: { page_size: configsMax } });
+  const { body } = useReply('/v1/configs', { query: { page_size: choicesMax } });
   const configs = (body?.data ?? []).map(({ id, name }) => [id, name] as const);
   return <QueryChoice label="Config" name="config" choices={[['', 'All'], ...configs]} />;
+}
+
+/** Offers the newest guardrails; with one of them, the verdict is its own. */
+function GuardrailChoice() {
+  const { body } = useReply('/v1/guardrails', { query: { page_size: choicesMax } });
+  const guardrails = (body?.data ?? []).map(({ id, name }) => [id, name] as const);
+  const choices = [['', 'All'], ...guardrails] as const;
+  return <QueryChoice label="Guardrail" name="guardrail" choices={choices} />;
 }

@@ -12,6 +12,7 @@ interface Matter {
 }
 
 const soonMs = 7 * 86_400_000;
+const mattersMax = 12;
 
 export function Attention() {
   const sync = useReply('/admin/v2/gatewright/sync/status', { everyMs: 30_000 });
@@ -19,7 +20,7 @@ export function Attention() {
   const matters: Matter[] = [];
   for (const { owner, report } of sync.body?.data ?? []) {
     if (report === null || report.state === 'Synced') continue;
-    const text = report.error ?? report.message ?? `${report.drift_count} fields drifted`;
+    const text = report.error?.message ?? report.message ?? `${report.drift_count} fields drifted`;
     matters.push({
       key: owner,
       href: '#/sync',
@@ -53,12 +54,17 @@ export function Attention() {
       )}
       {matters.length === 0 && !isLoading && <p class="quiet">Nothing: all is in order.</p>}
       <ul class="matters">
-        {matters.map(({ key, href, state, text }) => (
+        {matters.slice(0, mattersMax).map(({ key, href, state, text }) => (
           <li key={key}>
             <NamedState name={state} /> <a href={href}>{text}</a>
           </li>
         ))}
       </ul>
+      {matters.length > mattersMax && (
+        <p>
+          {matters.length - mattersMax} more, mostly of <a href="#/keys">keys</a>.
+        </p>
+      )}
     </Section>
   );
 }

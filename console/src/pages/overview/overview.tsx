@@ -42,6 +42,9 @@ export default function Overview() {
   );
 }
 
+/** Name, value, and the page that explains it. */
+type Count = readonly [name: string, value: string, href: string | null];
+
 const sum = (values: readonly number[]): number =>
   values.reduce((total, value) => total + value, 0);
 
@@ -50,19 +53,23 @@ function Counts({ graph: { data } }: { readonly graph: Graph }) {
   const errors = sum(data.map((point) => point.errors));
   const slowest = data.map((point) => point.duration_ms_p99 ?? 0);
   const share = requests === 0 ? '0 %' : `${((errors / requests) * 100).toFixed(1)} %`;
-  const counts = [
-    ['Requests', formatShort(requests)],
-    ['Errors', `${formatShort(errors)} (${share})`],
-    ['Cost', formatDollars(sum(data.map((point) => point.cost)))],
-    ['Tool calls', formatShort(sum(data.map((point) => point.mcp_count)))],
-    ['Denied by guardrails', formatShort(sum(data.map((point) => point.guardrail_denied)))],
-    ['Slowest p99 of an hour', formatDuration(requests === 0 ? null : Math.max(...slowest))],
-  ] as const;
+  const counts: readonly Count[] = [
+    ['Requests', formatShort(requests), '#/logs'],
+    ['Errors', `${formatShort(errors)} (${share})`, '#/usage?by=model&sort=error_count'],
+    ['Cost', formatDollars(sum(data.map((point) => point.cost))), '#/usage'],
+    ['Tool calls', formatShort(sum(data.map((point) => point.mcp_count))), '#/logs?type=mcp'],
+    [
+      'Denied by guardrails',
+      formatShort(sum(data.map((point) => point.guardrail_denied))),
+      '#/logs?verdict=denied',
+    ],
+    ['Slowest p99 of an hour', formatDuration(requests === 0 ? null : Math.max(...slowest)), null],
+  ];
   return (
     <dl class="counts">
-      {counts.map(([name, value]) => (
+      {counts.map(([name, value, href]) => (
         <div key={name}>
-          <dt>{name}</dt>
+          <dt>{href === null ? name : <a href={href}>{name}</a>}</dt>
           <dd>{value}</dd>
         </div>
       ))}

@@ -1,6 +1,6 @@
 /** Shows the exact settings with which a client uses the gateway. */
 import { useState } from 'preact/hooks';
-import { mayDo } from '../../api/session.ts';
+import { mayDo, session } from '../../api/session.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Code } from '../../parts/code.tsx';
 import { ChoiceField, Filters, TextField } from '../../parts/fields.tsx';
@@ -13,6 +13,7 @@ const inferencePort = 8787;
 const mcpPort = 8788;
 const mcpId = 'mcp';
 
+/** A guess where the server does not know the address. */
 const addressAt = (port: number): string => `${location.protocol}//${location.hostname}:${port}`;
 
 export default function Setup() {
@@ -56,14 +57,22 @@ const addressProblem = {
 };
 
 function ModelClient({ id }: { readonly id: string }) {
-  const [address, setAddress] = useState(addressAt(inferencePort));
+  const known = session.value?.addresses.inference ?? null;
+  const [address, setAddress] = useState(known ?? addressAt(inferencePort));
   const [model, setModel] = useState('');
   const client = clients.find((one) => one.id === id) ?? clients[0]!;
   const inference = baseOf(address);
   return (
     <Section
       title={client.name}
-      about="The console does not know under which address clients reach inference: check it."
+      about={
+        known === null && (
+          <>
+            The server does not know at which address clients reach inference: check this one, and
+            set <code>GATEWRIGHT_INFERENCE_URL</code>.
+          </>
+        )
+      }
     >
       <Filters>
         <TextField label="Address of inference" type="url" value={address} onValue={setAddress} />
@@ -92,7 +101,8 @@ function ModelClient({ id }: { readonly id: string }) {
 }
 
 function McpClient() {
-  const [address, setAddress] = useState(addressAt(mcpPort));
+  const known = session.value?.addresses.mcp ?? null;
+  const [address, setAddress] = useState(known ?? addressAt(mcpPort));
   const [chosen, setChosen] = useState('');
   const mayList = mayDo('mcp_servers.list');
   const servers = useReply('/v1/mcp-servers', { query: { page_size: 50 }, isOn: mayList });
@@ -104,7 +114,14 @@ function McpClient() {
   return (
     <Section
       title="An MCP client"
-      about="The console does not know under which address clients reach the MCP gateway: check it."
+      about={
+        known === null && (
+          <>
+            The server does not know at which address clients reach the MCP gateway: check this one,
+            and set <code>GATEWRIGHT_MCP_URL</code>.
+          </>
+        )
+      }
     >
       <Filters>
         <TextField

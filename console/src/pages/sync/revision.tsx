@@ -44,15 +44,37 @@ export default function Revision({
                 { name: 'Fields', cell: ({ fields }) => fields.join(', ') },
               ]}
             />
-            <Section title="Go back" about="Sync then stays at this revision until it is resumed.">
-              <Code
-                label="On a machine with credentials"
-                text={`gatewright rollback ${number} --owner ${owner}`}
-              />
-            </Section>
+            <RollBack owner={owner} number={Number(number)} />
           </>
         )}
       </Show>
     </Page>
   );
+}
+
+/** The server stores no manifests, so the command line reads them again from the repository. */
+function RollBack({ owner, number }: { readonly owner: string; readonly number: number }) {
+  const commandFor = (revision: number): string =>
+    `gatewright rollback ${revision} --owner ${shellWord(owner)}`;
+  return (
+    <Section
+      title="Roll back"
+      about="On a machine with the repository's credentials. It shows the plan before it changes anything; sync then stays suspended until it is resumed."
+    >
+      {number > 1 && (
+        <Code
+          label={`Undo revision ${number}: apply the commit of revision ${number - 1}`}
+          text={commandFor(number - 1)}
+        />
+      )}
+      <Code
+        label={`Undo later revisions: apply the commit of revision ${number}`}
+        text={commandFor(number)}
+      />
+    </Section>
+  );
+}
+
+function shellWord(text: string): string {
+  return /^[\w./@:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

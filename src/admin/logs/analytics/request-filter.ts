@@ -174,7 +174,7 @@ function configIdsOf(db: Db, organisationId: string, names: readonly string[]): 
 }
 
 /** An id may be that of a deleted guardrail. */
-function guardrailIdsOf(
+export function guardrailIdsOf(
   db: Db,
   organisationId: string,
   names: readonly string[],

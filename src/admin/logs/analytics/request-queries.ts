@@ -5,7 +5,9 @@ import { ApiError } from '../../../model/wire/errors.ts';
 import type { Page } from '../../../model/wire/paging.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
 import { type FeedbackSums, sumFeedback } from '../../../store/logs/feedback-sums.ts';
+import { listMatchingRows, listMetadataKeys } from '../../../store/logs/matching-rows.ts';
 import type { RequestLogRow } from '../../../store/logs/request-logs.ts';
+import { sumPage } from '../../../store/logs/request-sum-pages.ts';
 import * as requestSums from '../../../store/logs/request-sums.ts';
 import type { StoredWorkspace } from '../../../store/resources/workspaces.ts';
 import { requireRight, visibleKeys } from '../../access/visibility.ts';
@@ -102,7 +104,7 @@ export async function openRequestQueries(
     return sumsQuery;
   };
   const sum = (request: Partial<SumsRequest>) =>
-    requestSums.sum(db, caller.organisationId, toSumsQuery(request));
+    sumPage(db, caller.organisationId, toSumsQuery(request));
   const whole = async (more: Partial<SumsRequest> = {}) =>
     (await sum({ ...more, by: [], limit: 1 }))[0]!;
   return {
@@ -132,11 +134,11 @@ export async function openRequestQueries(
     },
     keys: () => {
       const sumsQuery = toSumsQuery({ usesLog: true, limit: keySetsMax });
-      return requestSums.listMetadataKeys(db, caller.organisationId, sumsQuery);
+      return listMetadataKeys(db, caller.organisationId, sumsQuery);
     },
     rows: (page) => {
       const sumsQuery = toSumsQuery({ ...page, usesLog: true });
-      return requestSums.listRows(db, caller.organisationId, sumsQuery);
+      return listMatchingRows(db, caller.organisationId, sumsQuery);
     },
   };
 }

@@ -33,8 +33,8 @@ const englishVerbs =
 const englishScope =
   'previous|prior|above|earlier|preceding|former|foregoing|past|existing|initial|original|system|all (?:of )?(?:your|the|these|those)|everything|any (?:of )?your';
 
-/** English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Turkish. */
-const phrases: readonly OverridePhrase[] = [
+/** English, German, French, Spanish, Italian, Portuguese, Dutch, Polish: words of plain Latin letters suffice. */
+const latinPhrases: readonly OverridePhrase[] = [
   phrase(englishVerbs, englishScope, englishTargets),
   phrase(
     englishVerbs,
@@ -81,6 +81,10 @@ const phrases: readonly OverridePhrase[] = [
     'poprzednie|poprzednich|wcześniejsze|wcześniejszych|powyższe|powyższych|wszystkie|wszystkich',
     'instrukcje|instrukcji|polecenia|poleceń|zasady|zasad|wytyczne|wytycznych',
   ),
+];
+
+/** Russian, no word of which has plain Latin letters. */
+const otherPhrases: readonly OverridePhrase[] = [
   phrase(
     'игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?|не обращай внимания на|отбрось',
     'предыдущие|предыдущих|прежние|вышеуказанные|все|всех|прошлые',
@@ -88,7 +92,10 @@ const phrases: readonly OverridePhrase[] = [
   ),
 ];
 
-/** Languages whose words follow one another without blanks, or whose verb comes last. */
+/**
+ * Languages whose words follow one another without blanks, or whose verb comes last. Each phrase contains other letters
+ * than plain Latin ones.
+ */
 const furtherPhrases: readonly RegExp[] = [
   /(?:忽略|无视|忘记|忘掉|無視|忘記|不要遵守)(?:你|您)?(?:掉)?(?:之前|以前|以上|上面|前面|先前|所有|一切|全部|此前|上述)(?:的|所有|全部|任何|收到|给出|之前|以上){0,4}(?:指令|指示|提示|规则|規則|命令|要求|说明)/u,
   /(?:これまで|以前|上記|前|先|今まで|すべて|全て)(?:の|に与えられた|まで){0,2}(?:すべての|全ての|あらゆる)?(?:指示|命令|プロンプト|ルール|指令)(?:を|は)(?:すべて|全て)?(?:無視|忘れ|破棄)/u,
@@ -131,18 +138,28 @@ export interface OverrideSearch {
 export function findOverride(text: string): OverrideSearch {
   let isWeak = false;
   for (const { from, window } of windowsOf(text)) {
-    for (const pattern of strongPatterns) {
+    const { strong, weak } = /[^\0-\x7f]/.test(window) ? anyPatterns : latinPatterns;
+    for (const pattern of strong) {
       const match = pattern.exec(window);
       if (match === null) continue;
       const start = from + match.index;
       return { strong: { start, end: start + match[0].length }, isWeak };
     }
-    isWeak ||= phrases.some(({ weak }) => weak.test(window));
+    isWeak ||= weak.some((pattern) => pattern.test(window));
   }
   return { strong: null, isWeak };
 }
 
-const strongPatterns: readonly RegExp[] = [
-  ...phrases.map(({ strong }) => strong),
-  ...furtherPhrases,
-];
+interface Patterns {
+  readonly strong: readonly RegExp[];
+  readonly weak: readonly RegExp[];
+}
+
+const latinPatterns: Patterns = {
+  strong: latinPhrases.map(({ strong }) => strong),
+  weak: latinPhrases.map(({ weak }) => weak),
+};
+const anyPatterns: Patterns = {
+  strong: [...latinPatterns.strong, ...otherPhrases.map(({ strong }) => strong), ...furtherPhrases],
+  weak: [...latinPatterns.weak, ...otherPhrases.map(({ weak }) => weak)],
+};

@@ -18,7 +18,9 @@ const machineAccounts = new Set([
 ]);
 const localCharactersMax = 64;
 const domainCharactersMax = 253;
-const localPart = /[\p{L}\p{N}_](?:[\p{L}\p{N}.!#$%'*+^_~-]*)$/u;
+/** Signs of local parts beside letters, digits and the underscore, with which they do not begin. */
+const localSigns = ".!#$%'*+^~-";
+const letterOrDigit = /^[\p{L}\p{N}]$/u;
 const domainPart =
   /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,62})\.){1,8}(\p{L}{2,24}|xn--[a-z\d-]{2,59})(?![\p{L}\p{N}_]|-[\p{L}\p{N}]|@)/u;
 /** The at sign and dots written as words in brackets: `jane (at) example (dot) org`. */
@@ -33,8 +35,8 @@ export function findEmails(text: string, domains: ReadonlySet<string>): Span[] {
     return domains.has(lower) || lower.startsWith('xn--') || internalDomains.includes(lower);
   };
   for (let at = text.indexOf('@'); at !== -1; at = text.indexOf('@', at + 1)) {
-    const local = localPart.exec(text.slice(Math.max(0, at - localCharactersMax), at))?.[0];
-    if (local === undefined) continue;
+    const local = localPartBefore(text, at);
+    if (local === '') continue;
     const domain = domainPart.exec(text.slice(at + 1, at + 1 + domainCharactersMax));
     if (domain === null || !isDomain(domain[1]!)) continue;
     const start = at - local.length;
@@ -50,6 +52,26 @@ export function findEmails(text: string, domains: ReadonlySet<string>): Span[] {
     }
   }
   return spans;
+}
+
+/** The longest local part that ends at a place; '' for none. */
+function localPartBefore(text: string, end: number): string {
+  const least = Math.max(0, end - localCharactersMax);
+  let start = end;
+  for (let at = end; at > least; ) {
+    at -= at - 2 >= least && text.codePointAt(at - 2)! > 0xffff ? 2 : 1;
+    const character = text.codePointAt(at)!;
+    if (isLocalStart(character)) start = at;
+    else if (character > 127 || !localSigns.includes(String.fromCharCode(character))) break;
+  }
+  return text.slice(start, end);
+}
+
+function isLocalStart(character: number): boolean {
+  if (character > 127) return letterOrDigit.test(String.fromCodePoint(character));
+  const isDigit = character >= 48 && character <= 57;
+  const isLetter = (character | 32) >= 97 && (character | 32) <= 122;
+  return isDigit || isLetter || character === 95;
 }
 
 /** Remotes of repositories, `user:password@host` in URLs, and hosts in copy commands are no addresses of people. */

@@ -3,7 +3,7 @@ import type { PiiCategory } from '../../../model/guardrails/pii-categories.ts';
 import { foldText } from '../folded-text.ts';
 import { findInPieces, type Span, type SpanSearch, withoutOverlaps } from '../span.ts';
 import { findEmails, findIpAddresses, findPhoneNumbers, type PhoneRules } from './contact-forms.ts';
-import { type NumberForm, numberForms } from './number-forms.ts';
+import { longNumber, type NumberForm, numberForms } from './number-forms.ts';
 
 /** Data that recognisers need; see {@link loadPiiRules}. */
 export interface PiiRules {
@@ -46,7 +46,10 @@ export function piiSearch(
     if (categories.has('EMAIL_ADDRESS')) spans.push(...findEmails(text, domains));
     if (/\d/.test(text)) {
       if (categories.has('IP_ADDRESS')) spans.push(...findIpAddresses(text));
-      for (const form of forms) spans.push(...findNumbers(text, form));
+      const hasLongNumber = longNumber.test(text);
+      for (const form of forms) {
+        if (hasLongNumber || form.hasLetters === true) spans.push(...findNumbers(text, form));
+      }
       if (categories.has('PHONE_NUMBER')) spans.push(...findPhoneNumbers(text, phone));
     }
     return withoutOverlaps(spans).map(({ start, end, label }) => ({

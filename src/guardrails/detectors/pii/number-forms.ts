@@ -21,7 +21,12 @@ export interface NumberForm {
   /** Words of which one must stand before the number; absent where form and check digits suffice. */
   readonly context?: RegExp;
   readonly keepsCase?: boolean;
+  /** Whether letters may take the place of digits, so that {@link longNumber} says nothing about the form. */
+  readonly hasLetters?: boolean;
 }
+
+/** Digits of which every form without letters has at least as many in a row. */
+export const longNumber = /\d(?:[ ./-]?\d){6}/;
 
 /** A number must not continue in a longer number, word or path. */
 const before = String.raw`(?<![\w$€£#@%&=/\\+-]|\d[.,:]|[A-Za-z][._])`;
@@ -31,9 +36,9 @@ function form(body: string, flags = 'g'): RegExp {
   return new RegExp(`${before}(?:${body})${after}`, flags);
 }
 
-/** Like {@link form}, for numbers that stand in assignments, addresses and JSON as well. */
+/** Like {@link form}, for numbers that stand in assignments, addresses and JSON as well; they begin and end with a word character. */
 function looseForm(body: string, flags = 'g'): RegExp {
-  return new RegExp(`(?<![\\w])(?:${body})(?![\\w])`, flags);
+  return new RegExp(String.raw`\b(?:${body})\b`, flags);
 }
 
 /** Visa, Mastercard, American Express, Discover, JCB, Diners, Maestro, UnionPay and Mir. */
@@ -126,6 +131,7 @@ const people: readonly NumberForm[] = [
   },
   {
     category: 'IT_CODICE_FISCALE',
+    hasLetters: true,
     pattern: looseForm(
       String.raw`[A-Z]{6}[ ]?[\dLMNP-V]{2}[A-EHLMPRST][ ]?[\dLMNP-V]{2}[ ]?[A-Z][\dLMNP-V]{3}[A-Z]`,
       'gi',
@@ -216,6 +222,7 @@ const vinValues = '0123456789.ABCDEFGH..JKLMN.P.R..STUVWXYZ';
 const things: readonly NumberForm[] = [
   {
     category: 'IBAN',
+    hasLetters: true,
     pattern: looseForm(ibanForm),
     isValid: isIban,
   },
@@ -227,6 +234,7 @@ const things: readonly NumberForm[] = [
   },
   {
     category: 'VIN',
+    hasLetters: true,
     pattern: looseForm(String.raw`[A-HJ-NPR-Z\d]{17}`, 'gi'),
     isValid: (code) => {
       const sum = [...code].reduce(
@@ -245,17 +253,20 @@ const things: readonly NumberForm[] = [
   },
   {
     category: 'CRYPTO_ADDRESS',
+    hasLetters: true,
     pattern: looseForm('[13][1-9A-HJ-NP-Za-km-z]{25,34}'),
     isValid: isBase58CheckValid,
     keepsCase: true,
   },
   {
     category: 'CRYPTO_ADDRESS',
+    hasLetters: true,
     pattern: looseForm('bc1[ac-hj-np-z02-9]{11,71}', 'gi'),
     isValid: (_, match) => isBech32Valid(match.toLowerCase()),
   },
   {
     category: 'CRYPTO_ADDRESS',
+    hasLetters: true,
     pattern: looseForm('0x[0-9a-f]{40}', 'gi'),
     isValid: (compact) => !/^0X(.)\1+$/.test(compact),
   },

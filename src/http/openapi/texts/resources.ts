@@ -37,6 +37,8 @@ export const resourceTexts: OperationTexts = {
     'Changes the sent fields of a guardrail. It takes effect on all gateways within a second.',
   'DELETE /guardrails/{guardrailId}':
     'Deletes a guardrail and its mappings to MCP servers. One that a config, a workspace or the organisation names cannot be deleted.',
+  'POST /guardrails/{guardrailId}/test':
+    'Judges a text as one message, and returns verdict and duration of each check. Checks that call services or a mounted model are skipped. Neither the text nor the result is stored, logged or charged.',
   'GET /guardrails/{guardrailId}/mcp-servers':
     'Returns the MCP servers on which a guardrail runs, as an array.',
   'PUT /guardrails/{guardrailId}/mcp-servers':

@@ -6,6 +6,10 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { signedHeaders } from '../../../../src/aws/signature.ts';
 import type {
+  CheckModelCall,
+  CheckModelCalls,
+} from '../../../../src/guardrails/check-model-calls.ts';
+import type {
   AwsCheckLogin,
   ProviderCheckAccount,
   ServiceAccounts,
@@ -54,6 +58,7 @@ const accounts: ServiceAccounts = {
 };
 
 const account = (more: Partial<ProviderCheckAccount>): ProviderCheckAccount => ({
+  name: '@moderator',
   service: 'openai',
   mark: 'integration@1',
   customHost: `${service.url}/v1`,
@@ -388,6 +393,25 @@ describe('Azure', () => {
 describe('moderation', () => {
   const categories = ['hate', 'violence'];
   const flagged = (flags: object) => ({ results: [{ flagged: true, categories: flags }] });
+  const posted: CheckModelCall[] = [];
+  const charging: { readonly modelCalls: CheckModelCalls } = {
+    modelCalls: {
+      post: async (call) => {
+        posted.push(call);
+        const body = JSON.stringify(call.params);
+        const response = await fetch(service.url + call.path, { method: 'POST', body });
+        const { status } = response;
+        return { status, headers: {}, body: Buffer.from(await response.arrayBuffer()) };
+      },
+    },
+  };
+
+  it('calls no provider where nobody would be charged', async () => {
+    provider = account({});
+    const judged = await judge('portkey.moderateContent', { categories }, chat('free'));
+    expect(judged.error).toBe('the providers of the workspace cannot be called here');
+    expect(service.arrivals).toHaveLength(0);
+  });
 
   it('asks OpenAI with the credentials of the check', async () => {
     replies(flagged({ hate: false, violence: true, sexual: true }));
@@ -404,16 +428,23 @@ describe('moderation', () => {
   it('asks the provider of the workspace at OpenAI', async () => {
     provider = account({});
     replies(flagged({ hate: false, violence: false }));
-    const judged = await judge('portkey.moderateContent', { categories }, chat('peace'));
+    const judged = await judge('portkey.moderateContent', { categories }, chat('peace'), charging);
     expect(judged).toMatchObject({ verdict: true, error: undefined });
-    expect(first().headers.authorization).toBe('Bearer canary-provider-key');
-    expect(first().path).toBe('/v1/moderations');
+    expect(posted).toMatchObject([
+      {
+        provider: '@moderator',
+        path: '/moderations',
+        params: { model: 'omni-moderation-latest', input: ['peace'] },
+      },
+    ]);
+    expect(service.arrivals).toHaveLength(1);
   });
 
   it('asks the provider at Mistral in its categories', async () => {
     provider = account({ service: 'mistral-ai' });
     replies(flagged({ hate_and_discrimination: true, violence_and_threats: false }));
-    const judged = await judge('portkey.moderateContent', { categories }, chat('at Mistral'));
+    const text = chat('at Mistral');
+    const judged = await judge('portkey.moderateContent', { categories }, text, charging);
     expect(first().body.model).toBe('mistral-moderation-latest');
     expect(judged.data).toMatchObject({ data: { findings: ['hate'] } });
   });
