@@ -1,11 +1,11 @@
 /** Separates a gateway from everything else, or loses bursts of its packets. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FaultKind } from './fault.ts';
-import { separatedGateway } from './permits.ts';
+import { lockedBudgets, separatedGateway } from './permits.ts';
 
 const common = {
   durationMs: [1_000, 5_000],
-  permits: [separatedGateway],
+  permits: [separatedGateway, lockedBudgets],
   targetsOf: ({ separable }) => [
     { name: separable!.place.name, claims: [`network of ${separable!.place.name}`] },
   ],

@@ -44,6 +44,14 @@ const unavailableBudgets: Permit = {
   document: down,
 };
 
+/** A process that stops or is cut off in a transaction keeps its locks until the server ends it. */
+export const lockedBudgets: Permit = {
+  surfaces: ['limited chat'],
+  statuses: [503],
+  isAtTarget: false,
+  document: down,
+};
+
 /** A key that no snapshot has gets 503 while the database is away, never 401. */
 const unavailableNewKeys: Permit = {
   surfaces: ['new keys'],

@@ -5,6 +5,7 @@ import {
   databaseAway,
   failingProvider,
   failingToolServer,
+  lockedBudgets,
   unansweredAdministration,
   unansweredAtTarget,
 } from './permits.ts';
@@ -45,7 +46,7 @@ const groups: readonly Group[] = [
   {
     name: 'gateway',
     runnersOf: ({ gateways }) => gateways.map(runner),
-    permits: [unansweredAtTarget],
+    permits: [unansweredAtTarget, lockedBudgets],
   },
   {
     name: 'control plane',
