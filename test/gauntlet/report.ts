@@ -70,7 +70,7 @@ export function writeReport(path: string, report: GauntletReport): void {
 }
 
 /** The report as text; its last line is `N passed, N failed` over the invariants. */
-export function tableOf({ load, faults, invariants, plan }: GauntletReport): string {
+export function tableOf({ load, faults, invariants, plan, rate }: GauntletReport): string {
   const failed = invariants.filter(({ violations }) => violations.length > 0);
   return [
     `load: ${load.sent} requests in ${load.seconds.toFixed(0)} s, ${load.answered} answered ` +
@@ -86,7 +86,7 @@ export function tableOf({ load, faults, invariants, plan }: GauntletReport): str
     ...failed.map(
       ({ invariant, violations }) =>
         `failed: ${invariant}: ${violations.length}; repeat it with: ` +
-        `npm run gauntlet -- --seed ${plan.seed} --minutes ${plan.minutes}`,
+        `npm run gauntlet -- --seed ${plan.seed} --minutes ${plan.minutes} --rate ${rate}`,
     ),
     `${invariants.length - failed.length} passed, ${failed.length} failed`,
   ].join('\n');

@@ -63,7 +63,7 @@ function serverFault(name: string, before: string, after: string): FaultKind {
 /** The fewest that a server accepts, and as many as it had. */
 const [fewConnections, usualConnections] = [10, 500];
 
-export const databaseFaults: readonly FaultKind<never>[] = [
+export const databaseFaults: readonly (FaultKind<LinkTarget> | FaultKind)[] = [
   linkFault('database cut', eachLink, ({ parts }) => parts.link!.cut()),
   linkFault('database cut for all', allLinks, ({ parts }) => parts.link!.cut()),
   linkFault('database hung', eachLink, ({ parts }) => parts.link!.freeze()),
