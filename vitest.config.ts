@@ -10,13 +10,10 @@ const common = {
   /** A test without an assertion fails. */
   expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
   chaiConfig,
-};
-
-/**
- * A worker loads each module once for all files that it runs, which saves a quarter of the processor time.
- * Mocks and stubs are undone after each test, and no module keeps state that another test could see.
- */
-const sharedModules = {
+  /**
+   * A worker loads each module once for all files of a project, which saves a quarter of the processor time.
+   * Mocks and stubs are undone after each test, and no module keeps state that another test could see.
+   */
   isolate: false,
   restoreMocks: true,
   unstubEnvs: true,
@@ -31,11 +28,10 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: ProjectOrder },
     projects: [
-      { test: { ...common, ...sharedModules, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
         test: {
           ...common,
-          ...sharedModules,
           name: 'api',
           include: ['test/api/**/*.test.ts'],
           globalSetup: ['test/support/run/global-setup.ts'],

@@ -1,6 +1,8 @@
 /** Generates one reference page for each manifest kind, from the schemas that validate manifests. */
 import { type KindName, kindNames, kinds } from '../../src/model/kinds/kinds.ts';
 import { type Explanation, explain } from '../../src/sync/authoring/explain.ts';
+import type { JsonSchema } from '../../src/sync/authoring/json-schema.ts';
+import { kindSchema } from '../../src/sync/authoring/manifest-schema.ts';
 import { newManifest } from '../../src/sync/authoring/new-manifest.ts';
 import { code, escapeText, table } from './markdown.ts';
 
@@ -21,17 +23,16 @@ export async function manifestPages(): Promise<GeneratedPage[]> {
 }
 
 async function pageOf(kind: KindName): Promise<GeneratedPage> {
-  const { meaning } = await explain(kind, []);
+  const schema = await kindSchema(kind);
+  const { meaning } = explain(kind, schema, []);
   const { workspaced } = kinds[kind];
   const places = {
     none: 'Belongs to no workspace.',
     required: 'Belongs to a workspace: `metadata.workspace` is required.',
     optional: 'May belong to a workspace: `metadata.workspace`.',
   };
-  const [spec, metadata] = [
-    await rowsBelow(kind, ['spec'], await explain(kind, ['spec'])),
-    await rowsBelow(kind, ['metadata'], await explain(kind, ['metadata'])),
-  ];
+  const spec = rowsBelow(kind, schema, ['spec'], explain(kind, schema, ['spec']));
+  const metadata = rowsBelow(kind, schema, ['metadata'], explain(kind, schema, ['metadata']));
   const lines = [
     `${escapeText(meaning)} ${places[workspaced]}`,
     '',
@@ -63,18 +64,19 @@ async function pageOf(kind: KindName): Promise<GeneratedPage> {
 const head = ['field', 'type', 'meaning'];
 
 /** A row for every field below `path`, each followed by the fields below it. */
-async function rowsBelow(
+function rowsBelow(
   kind: KindName,
+  schema: JsonSchema,
   path: readonly string[],
   { fields }: Explanation,
-): Promise<string[][]> {
+): string[][] {
   const rows: string[][] = [];
   for (const { name } of fields) {
     const field = [...path, name];
-    const below = await explain(kind, field);
+    const below = explain(kind, schema, field);
     rows.push(rowOf(field.slice(1).join('.'), below));
     const isOpen = below.fields.length > 0 && !repeated.test(field.join('.'));
-    if (isOpen) rows.push(...(await rowsBelow(kind, field, below)));
+    if (isOpen) rows.push(...rowsBelow(kind, schema, field, below));
   }
   return rows;
 }

@@ -1,9 +1,9 @@
-/** Converts exclusions of workspaces from organisation guardrails to API records. */
+/** Defines the API record of exclusions of workspaces from organisation guardrails. */
 import { z } from 'zod';
 import type { StoredGuardrailExclusion } from '../../store/resources/guardrail-exclusions.ts';
 import { constant, flag, record, timestamp } from '../request/record.ts';
 
-const exclusion = record<StoredGuardrailExclusion>()({
+export const guardrailExclusionRecord = record<StoredGuardrailExclusion>()({
   id: z.uuid(),
   organisation_id: z.uuid(),
   workspace_id: z.uuid(),
@@ -14,11 +14,9 @@ const exclusion = record<StoredGuardrailExclusion>()({
   object: constant('guardrail-exclusion'),
 });
 
-export const GuardrailExclusionRecord = exclusion.schema;
-export const guardrailExclusionToRecord = exclusion.toRecord;
-
 /** The body that would create this exclusion; sync compares it with its manifests. */
 export function guardrailExclusionToSpec(row: StoredGuardrailExclusion): Record<string, unknown> {
-  const { workspace_id, input_guardrails, output_guardrails } = exclusion.toRecord(row);
+  const { workspace_id, input_guardrails, output_guardrails } =
+    guardrailExclusionRecord.toRecord(row);
   return { workspace_id, input_guardrails, output_guardrails };
 }

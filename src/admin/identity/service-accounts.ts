@@ -138,11 +138,8 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
   const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
-  const filter = {
-    ...(workspace === null ? {} : { workspaceId: workspace.id }),
-    ...(query.search === undefined ? {} : { search: query.search }),
-  };
-  const page = await profiles.list(db, caller.organisationId, filter, toPage(query));
+  const filter = { organisation_id: caller.organisationId, workspace_id: workspace?.id };
+  const page = await profiles.listMatching(db, filter, toPage(query), query.search);
   const accounts = await complete(db, caller.tsgId, page.rows);
   return listReply(accounts.values().map(serviceAccountToRecord), page.total);
 }

@@ -93,9 +93,9 @@ function tsgRoutes(deps: AdminDeps): Route<Principal>[] {
 async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typeof ListQuery>>) {
   requireWholeOrganisation(caller);
   requireOwnOrganisation(caller, query.organisation_id);
-  const filter = query.search === undefined ? {} : { search: query.search };
   const db = deps.database.readable;
-  const page = await childTsgs.list(db, caller.organisationId, filter, toPage(query));
+  const filter = { organisation_id: caller.organisationId };
+  const page = await childTsgs.listMatching(db, filter, toPage(query), query.search);
   const records = page.rows.values().map((row) => toRecord(caller, row));
   return listReply(records, page.total);
 }

@@ -17,7 +17,7 @@ import { findIn, type Hold, requireOwnOrganisation, resolveWorkspaceForWrite } f
 import { requireVersion } from './version.ts';
 
 /** Columns that this module needs; for a workspace `workspace_id` is its own id. */
-interface StoredResource {
+export interface StoredResource {
   readonly id: string;
   readonly organisation_id: string;
   readonly workspace_id: string | null;

@@ -12,7 +12,7 @@ import {
   WorkspaceQuery,
 } from './frame-fields.ts';
 
-type Action = 'create' | 'list' | 'read' | 'update' | 'delete';
+export type Action = 'create' | 'list' | 'read' | 'update' | 'delete';
 
 interface Operation<Request, R extends z.ZodType> {
   readonly summary: string;
@@ -33,7 +33,7 @@ interface QueryOperation<Q extends z.ZodType, R extends z.ZodType>
   readonly query: Q;
 }
 
-type Scope = NonNullable<Route['scope']>;
+export type Scope = NonNullable<Route['scope']>;
 
 /**
  * Declares the routes of one resource. `path` is the path of an item (`/mcp-servers/:mcpServerId`); the

@@ -5,6 +5,7 @@ import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { type Explanation, explain } from '../../sync/authoring/explain.ts';
 import { kindNotes } from '../../sync/authoring/kind-notes.ts';
+import { kindSchema } from '../../sync/authoring/manifest-schema.ts';
 import { newManifest } from '../../sync/authoring/new-manifest.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { optionalWord, outputForm, quoted } from '../shared/option.ts';
@@ -33,7 +34,7 @@ export const explainCommand: Command<ExplainOptions> = {
     if (field === undefined) return listKinds(output, io);
     const [word = '', ...path] = field.split('.');
     const kind = kindOf(word);
-    const explanation = await explain(kind, path);
+    const explanation = explain(kind, await kindSchema(kind), path);
     if (output === 'json') io.stdout.writeJson(explanation);
     else io.stdout.write(textOf(kind, explanation));
     return 'success';

@@ -1,10 +1,7 @@
 /** Table functions for child_tsgs: the tenants below a tenant. The id of a child is that of its organisation. */
 import { type Selectable, sql } from 'kysely';
-import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { listPage } from '../rows/paging.ts';
-import { contains, resourceTable } from '../rows/resource-table.ts';
-import { stampOf } from '../rows/snapshot-marks.ts';
+import { resourceTable } from '../rows/resource-table.ts';
 import type { VersionColumns } from '../rows/version-columns.ts';
 
 interface ChildTsgRow extends VersionColumns {
@@ -28,21 +25,15 @@ export type StoredChildTsg = Selectable<ChildTsgRow>;
 const table = resourceTable('child_tsgs', { hasSlug: false });
 
 /** An insert throws errno 1062 when the tenant has a child of this name. */
-export const { insert, findById, findByIdForUpdate, listAllForOrganisation, update, deleteById } =
-  table;
-
-/** Newest first. */
-export function list(
-  db: Db,
-  organisationId: string,
-  { search }: { readonly search?: string },
-  page: Page,
-): Promise<{ rows: StoredChildTsg[]; total: number }> {
-  const query = table.rows
-    .matching(db, { organisation_id: organisationId })
-    .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)));
-  return listPage({ db, stamp: stampOf('child_tsgs', organisationId) }, query, page);
-}
+export const {
+  insert,
+  findById,
+  findByIdForUpdate,
+  listMatching,
+  listAllForOrganisation,
+  update,
+  deleteById,
+} = table;
 
 /** Tables with a row for each resource that keeps an organisation from being deleted. */
 const holdingTables = [

@@ -1,11 +1,8 @@
 /** Table functions for service_account_profiles: what a tenant sees and changes of its service accounts. */
 import { type Selectable, sql } from 'kysely';
 import type { ServiceAccountStatus } from '../../model/people/service-account.ts';
-import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { listPage } from '../rows/paging.ts';
-import { contains, resourceTable } from '../rows/resource-table.ts';
-import { stampOf } from '../rows/snapshot-marks.ts';
+import { resourceTable } from '../rows/resource-table.ts';
 import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
 
@@ -38,8 +35,15 @@ export type StoredServiceAccountProfile = Selectable<ServiceAccountProfileRow>;
 const table = resourceTable('service_account_profiles', { hasSlug: false });
 
 /** An insert throws errno 1062 when the organisation has an account of this name. */
-export const { insert, findById, findByIdForUpdate, listAllForOrganisation, update, deleteById } =
-  table;
+export const {
+  insert,
+  findById,
+  findByIdForUpdate,
+  listMatching,
+  listAllForOrganisation,
+  update,
+  deleteById,
+} = table;
 
 /** Includes the credentials and roles of the accounts. */
 export const contents = contentsOf('ServiceAccount', 'service_account_profiles', (at) => {
@@ -50,19 +54,6 @@ export const contents = contentsOf('ServiceAccount', 'service_account_profiles',
     sql`delete from service_accounts where id in ${ids}`,
   ];
 });
-
-/** Newest first. */
-export function list(
-  db: Db,
-  organisationId: string,
-  { workspaceId, search }: { readonly workspaceId?: string; readonly search?: string },
-  page: Page,
-): Promise<{ rows: StoredServiceAccountProfile[]; total: number }> {
-  const query = table.rows
-    .matching(db, { organisation_id: organisationId, workspace_id: workspaceId })
-    .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)));
-  return listPage({ db, stamp: stampOf('service_account_profiles', organisationId) }, query, page);
-}
 
 /** Records that the roles of an account were changed elsewhere; does nothing for other principals. */
 export async function touch(

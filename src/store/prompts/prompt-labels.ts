@@ -1,10 +1,7 @@
 /** Table functions for prompt_labels: names for prompt versions, in a workspace or the whole organisation. */
-import { type Insertable, type Selectable, sql } from 'kysely';
-import type { Page } from '../../model/wire/paging.ts';
+import type { Insertable, Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { listPage } from '../rows/paging.ts';
-import { contains, resourceTable } from '../rows/resource-table.ts';
-import { stampOf } from '../rows/snapshot-marks.ts';
+import { resourceTable } from '../rows/resource-table.ts';
 import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf } from '../rows/workspace-contents.ts';
 
@@ -30,7 +27,14 @@ export type StoredPromptLabel = Selectable<PromptLabelRow>;
 
 const table = resourceTable('prompt_labels', { hasSlug: false });
 
-export const { findById, findByIdForUpdate, listAllForOrganisation, update, deleteById } = table;
+export const {
+  findById,
+  findByIdForUpdate,
+  listMatching,
+  listAllForOrganisation,
+  update,
+  deleteById,
+} = table;
 
 export const contents = contentsOf('PromptLabel', 'prompt_labels');
 
@@ -40,22 +44,6 @@ export function insert(
   row: Omit<Insertable<PromptLabelRow>, 'place'> & { readonly workspace_id: string | null },
 ): Promise<void> {
   return table.insert(tx, { ...row, place: row.workspace_id ?? '' });
-}
-
-/** Newest first. With a workspace, the labels that its prompts can use. */
-export function list(
-  db: Db,
-  organisationId: string,
-  { workspaceId, search }: { readonly workspaceId?: string; readonly search?: string },
-  page: Page,
-): Promise<{ rows: StoredPromptLabel[]; total: number }> {
-  const query = table.rows
-    .matching(db, {
-      organisation_id: organisationId,
-      place: workspaceId === undefined ? undefined : ['', workspaceId],
-    })
-    .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)));
-  return listPage({ db, stamp: stampOf('prompt_labels', organisationId) }, query, page);
 }
 
 /** The label of a name that applies to a workspace's prompts; the workspace's own label comes first. */

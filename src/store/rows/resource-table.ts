@@ -55,6 +55,10 @@ type ResourceOptions<T extends ResourceTableName> = {
   ? { readonly hasSlug?: true }
   : { readonly hasSlug: false });
 
+/** A text to search for, where the table has names. */
+type NameSearch<T extends ResourceTableName> =
+  Tables[T] extends Pick<CommonColumns, 'name'> ? [search?: string | undefined] : [];
+
 type SlugFunction = 'findByIdOrSlug' | `findByIdOrSlugFor${string}` | 'listByReferencesForShare';
 type ResourceTable<T extends ResourceTableName> = Omit<
   ReturnType<typeof allFunctions<T>>,
@@ -87,6 +91,24 @@ function allFunctions<T extends ResourceTableName>(
   const active = isActiveOnly ? ({ status: 'active' } as const) : {};
   return {
     rows: own,
+    /** One page of the rows with these values, newest first; `search` is part of the name, in any case. */
+    listMatching: (
+      db: Db,
+      filter: Filter<Selectable<Tables[T]>>,
+      page: Page,
+      ...[search]: NameSearch<T>
+    ): Promise<{ rows: Selectable<Tables[T]>[]; total: number }> => {
+      const query = shared
+        .matching(db, filter as Filter<Selectable<Tables['workspaces']>>)
+        .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)));
+      const { organisation_id: organisationId } = filter as { readonly organisation_id: string };
+      const found = listPage(
+        { db, stamp: snapshotMarks.stampOf(table, organisationId) },
+        query,
+        page,
+      );
+      return found as Promise<unknown> as Promise<{ rows: Selectable<Tables[T]>[]; total: number }>;
+    },
     ...lookups<Selectable<Tables[T]>>(shared, active),
     ...lists<Selectable<Tables[T]>>(shared, active, table, hasSlug),
     ...writes<T>(shared),

@@ -7,7 +7,6 @@ import { oneLine } from '../../terminal-text.ts';
 import { toSnakeCase } from '../resources/spec-shape.ts';
 import { boundsOf, exampleOf, typeText } from './field-facts.ts';
 import { type JsonSchema, takesNull } from './json-schema.ts';
-import { kindSchema } from './manifest-schema.ts';
 
 /** The description of a field. */
 export interface Explanation {
@@ -38,9 +37,12 @@ interface ExplainedField {
   readonly meaning: string;
 }
 
-/** @param path below the manifest or below its spec, in either spelling */
-export async function explain(kind: KindName, path: readonly string[]): Promise<Explanation> {
-  const root = await kindSchema(kind);
+/**
+ * @param root the schema of the kind's manifests, which `kindSchema` returns
+ * @param path below the manifest or below its spec, in either spelling
+ * @throws Failure when there is no such field
+ */
+export function explain(kind: KindName, root: JsonSchema, path: readonly string[]): Explanation {
   const definitions = (root.definitions ?? {}) as Readonly<Record<string, JsonSchema>>;
   const reader = new SchemaReader(definitions);
   const spec = specOf(root);

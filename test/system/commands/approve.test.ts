@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { type McpJournal, startMcpJournal } from '../../support/upstream/mcp-journal.ts';
-import { type CliResult, runCli, sourceProgram } from './run-cli.ts';
+import { type CliResult, runCli } from './run-cli.ts';
 
 let server: TestServer;
 let upstream: McpJournal;
@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 function run(...words: string[]): Promise<CliResult> {
-  return runCli(words, null, { cwd: folder, program: sourceProgram });
+  return runCli(words, null, { cwd: folder });
 }
 
 function writeManifest(more: string): void {

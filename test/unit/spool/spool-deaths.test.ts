@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isLong, seed } from '../../support/run/test-effort.ts';
+import { compileCache } from '../../support/server/test-process.ts';
 import type { DeathPhase, DyingTask } from '../../support/spool/dying-process.ts';
 import { createTestSpool, droppedIn, loadAll } from '../../support/spool/test-spool.ts';
 
@@ -24,7 +25,8 @@ interface Round {
 }
 
 async function live(task: DyingTask): Promise<Round> {
-  const ended = await run(process.execPath, [program, JSON.stringify(task)]).then(
+  const env = { ...process.env, ...compileCache };
+  const ended = await run(process.execPath, [program, JSON.stringify(task)], { env }).then(
     ({ stdout }) => ({ stdout, isKilled: false }),
     (error: { readonly stdout: string; readonly signal: string | null }) => {
       if (error.signal !== 'SIGKILL') throw error;
