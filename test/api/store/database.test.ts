@@ -102,7 +102,9 @@ describe('a database session', () => {
     await eventually(() => add(other.db, 1));
     link.mend();
     await expect(cutOff).rejects.toSatisfy(isUnavailable);
-    expect([await counterValue(database.db, 1), await counterValue(database.db, 2)]).toEqual([1, 0]);
+    expect([await counterValue(database.db, 1), await counterValue(database.db, 2)]).toEqual([
+      1, 0,
+    ]);
   });
 
   it('returns documents as text', async () => {
