@@ -29,6 +29,7 @@ const targets = {
   'test:mcp': [['node', 'scripts/test-suites.mjs', 'mcp']],
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
+  gauntlet: [['node', 'test/gauntlet/main.ts']],
   build: [['node', 'scripts/build.mjs']],
   release: [['node', 'scripts/release/release.ts']],
   prepack: [

@@ -81,6 +81,12 @@ const suites = [
   },
   { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
   { name: 'outage', words: deploy('outage'), usualMs: 4 * minuteMs },
+  // One plan of faults for every run of the suites; `npm run gauntlet` draws others.
+  {
+    name: 'gauntlet',
+    words: ['test/gauntlet/main.ts', '--minutes', '1', '--rate', '60', '--seed', '6'],
+    usualMs: 4 * minuteMs,
+  },
   {
     name: 'cluster',
     words: deploy('cluster', 'cluster-*'),

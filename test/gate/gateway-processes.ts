@@ -1,15 +1,13 @@
 /** Starts gateways for tests, each in a process that can be killed. */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
-import { createInterface } from 'node:readline';
 import { inject } from 'vitest';
 import { Secret } from '../../src/secret.ts';
 import type { MasterKeySettings } from '../../src/settings/groups/master-keys.ts';
 import type { Settings } from '../../src/settings.ts';
 import { databaseVariables } from '../support/database/database-variables.ts';
-import { spawnTestProcess } from '../support/server/test-process.ts';
+import { startProgram } from '../support/server/program-process.ts';
 
 export interface GatewayProcess extends AsyncDisposable {
   readonly child: ChildProcess;
@@ -56,8 +54,10 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
     components = mcpPort === undefined ? 'gateway' : 'gateway,mcp',
   } = options;
   const words = ['serve', '--components', components, '--metrics-port', '0', '--port', '0'];
-  const child = spawnTestProcess([inject('builtProgram'), ...words], {
+  const { child, ready, end } = await startProgram([inject('builtProgram'), ...words], {
     cwd: tmpdir(),
+    stream: 'stderr',
+    findReady: (line) => (line.includes('"inferenceUrl"') ? JSON.parse(line) : undefined),
     env: {
       ...databaseVariables(settings.database!),
       GATEWRIGHT_MASTER_KEY: settings.masterKeys!.current.reveal().toString('base64'),
@@ -70,23 +70,8 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
       ...(snapshotDirectory !== undefined && { GATEWRIGHT_SNAPSHOT_DIRECTORY: snapshotDirectory }),
       ...(clockOffMs !== 0 && { NODE_OPTIONS: clockOff(clockOffMs) }),
     },
-    stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const exited = once(child, 'exit');
-  const lines: string[] = [];
-  const listening =
-    Promise.withResolvers<Pick<GatewayProcess, 'inferenceUrl' | 'metricsUrl' | 'mcpUrl'>>();
-  createInterface({ input: child.stderr! })
-    .on('line', (line) => {
-      lines.push(line);
-      if (line.includes('"inferenceUrl"')) listening.resolve(JSON.parse(line));
-    })
-    .on('close', () => listening.reject(new Error(`it ended: ${lines.join('\n')}`)));
-  const { inferenceUrl, metricsUrl, mcpUrl } = await listening.promise;
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    child.kill(signal);
-    await exited;
-  };
+  const { inferenceUrl, metricsUrl, mcpUrl } = ready;
   return {
     child,
     inferenceUrl,

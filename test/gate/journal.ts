@@ -30,8 +30,23 @@ export interface Journal extends AsyncDisposable {
   onEntry: (entry: Entry) => void;
 }
 
-/** `lostEvery`: closes one in this many connections before reading the request, like an idle timeout. */
-export async function startJournal({ lostEvery = 50 } = {}): Promise<Journal> {
+export interface JournalOptions {
+  /** Closes one in this many connections before reading the request, like an idle timeout. */
+  readonly lostEvery?: number;
+  /** Any free one by default. */
+  readonly port?: number;
+  /** Behaviour of the provider, by default as the request instructs. */
+  readonly behave?: (reported: ProviderInstructions) => PlanKind;
+}
+
+/** Response to a request for the models of the provider. */
+const modelList = '{"object":"list","data":[{"id":"m","object":"model"}]}';
+
+export async function startJournal({
+  lostEvery = 50,
+  port: listenedPort = 0,
+  behave = ({ kind }) => kind,
+}: JournalOptions = {}): Promise<Journal> {
   const entries: Entry[] = [];
   let came = 0;
   const server = createServer(async (request, response) => {
@@ -40,13 +55,18 @@ export async function startJournal({ lostEvery = 50 } = {}): Promise<Journal> {
       request.destroy();
       return;
     }
+    if (request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(modelList);
+      return;
+    }
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = JSON.parse(Buffer.concat(chunks).toString());
     const reported = JSON.parse(textIn(body)!) as ProviderInstructions;
-    const { id, kind, form } = reported;
+    const { id, form } = reported;
+    const kind = behave(reported);
     const outputTokensMax = outputTokensMaxIn(body);
-    const hasWorked = kind !== 'refused';
+    const hasWorked = kind !== 'refused' && kind !== 'storm';
     const entry: Entry = {
       id,
       form,
@@ -63,9 +83,11 @@ export async function startJournal({ lostEvery = 50 } = {}): Promise<Journal> {
       entry.endedMs = Date.now();
     });
     journal.onEntry(entry);
-    await answer(response, entry, reported.pauseMs).catch(() => response.destroy());
+    await answer(response, entry, reported).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', 4096, () => resolve()));
+  await new Promise<void>((resolve) =>
+    server.listen(listenedPort, '127.0.0.1', 4096, () => resolve()),
+  );
   const { port } = server.address() as AddressInfo;
   const journal: Journal = {
     url: `http://127.0.0.1:${port}/v1`,
@@ -80,25 +102,38 @@ export async function startJournal({ lostEvery = 50 } = {}): Promise<Journal> {
   return journal;
 }
 
-async function answer(response: ServerResponse, entry: Entry, pauseMs: number): Promise<void> {
+async function answer(
+  response: ServerResponse,
+  entry: Entry,
+  { kind: requested, pauseMs }: ProviderInstructions,
+): Promise<void> {
   const { form, kind, inputTokens: input, outputTokens: output } = entry;
   const { answer: answerOf, stream } = requestForms[form];
-  if (stream !== null && (kind === 'stream' || kind === 'left')) {
+  const isStream = stream !== null && (requested === 'stream' || requested === 'left');
+  if (isStream && (kind === requested || kind === 'cut')) {
     const { contentType, first, rest } = stream({ input, output });
     response.writeHead(200, { 'content-type': contentType });
     response.write(first);
     await wait(pauseMs);
-    response.end(rest);
-    return;
+    if (kind === requested) return void response.end(rest);
+    return breakOff(response, rest);
   }
   await wait(pauseMs);
-  if (kind === 'refused') {
-    response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{}}');
-    return;
+  if (kind === 'reset') return void response.socket?.resetAndDestroy();
+  if (kind === 'refused' || kind === 'storm') {
+    const headers = { 'content-type': 'application/json' };
+    if (kind === 'refused') response.writeHead(500, headers);
+    else response.writeHead(429, { ...headers, 'retry-after': '1' });
+    return void response.end('{"error":{}}');
   }
   const bytes = Buffer.from(JSON.stringify(answerOf(kind === 'silent' ? null : { input, output })));
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
   if (kind !== 'cut') return void response.end(bytes);
+  await breakOff(response, bytes);
+}
+
+/** Sends half of the bytes. */
+async function breakOff(response: ServerResponse, bytes: Buffer): Promise<void> {
   response.write(bytes.subarray(0, bytes.length / 2));
   await wait(1);
   response.destroy();

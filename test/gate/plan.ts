@@ -16,6 +16,10 @@ const kinds = {
   silent: 6,
   /** The provider returns 500 and has done nothing. */
   refused: 4,
+  /** The provider returns 429 and has done nothing; no caller asks for it, a fault of the provider does. */
+  storm: 0,
+  /** The provider resets the connection before it responds, after its work; likewise a fault. */
+  reset: 0,
 } as const;
 
 export type PlanKind = keyof typeof kinds;
@@ -52,7 +56,7 @@ export function numbersOf(seed: number): () => number {
   };
 }
 
-const total = Object.values(kinds).reduce((sum, share) => sum + share, 0);
+const total = Object.values(kinds).reduce<number>((sum, share) => sum + share, 0);
 
 function kindOf(chance: number): PlanKind {
   let left = chance * total;

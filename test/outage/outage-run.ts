@@ -1,15 +1,13 @@
 /** Sends requests through failures of a deployment, puts everything back, and checks what must hold afterwards. */
-import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { numbersOf } from '../gate/plan.ts';
 import { newSeed } from '../gate/run-gate.ts';
 import { eventually } from '../support/server/eventually.ts';
 import { logIsWritten } from '../support/server/request-log.ts';
+import { measureDelays } from '../support/spool/write-delays.ts';
 import {
-  checkLimit,
+  balanceLimit,
   endLeases,
   falseAnswers,
   falseCharges,
@@ -81,7 +79,7 @@ export async function runOutage(options: OutageOptions): Promise<Crowd> {
   await Promise.all(places.map(({ process }) => logIsWritten(process!)));
   await deployment.awaitSaved(...places);
   await eventually(async () => {
-    expect(await lostRows(deployment, crowd, killBoundMs)).toEqual([]);
+    expect(await lostRows(deployment.server.database.db, crowd, killBoundMs)).toEqual([]);
   });
   await checkBooks({ deployment, places, crowd, faults }, limited, outlastsLeases);
   return crowd;
@@ -96,21 +94,24 @@ async function checkBooks(
   const stop = () => Promise.all(places.map((place) => place.stop()));
   await stop();
   await deployment.killControl();
-  await endLeases(deployment);
-  const known = await readCalls(deployment, crowd);
+  const { database } = deployment.server;
+  await endLeases(database);
+  const known = await readCalls(database.db, deployment.journal.entries, crowd);
   expect(falseAnswers(crowd)).toEqual([]);
   expect(falseCharges(known, crowd)).toEqual([]);
-  const isLacking = () => lacksCharges(deployment, crowd, known, limited);
+  const isLacking = () => lacksCharges(database.db, crowd, known, limited);
   if (await isLacking()) {
     // The next processes settle what was left on their disks.
     await Promise.all(places.map((place) => place.start()));
     await eventually(async () => expect(await isLacking()).toBe(false)).catch(() => undefined);
     await stop();
-    await endLeases(deployment);
+    await endLeases(database);
   }
   for (const one of limited) {
     const check = { limited: one, places: places.length, hasEndedLeases };
-    await checkLimit(deployment, crowd, known, check);
+    const { summary, overspent, miscounted } = await balanceLimit(database.db, crowd, known, check);
+    console.log(summary);
+    expect([...overspent, ...miscounted]).toEqual([]);
   }
 }
 
@@ -131,32 +132,6 @@ async function addKeys(deployment: Deployment, crowd: Crowd): Promise<LimitedKey
     limited.push({ key, allowanceUnits, limitUnits, limitUnitsMost: limitUnits });
   }
   return limited;
-}
-
-/** Measures how late a write may be on this machine: the longest delay of a turn, and of a sync. */
-function measureDelays(path: string): () => Promise<number> {
-  const delays = monitorEventLoopDelay({ resolution: 1 });
-  delays.enable();
-  const over = new AbortController();
-  const syncing = (async () => {
-    let longestMs = 0;
-    await using file = await open(path, 'w');
-    while (!over.signal.aborted) {
-      const beganMs = performance.now();
-      await file.write('x'.repeat(4096), 0);
-      await file.datasync();
-      longestMs = Math.max(longestMs, performance.now() - beganMs);
-      await wait(5);
-    }
-    return longestMs;
-  })();
-  return async () => {
-    over.abort();
-    delays.disable();
-    const longestMs = delays.max / 1e6 + (await syncing);
-    await rm(path);
-    return longestMs;
-  };
 }
 
 /** Prints events and answers, for a failed run. */

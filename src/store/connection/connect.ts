@@ -13,12 +13,13 @@ const keepAliveDelayMs = 10_000;
 
 /**
  * Session settings, equal on every server regardless of its defaults (docs/guides/database.md, Engines).
- * MariaDB since 11.4.2 executes the content of the comment; other servers ignore it.
+ * MariaDB, since 11.4.2 in one case, executes the content of the comments; other servers ignore it.
  */
-const sessionStatements = (lockWaitSeconds: number) => [
+const sessionStatements = (lockWaitSeconds: number, idleSeconds: number) => [
   'SET NAMES utf8mb4',
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   `SET SESSION innodb_lock_wait_timeout = ${lockWaitSeconds} ` +
+    `/*M! , idle_write_transaction_timeout = ${idleSeconds} */` +
     '/*M!110402 , innodb_snapshot_isolation = OFF */',
   "SET SESSION time_zone = '+00:00', sql_mode = " +
     "'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
@@ -59,7 +60,10 @@ export function createConnector(
 ): Connector {
   const { log } = options;
   const timeoutMs = timeoutMsOf(configured);
-  const session = sessionStatements(lockWaitSecondsOf(configured));
+  const session = sessionStatements(
+    lockWaitSecondsOf(configured),
+    Math.ceil(statementMsOf(configured) / 1_000),
+  );
   let settings = configured;
   let sharedTls: Promise<SslOptions | undefined> | undefined;
   let latest: ConnectionTls | null = null;

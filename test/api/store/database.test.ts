@@ -11,6 +11,7 @@ import { DatabaseUnavailable, isUnavailable } from '../../../src/store/connectio
 import { readConsistently } from '../../../src/store/consistent-read.ts';
 import { add, counterValue, eachWithCounters } from '../../support/database/counters.ts';
 import type { TestDatabase } from '../../support/database/database.ts';
+import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { findFreePort, startTestDatabaseServer } from '../../support/database/database-server.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { freeze } from '../../support/server/process.ts';
@@ -78,6 +79,32 @@ describe('a database session', () => {
     expect(await waited(usual)).toBe('3');
     expect(await waited({ ...usual, statementSeconds: 1 })).toBe('1');
     expect(await waited({ ...usual, statementSeconds: 600 })).toBe('180');
+  });
+
+  it('loses its locks when its process falls silent in a transaction, on MariaDB', async ({
+    skip,
+  }) => {
+    skip((await variable(database.db, 'idle_write_transaction_timeout')) === undefined, 'MySQL');
+    await using link = await startDatabaseLink();
+    const settings = await link.lead({ ...test.settings, statementSeconds: 1 });
+    await using silent = openDatabase(settings);
+    const locked = Promise.withResolvers<void>();
+    const cutOff = silent.transaction(async (tx) => {
+      await add(tx, 1);
+      link.freeze();
+      locked.resolve();
+      // Its next statement is sent when the link is mended.
+      await eventually(() => expect(link.isWhole()).toBe(true));
+      await add(tx, 2);
+    }, 1);
+    await locked.promise;
+    await using other = openDatabase({ ...test.settings, statementSeconds: 1 });
+    await eventually(() => add(other.db, 1));
+    link.mend();
+    await expect(cutOff).rejects.toSatisfy(isUnavailable);
+    expect([await counterValue(database.db, 1), await counterValue(database.db, 2)]).toEqual([
+      1, 0,
+    ]);
   });
 
   it('returns documents as text', async () => {

@@ -126,9 +126,13 @@ export async function startTestDatabaseServer(
   parent = folderOfData(),
 ): Promise<{
   server: TestDatabaseServer;
-  pid: number;
+  /** Process id of the server that was started last. */
+  readonly pid: number;
   socketPath: string;
-  /** Kills the server like `kill -9`, and starts it again on the same data and port. */
+  /** Kills the server like `kill -9`. */
+  kill: () => Promise<void>;
+  /** Starts a killed server again on the same data and port. */
+  start: () => Promise<void>;
   killAndStart: () => Promise<void>;
   stop: () => Promise<void>;
 }> {
@@ -159,14 +163,24 @@ export async function startTestDatabaseServer(
     });
   const started = await startOnFreePort(startOn);
   let running = started.process;
+  const kill = async (): Promise<void> => {
+    process.kill(running.pid, 'SIGKILL');
+    await running.exited;
+  };
+  const start = async (): Promise<void> => {
+    running = await startOn(started.port);
+  };
   return {
     server: { host: '127.0.0.1', port: started.port, user: 'tester', password },
-    pid: running.pid,
+    get pid() {
+      return running.pid;
+    },
     socketPath,
+    kill,
+    start,
     killAndStart: async () => {
-      process.kill(running.pid, 'SIGKILL');
-      await running.exited;
-      running = await startOn(started.port);
+      await kill();
+      await start();
     },
     stop: async () => {
       await running.stop();

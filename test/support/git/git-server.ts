@@ -73,10 +73,17 @@ function issueCertificate(): Certificate {
   return { cert, key, authority: authority.cert };
 }
 
-export async function startGitServer(): Promise<GitServer> {
+/** Listens on any free port, and serves a new folder, by default; a given folder stays. */
+export async function startGitServer({
+  port: listenedPort = 0,
+  root: givenRoot = null,
+}: {
+  readonly port?: number;
+  readonly root?: string | null;
+} = {}): Promise<GitServer> {
   certificate ??= issueCertificate();
   const { cert, key, authority } = certificate;
-  const root = mkdtempSync(join(tmpdir(), 'gatewright-git-'));
+  const root = givenRoot ?? mkdtempSync(join(tmpdir(), 'gatewright-git-'));
   const caFile = join(root, 'authority.pem');
   writeFileSync(caFile, authority);
   const listener = createServer({ cert, key }, (request, response) => {
@@ -91,7 +98,7 @@ export async function startGitServer(): Promise<GitServer> {
       serve(root, request, response, server.stallsPacks);
     }
   });
-  listener.listen(0, '127.0.0.1');
+  listener.listen(listenedPort, '127.0.0.1');
   await once(listener, 'listening');
   const base = `https://localhost:${(listener.address() as AddressInfo).port}`;
   const server: GitServer = {
@@ -106,7 +113,7 @@ export async function startGitServer(): Promise<GitServer> {
       listener.closeAllConnections();
       listener.close();
       await once(listener, 'close');
-      rmSync(root, { recursive: true, force: true });
+      if (givenRoot === null) rmSync(root, { recursive: true, force: true });
     },
   };
   return server;
@@ -123,7 +130,8 @@ const configuration = `
 \tallowAnySHA1InWant = true
 `;
 
-function createRepository(directory: string, url: string): GitRepository {
+/** Creates the bare repository of a folder, which a server of its parent folder serves at the URL. */
+export function createRepository(directory: string, url: string): GitRepository {
   const git = (words: readonly string[], input: string | Buffer = ''): string =>
     execFileSync('git', ['-C', directory, ...words], {
       input,

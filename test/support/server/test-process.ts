@@ -13,12 +13,17 @@ import {
  */
 export const compileCache = { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') };
 
-/** Runs a program, with arguments, by this Node. */
+/** Runs a program, with arguments, by this Node; `launcher` is a program that starts another one in its place. */
 export function spawnTestProcess<
   const In extends StandardStream,
   const Out extends StandardStream,
   const Err extends StandardStream,
->(words: readonly string[], options: LeashedOptions<In, Out, Err>) {
+>(
+  words: readonly string[],
+  options: LeashedOptions<In, Out, Err>,
+  launcher: readonly string[] = [],
+) {
   const env = { ...compileCache, ...(options.env ?? process.env) };
-  return spawnWithLeash([process.execPath, ...words], { ...options, env }).child;
+  const [program, ...more] = [...launcher, process.execPath, ...words];
+  return spawnWithLeash([program!, ...more], { ...options, env }).child;
 }

@@ -58,7 +58,8 @@ const resources = [
 ];
 const resourceTemplates = [{ name: 'notes', uriTemplate: 'note://{id}' }];
 
-export async function startMcpJournal(): Promise<McpJournal> {
+/** Listens on any free port by default. */
+export async function startMcpJournal(listenedPort = 0): Promise<McpJournal> {
   const streams = new Set<ServerResponse>();
   let sessions = 0;
   const server = createServer((request, response) => {
@@ -101,7 +102,7 @@ export async function startMcpJournal(): Promise<McpJournal> {
     response.writeHead(200, { ...headers, 'content-type': 'application/json' });
     response.end(JSON.stringify(body));
   };
-  server.listen(0, '127.0.0.1');
+  server.listen(listenedPort, '127.0.0.1');
   await once(server, 'listening');
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const upstream: McpJournal = {
