@@ -55,7 +55,7 @@ export const awsTarget: ParserTarget = {
     const names = [...url.searchParams.keys()];
     if (new Set(names).size < names.length || names.some((name) => name === '')) return;
     const found = await signedHeaders(
-      { ...credentials, secretAccessKey: new Secret('secret', 'fuzz'), sessionToken: null },
+      { ...credentials, secretAccessKey: new Secret('secret', 'fuzz'), sessionToken: null, expiresAt: null },
       { service: 'bedrock', region: 'us-east-1', now },
       {
         method: 'POST',
