@@ -53,10 +53,13 @@ export function isGrowing({ low, growth }: Slope, { perHour, resolution }: Growt
   return low > perHour && growth > resolution;
 }
 
-/** Samples after the first quarter of the time, in which caches fill. */
+/** Caches fill and code is compiled in the first ten minutes. */
+const warmUpHoursMin = 1 / 6;
+
+/** Samples after the first quarter of the time, and after ten minutes. */
 export function afterWarmUp<T extends { readonly hours: number }>(samples: readonly T[]): T[] {
   const end = samples.at(-1)?.hours ?? 0;
-  return samples.filter(({ hours }) => hours >= end / 4);
+  return samples.filter(({ hours }) => hours >= Math.max(end / 4, warmUpHoursMin));
 }
 
 function blockMeans(samples: readonly Sample[]): Sample[] {
