@@ -12,10 +12,16 @@ export const ManifestQuery = z.object({
 
 /** Where a change of the manifest goes. */
 const delivery = {
-  /** `patch` where no Git host is configured for the source: copy it. */
-  delivery: z.enum(['pull-request', 'patch']),
-  /** The Git host that receives the pull request; null for a patch. */
-  git_host: z.object({ form: z.enum(gitHostForms), host: z.string() }).nullable(),
+  delivery: z
+    .enum(['pull-request', 'patch'])
+    .describe('`patch` where no Git host is configured for the source: copy it.'),
+  git_host: z
+    .object({
+      form: z.enum(gitHostForms).describe('API of the Git host.'),
+      host: z.string().describe('Host and port of the Git host.'),
+    })
+    .nullable()
+    .describe('The Git host that receives the pull request; null for a patch.'),
 };
 
 const manifest = {
@@ -58,8 +64,7 @@ export const ProposalBody = z.object({
     .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible characters')
     .describe('Key of the proposal: repetitions with it open one pull request.'),
   title: z.string().trim().min(1).max(200).optional(),
-  /** Text of the pull request, above the plan. */
-  description: z.string().max(10_000).optional(),
+  description: z.string().max(10_000).describe('Text of the pull request.').optional(),
 });
 
 const FieldChange = z.object({
@@ -89,9 +94,10 @@ const ChangeFault = z.object({
   line: z.int(),
   column: z.int(),
   message: z.string(),
-  fix: z.string().nullable(),
-  /** Whether the change causes the fault; such a change cannot be proposed. */
-  is_new: z.boolean(),
+  fix: z.string().nullable().describe('How to mend it; null where that is not known.'),
+  is_new: z
+    .boolean()
+    .describe('Whether the change causes the fault; such a change cannot be proposed.'),
 });
 
 export const ProposalPreview = z.object({
@@ -100,15 +106,15 @@ export const ProposalPreview = z.object({
   manifest: z.string().describe('YAML text of the changed document.'),
   file: z.string().describe('Text of the changed file.'),
   patch: z.string().describe('Difference of the file, for `git apply`; empty for no change.'),
-  /** The changes beyond what sync does already; null where faults prevent a plan. */
   plan: z
     .object({
       changes: z.array(PlannedChange),
-      blocked: z.array(BlockedChange),
+      blocked: z.array(BlockedChange).describe('Changes that sync would not make.'),
       warnings: z.array(z.string()),
     })
-    .nullable(),
-  faults: z.array(ChangeFault),
+    .nullable()
+    .describe('The changes beyond what sync does already; null where faults prevent a plan.'),
+  faults: z.array(ChangeFault).describe('Faults that the change causes, and those of its file.'),
   ...delivery,
 });
 
@@ -119,8 +125,7 @@ export const OpenedProposal = z.object({
   branch: z.string().describe('Branch of the pull request.'),
   path: z.string().describe('File in the repository.'),
   is_open: z.boolean().describe('Whether the pull request is neither merged nor closed.'),
-  /** False for a repetition: the pull request existed. */
-  is_new: z.boolean(),
+  is_new: z.boolean().describe('False for a repetition: the pull request existed.'),
 });
 
 export type Change = z.infer<typeof PreviewBody>;

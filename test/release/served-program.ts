@@ -1,7 +1,8 @@
 /** Runs a published program as a process: commands to their end, and servers until they are stopped. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { spawnWithLeash } from '../../src/embedded/leash.ts';
 
 export interface ProgramRun {
   readonly exitCode: number;
@@ -36,7 +37,10 @@ export async function serveProgram(
 ): Promise<ServedProgram> {
   const [program, ...rest] = command;
   const words = [...rest, 'serve', '--port', '0', '--metrics-port', '0'];
-  const server = spawn(program!, words, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const { child: server } = spawnWithLeash([program!, ...words], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const exited = once(server, 'exit');
   const lines: string[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();

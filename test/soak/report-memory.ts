@@ -1,4 +1,4 @@
-/** Measures the memory of a process for its parent; loaded before the product, with --expose-gc. */
+/** Measures the memory of a process for its parent, and ends with it; loaded before the product, with --expose-gc. */
 import { writeHeapSnapshot } from 'node:v8';
 
 export interface MemoryQuestion {
@@ -20,4 +20,5 @@ process.on('message', ({ snapshot }: MemoryQuestion) => {
   const answer: MemoryAnswer = { heapBytes: heapUsed + external, rssBytes: rss };
   process.send?.(answer);
 });
+process.on('disconnect', () => process.exit());
 process.channel?.unref();

@@ -10,6 +10,8 @@ const withoutLeash: Record<string, string> = {
   'cluster/release/load.ts': 'the process ends with its input',
   'differential/translations/peer.ts': 'the process ends with its input',
   'engines/vitess-cluster.ts': 'the kernel kills the process when its parent ends',
+  'fuzz/requests/product.ts': 'servers end with their channel, and commands by themselves',
+  'soak/soaked-process.ts': 'the process ends with its channel',
   'support/git/git-server.ts': 'the process ends with its input',
   'system/commands/plan-apply.test.ts': 'the shell runs one short command',
   'system/project/orphans.test.ts': 'it tests how processes without a leash end',

@@ -44,7 +44,7 @@ const LogsQuery = WorkspaceQuery.extend({
   mcp_server: text,
   mcp_name: text,
   trace_id: z.string().min(1).max(128).optional(),
-  guardrail: text,
+  guardrail: text.describe('Guardrail that judged, by slug or id.'),
   guardrail_verdict: z.enum(guardrailVerdicts).optional(),
   status: z
     .string()

@@ -42,15 +42,16 @@ const OwnSession = SessionRecord.extend({
   workspaces: z.array(
     z.object({ id: z.uuid(), slug: z.string(), name: z.string(), role: WorkspaceRole }),
   ),
-  /** Addresses without a slash at their end, as the settings say; null where they are unknown. */
-  addresses: z.object({
-    /** Without `/v1`. */
-    inference: z.string().nullable(),
-    /** Without the path of a server. */
-    mcp: z.string().nullable(),
-    /** Path of the documentation on this server, with a slash at its end; null where it serves none. */
-    docs: z.string().nullable(),
-  }),
+  addresses: z
+    .object({
+      inference: z.string().nullable().describe('Of inference, without `/v1`.'),
+      mcp: z.string().nullable().describe('Of MCP servers, without the path of one.'),
+      docs: z
+        .string()
+        .nullable()
+        .describe('Path of the documentation on this server, with a slash at its end.'),
+    })
+    .describe('Addresses as the settings say; null where they are unknown.'),
 });
 const Ended = z.object({
   /** Logout address of the identity provider, or null. */

@@ -10,7 +10,7 @@ export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   'Look at the server': ['get', 'describe', 'logs', 'history', 'audit'],
   'Sync from Git': ['sync', 'status', 'suspend', 'resume'],
   'Run a server': ['serve', 'migrate', 'bootstrap', 'jobs', 'region-logs', 'rotate-master-key'],
-  'Check an installation': ['doctor', 'settings', 'healthcheck', 'images'],
+  'Check an installation': ['doctor', 'settings', 'healthcheck', 'images', 'verify'],
   'Set up a shell': ['completion'],
 };
 

@@ -71,7 +71,7 @@ const geminiError: OpenApiJson = {
       type: 'object',
       required: ['code', 'message', 'status'],
       properties: {
-        code: { type: 'integer', description: 'HTTP status.' },
+        code: { type: 'integer', minimum: 400, maximum: 599, description: 'HTTP status.' },
         message: { type: 'string', description: 'What is wrong.' },
         status: { type: 'string', description: 'Name of the status, such as INVALID_ARGUMENT.' },
         details: {

@@ -24,7 +24,7 @@ export const GuardrailTrialResult = z.object({
       id: z.string(),
       verdict: z.enum(['passed', 'failed', 'unjudged', 'skipped']),
       duration_ms: z.number(),
-      explanation: z.string(),
+      explanation: described(z.string(), 'Reason of the verdict.'),
     }),
   ),
 });

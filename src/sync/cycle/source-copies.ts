@@ -15,12 +15,14 @@ interface PendingCopy {
 /** The newest version that was read, until the server has it. Each version is sent once. */
 export class SourceCopies {
   #noted: string | null = null;
+  /** Whether the server has no proposals, which only another version of it would change. */
+  #isMissing = false;
   #pending: PendingCopy | null = null;
 
   /** Notes a version that was read; does nothing for the one that was noted last. */
   note(read: SourceFiles, { source, leftAlone }: Pick<DesiredSet, 'source' | 'leftAlone'>): void {
     const commit = commitOf(source);
-    if (commit === this.#noted) return;
+    if (this.#isMissing || commit === this.#noted) return;
     this.#noted = commit;
     const foreign = new Set(leftAlone.foreignFiles);
     const files = read.files.filter(({ path }) => !foreign.has(path));
@@ -37,7 +39,7 @@ export class SourceCopies {
     const pending = this.#pending;
     if (pending === null) return;
     const body: SyncSource = { commit: pending.commit, files: await pending.files };
-    await putSource(client, fence, body, signal);
+    this.#isMissing = !(await putSource(client, fence, body, signal));
     if (this.#pending === pending) this.#pending = null;
   }
 }

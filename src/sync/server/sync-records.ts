@@ -51,7 +51,7 @@ export async function putStatus(
 }
 
 /**
- * Stores the files of the client's owner; does nothing on a server without proposals.
+ * Stores the files of the client's owner; false on a server without proposals.
  *
  * @throws ApiRefusal when another run holds the lease; what the client throws
  */
@@ -60,9 +60,9 @@ export async function putSource(
   fence: number,
   body: SyncSource,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const put = { method: 'PUT', path: `${base}/sources`, countsAsWrite: false } as const;
-  await unlessMissing(client.request({ ...put, fence, body, signal }));
+  return (await unlessMissing(client.request({ ...put, fence, body, signal }))) !== null;
 }
 
 /** The records that decide whether an owner may write now. */

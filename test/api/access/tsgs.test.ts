@@ -69,6 +69,7 @@ describe('a child tenant', () => {
       created_at: expect.any(String),
       last_updated_at: expect.any(String),
       object: 'tsg',
+      declared_in: null,
     });
     expect(headers.etag).toBe('"1"');
     const rows = await listAudit(server, id);

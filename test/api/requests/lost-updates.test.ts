@@ -13,6 +13,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 const unversioned = {
   '/gatewright/leases/:owner': 'is itself what writers of an owner compare: its run, and its fence',
   '/gatewright/sync/status': "goes by the fence of its owner's lease, which one run holds",
+  '/gatewright/sync/sources': "goes by the fence of its owner's lease, which one run holds",
   '/gatewright/sync/revisions/:number/changes': 'compares where it starts with what is recorded',
   '/gatewright/sync/suspensions': 'says the whole of a pause, of which nothing is read before',
 };

@@ -16,6 +16,8 @@ const keyless = {
   '/oauth2/access_token': 'makes nothing: a second token is as good as the first',
   '/admin/users/:id/sign-in-links':
     'makes another link, because no response with a code is stored; an unused one expires',
+  '/gatewright/proposals': 'finds the pull request of the first one by its branch',
+  '/gatewright/proposals/preview': 'writes nothing',
   '/guardrails/:guardrailId/test': 'writes nothing',
   '/mcp-integrations/:mcpIntegrationId/sync':
     'writes what the server says now, as often as it is asked',

@@ -89,6 +89,7 @@ describe('an integration', () => {
       created_at: '2027-01-04T08:00:00.000Z',
       last_updated_at: '2027-01-04T08:00:00.000Z',
       object: 'integration',
+      declared_in: null,
     });
     const stored = await server.database.db
       .selectFrom('integrations')

@@ -80,6 +80,7 @@ describe('status 200', () => {
       created_at: '2027-01-04T08:00:00.000Z',
       last_updated_at: '2027-01-04T08:00:00.000Z',
       object: 'mcp-integration',
+      declared_in: null,
     });
   });
 

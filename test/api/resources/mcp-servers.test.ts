@@ -104,6 +104,7 @@ describe('status 200', () => {
         created_at: '2027-01-04T08:00:00.000Z',
         last_updated_at: '2027-01-04T08:00:00.000Z',
         object: 'mcp-server',
+        declared_in: null,
       });
     }
     expect(await listAudit(server, made.id)).toMatchObject([

@@ -46,6 +46,7 @@ it('returns the record by id and slug without defaults for fields that were not 
   });
   const expected = {
     ...made,
+    declared_in: null,
     name: 'Main',
     note: null,
     organisation_id: server.organisationId,

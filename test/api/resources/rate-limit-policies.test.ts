@@ -105,6 +105,7 @@ describe('status 200', () => {
         created_at: '2027-01-04T08:00:00.000Z',
         last_updated_at: '2027-01-04T08:00:00.000Z',
         object: 'rate-limits-policy',
+        declared_in: null,
       });
     }
   });

@@ -89,6 +89,7 @@ describe('status 200', () => {
       created_at: '2027-01-04T08:00:00.000Z',
       last_updated_at: '2027-01-04T08:00:00.000Z',
       object: 'usage-limits-policy',
+      declared_in: null,
     };
     for (const mount of ['/v1', '/v2', '/admin/v2']) {
       const path = `${mount}/policies/usage-limits/${made.body.id}`;

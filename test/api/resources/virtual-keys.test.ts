@@ -54,7 +54,7 @@ it('returns the record of a provider, without its key', async () => {
   });
   expect(JSON.stringify(got.body)).not.toContain(secret);
   const provider = await server.request('GET', `/v1/providers/${slug}`);
-  expect(provider.body).toEqual({ ...got.body, object: 'provider' });
+  expect(provider.body).toEqual({ ...got.body, object: 'provider', declared_in: null });
   const listed = await server.request('GET', `${path}?workspace_id=${workspaceId}`);
   expect(listed.body.data).toContainEqual({ ...got.body, rate_limits: null });
 });

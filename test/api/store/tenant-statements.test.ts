@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import type { Limit } from '../../../src/ledger/limit.ts';
+import { packSource } from '../../../src/model/kinds/sync-source.ts';
 import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
 import * as mcpAnsweredStates from '../../../src/store/mcp/mcp-answered-states.ts';
 import { exchange } from '../../support/network/exchange.ts';
@@ -439,6 +440,9 @@ async function record(send: Send): Promise<void> {
   const path = '/admin/v2/gatewright/sync';
   const headers = await leaseHeaders(send, 'recorder');
   await send('PUT', `${path}/status`, { body: syncReport(), headers });
+  const copy = { repo: '/source', revision: 'c1', environment: null, environments: [], files: [] };
+  const files = await packSource(copy);
+  await send('PUT', `${path}/sources`, { body: { commit: 'c1', files }, headers });
   for (let run = 0; run < 51; run += 1) {
     await send('POST', `${path}/revisions`, { body: revisionBody({ change_count: 2 }), headers });
   }

@@ -30,7 +30,14 @@ export class RequestSender implements Disposable {
     const { hostname, port } = new URL(url);
     const { promise, resolve, reject } = Promise.withResolvers<SentAnswer>();
     const sent = request(
-      { agent: this.#agent, host: hostname, port, method, path: target, headers },
+      {
+        agent: this.#agent,
+        host: hostname,
+        port,
+        method,
+        path: target,
+        headers: framedHeaders(headers, body),
+      },
       (response) => {
         let text = '';
         const settle = () =>
@@ -66,6 +73,18 @@ export class RequestSender implements Disposable {
   [Symbol.dispose](): void {
     this.#agent.destroy();
   }
+}
+
+/** Node sends the body of a GET without its length, so that the server would take it for the next request. */
+function framedHeaders(
+  headers: SendableRequest['headers'],
+  body: Buffer | undefined,
+): Record<string, string> {
+  const isFramed = Object.keys(headers).some((name) =>
+    /^(?:content-length|transfer-encoding)$/i.test(name),
+  );
+  if (body === undefined || isFramed) return { ...headers };
+  return { ...headers, 'content-length': String(body.length) };
 }
 
 /** The request as a command line that repeats it. */

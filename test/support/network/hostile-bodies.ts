@@ -42,7 +42,7 @@ export function hostileBodies(
 
 /** JSON texts slightly below the limits, to leave room for the surrounding body. */
 function hostileValues({ bytesMax, valuesMax }: BodyLimits): Record<string, string> {
-  const values = valuesMax - 50;
+  const values = Math.max(1, valuesMax - 50);
   const bytes = bytesMax - 500;
   const keys = keysMax - 20;
   const list = (item: string, valuesEach = 1): string => {
@@ -51,7 +51,7 @@ function hostileValues({ bytesMax, valuesMax }: BodyLimits): Record<string, stri
   };
   const named = (value: string, padding = ''): string =>
     Array.from({ length: keys }, (_, at) => `"${padding}${at}":${value}`).join(',');
-  const each = Math.floor(values / keys) - 1;
+  const each = Math.max(0, Math.floor(values / keys) - 1);
   return {
     'a list of numbers': list('0'),
     'a list of texts': list('"a"'),

@@ -230,7 +230,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   ai_org: 'Services by name.',
   status_code: 'HTTP status, such as `429`, or a class, such as `4xx`.',
   cache_status: '`HIT`, `SEMANTIC HIT`, `MISS`, `SEMANTIC MISS`, `REFRESH` or `DISABLED`.',
-  guardrail: 'Guardrail that judged, by slug or id.',
   guardrail_verdict:
     'Verdict of the guardrails, or of the one that is named: `passed`, `monitored`, `failed` and let through, or `denied`.',
   time_of_generation_min: 'Start of the time range, RFC 3339 or a date.',

@@ -17,6 +17,17 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
+/** The manifest of a key as its record names it. */
+const declared = ({ owner, workspace, name }: Record<string, unknown>) => ({
+  owner,
+  workspace,
+  name,
+  source: source.repo,
+  path: source.file,
+  line: null,
+  commit: source.revision,
+});
+
 let count = 0;
 function mark(changes: Record<string, unknown> = {}): Record<string, unknown> {
   count += 1;
@@ -93,7 +104,8 @@ describe('a create that claims an identity', () => {
       updated_at: server.clock.now(),
     });
     const got = await server.request('GET', `${keys}/${id}`);
-    expect(JSON.stringify(got.body)).not.toContain('platform');
+    expect(got.body).not.toHaveProperty('managed_by');
+    expect(got.body.declared_in).toEqual(declared(managed_by));
   });
 
   it('succeeds once out of fifty concurrent ones; the others are told the owner', async () => {
@@ -186,14 +198,14 @@ function swapLast(key: string): string {
 }
 
 describe('an update', () => {
-  it('adopts a resource with managed_by alone, without visible changes', async () => {
+  it('adopts a resource with managed_by alone, and changes only who declares it', async () => {
     const id = await make();
     const before = await server.request('GET', `${keys}/${id}`);
     server.clock.advance(1000);
     const managed_by = mark();
     expect(await put(id, { managed_by })).toMatchObject({ status: 200, body: {} });
     const after = await server.request('GET', `${keys}/${id}`);
-    expect(after.body).toEqual(before.body);
+    expect(after.body).toEqual({ ...before.body, declared_in: declared(managed_by) });
     expect(after.headers.etag).toBe(before.headers.etag);
     expect(await ownership(id)).toMatchObject({ name: managed_by.name, owner: 'platform' });
     expect((await listAudit(server, id)).at(-1)).toMatchObject({
