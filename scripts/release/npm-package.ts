@@ -9,13 +9,16 @@ import { type FileTree, file, tarOf } from './file-tree.ts';
 import { licencesFile } from './licences.ts';
 import type { ReleaseSource } from './source.ts';
 
-/** Builds the program, and packs what npm would publish. Returns the archive. */
+/** Builds the program and its documentation, and packs what npm would publish. Returns the archive. */
 export async function buildNpmPackage(
   { folder, committedAt }: ReleaseSource,
   licences: string,
 ): Promise<Buffer> {
-  const options = { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] as const };
-  execFileSync(process.execPath, ['scripts/build.mjs'], { ...options, stdio: [...options.stdio] });
+  const run = (...words: string[]): void => {
+    execFileSync(process.execPath, words, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  };
+  run('scripts/build.mjs');
+  run('scripts/docs/build.ts', '--packed', 'dist/docs');
   writeFileSync(join(folder, licencesFile), licences);
   const words = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder];
   const name = execFileSync('npm', words, { cwd: folder, encoding: 'utf8' }).trim();
