@@ -14,7 +14,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
+import { lockFile } from '../../src/file-lock.ts';
 import { apiPages, readApiDocument } from './api-reference.ts';
 import { finishHtml } from './finish-html.ts';
 import { type GeneratedPage, manifestPages } from './manifest-reference.ts';
@@ -26,6 +28,7 @@ const root = resolve(import.meta.dirname, '../..');
 const site = join(root, 'site');
 const modules = join(site, 'node_modules');
 const installMsMax = 240_000;
+const lockRetryMs = 200;
 const marker = join(modules, '.set-up-for');
 
 /** Where the server of the console serves the site (src/console/docs-routes.ts). */
@@ -61,12 +64,13 @@ async function build({ base, out, isPacked }: SiteBuild): Promise<number> {
     );
     return 5;
   }
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  using _ = await lockSite();
   const reason = await installSite();
   if (reason !== null) {
     process.stderr.write(`docs: the packages of the site cannot be installed (${reason})\n`);
     return 6;
   }
-  mkdirSync(join(root, '.cache'), { recursive: true });
   const work = mkdtempSync(join(root, '.cache/docs-'));
   try {
     const count = await writePages(work);
@@ -82,6 +86,15 @@ async function build({ base, out, isPacked }: SiteBuild): Promise<number> {
     return 0;
   } finally {
     rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** Waits for other builds of this clone, because Astro keeps files of a build in the folder of the site. */
+async function lockSite(): Promise<Disposable> {
+  for (;;) {
+    const lock = lockFile(join(root, '.cache/docs.lock'));
+    if (lock !== null) return lock;
+    await delay(lockRetryMs);
   }
 }
 
