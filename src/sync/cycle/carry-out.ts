@@ -94,13 +94,11 @@ export async function carryOut(
   };
 }
 
-const copyMsMax = 10_000;
-
 /** A copy that cannot be left now does not change the outcome of the run; the next run leaves it. */
 async function leaveCopy({ copies, client }: CycleOptions, lease: HeldLease): Promise<void> {
   if (copies === undefined || lease.isLost) return;
   try {
-    await copies.send(client, lease.fence, AbortSignal.timeout(copyMsMax));
+    await copies.send(client, lease.fence);
   } catch {
     // The copy only serves proposals of changes, which say when there is none.
   }

@@ -12,6 +12,9 @@ interface PendingCopy {
   readonly files: Promise<SyncSource['files']>;
 }
 
+/** A copy holds up neither a run nor a status report for longer. */
+const sendMsMax = 10_000;
+
 /** The newest version that was read, until the server has it. Each version is sent once. */
 export class SourceCopies {
   #noted: string | null = null;
@@ -35,11 +38,11 @@ export class SourceCopies {
    *
    * @throws what the client throws
    */
-  async send(client: AdminClient, fence: number, signal?: AbortSignal): Promise<void> {
+  async send(client: AdminClient, fence: number): Promise<void> {
     const pending = this.#pending;
     if (pending === null) return;
     const body: SyncSource = { commit: pending.commit, files: await pending.files };
-    this.#isMissing = !(await putSource(client, fence, body, signal));
+    this.#isMissing = !(await putSource(client, fence, body, AbortSignal.timeout(sendMsMax)));
     if (this.#pending === pending) this.#pending = null;
   }
 }

@@ -59,7 +59,7 @@ export async function putSource(
   client: AdminClient,
   fence: number,
   body: SyncSource,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<boolean> {
   const put = { method: 'PUT', path: `${base}/sources`, countsAsWrite: false } as const;
   return (await unlessMissing(client.request({ ...put, fence, body, signal }))) !== null;

@@ -13,7 +13,6 @@ import { truncateText, workspaceReports } from './workspace-reports.ts';
 /** Minimum interval of reports while nothing changes. */
 const renewMsMin = 60_000;
 const reportMsMax = 3_000;
-const copyMsMax = 10_000;
 const messageMax = 2_000;
 
 type WorkspaceReport = SyncReport['workspaces'][number];
@@ -150,7 +149,7 @@ export class StatusReporter {
       return onMissing?.();
     }
     this.#isSuspended = status.suspensions.length > 0;
-    await copies?.send(client, held.fence, AbortSignal.timeout(copyMsMax));
+    await copies?.send(client, held.fence);
     this.#reported = text;
     this.#renewAt = now + lastsMs;
   }
