@@ -2,8 +2,8 @@
 import { useMemo } from 'preact/hooks';
 import type { BodyOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
+import { CostPlot, RequestsPlot } from '../../parts/figure-plots.tsx';
 import { Page, Section, Show } from '../../parts/page.tsx';
-import { Plot } from '../../parts/plot.tsx';
 import { formatDollars, formatDuration, formatShort } from '../../parts/text.tsx';
 import { Attention } from './attention.tsx';
 
@@ -78,24 +78,10 @@ function Counts({ graph: { data } }: { readonly graph: Graph }) {
 }
 
 function Traffic({ graph: { data } }: { readonly graph: Graph }) {
-  const times = data.map((point) => point.timestamp);
   return (
     <div class="plots">
-      <Plot
-        title="Requests"
-        times={times}
-        format={formatShort}
-        series={[
-          { name: 'All', values: data.map((point) => point.requests), colour: '--accent' },
-          { name: 'Errors', values: data.map((point) => point.errors), colour: '--bad' },
-        ]}
-      />
-      <Plot
-        title="Cost"
-        times={times}
-        format={formatDollars}
-        series={[{ name: 'Cost', values: data.map((point) => point.cost), colour: '--accent' }]}
-      />
+      <RequestsPlot data={data} />
+      <CostPlot data={data} />
     </div>
   );
 }

@@ -2,9 +2,10 @@
 import type { BodyOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { DeclaredNote } from '../../parts/declared.tsx';
+import { RequestsPlot } from '../../parts/figure-plots.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
 import { Plot } from '../../parts/plot.tsx';
-import { Ago, formatDuration, formatShort, NamedState } from '../../parts/text.tsx';
+import { Ago, formatDuration, NamedState } from '../../parts/text.tsx';
 import { useTimeRange } from '../../parts/time-range.tsx';
 import type { PageParts } from '../pages.ts';
 import { Models } from './models.tsx';
@@ -94,15 +95,7 @@ function Traffic({ provider: { slug, workspace_id } }: { readonly provider: Prov
         const times = data.map((point) => point.timestamp);
         return (
           <div class="plots">
-            <Plot
-              title="Requests"
-              times={times}
-              format={formatShort}
-              series={[
-                { name: 'All', values: data.map((point) => point.requests), colour: '--accent' },
-                { name: 'Errors', values: data.map((point) => point.errors), colour: '--bad' },
-              ]}
-            />
+            <RequestsPlot data={data} />
             <Plot
               title="Latency"
               times={times}

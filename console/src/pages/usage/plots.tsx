@@ -1,5 +1,6 @@
 /** Draws requests, cost, tokens, latency and cache hits over time. */
 import type { BodyOf } from '../../api/client.ts';
+import { CostPlot, RequestsPlot } from '../../parts/figure-plots.tsx';
 import { Plot } from '../../parts/plot.tsx';
 import { formatDollars, formatDuration, formatShort } from '../../parts/text.tsx';
 
@@ -11,21 +12,8 @@ export function UsagePlots({ graph: { data } }: { readonly graph: Graph }) {
   const values = (figureOf: (point: Point) => number | null) => data.map(figureOf);
   return (
     <div class="plots">
-      <Plot
-        title="Requests"
-        times={times}
-        format={formatShort}
-        series={[
-          { name: 'All', values: values((point) => point.requests), colour: '--accent' },
-          { name: 'Errors', values: values((point) => point.errors), colour: '--bad' },
-        ]}
-      />
-      <Plot
-        title="Cost"
-        times={times}
-        format={formatDollars}
-        series={[{ name: 'Cost', values: values((point) => point.cost), colour: '--accent' }]}
-      />
+      <RequestsPlot data={data} />
+      <CostPlot data={data} />
       <Plot
         title="Tokens"
         times={times}
