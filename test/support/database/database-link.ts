@@ -113,9 +113,10 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
       for (const line of lines) hold(line);
     },
     mend: () => {
+      // A line that is piped twice would send each statement twice.
+      if (state === 'frozen') for (const line of lines) carry(line);
       state = 'whole';
       delayMs = 0;
-      for (const line of lines) carry(line);
     },
     isWhole: () => state === 'whole' && delayMs === 0 && !losesCommit,
     [Symbol.asyncDispose]: async () => {
