@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { text } from 'node:stream/consumers';
+import { setTimeout as wait } from 'node:timers/promises';
+import { exitCodes } from '../../../src/commands/shared/exit-codes.ts';
 import { spawnTestProcess } from '../../support/server/test-process.ts';
 
 export interface CommandEnd {
@@ -32,12 +34,25 @@ export async function runCommand(
   return { exitCode, stdout, stderr };
 }
 
-/** @throws Error with its standard error when it fails */
+const repetitionsMax = 60;
+const repeatAfterMs = 1_000;
+
+/**
+ * Repeats a command that cannot reach the database, as Kubernetes repeats a Job.
+ *
+ * @throws Error with its standard error when it fails
+ */
 export async function requireCommand(
   words: readonly string[],
   variables: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const { exitCode, stdout, stderr } = await runCommand(words, variables);
+  let end = await runCommand(words, variables);
+  for (let count = 0; count < repetitionsMax; count += 1) {
+    if (end.exitCode !== exitCodes.unreachable) break;
+    await wait(repeatAfterMs);
+    end = await runCommand(words, variables);
+  }
+  const { exitCode, stdout, stderr } = end;
   if (exitCode !== 0)
     throw new Error(`${words.slice(1).join(' ')} exited with ${exitCode}: ${stderr}`);
   return stdout;
