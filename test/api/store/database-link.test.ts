@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { openDatabase } from '../../../src/store/connection/db.ts';
+import { createEmptyDatabase } from '../../support/database/database.ts';
 import { startDatabaseLink } from '../../support/database/database-link.ts';
-import { createEmptyDatabase } from '../../support/database/empty-database.ts';
 
 it.each(['slow', 'freeze'] as const)(
   'forwards each statement once after %s and mend',
