@@ -4,6 +4,7 @@ import type { BankAnswer, BankRequest } from '../ledger/limit-bank.ts';
 import type { UsageType } from '../model/limits/limits.ts';
 import type { CounterRef } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
+import type { LostUse } from '../store/usage/slice-charges.ts';
 import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { CountedKind } from '../store/usage/usage-counters.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
@@ -108,6 +109,12 @@ export const SettleRequest = z.strictObject({
   uses: z.array(Use).max(usesMax),
 });
 
+const LostUseMessage: z.ZodType<LostUse> = z.strictObject({
+  counter: z.strictObject(counterKey),
+  totalUnits: z.int(),
+  runningUnits: count,
+});
+
 export const ExchangeRequest: z.ZodType<BankRequest> = z.strictObject({
   holder: HolderMessage,
   sequence: count,
@@ -116,6 +123,7 @@ export const ExchangeRequest: z.ZodType<BankRequest> = z.strictObject({
   countsHolders: z.boolean(),
   keepsAnswer: z.boolean(),
   leavesOutLost: z.boolean().optional(),
+  lostUses: z.array(LostUseMessage).max(movesMax).optional(),
 });
 
 const Answer: z.ZodType<BankAnswer> = z.object({

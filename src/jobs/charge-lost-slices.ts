@@ -1,6 +1,6 @@
 /** Charges the slices of budgets that a process held when it died, as if they were used. */
+import * as sliceCharges from '../store/usage/slice-charges.ts';
 import * as usageHolders from '../store/usage/usage-holders.ts';
-import * as usageSlices from '../store/usage/usage-slices.ts';
 import type { Job } from './runner/job.ts';
 
 const holdersMax = 100;
@@ -23,10 +23,10 @@ export function chargeLostSlices(): Job {
             const overdue = await usageHolders.lockOverdue(tx, holder);
             if (overdue === null) return null;
             const { isJournalled } = overdue;
-            const charged = await usageSlices.chargeOverdue(tx, holder, isJournalled);
-            const isDone = !isJournalled && !(await usageSlices.hasUncharged(tx, holder));
+            const charged = await sliceCharges.chargeOverdue(tx, holder, isJournalled);
+            const isDone = !isJournalled && !(await sliceCharges.hasUncharged(tx, holder));
             if (isDone) {
-              await usageSlices.deleteAll(tx, holder);
+              await sliceCharges.deleteAll(tx, holder);
               await usageHolders.deleteOne(tx, holder);
             }
             return charged;

@@ -5,6 +5,7 @@ import { counterKeyText } from '../store/usage/counter-place.ts';
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
 import * as journalledUse from '../store/usage/journalled-use.ts';
 import { listLostSlices } from '../store/usage/lost-slices.ts';
+import * as sliceCharges from '../store/usage/slice-charges.ts';
 import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import * as holders from '../store/usage/usage-holders.ts';
 import * as slices from '../store/usage/usage-slices.ts';
@@ -75,7 +76,7 @@ export class DatabaseBank implements LimitBank {
     this.#doubts.delete(holder.holder.toString('hex'));
     await this.#options.database.transaction(async (tx) => {
       await holders.findSequence(tx, holder);
-      await slices.chargeAll(tx, holder);
+      await sliceCharges.chargeAll(tx, holder);
       // The journal may still have what was reported.
       if (holder.isJournalled) await holders.markSettled(tx, holder);
       else await holders.deleteOne(tx, holder);
@@ -99,6 +100,8 @@ export class DatabaseBank implements LimitBank {
       return stored === null ? null : (JSON.parse(stored) as BankAnswer);
     }
     if (renewal === 'lost') return null;
+    const { lostUses = [] } = request;
+    if (lostUses.length > 0) await sliceCharges.correctLost(tx, holder, lostUses);
     // Slices of a lease that had ended may have been charged, which the holder could not know when it sent the request.
     const isLate = renewal === 'ended';
     const held = listsHeld || isLate ? await slices.listHeld(tx, holder) : null;

@@ -1,5 +1,6 @@
 /** Applies the answer of an exchange to the slices of a holder. */
 import { counterKeyText } from '../store/usage/counter-place.ts';
+import type { LostUse } from '../store/usage/slice-charges.ts';
 import type { MoveOutcome } from '../store/usage/slice-moves.ts';
 import type { BankAnswer } from './limit-bank.ts';
 import type { Slice } from './slice.ts';
@@ -15,35 +16,43 @@ interface AnsweredSlices {
   readonly nowMs: number;
 }
 
-/** Ends the moves of `moved`, in the order of the outcomes, and loses slices that were charged when their lease had ended. */
+/**
+ * Ends the moves of `moved`, in the order of the outcomes, and loses slices that were charged when their lease had ended.
+ * Returns what was used of these.
+ */
 export function endExchange(
   { outcomes, held, lost = [] }: BankAnswer,
   moved: readonly Slice[],
   { all, uncovered, startedMs, nowMs }: AnsweredSlices,
-): void {
+): LostUse[] {
   const leftOut = new Set(lost);
+  const lostUses: (LostUse | null)[] = [];
   for (const [at, slice] of moved.entries()) {
     const outcome = outcomes[at]!;
-    if (leftOut.has(counterKeyText(slice.counter))) slice.lose();
+    if (leftOut.has(counterKeyText(slice.counter))) lostUses.push(slice.lose());
     else slice.endMove(outcome, startedMs, nowMs);
     uncovered?.noteBeyond(slice, beyondOf(slice, outcome));
     uncovered?.noteMoved(slice);
   }
-  if (held === null) return;
-  const others = new Set(all).difference(new Set(moved));
-  loseOthers(others, new Set(held), uncovered);
+  if (held !== null) {
+    const others = new Set(all).difference(new Set(moved));
+    lostUses.push(...loseOthers(others, new Set(held), uncovered));
+  }
+  return lostUses.filter((use) => use !== null);
 }
 
 function loseOthers(
   slices: Iterable<Slice>,
   held: ReadonlySet<string>,
   uncovered: UncoveredSlices | null,
-): void {
+): (LostUse | null)[] {
+  const lostUses: (LostUse | null)[] = [];
   for (const slice of slices) {
     if (!slice.isHeld || held.has(counterKeyText(slice.counter))) continue;
-    slice.lose();
+    lostUses.push(slice.lose());
     uncovered?.noteMoved(slice);
   }
+  return lostUses;
 }
 
 /** Units used and reserved beyond the limit; 0 for a counter that was deleted. */

@@ -1,5 +1,6 @@
 /** Describes the source of the units that a process grants: the database, or a service that speaks for it. */
 import type { JournalledUse } from '../store/usage/journalled-use.ts';
+import type { LostUse } from '../store/usage/slice-charges.ts';
 import type { MoveOutcome, SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
 import type { WantedSlice } from '../store/usage/wanted-slices.ts';
@@ -20,6 +21,8 @@ export interface BankRequest {
    * not look at `held`. Without it, this happens when the lease of the holder had ended before the request arrived.
    */
   readonly leavesOutLost?: boolean | undefined;
+  /** Usage of slices that were charged, as an earlier answer said, by which the charge is corrected; absent for none. */
+  readonly lostUses?: readonly LostUse[] | undefined;
 }
 
 export interface BankAnswer {

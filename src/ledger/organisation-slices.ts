@@ -1,13 +1,14 @@
 /** Holds the slices that this process has of one organisation's counters, and settles them with the bank. */
 import { randomBytes } from 'node:crypto';
-import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
 import { type CounterKey, counterKeyText } from '../store/usage/counter-place.ts';
 import type { SliceMove } from '../store/usage/slice-moves.ts';
 import type { Holder } from '../store/usage/usage-holders.ts';
+import { BankExchanges, type SliceExchange } from './bank-exchanges.ts';
 import { endExchange } from './exchange-answer.ts';
 import type { UsageJournal } from './journal/usage-journal.ts';
 import type { Limit } from './limit.ts';
 import type { BankAnswer, BankRequest, LimitBank } from './limit-bank.ts';
+import { LostUses } from './lost-uses.ts';
 import type { Sharing } from './share.ts';
 import type { Slice } from './slice.ts';
 import { type HolderLease, holderLeaseMs, leaseMarginMs } from './slice-lease.ts';
@@ -18,12 +19,6 @@ const renewMs = 8_000;
 /** Interval of counting the processes that share rate limits in an outage. */
 const countMs = 2_000;
 const movesMax = 200;
-
-interface SliceExchange {
-  readonly moves: ReadonlyMap<SliceMove, Slice>;
-  readonly request: BankRequest;
-  readonly startedMs: number;
-}
 
 export interface SliceSources {
   readonly bank: LimitBank;
@@ -48,7 +43,6 @@ export interface SliceClock {
  * which slices it still has.
  */
 export class OrganisationSlices {
-  readonly #bank: LimitBank;
   readonly #clock: SliceClock;
   readonly #uncovered: UncoveredSlices | null;
   readonly #organisationId: string;
@@ -59,13 +53,13 @@ export class OrganisationSlices {
   readonly #lease: HolderLease = { endsMs: 0 };
   #renewedMs = 0;
   #countedMs = 0;
-  /** An exchange whose outcome is unknown. */
-  #inDoubt: SliceExchange | null = null;
+  readonly #exchanges: BankExchanges;
+  readonly #lostUses = new LostUses();
   /** As of the last count. */
   sharing: Sharing = { holders: null, rank: null };
 
   constructor({ bank, journal, clock }: SliceSources, organisationId: string) {
-    this.#bank = bank;
+    this.#exchanges = new BankExchanges(bank);
     this.#clock = clock;
     this.#organisationId = organisationId;
     const place = () => ({ holder: this.#holder, sequence: this.#sequence });
@@ -93,7 +87,7 @@ export class OrganisationSlices {
 
   /** Whether nothing is held, and nothing is left to report. */
   get isIdle(): boolean {
-    return this.#slices.size === 0 && this.#inDoubt === null;
+    return this.#slices.size === 0 && this.#exchanges.inDoubt === null && this.#lostUses.isEmpty;
   }
 
   /**
@@ -101,8 +95,10 @@ export class OrganisationSlices {
    * clock. Rejects when the bank does not respond; the next exchange then repeats everything.
    */
   async exchange(nowMs: number, isDue: boolean): Promise<void> {
-    if (this.#inDoubt !== null) await this.#carryOut(this.#inDoubt);
+    const { inDoubt } = this.#exchanges;
+    if (inDoubt !== null) await this.#carryOut(inDoubt);
     if (this.#sequence > 0 && nowMs >= this.#lease.endsMs) await this.#run(new Map(), true);
+    await this.#correctLost();
     let moves = new Map<SliceMove, Slice>();
     const wallMs = this.#clock.now();
     const due = this.#slices.due(nowMs);
@@ -112,6 +108,7 @@ export class OrganisationSlices {
       else this.#slices.rest(slice, nowMs);
       if (moves.size < movesMax) continue;
       await this.#run(moves, false);
+      await this.#correctLost();
       moves = new Map();
     }
     this.#uncovered?.promise(due, nowMs, wallMs);
@@ -134,11 +131,16 @@ export class OrganisationSlices {
   async close(): Promise<void> {
     this.#slices.recall(null, this.#clock.monotonicMs());
     await this.exchange(this.#clock.monotonicMs(), true);
+    await this.#correctLost();
     // Running requests may have reserved what the process granted itself.
     const uncovered = this.#uncovered?.list(this.#slices.all()) ?? [];
-    if (uncovered.length > 0) await this.#bank.settle(this.#holder, uncovered);
-    if (this.#sequence > 0) await this.#bank.close(this.#holder);
+    await this.#exchanges.close({ holder: this.#holder, sequence: this.#sequence }, uncovered);
     this.#uncovered?.end(this.#slices.all());
+  }
+
+  /** Before anything else is moved, because a new slice of the same counter takes the place of the lost one. */
+  async #correctLost(): Promise<void> {
+    while (!this.#lostUses.isEmpty) await this.#run(new Map(), false);
   }
 
   async #run(moves: ReadonlyMap<SliceMove, Slice>, listsHeld: boolean): Promise<void> {
@@ -151,22 +153,13 @@ export class OrganisationSlices {
       listsHeld,
       keepsAnswer: false,
       countsHolders: this.sharing.holders === null || startedMs - this.#countedMs > countMs,
+      lostUses: this.#lostUses.next(),
     };
     await this.#carryOut({ moves, request, startedMs });
   }
 
   async #carryOut(exchange: SliceExchange): Promise<void> {
-    let answer: BankAnswer | null;
-    try {
-      answer = await this.#bank.exchange(exchange.request);
-    } catch (error) {
-      // A repetition that fails says nothing about the attempt before it.
-      const isRepetition = exchange === this.#inDoubt;
-      if (isRepetition || isOutcomeUnknown(error)) this.#inDoubt = exchange;
-      else for (const [move, slice] of exchange.moves) slice.undoMove(move);
-      throw error;
-    }
-    this.#inDoubt = null;
+    const answer = await this.#exchanges.send(exchange);
     if (answer === null) this.#loseAll();
     else this.#end(exchange, answer);
   }
@@ -179,17 +172,19 @@ export class OrganisationSlices {
       this.#countedMs = startedMs;
       this.sharing = { holders: answer.holders, rank: answer.rank ?? null };
     }
-    endExchange(answer, [...moves.values()], {
+    const lostUses = endExchange(answer, [...moves.values()], {
       all: this.#slices.all(),
       uncovered: this.#uncovered,
       startedMs,
       nowMs: this.#clock.monotonicMs(),
     });
+    this.#lostUses.endExchange(request.lostUses, lostUses);
   }
 
   #loseAll(): void {
     for (const slice of this.#slices.all()) slice.loseHolder();
     this.#sequence = 0;
+    this.#lostUses.clear();
     this.#lease.endsMs = 0;
     this.#uncovered?.forget();
     this.#holder = newHolder(this.#organisationId, this.#uncovered !== null);

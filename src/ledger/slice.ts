@@ -1,4 +1,5 @@
 /** Moves units of one counter between this process and the bank: what it reports, returns and requests. */
+import type { LostUse } from '../store/usage/slice-charges.ts';
 import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/slice-moves.ts';
 import type { HoldingTarget } from './forecast.ts';
 import type { Limit } from './limit.ts';
@@ -108,11 +109,17 @@ export class Slice extends UsableSlice {
     this.promise.reset();
   }
 
-  /** Handles a lost lease: held units are already charged, usage beyond them is not. */
-  lose(): void {
+  /**
+   * Handles a lost lease: held units are already charged, usage beyond them is not. Returns what was used of a budget's
+   * units, by which the charge can be corrected; null when none were held.
+   */
+  lose(): LostUse | null {
     if (this.move !== null) this.undoMove(this.move);
+    const { counter, totalMax: totalUnits } = this;
+    const { units, reserved: runningUnits } = this.held;
     this.held.lose();
     this.#begin();
+    return units > 0 && !counter.isRate ? { counter, totalUnits, runningUnits } : null;
   }
 
   #begin(): void {

@@ -2,11 +2,12 @@
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { counterKeyText } from './counter-place.ts';
+import * as sliceCharges from './slice-charges.ts';
 import * as uncoveredUsage from './uncovered-usage.ts';
 import type { UsageCorrection } from './usage-corrections.ts';
 import type { Holder } from './usage-holders.ts';
 import * as usageHolders from './usage-holders.ts';
-import * as usageSlices from './usage-slices.ts';
+import type * as usageSlices from './usage-slices.ts';
 
 /** Usage of one counter that was not covered by units of the process, and a bound of what was. */
 export interface JournalledUse extends Omit<UsageCorrection, 'units'> {
@@ -48,7 +49,7 @@ export async function settle(
   });
   await uncoveredUsage.charge(tx, organisationId, usages, now, grant);
   for (const { use, units } of due) await markAssumed(tx, organisationId, use, units);
-  await usageSlices.chargeUsed(tx, holder, totalsMaxOf(uses));
+  await sliceCharges.chargeUsed(tx, holder, totalsMaxOf(uses));
   await usageHolders.markSettled(tx, holder);
 }
 

@@ -119,6 +119,11 @@ class Process {
     await new Promise(setImmediate);
   }
 
+  /** Ends in order. */
+  close(): Promise<void> {
+    return this.#slices.close();
+  }
+
   kill(): void {
     this.isDead = true;
   }
@@ -267,21 +272,95 @@ const action = fc.oneof(
   fc.record({ passedMs: fc.integer({ min: 1, max: 9_000 }) }),
 );
 
-it('is charged with all that it held when it outlives its lease, and with nothing of that again', async () => {
-  const limit = await newLimit();
-  const process = await idleProcess(limit, new MemoryDisk());
-  await process.ask(50, 50);
-  const { used, reserved } = await counterOf(limit);
-  await endLeases(limit);
-  await process.exchange();
-  await process.exchange();
-  const charged = { used: used + reserved, assumed: reserved };
-  const { used: after, assumed } = await counterOf(limit);
-  expect({ used: after, assumed }).toEqual(charged);
-  await process.ask(100, 100);
-  await process.exchange();
-  expect(await counterOf(limit)).toMatchObject({ ...charged, used: charged.used + 100 });
-  process.kill();
+describe('a process that outlives its lease', () => {
+  it.each([
+    ['the database', 600],
+    ['its own clock', 60_000],
+  ])('is charged with what it used, once %s says that the lease has ended', async (_, passedMs) => {
+    const limit = await newLimit();
+    const process = await idleProcess(limit, new MemoryDisk());
+    await process.ask(70, 70);
+    await process.ask(50, null);
+    const { used, reserved } = await counterOf(limit);
+    await endLeases(limit);
+    expect(await counterOf(limit)).toMatchObject({ used: used + reserved, assumed: reserved });
+    await process.exchange(passedMs);
+    await process.exchange();
+    const corrected = await counterOf(limit);
+    expect(corrected).toMatchObject({ used: process.used + 50, assumed: 50 });
+    expect(process.running).toBe(50);
+    await process.ask(100, 100);
+    await process.exchange();
+    expect(await counterOf(limit)).toMatchObject({ used: process.used + 50, assumed: 50 });
+    process.kill();
+  });
+
+  it('is charged with all that it used beyond what it held', async () => {
+    const limit = await newLimit();
+    const process = await idleProcess(limit, new MemoryDisk());
+    const { reserved } = await counterOf(limit);
+    await process.ask(10, reserved + 500);
+    await endLeases(limit);
+    await process.exchange();
+    await process.exchange();
+    expect(await counterOf(limit)).toMatchObject({ used: process.used, assumed: 0 });
+    process.kill();
+  });
+
+  it('gets nothing back from a counter that was reset after the charge', async () => {
+    const limit = await newLimit();
+    const process = await idleProcess(limit, new MemoryDisk());
+    await endLeases(limit);
+    await sql`UPDATE usage_counters SET used_units = 0, assumed_units = 0,
+      last_reset_at = ${Date.now() + 60_000}
+      WHERE subject_id = ${idToBytes(limit.subjectId)}`.execute(test.database.db);
+    await process.exchange();
+    await process.exchange();
+    expect(await counterOf(limit)).toMatchObject({ used: 0, assumed: 0 });
+    process.kill();
+  });
+
+  it('is charged with what it used whenever that happens, and whenever it is killed afterwards', async () => {
+    const outliving = fc.oneof(
+      { weight: 4, arbitrary: action },
+      fc.constant('lease ends' as const),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(outliving, { minLength: 3, maxLength: 25 }),
+        fc.option(fc.integer({ min: 0, max: 60 })),
+        async (actions, stepsLeft) => {
+          const limit = await newLimit();
+          const disk = new MemoryDisk();
+          const process = new Process(limit, disk);
+          process.stepsLeft = stepsLeft ?? Number.POSITIVE_INFINITY;
+          for (const one of actions) {
+            if (one === 'lease ends') await endLeases(limit);
+            else if ('passedMs' in one) await process.exchange(one.passedMs);
+            else
+              await process.ask(
+                one.reserved,
+                one.share === null ? null : Math.floor(one.reserved * one.share),
+              );
+          }
+          await process.exchange();
+          await process.close().catch(requireKill);
+          const isKilled = process.isDead;
+          process.kill();
+          const { used, reserved } = await counterOf(limit);
+          await restart(limit, disk);
+          await endLeases(limit);
+          const after = await counterOf(limit);
+          const least = process.used + process.running;
+          expect(after.reserved).toBe(0);
+          expect(after.used).toBeGreaterThanOrEqual(least);
+          expect(after.used).toBeLessThanOrEqual(isKilled ? used + reserved : least);
+          expect(after.used - after.assumed).toBeLessThanOrEqual(process.used);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
 });
 
 it('is charged no less than it used and no more than it held, once, whenever it and its successors are killed', async () => {
