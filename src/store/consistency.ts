@@ -163,13 +163,13 @@ const rules: readonly Rule[] = [
   {
     table: 'prompt_versions',
     fault: 'is a version of a missing prompt or partial',
-    broken: sql`SELECT stored.organisation_id, LOWER(HEX(stored.id)) AS id,
-        LOWER(HEX(stored.resource_id)) AS detail
-      FROM prompt_versions AS stored
-      LEFT JOIN prompts ON prompts.organisation_id = stored.organisation_id
-        AND ${bytesOfId(sql.ref('prompts.id'))} = stored.resource_id
-      LEFT JOIN prompt_partials ON prompt_partials.organisation_id = stored.organisation_id
-        AND ${bytesOfId(sql.ref('prompt_partials.id'))} = stored.resource_id
+    broken: sql`SELECT versions.organisation_id, LOWER(HEX(versions.id)) AS id,
+        LOWER(HEX(versions.resource_id)) AS detail
+      FROM prompt_versions AS versions
+      LEFT JOIN prompts ON prompts.organisation_id = versions.organisation_id
+        AND ${bytesOfId(sql.ref('prompts.id'))} = versions.resource_id
+      LEFT JOIN prompt_partials ON prompt_partials.organisation_id = versions.organisation_id
+        AND ${bytesOfId(sql.ref('prompt_partials.id'))} = versions.resource_id
       WHERE prompts.id IS NULL AND prompt_partials.id IS NULL`,
   },
   {
@@ -267,11 +267,11 @@ function versions(table: string, target: string): Rule {
   return {
     table,
     fault: `is a version of a missing row of ${target}`,
-    broken: sql`SELECT stored.organisation_id, LOWER(HEX(stored.id)) AS id,
-        LOWER(HEX(stored.resource_id)) AS detail
-      FROM ${sql.table(table)} AS stored
-      LEFT JOIN ${sql.table(target)} AS named ON named.organisation_id = stored.organisation_id
-        AND ${bytesOfId(sql.ref('named.id'))} = stored.resource_id
+    broken: sql`SELECT versions.organisation_id, LOWER(HEX(versions.id)) AS id,
+        LOWER(HEX(versions.resource_id)) AS detail
+      FROM ${sql.table(table)} AS versions
+      LEFT JOIN ${sql.table(target)} AS named ON named.organisation_id = versions.organisation_id
+        AND ${bytesOfId(sql.ref('named.id'))} = versions.resource_id
       WHERE named.id IS NULL`,
   };
 }
@@ -281,10 +281,10 @@ function ofOwner(table: string): Rule {
   return {
     table,
     fault: 'belongs to an owner without a lease',
-    broken: sql`SELECT stored.organisation_id, stored.owner AS id, NULL AS detail
-      FROM ${sql.table(table)} AS stored
-      LEFT JOIN sync_leases AS named ON named.organisation_id = stored.organisation_id
-        AND named.owner = stored.owner
+    broken: sql`SELECT owned.organisation_id, owned.owner AS id, NULL AS detail
+      FROM ${sql.table(table)} AS owned
+      LEFT JOIN sync_leases AS named ON named.organisation_id = owned.organisation_id
+        AND named.owner = owned.owner
       WHERE named.owner IS NULL`,
   };
 }

@@ -10,7 +10,7 @@ import type { Aftermath } from './invariants/invariant.ts';
 import { prepareLoads } from './load/every-load.ts';
 import { pace } from './load/pacer.ts';
 import type { FaultPlan } from './plan/fault-plan.ts';
-import type { Finding, GauntletResult } from './report.ts';
+import type { Finding, GauntletResult, Violation } from './report.ts';
 import { bringToRest } from './rest.ts';
 import { startScene } from './scene/scene.ts';
 
@@ -60,21 +60,19 @@ export async function runGauntlet({
   tell(`bringing everything to rest; a kill may take rows of ${killBoundMs.toFixed(0)} ms`);
   const rest = await bringToRest(scene, loads, killBoundMs);
   const { injections, omissions } = injector;
-  const findings = await findViolations({
-    scene,
-    loads,
-    traffic,
-    injections,
-    killBoundMs,
-    ...rest,
-  });
+  const aftermath = { scene, loads, traffic, injections, killBoundMs, ...rest };
+  const findings = await findViolations(aftermath, beganMs);
   return { plan, rate, database, tookMs, traffic, injections, omissions, findings };
 }
 
-async function findViolations(aftermath: Aftermath): Promise<Finding[]> {
+async function findViolations(aftermath: Aftermath, beganMs: number): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const { name, document, check } of everyInvariant) {
-    findings.push({ invariant: name, document, violations: await check(aftermath) });
+    const violations = (await check(aftermath)).map((found): Violation => {
+      if (typeof found === 'string') return { line: found, atMs: null };
+      return { line: found.line, atMs: [found.fromMs - beganMs, found.toMs - beganMs] };
+    });
+    findings.push({ invariant: name, document, violations });
   }
   return findings;
 }

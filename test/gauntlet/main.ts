@@ -1,54 +1,66 @@
 /** Command line of the gauntlet. */
 import { randomInt } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { everyFault } from './faults/every-fault.ts';
 import { runGauntlet } from './gauntlet.ts';
 import { type GauntletOptions, help, readOptions } from './options.ts';
-import { type FaultPlan, planFaults } from './plan/fault-plan.ts';
-import { type GauntletReport, reportOf, tableOf, writeReport } from './report.ts';
+import { planFaults } from './plan/fault-plan.ts';
+import { type Replay, readReplay } from './plan/replay.ts';
+import { reportOf, tableOf, writeReport } from './report.ts';
 
 const wrongOptions = 5;
 
-async function main(options: GauntletOptions): Promise<number> {
-  const { plan, rate } = termsOf(options);
+async function main(words: readonly string[]): Promise<number> {
+  let options: GauntletOptions | 'help';
+  let terms: Replay;
+  try {
+    options = readOptions(words);
+    if (options === 'help') {
+      say(help);
+      return 0;
+    }
+    terms = termsOf(options);
+  } catch (error) {
+    process.stderr.write(`gauntlet: ${(error as Error).message}\n`);
+    return wrongOptions;
+  }
+  if (options.isPlanOnly) {
+    say(JSON.stringify(terms.plan, null, 2));
+    return 0;
+  }
+  return run(options, terms);
+}
+
+async function run(options: GauntletOptions, terms: Replay): Promise<number> {
+  const { plan, rate } = terms;
   say(`gauntlet: seed ${plan.seed}, ${plan.faults.length} faults planned`);
   const result = await runGauntlet({
-    plan,
-    rate,
-    database: options.database,
+    ...terms,
     logs: options.logs,
     tell: (line) => say(`${new Date().toISOString().slice(11, 23)} ${line}`),
   });
   const report = reportOf(result);
   if (options.report !== null) writeReport(options.report, report);
-  say(tableOf(report));
+  const seeded = `--seed ${plan.seed} --minutes ${plan.minutes} --rate ${rate}`;
+  const repeated = options.report === null ? seeded : `--replay ${options.report}`;
+  say(tableOf(report, `npm run gauntlet -- ${repeated} --database ${report.database}`));
   return report.invariants.every(({ violations }) => violations.length === 0) ? 0 : 1;
 }
 
-function termsOf(options: GauntletOptions): { readonly plan: FaultPlan; readonly rate: number } {
-  if (options.replay !== null) {
-    return JSON.parse(readFileSync(options.replay, 'utf8')) as GauntletReport;
+function termsOf(options: GauntletOptions): Replay {
+  const { replay, database, faults, minutes, rate } = options;
+  if (replay !== null) {
+    const repeated = readReplay(replay, options);
+    return { ...repeated, database: database ?? repeated.database };
   }
   const seed = options.seed ?? randomInt(2 ** 32);
   const kinds = everyFault.filter(
-    ({ name }) => options.faults?.some((part) => name.includes(part)) ?? true,
+    ({ name }) => faults?.some((part) => name.includes(part)) ?? true,
   );
-  return { plan: planFaults(seed, options.minutes, kinds), rate: options.rate };
+  return { plan: planFaults(seed, minutes, kinds), rate, database: database ?? 'mariadb' };
 }
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function readWords(): GauntletOptions | 'help' | null {
-  try {
-    return readOptions(process.argv.slice(2));
-  } catch (error) {
-    process.stderr.write(`gauntlet: ${(error as Error).message}\n`);
-    return null;
-  }
-}
-
-const options = readWords();
-if (options === 'help') say(help);
-else process.exitCode = options === null ? wrongOptions : await main(options);
+process.exitCode = await main(process.argv.slice(2));

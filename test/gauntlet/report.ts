@@ -6,10 +6,16 @@ import type { PacedTraffic } from './load/pacer.ts';
 import { unavailableMs } from './load/unavailability.ts';
 import type { FaultPlan } from './plan/fault-plan.ts';
 
+export interface Violation {
+  readonly line: string;
+  /** Since the start of the load; null where it is not known. */
+  readonly atMs: readonly [from: number, to: number] | null;
+}
+
 export interface Finding {
   readonly invariant: string;
   readonly document: string;
-  readonly violations: readonly string[];
+  readonly violations: readonly Violation[];
 }
 
 export interface GauntletResult {
@@ -44,7 +50,7 @@ export function reportOf(result: GauntletResult) {
   return {
     plan,
     rate,
-    database,
+    database: withoutCredentials(database),
     load: {
       seconds: tookMs / 1_000,
       sent: traffic.answers.length,
@@ -63,14 +69,24 @@ export function reportOf(result: GauntletResult) {
   };
 }
 
+/** Reports are shown to others. */
+function withoutCredentials(database: string): string {
+  if (!URL.canParse(database)) return database;
+  const { protocol, host } = new URL(database);
+  return `${protocol}//${host}`;
+}
+
 export type GauntletReport = ReturnType<typeof reportOf>;
 
 export function writeReport(path: string, report: GauntletReport): void {
   writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
 }
 
-/** The report as text; its last line is `N passed, N failed` over the invariants. */
-export function tableOf({ load, faults, invariants, plan, rate }: GauntletReport): string {
+/** The report as text; its last line is `N passed, N failed` over the invariants. `repeat` is the command for it. */
+export function tableOf(
+  { load, faults, invariants, plan }: GauntletReport,
+  repeat: string,
+): string {
   const failed = invariants.filter(({ violations }) => violations.length > 0);
   return [
     `load: ${load.sent} requests in ${load.seconds.toFixed(0)} s, ${load.answered} answered ` +
@@ -85,8 +101,7 @@ export function tableOf({ load, faults, invariants, plan, rate }: GauntletReport
     ...invariants.flatMap(findingLines),
     ...failed.map(
       ({ invariant, violations }) =>
-        `failed: ${invariant}: ${violations.length}; repeat it with: ` +
-        `npm run gauntlet -- --seed ${plan.seed} --minutes ${plan.minutes} --rate ${rate}`,
+        `failed: ${invariant}: ${violations.length}; repeat it with: ${repeat}`,
     ),
     `${invariants.length - failed.length} passed, ${failed.length} failed`,
   ].join('\n');
@@ -102,7 +117,7 @@ function findingLines({ invariant, violations }: Finding): string[] {
   const rest = violations.length - printedMax;
   return [
     `  ${invariant.padEnd(40)}${violations.length}`,
-    ...violations.slice(0, printedMax).map((line) => `    ${line}`),
+    ...violations.slice(0, printedMax).map(({ line }) => `    ${line}`),
     ...(rest > 0 ? [`    and ${rest} more`] : []),
   ];
 }

@@ -53,9 +53,8 @@ export class RouteTable<Entry> {
    * Null when no route matches. `path` has no query, and its escapes are valid (checked in http/input/ambiguity.ts).
    */
   find(method: string, path: string): RouteMatch<Entry> | null {
-    const root = this.#roots.get(method === 'HEAD' ? 'GET' : method);
-    const segments = path.split('/');
-    const decoded = path.includes('%') ? segments.map(decodeURIComponent) : segments;
+    const root = this.#rootOf(method);
+    const decoded = decodedSegments(path);
     const end =
       root === undefined
         ? null
@@ -64,6 +63,17 @@ export class RouteTable<Entry> {
     const params: Record<string, string> = {};
     for (const [index, name] of end.names) params[name] = decoded[index]!;
     return { entry: end.entry, params };
+  }
+
+  /** The entry whose route a path would have with shorter parameters; null for any other path. */
+  findNearest(method: string, path: string): Entry | null {
+    const root = this.#rootOf(method);
+    if (root === undefined) return null;
+    return follow(root, decodedSegments(path), 0, Number.POSITIVE_INFINITY)?.entry ?? null;
+  }
+
+  #rootOf(method: string): PathNode<Entry> | undefined {
+    return this.#roots.get(method === 'HEAD' ? 'GET' : method);
   }
 
   /** `GET /things/` with an empty id returns the collection, because clients send that for "all things". */
@@ -90,12 +100,17 @@ function follow<Entry>(
   from: PathNode<Entry>,
   segments: readonly string[],
   at: number,
+  charsMax = parameterCharsMax,
 ): RouteEnd<Entry> | null {
   if (at === segments.length) return from.end;
   const segment = segments[at]!;
   const fixed = from.fixed.get(segment);
-  const end = fixed === undefined ? null : follow(fixed, segments, at + 1);
-  const matchesParameter =
-    from.parameter !== null && segment !== '' && segment.length <= parameterCharsMax;
-  return end ?? (matchesParameter ? follow(from.parameter!, segments, at + 1) : null);
+  const end = fixed === undefined ? null : follow(fixed, segments, at + 1, charsMax);
+  const matchesParameter = from.parameter !== null && segment !== '' && segment.length <= charsMax;
+  return end ?? (matchesParameter ? follow(from.parameter!, segments, at + 1, charsMax) : null);
+}
+
+function decodedSegments(path: string): string[] {
+  const segments = path.split('/');
+  return path.includes('%') ? segments.map(decodeURIComponent) : segments;
 }

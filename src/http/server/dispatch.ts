@@ -79,10 +79,17 @@ async function serve(
   }
 }
 
-/** 405 with `Allow` when the path has routes for other methods, else 404. The body stays unread. */
+/**
+ * 405 with `Allow` when the path has routes for other methods, else 404, in the form of the route when only a parameter
+ * is too long for it. The body stays unread.
+ */
 function unmatchedResponse({ table }: DispatchContext, request: IncomingMessage): RenderedResponse {
-  const allowed = table.methodsOf(pathOf(request));
-  if (allowed.length === 0) return errorResponse(new ApiError('notFound'), 'wrapped', []);
+  const path = pathOf(request);
+  const allowed = table.methodsOf(path);
+  if (allowed.length === 0) {
+    const form = table.findNearest(request.method!, path)?.mounted.route.errors;
+    return errorResponse(new ApiError('notFound'), form ?? 'wrapped', []);
+  }
   const response = errorResponse(new ApiError('methodNotAllowed'), 'wrapped', []);
   return { status: response.status, text: response.text, headers: { allow: allowed.join(', ') } };
 }

@@ -13,13 +13,15 @@ const keepAliveDelayMs = 10_000;
 
 /**
  * Session settings, equal on every server regardless of its defaults (docs/guides/database.md, Engines).
- * MariaDB, since 11.4.2 in one case, executes the content of the comments; other servers ignore it.
+ * MariaDB, since 11.4.2 in one case, executes the content of `M` comments, MySQL that of the other one. MySQL has no
+ * time limit for silent transactions, so that it ends every silent connection of a pool.
  */
-const sessionStatements = (lockWaitSeconds: number, idleSeconds: number) => [
+const sessionStatements = (lockWaitSeconds: number, idleSeconds: number, isPooled: boolean) => [
   'SET NAMES utf8mb4',
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   `SET SESSION innodb_lock_wait_timeout = ${lockWaitSeconds} ` +
     `/*M! , idle_write_transaction_timeout = ${idleSeconds} */` +
+    (isPooled ? `/*!80000 , wait_timeout = ${idleSeconds} */` : '') +
     '/*M!110402 , innodb_snapshot_isolation = OFF */',
   "SET SESSION time_zone = '+00:00', sql_mode = " +
     "'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
@@ -42,6 +44,8 @@ function lockWaitSecondsOf(settings: DatabaseSettings): number {
 export interface Connector {
   /** A new connection, ready for queries; throws `DatabaseUnavailable`. The caller closes it. */
   open(): Promise<Connection>;
+  /** Time after which the server ends an unused connection of a pool, also in a transaction. */
+  idleMsOf(connection: Connection): number;
   /** TLS of the latest connection; null before the first. */
   tls(): ConnectionTls | null;
   /** Time limit of each step of a connection. */
@@ -52,18 +56,22 @@ export interface ConnectorOptions {
   readonly log?: Log | undefined;
   /** Connect without selecting a database, in order to create it. */
   readonly withoutDatabase?: boolean;
+  /** The connections are for a pool, which closes unused ones before the server does. */
+  readonly isPooled?: boolean;
 }
 
 export function createConnector(
   configured: DatabaseSettings,
   options: ConnectorOptions = {},
 ): Connector {
-  const { log } = options;
+  const { log, isPooled = false } = options;
   const timeoutMs = timeoutMsOf(configured);
   const session = sessionStatements(
     lockWaitSecondsOf(configured),
     Math.ceil(statementMsOf(configured) / 1_000),
+    isPooled,
   );
+  const idleMs = new WeakMap<Connection, number>();
   let settings = configured;
   let sharedTls: Promise<SslOptions | undefined> | undefined;
   let latest: ConnectionTls | null = null;
@@ -92,6 +100,7 @@ export function createConnector(
   return {
     timeoutMs,
     tls: () => latest,
+    idleMsOf: (connection) => idleMs.get(connection) ?? Number.POSITIVE_INFINITY,
     open: async () => {
       refresh();
       sharedTls ??= tlsOptions(settings);
@@ -101,6 +110,7 @@ export function createConnector(
       const connection = await handshakeAs(settings, tls, database);
       try {
         for (const sql of session) await run(connection, sql, timeoutMs);
+        if (isPooled) idleMs.set(connection, await readIdleMs(connection, timeoutMs));
         await report(connection);
       } catch (error) {
         closeSocket(connection);
@@ -183,6 +193,11 @@ function run(connection: Connection, sql: string, timeout: number): Promise<unkn
     error === null ? resolve(result) : reject(error),
   );
   return promise;
+}
+
+async function readIdleMs(connection: Connection, timeoutMs: number): Promise<number> {
+  const rows = await run(connection, 'SELECT @@wait_timeout AS seconds', timeoutMs);
+  return Number((rows as { seconds: unknown }[])[0]?.seconds) * 1_000;
 }
 
 async function warnOnce(

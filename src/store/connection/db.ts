@@ -63,12 +63,12 @@ export function openDatabase(settings: DatabaseSettings, options: DatabaseOption
   const { poolWaitSeconds } = settings;
   const open = (connector: Connector, size: number) =>
     new ConnectionPool(connector, { size, queryTimeoutMs, waitSeconds: poolWaitSeconds, log });
-  const connector = createConnector(settings, { log });
+  const connector = createConnector(settings, { log, isPooled: true });
   const writer = open(connector, settings.poolSize);
   if (!reader) return databaseOn(connector, writer, writerOnly(writer));
   // Pings on a connection of its own: a fully used pool does not mean that the writer is down.
   const probe = open(connector, 1);
-  const readerPool = open(createConnector(reader, { log }), reader.poolSize);
+  const readerPool = open(createConnector(reader, { log, isPooled: true }), reader.poolSize);
   return databaseOn(connector, writer, withReader(writer, probe, readerPool, log));
 }
 

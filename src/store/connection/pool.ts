@@ -11,10 +11,12 @@ import { WaitingWork } from './waiting-work.ts';
 
 const waitSecondsDefault = 5;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
-const createStepsMax = 7;
+const createStepsMax = 8;
 const pingTimeoutMs = 2_000;
 const idleTimeoutMs = 60_000;
 const createRetryMs = 50;
+/** Share of the server's time limit for unused connections: a statement must not be sent when the server ends one. */
+const unusedShare = 0.5;
 /** Far below the pool's idle timeout, and far above the time between two statements of a busy server. */
 const readyMs = 1_000;
 
@@ -76,13 +78,18 @@ export class ConnectionPool {
   }
 
   #wrap(raw: Connection, queryTimeoutMs: number): PooledConnection {
-    const connection = new PooledConnection(raw, queryTimeoutMs, {
-      release: (lent) => this.#takeBack(lent),
-      kill: (stuck) => this.#kill(stuck),
-      noteWriteRefusal: () => {
-        this.#writeRefusedAtMs = performance.now();
+    const unusedMsMax = this.#connector.idleMsOf(raw) * unusedShare;
+    const connection = new PooledConnection(
+      raw,
+      { queryTimeoutMs, unusedMsMax },
+      {
+        release: (lent) => this.#takeBack(lent),
+        kill: (stuck) => this.#kill(stuck),
+        noteWriteRefusal: () => {
+          this.#writeRefusedAtMs = performance.now();
+        },
       },
-    });
+    );
     return this.waiting.add(connection);
   }
 

@@ -29,20 +29,34 @@ interface ConnectionOwner {
   noteWriteRefusal(): void;
 }
 
+interface ConnectionLimits {
+  /** 0 means no limit. */
+  readonly queryTimeoutMs: number;
+  /** A connection that was unused for longer is discarded, because the server may be ending it. */
+  readonly unusedMsMax: number;
+}
+
 /** Implements the query builder's interface; prepared statements call it directly (dialect.ts). */
 export class PooledConnection implements DatabaseConnection {
   readonly #raw: Connection;
   readonly #owner: ConnectionOwner;
   readonly #waiters: Waiters;
+  readonly #unusedMsMax: number;
+  /** When the last response arrived, by `performance.now()`. */
+  #usedAtMs = performance.now();
   #usable = true;
   /** Within a transaction a failed statement is not retried; the transaction is. */
   #inTransaction = false;
 
-  /** A `timeoutMs` of 0 means no limit. */
-  constructor(raw: Connection, timeoutMs: number, owner: ConnectionOwner) {
+  constructor(
+    raw: Connection,
+    { queryTimeoutMs, unusedMsMax }: ConnectionLimits,
+    owner: ConnectionOwner,
+  ) {
     this.#raw = raw;
     this.#owner = owner;
-    this.#waiters = new Waiters(timeoutMs, (ranMs) => {
+    this.#unusedMsMax = unusedMsMax;
+    this.#waiters = new Waiters(queryTimeoutMs, (ranMs) => {
       owner.kill({ threadId: raw.threadId, ranMs });
       this.#destroy(new StatementTimeout(ranMs));
     });
@@ -54,7 +68,7 @@ export class PooledConnection implements DatabaseConnection {
   }
 
   get usable(): boolean {
-    return this.#usable;
+    return this.#usable && performance.now() - this.#usedAtMs < this.#unusedMsMax;
   }
 
   /** @throws OutcomeUnknown when the response to a change outside a transaction was lost */
@@ -127,6 +141,7 @@ export class PooledConnection implements DatabaseConnection {
     try {
       this.#raw.query(sql, parameters as unknown[], (error: QueryError | null, result: unknown) => {
         this.#waiters.remove(reject);
+        this.#usedAtMs = performance.now();
         if (error === null) return resolve(result as DriverResult);
         this.#judge(error);
         reject(error);

@@ -111,6 +111,8 @@ describe('a user of a directory', () => {
     expect(await scim('DELETE', `/Users/${id}`)).toMatchObject({ status: 204, body: '' });
     const gone = await scim('GET', `/Users/${id}`);
     expect(gone).toMatchObject({ status: 404, body: { schemas: [errorSchema], status: '404' } });
+    const tooLong = await scim('GET', `/Users/${'x'.repeat(2_000)}`);
+    expect(tooLong).toMatchObject({ status: 404, body: { schemas: [errorSchema], status: '404' } });
     const actions = (await listAudit(server, id)).map(({ action }) => action);
     expect(actions).toEqual(['create', 'update', 'delete']);
   });

@@ -1,7 +1,7 @@
 /** Verifies database connections, sessions, transactions and outages. */
 import { kill } from 'node:process';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLog } from '../../../src/log.ts';
 import { Secret } from '../../../src/secret.ts';
 import type { DatabaseSettings } from '../../../src/settings.ts';
@@ -81,10 +81,7 @@ describe('a database session', () => {
     expect(await waited({ ...usual, statementSeconds: 600 })).toBe('180');
   });
 
-  it('loses its locks when its process falls silent in a transaction, on MariaDB', async ({
-    skip,
-  }) => {
-    skip((await variable(database.db, 'idle_write_transaction_timeout')) === undefined, 'MySQL');
+  it('loses its locks when its process falls silent in a transaction', async () => {
     await using link = await startDatabaseLink();
     const settings = await link.lead({ ...test.settings, statementSeconds: 1 });
     await using silent = openDatabase(settings);
@@ -105,6 +102,25 @@ describe('a database session', () => {
     expect([await counterValue(database.db, 1), await counterValue(database.db, 2)]).toEqual([
       1, 0,
     ]);
+  });
+
+  it('uses no connection that the server may be ending because it was unused for long', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      await using other = openDatabase({ ...test.settings, poolSize: 1 });
+      const connectionId = async () => {
+        const { rows } = await sql<{ id: number }>`SELECT CONNECTION_ID() AS id`.execute(other.db);
+        return rows[0]!.id;
+      };
+      const waitSeconds = Number(await variable(other.db, 'wait_timeout'));
+      const first = await connectionId();
+      vi.advanceTimersByTime(waitSeconds * 400);
+      expect(await connectionId()).toBe(first);
+      vi.advanceTimersByTime(waitSeconds * 600);
+      expect(await connectionId()).not.toBe(first);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('returns documents as text', async () => {

@@ -1,7 +1,10 @@
 /** Makes the database read-only or out of connections, and cuts, freezes or slows the links to it. */
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import type { TestDatabaseServer } from '../../support/database/database-server.ts';
 import { administer } from '../../support/database/empty-database.ts';
 import type { Place } from '../scene/place.ts';
 import type { Scene } from '../scene/scene.ts';
+import { until } from '../until.ts';
 import type { FaultKind, FaultTarget } from './fault.ts';
 import { databaseAway } from './permits.ts';
 
@@ -44,18 +47,29 @@ function linkFault(
   };
 }
 
+/** Time within which a server without a free connection lets its administrator in. */
+const healMsMax = 60_000;
+
 /** Runs statements on the server as its administrator, and others to heal. */
-function serverFault(name: string, before: string, after: string): FaultKind {
+function serverFault(
+  name: string,
+  before: (server: TestDatabaseServer) => Promise<void>,
+  after: string,
+): FaultKind {
   return {
     name,
     durationMs: [500, 4_000],
     permits: databaseAway,
     targetsOf: () => [{ name: 'database', claims: ['database'] }],
     whyMissing: ({ database: { own } }) =>
-      own === null ? 'the variables of the server of --database are not ours to change' : null,
+      own === null ? 'the variables of this server are not ours to change' : null,
     inject: async ({ database: { server } }) => {
-      await administer(server, before);
-      return () => administer(server, after);
+      await before(server);
+      return async () => {
+        // Connections that are being refused may take the place that is left for the administrator.
+        const isHealed = await until(() => administer(server, after).then(() => true), healMsMax);
+        if (!isHealed) throw new Error(`the database does not take: ${after}`);
+      };
     },
   };
 }
@@ -63,16 +77,34 @@ function serverFault(name: string, before: string, after: string): FaultKind {
 /** The fewest that a server accepts, and as many as it had. */
 const [fewConnections, usualConnections] = [10, 500];
 
+/** Lowers the limit of connections, and ends those of the product. */
+async function exhaust({ host, port, user, password }: TestDatabaseServer): Promise<void> {
+  const connection = await createConnection({ host, port, user, password });
+  try {
+    await connection.query(`SET GLOBAL max_connections = ${fewConnections}`);
+    const [rows] = await connection.query<RowDataPacket[]>(
+      'SELECT id FROM information_schema.processlist WHERE user <> ?',
+      [user],
+    );
+    for (const { id, ID } of rows) {
+      // One that has ended meanwhile is no fault.
+      await connection.query('KILL ?', [id ?? ID]).catch(() => undefined);
+    }
+  } finally {
+    await connection.end();
+  }
+}
+
 export const databaseFaults: readonly (FaultKind<LinkTarget> | FaultKind)[] = [
   linkFault('database cut', eachLink, ({ parts }) => parts.link!.cut()),
   linkFault('database cut for all', allLinks, ({ parts }) => parts.link!.cut()),
   linkFault('database hung', eachLink, ({ parts }) => parts.link!.freeze()),
   linkFault('database slow', eachLink, ({ parts }) => parts.link!.slow(500)),
   linkFault('commit lost', eachLink, ({ parts }) => parts.link!.loseNextCommit(), [500, 2_000]),
-  serverFault('database read-only', 'SET GLOBAL read_only = 1', 'SET GLOBAL read_only = 0'),
   serverFault(
-    'connections exhausted',
-    `SET GLOBAL max_connections = ${fewConnections}; KILL CONNECTION USER gauntlet`,
-    `SET GLOBAL max_connections = ${usualConnections}`,
+    'database read-only',
+    (server) => administer(server, 'SET GLOBAL read_only = 1'),
+    'SET GLOBAL read_only = 0',
   ),
+  serverFault('connections exhausted', exhaust, `SET GLOBAL max_connections = ${usualConnections}`),
 ];

@@ -11,9 +11,11 @@ import {
 } from './permits.ts';
 
 interface Runner extends FaultTarget {
-  pid(): number;
   kill(): Promise<void>;
   start(): Promise<unknown>;
+  /** Stops it like SIGSTOP. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
 }
 
 const killedMs = [300, 3_000] as const;
@@ -26,12 +28,17 @@ function runner(one: {
   kill(): Promise<void>;
   start(): Promise<unknown>;
 }): Runner {
+  let frozenPid = 0;
   return {
     name: one.name,
     claims: [one.name],
-    pid: () => one.pid,
     kill: () => one.kill(),
     start: () => one.start(),
+    freeze: async () => {
+      frozenPid = one.pid;
+      process.kill(frozenPid, 'SIGSTOP');
+    },
+    thaw: async () => void process.kill(frozenPid, 'SIGCONT'),
   };
 }
 
@@ -68,15 +75,7 @@ const groups: readonly Group[] = [
   { name: 'Git host', runnersOf: ({ gitHost }) => [runner(gitHost)], permits: [] },
   {
     name: 'database',
-    runnersOf: ({ database: { own } }) => [
-      {
-        name: 'database',
-        claims: ['database'],
-        pid: () => own!.pid,
-        kill: () => own!.kill(),
-        start: () => own!.start(),
-      },
-    ],
+    runnersOf: ({ database: { own } }) => [{ name: 'database', claims: ['database'], ...own! }],
     permits: databaseAway,
     whyMissing: ({ database: { own } }) =>
       own === null ? 'the server of --database is not ours to stop' : null,
@@ -103,9 +102,8 @@ function stop({ name, runnersOf, ...group }: Group): FaultKind<Runner> {
     durationMs: stoppedMs,
     targetsOf: runnersOf,
     inject: async (_, target) => {
-      const pid = target.pid();
-      process.kill(pid, 'SIGSTOP');
-      return async () => void process.kill(pid, 'SIGCONT');
+      await target.freeze();
+      return () => target.thaw();
     },
   };
 }

@@ -24,6 +24,8 @@ const upgrade: FaultKind<ReplacedPlace> = {
   permits: [unansweredAtTarget],
   targetsOf: ({ gateways }) =>
     gateways.map((place) => ({ name: place.name, claims: [place.name, 'schema'], place })),
+  whyMissing: ({ database: { isExtensible } }) =>
+    isExtensible ? null : 'Vitess knows columns from the vschema, which stays',
   inject: async ({ nextRelease, program, variables }, { place }) => {
     // Under load, as the guide says; nothing is left to do from the second time on.
     await requireCommand([nextRelease.program, 'migrate'], variables);

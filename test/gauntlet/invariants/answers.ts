@@ -1,7 +1,7 @@
 /** Judges the status of every answer: without a fault that explains it, nothing but the usual is correct. */
 import type { Permit } from '../faults/fault.ts';
 import type { Answer } from '../load/answer.ts';
-import type { Aftermath, Invariant } from './invariant.ts';
+import type { Aftermath, Invariant, TimedViolation } from './invariant.ts';
 
 /** A fault may be felt for this long after everything runs again (docs/guides/operations.md). */
 const recoveryMs = 10_000;
@@ -28,9 +28,20 @@ function explains(
   return surfaces.includes(surface) && statuses.includes(status);
 }
 
-const describe = ({ surface, load, place, status, detail, sentMs, doneMs }: Answer): string =>
-  `${surface} of ${load} at ${place ?? 'the control planes'}: ${status} ${detail}, ` +
-  `sent at ${new Date(sentMs).toISOString()}, ${doneMs - sentMs} ms`;
+function describe({
+  surface,
+  load,
+  place,
+  status,
+  detail,
+  sentMs,
+  doneMs,
+}: Answer): TimedViolation {
+  const line =
+    `${surface} of ${load} at ${place ?? 'the control planes'}: ${status} ${detail}, ` +
+    `sent at ${new Date(sentMs).toISOString()}, ${doneMs - sentMs} ms`;
+  return { line, fromMs: sentMs, toMs: doneMs };
+}
 
 const having =
   (fits: (status: number) => boolean): Invariant['check'] =>

@@ -23,11 +23,17 @@ export interface Aftermath {
   readonly metrics: readonly string[];
 }
 
+/** A violation whose time is known, by `Date.now()`; a line alone is one whose time is not. */
+export interface TimedViolation {
+  readonly line: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 export interface Invariant {
   /** Name of the count that must be 0: `usage rows lost`. */
   readonly name: string;
   /** Document that promises it. */
   readonly document: string;
-  /** One line for each violation. */
-  readonly check: (aftermath: Aftermath) => Promise<readonly string[]>;
+  readonly check: (aftermath: Aftermath) => Promise<readonly (string | TimedViolation)[]>;
 }

@@ -1,6 +1,7 @@
 /** Compares log rows and charges with what callers and the provider have seen. */
 import { balanceLimit, falseCharges, lostRows } from '../../outage/books.ts';
-import type { Aftermath, Invariant } from './invariant.ts';
+import type { Chats } from '../load/chats.ts';
+import type { Aftermath, Invariant, TimedViolation } from './invariant.ts';
 
 const spool = 'docs/guides/operations.md, Spool';
 const limits = 'docs/explanation/limits.md';
@@ -8,6 +9,20 @@ const limits = 'docs/explanation/limits.md';
 /** Lines about rows; a row that exists twice is not lost. */
 async function rowFaults({ scene, loads: { chats }, killBoundMs }: Aftermath): Promise<string[]> {
   return lostRows(scene.witnessDatabase.db, chats, killBoundMs);
+}
+
+const rowsThat =
+  (fits: (line: string) => boolean): Invariant['check'] =>
+  async (aftermath) =>
+    withTimes((await rowFaults(aftermath)).filter(fits), aftermath.loads.chats);
+
+/** Adds the time of the chat that a line names. */
+function withTimes(lines: readonly string[], { requested }: Chats): (string | TimedViolation)[] {
+  const byId = new Map(requested.map((one) => [one.plan.id, one]));
+  return lines.map((line) => {
+    const chat = byId.get(/chat-\d+/.exec(line)?.[0] ?? '');
+    return chat === undefined ? line : { line, fromMs: chat.sentMs, toMs: chat.doneMs };
+  });
 }
 
 const isLost = (line: string): boolean => line.includes(' has 0 rows');
@@ -29,17 +44,17 @@ export const usageInvariants: readonly Invariant[] = [
   {
     name: 'usage rows lost',
     document: spool,
-    check: async (aftermath) => (await rowFaults(aftermath)).filter(isLost),
+    check: rowsThat(isLost),
   },
   {
     name: 'usage rows written twice',
     document: spool,
-    check: async (aftermath) => (await rowFaults(aftermath)).filter((line) => !isLost(line)),
+    check: rowsThat((line) => !isLost(line)),
   },
   {
     name: 'false charges',
     document: limits,
-    check: async ({ calls, loads: { chats } }) => falseCharges(calls, chats),
+    check: async ({ calls, loads: { chats } }) => withTimes(falseCharges(calls, chats), chats),
   },
   {
     name: 'double or missing charges',

@@ -52,3 +52,11 @@ export function planFaults(
   }
   return { seed, minutes, faults };
 }
+
+/** A plan of these faults alone, with the times between them, in the shortest run that has room for them. */
+export function planAround(seed: number, faults: readonly PlannedFault[]): FaultPlan {
+  const earlierMs = Math.min(...faults.map(({ atMs }) => atMs)) - calmStartMs;
+  const moved = faults.map((fault) => ({ ...fault, atMs: fault.atMs - earlierMs }));
+  const endMs = Math.max(...moved.map(({ atMs, durationMs }) => atMs + durationMs)) + calmEndMs;
+  return { seed, minutes: Math.ceil((endMs / minuteMs) * 100) / 100, faults: moved };
+}

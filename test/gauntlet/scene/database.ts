@@ -3,46 +3,67 @@ import { Secret } from '../../../src/secret.ts';
 import type { DatabaseSettings } from '../../../src/settings.ts';
 import {
   externalDatabaseServer,
-  startTestDatabaseServer,
   type TestDatabaseServer,
 } from '../../support/database/database-server.ts';
 import { administer, createDatabaseOn } from '../../support/database/empty-database.ts';
+import { openEngine } from './engines.ts';
 
-/** The process of an own server. */
-interface OwnServer {
-  readonly pid: number;
+/** A server of the gauntlet's own. */
+export interface OwnServer {
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** Stops it like SIGSTOP. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
 }
 
 export interface GauntletDatabase extends AsyncDisposable {
   /** The user is one whose writes a read-only server refuses. */
   readonly settings: DatabaseSettings;
   readonly server: TestDatabaseServer;
-  /** Null for a given server, whose process is not ours to stop. */
+  /** Null for a given server, which is not ours to stop. */
+  readonly own: OwnServer | null;
+  /** Whether tables may get columns that the database does not know from elsewhere. */
+  readonly isExtensible: boolean;
+}
+
+interface OpenedServer extends AsyncDisposable {
+  readonly server: TestDatabaseServer;
   readonly own: OwnServer | null;
 }
 
-/** Commits survive a kill of the server; torn pages are repaired. */
-const durableFlags = ['--innodb-flush-log-at-trx-commit=1', '--innodb-doublewrite=ON'];
-
-/** `option` is `mariadb` for an own server, or the address of another one. */
+/** `option` is the name of an engine, or the address of a server. @throws Error that names what is missing */
 export async function openGauntletDatabase(option: string): Promise<GauntletDatabase> {
   await using stack = new AsyncDisposableStack();
-  const own = option === 'mariadb' ? await startTestDatabaseServer(durableFlags) : null;
-  if (own !== null) stack.defer(() => own.stop());
-  const server = own?.server ?? externalDatabaseServer(option)!.server;
+  const { server, own } = stack.use(await openServer(option));
   const made = await createDatabaseOn(server);
   if (own === null) stack.use(made);
-  const [user, password] = ['gauntlet', 'gauntlet'];
-  const { name } = made.settings;
-  const account = `CREATE USER IF NOT EXISTS '${user}'@'%' IDENTIFIED BY '${password}'`;
-  await administer(server, `${account}; GRANT ALL ON ${name}.* TO '${user}'@'%'`);
+  const isSharded = server.keyspaces !== undefined;
+  const settings = isSharded ? made.settings : await addUser(server, made.settings);
   const release = stack.move();
   return {
-    settings: { ...made.settings, user, password: new Secret(password, 'gauntlet') },
+    settings,
     server,
     own,
+    isExtensible: !isSharded,
     [Symbol.asyncDispose]: () => release.disposeAsync(),
   };
+}
+
+async function openServer(option: string): Promise<OpenedServer> {
+  if (URL.canParse(option)) {
+    const { server, stop } = externalDatabaseServer(option)!;
+    return { server, own: null, [Symbol.asyncDispose]: stop };
+  }
+  return openEngine(option);
+}
+
+async function addUser(
+  server: TestDatabaseServer,
+  settings: DatabaseSettings,
+): Promise<DatabaseSettings> {
+  const [user, password] = ['gauntlet', 'gauntlet'];
+  const account = `CREATE USER IF NOT EXISTS '${user}'@'%' IDENTIFIED BY '${password}'`;
+  await administer(server, `${account}; GRANT ALL ON ${settings.name}.* TO '${user}'@'%'`);
+  return { ...settings, user, password: new Secret(password, 'gauntlet') };
 }

@@ -55,3 +55,11 @@ it('lists the methods of all routes that match a path, with HEAD next to GET', (
   expect(table.methodsOf('/v1/things/other')).toEqual(['GET', 'HEAD']);
   expect(table.methodsOf('/v1/thing')).toEqual([]);
 });
+
+it('finds the entry that a path would have with shorter parameters', () => {
+  const long = 'x'.repeat(5_000);
+  expect(table.findNearest('GET', `/v1/things/${long}`)).toBe('one');
+  expect(table.findNearest('HEAD', `/v1/things/${long}/parts/${long}`)).toBe('part');
+  expect(table.findNearest('PUT', `/v1/things/${long}`)).toBeNull();
+  expect(table.findNearest('POST', `/v1/other/${long}`)).toBeNull();
+});
