@@ -8,28 +8,21 @@ export type ChangedLines =
 
 const dayS = 86_400;
 
-/** Returns why there is nothing to compare with when the clone has no base. */
+/**
+ * Returns why there is nothing to compare with when no base is named and the clone has none.
+ *
+ * @throws Error when the clone does not have the named base
+ */
 export function findChangedLines(wanted: string | null): ChangedLines {
   const base = wanted === null ? usualBase() : commitOf(wanted);
   if (base === null) {
-    return {
-      missing:
-        wanted === null
-          ? 'the clone has no commit to compare with, name one: --changed BASE'
-          : `the clone has no commit ${wanted}`,
-    };
+    if (wanted !== null) throw new Error(`the clone has no commit ${wanted}`);
+    return { missing: 'the clone has no commit to compare with, name one: --changed BASE' };
   }
-  const diff = git(
-    'diff',
-    '--unified=0',
-    '--no-color',
-    '--no-ext-diff',
-    '--diff-filter=d',
-    base,
-    '--',
-    'src',
-  );
-  return { base, lines: readDiff(diff ?? '') };
+  const flags = ['--unified=0', '--no-color', '--no-ext-diff', '--diff-filter=d'];
+  const diff = git('diff', ...flags, base, '--', 'src');
+  if (diff === undefined) throw new Error(`git diff ${base} failed`);
+  return { base, lines: readDiff(diff) };
 }
 
 /** Where the branch left main; on main itself, the newest commit a day older than the last one. */

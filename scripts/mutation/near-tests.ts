@@ -5,7 +5,7 @@ import { roomOf, testFoldersOf } from './rooms.ts';
 
 /** The test files of a source file. */
 export interface NearTests {
-  /** Files that import the source file, or have its name. */
+  /** Files that import the source file, have its name, or name it, as tests of jobs do. */
   readonly direct: readonly string[];
   /** Unit tests that import it through few others, and all tests of its room. */
   readonly further: readonly string[];
@@ -19,13 +19,17 @@ const stepsMax = 5;
 export function readTests(): (file: string) => NearTests {
   const tests = globSync('test/{unit,api}/**/*.test.ts').sort();
   const importers = readImporters([...tests, ...globSync('{src,test}/**/*.ts')]);
+  const sources = new Map(tests.map((test) => [test, readFileSync(test, 'utf8')]));
   return (file) => {
     const room = roomOf(file);
     const folders = room === null ? [] : testFoldersOf(room);
     const inFolders = tests.filter((test) => folders.some((one) => test.startsWith(`${one}/`)));
     const importing = importers.get(file) ?? new Set<string>();
     const direct = tests.filter(
-      (test) => importing.has(test) || (inFolders.includes(test) && hasName(test, file)),
+      (test) =>
+        importing.has(test) ||
+        (inFolders.includes(test) && hasName(test, file)) ||
+        namesJob(sources.get(test)!, file),
     );
     const reaching = reachingFiles(file, importers);
     const further = tests.filter(
@@ -41,6 +45,11 @@ function hasName(test: string, file: string): boolean {
   const name = basename(file, '.ts');
   const own = basename(test, '.test.ts');
   return own === name || own.startsWith(`${name}-`);
+}
+
+/** A job has the name of its file: `'delete-old-usage'`. */
+function namesJob(source: string, file: string): boolean {
+  return roomOf(file) === 'jobs' && source.includes(`'${basename(file, '.ts')}'`);
 }
 
 /** Files that import a file in at most as many steps as count. */

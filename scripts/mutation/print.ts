@@ -2,6 +2,7 @@
 import { changeOf } from './mutants.ts';
 import { countOf, type JudgedMutant, scoreOf } from './outcomes.ts';
 import { scoreMin } from './rooms.ts';
+import type { Interval } from './sample.ts';
 import { entryOf, survivorsFile } from './survivors.ts';
 
 /** One line for each survivor, and for each mutant that could not be judged. */
@@ -49,7 +50,14 @@ export function printScore(
   }
 }
 
-/** Returns the exit code. */
+function percents({ low, high }: Interval): string {
+  return `${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)} %`;
+}
+
+/**
+ * Returns the exit code. The score of a sample is too low when its whole interval is; when all
+ * mutants ran, the score itself decides.
+ */
 export function printChanged(
   result:
     | { readonly skipped: string }
@@ -65,7 +73,7 @@ export function printChanged(
     return 0;
   }
   const { judged, base, population } = result;
-  const { killed, counted, percent } = scoreOf(judged);
+  const { killed, counted, percent, interval } = scoreOf(judged);
   const notRun = judged.length - counted - countOf(judged, 'equivalent');
   console.log(
     `lines that differ from ${base} have ${population} mutants: ${judged.length} drawn, ` +
@@ -73,13 +81,16 @@ export function printChanged(
       `${notRun} not run in time or invalid, ${countOf(judged, 'equivalent')} with a reason`,
   );
   if (counted === 0) return printChanged({ skipped: 'no mutant ran within the time' });
-  const isLow = percent < scoreMin;
+  // A sample convicts only when its whole interval is below the bar.
+  const isWhole = counted + countOf(judged, 'equivalent') === population;
+  const isLow = (isWhole ? percent : 100 * interval.high) < scoreMin;
   for (const one of judged) {
     if (one.outcome !== 'survived' && one.outcome !== 'unreached') continue;
     console.log(`${isLow ? 'failed: ' : ''}${one.outcome}: ${describe(one)}`);
     if (isLow) console.log(`  or add a reason: ${JSON.stringify(entryOf(one.mutant))}`);
   }
-  console.log(`score ${percent.toFixed(1)} %, at least ${scoreMin} % is required`);
+  const extent = isWhole ? 'of all changes' : `95 % interval ${percents(interval)}`;
+  console.log(`score ${percent.toFixed(1)} %, ${extent}; at least ${scoreMin} % is required`);
   console.log(isLow ? '0 passed, 1 failed' : '1 passed, 0 failed');
   return isLow ? 1 : 0;
 }

@@ -8,7 +8,7 @@ const testFolders: Readonly<Record<string, readonly string[]>> = {
   ledger: ['test/unit/ledger', 'test/api/ledger'],
   guardrails: ['test/unit/guardrails', 'test/api/guardrails'],
   auth: ['test/unit/auth', 'test/api/access'],
-  jobs: ['test/api/jobs'],
+  jobs: ['test/unit/jobs', 'test/api/jobs'],
   'sync/plan': ['test/unit/sync/plan', 'test/api/sync/plan', 'test/api/sync/cycle'],
   'sync/apply': ['test/unit/sync/plan', 'test/api/sync'],
   store: ['test/unit/store', 'test/api/store', 'test/api/resources'],

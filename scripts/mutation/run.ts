@@ -1,12 +1,12 @@
 /** Runs `npm run mutation`: draws mutants, runs the tests that can notice them, and judges the score. */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findChangedLines } from './changed-lines.ts';
+import { runChanged } from './changed-run.ts';
 import { changeOf, listMutants, type Mutant, placeOf } from './mutants.ts';
 import { readTests } from './near-tests.ts';
 import { help, type MutationOptions, readOptions } from './options.ts';
 import { type JudgedMutant, judge, scoreOf } from './outcomes.ts';
-import { printChanged, printScore, printSurvivors } from './print.ts';
+import { printScore, printSurvivors } from './print.ts';
 import { scoreMin } from './rooms.ts';
 import { draw } from './sample.ts';
 import { cacheFolder, readDurations, root, runStryker } from './stryker-run.ts';
@@ -14,11 +14,6 @@ import { findStale, readSurvivors, survivorsFile } from './survivors.ts';
 
 /** Tests that run for one mutant at most: milliseconds that they take without it. */
 const testMsMax = 20_000;
-/** The same for changed lines, whose whole run is short. */
-const changedTestMsMax = 12_000;
-/** Test files for changed lines that no test imports. */
-const changedTestsMax = 6;
-const changedGraceMs = 15_000;
 
 process.chdir(root);
 process.exitCode = await main(process.argv.slice(2));
@@ -45,7 +40,7 @@ async function main(words: readonly string[]): Promise<number> {
 
 async function runScope(options: MutationOptions): Promise<number> {
   const { scope } = options;
-  if (scope.kind === 'changed') return runChanged(scope.base, options);
+  if (scope.kind === 'changed') return await runChanged(scope.base, options);
   if (scope.kind === 'paths') {
     const missing = scope.paths.find((path) => !existsSync(path));
     if (missing !== undefined) {
@@ -118,43 +113,6 @@ async function runMutants(mutants: readonly Mutant[], endsAt: number): Promise<J
     if (line.kind === 'unusable') console.log(`left out: ${line.test} (${line.reason})`);
   }
   return judge(mutants, journal, readSurvivors());
-}
-
-/** Prints counts in the form of the test suites, because `.ci/run` adds them up. */
-async function runChanged(
-  wanted: string | null,
-  { sample, seed, seconds }: MutationOptions,
-): Promise<number> {
-  const endsAt = Date.now() + seconds * 1000;
-  const changed = findChangedLines(wanted);
-  if ('missing' in changed) return printChanged({ skipped: changed.missing });
-  const { base, lines } = changed;
-  const population = await listMutants([...lines.keys()]);
-  const inLines = population.filter(({ file, span }) => lines.get(file)!.has(span.line));
-  const short = base.slice(0, 12);
-  if (inLines.length === 0) {
-    return printChanged({ skipped: `no code of the mutated rooms differs from ${short}` });
-  }
-  const drawn = draw(inLines, sample, seed);
-  const testsOf = readTests();
-  const direct: Record<string, readonly string[]> = {};
-  const tests = new Set<string>();
-  for (const file of new Set(drawn.map((mutant) => mutant.file))) {
-    const near = testsOf(file);
-    direct[file] = near.direct;
-    const chosen = near.direct.length > 0 ? near.direct : near.further;
-    for (const test of chosen.slice(0, changedTestsMax)) tests.add(test);
-  }
-  const journal = await runStryker({
-    mutants: drawn,
-    tests: [...tests].sort(),
-    direct,
-    testMsMax: changedTestMsMax,
-    endsAt,
-    graceMs: changedGraceMs,
-  });
-  const judged = judge(drawn, journal, readSurvivors());
-  return printChanged({ judged, base: short, population: inLines.length });
 }
 
 interface StoredRun {
