@@ -87,6 +87,12 @@ const suites = [
     words: ['test/gauntlet/main.ts', '--minutes', '1', '--rate', '60', '--seed', '6'],
     usualMs: 4 * minuteMs,
   },
+  // A sample of the lines that the branch, or on main the last day, has changed.
+  {
+    name: 'mutation',
+    words: ['scripts/mutation/run.ts', '--changed'],
+    usualMs: 2 * minuteMs,
+  },
   {
     name: 'cluster',
     words: deploy('cluster', 'cluster-*'),

@@ -1,111 +1,145 @@
-/** Runs `npm run mutation`: StrykerJS over the given folders, or over the files that differ from main. */
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import {
-  compareSurvivors,
-  type ExplainedSurvivor,
-  type MutationReport,
-  scoresOf,
-} from './survivors.ts';
+/** Runs `npm run mutation`: draws mutants, runs the tests that can notice them, and judges the score. */
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runChanged } from './changed-run.ts';
+import { changeOf, listMutants, type Mutant, placeOf } from './mutants.ts';
+import { readTests } from './near-tests.ts';
+import { help, type MutationOptions, readOptions } from './options.ts';
+import { type JudgedMutant, judge, scoreOf } from './outcomes.ts';
+import { printScore, printSurvivors } from './print.ts';
+import { scoreMin } from './rooms.ts';
+import { draw } from './sample.ts';
+import { cacheFolder, readDurations, root, runStryker } from './stryker-run.ts';
+import { findStale, readSurvivors, survivorsFile } from './survivors.ts';
 
-const root = resolve(import.meta.dirname, '../..');
-const cache = '.cache/mutation';
-const survivorsFile = 'scripts/mutation/survivors.json';
-const usage = 'npm run mutation -- [FOLDERS OR FILES | --changed]';
+/** Tests that run for one mutant at most: milliseconds that they take without it. */
+const testMsMax = 20_000;
 
-/** The folders whose tests must notice changes. */
-const folders = [
-  'src/ledger',
-  'src/guardrails',
-  'src/auth',
-  'src/jobs',
-  'src/sync/plan',
-  'src/sync/apply',
-  'src/store/tables',
-];
-/** Per cent of the mutants that tests must notice. */
-const scoreMin = 85;
+process.chdir(root);
+process.exitCode = await main(process.argv.slice(2));
 
-/** Files of the folders that differ from the merge base with main. */
-function changedFiles(): string[] {
-  const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' });
-  const base = git('merge-base', 'HEAD', 'main').trim();
-  const changed = git('diff', '--name-only', '--diff-filter=d', base);
-  return changed
-    .split('\n')
-    .filter((file) => file.endsWith('.ts') && folders.some((one) => file.startsWith(`${one}/`)));
-}
-
-function chosenFiles(words: readonly string[]): string[] {
-  if (words.includes('--changed')) {
-    if (words.length > 1) throw new Error(`--changed takes no folders; usage: ${usage}`);
-    return changedFiles();
+async function main(words: readonly string[]): Promise<number> {
+  let options: MutationOptions | 'help';
+  try {
+    options = readOptions(words);
+  } catch (error) {
+    console.error(`${(error as Error).message}; see npm run mutation -- --help`);
+    return 5;
   }
-  const missing = words.find((word) => !existsSync(join(root, word)));
-  if (missing !== undefined) throw new Error(`${missing} does not exist; usage: ${usage}`);
-  const named = words.length === 0 ? folders : words;
-  return named.map((one) => (one.endsWith('.ts') ? one : `${one}/**/*.ts`));
+  if (options === 'help') {
+    console.log(help);
+    return 0;
+  }
+  const stale = await findStale(readSurvivors(), existsSync);
+  for (const { file, change } of stale) {
+    console.log(`stale: ${survivorsFile}: ${file}: ${change} is no mutant of the code, delete it`);
+  }
+  const code = await runScope(options);
+  return stale.length > 0 ? 1 : code;
 }
 
-/** The outer folders of files and patterns, whose tests have the same folders. */
-function roomsOf(files: readonly string[]): string[] {
-  return [...new Set(files.map((file) => file.split('/')[1]!))];
+async function runScope(options: MutationOptions): Promise<number> {
+  const { scope } = options;
+  if (scope.kind === 'changed') return await runChanged(scope.base, options);
+  if (scope.kind === 'paths') {
+    const missing = scope.paths.find((path) => !existsSync(path));
+    if (missing !== undefined) {
+      console.error(`${missing} does not exist; see npm run mutation -- --help`);
+      return 5;
+    }
+    return runSample(scope.paths.join(' '), scope.paths.flatMap(sourcesOf), options);
+  }
+  let code = 0;
+  for (const room of scope.rooms) {
+    code = Math.max(code, await runSample(room, sourcesOf(`src/${room}`), options));
+  }
+  return code;
 }
 
-/** Runs Stryker; its own incremental file makes unchanged mutants free. */
-function mutate(files: readonly string[]): MutationReport {
-  const report = join(cache, 'report.json');
-  const config = join(cache, 'stryker.json');
-  mkdirSync(join(root, cache), { recursive: true });
-  const options = {
-    testRunner: 'vitest',
-    plugins: ['@stryker-mutator/vitest-runner'],
-    vitest: { configFile: 'vitest.mutation.config.ts', related: true },
-    mutate: files,
-    coverageAnalysis: 'perTest',
-    incremental: true,
-    incrementalFile: join(cache, 'incremental.json'),
-    tempDirName: join(cache, 'sandbox'),
-    reporters: ['clear-text', 'json'],
-    clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
-    jsonReporter: { fileName: report },
-    concurrency: 1,
-    timeoutMS: 20_000,
-    ignoreStatic: true,
-    disableTypeChecks: false,
-    // Stryker would rewrite tsconfig.json with an interface that TypeScript 7 does not have; nothing reads it here.
-    tsconfigFile: 'no-tsconfig.json',
-    ignorePatterns: ['/dist', '.cache'],
-  };
-  writeFileSync(join(root, config), JSON.stringify(options, null, 2));
-  const program = join(root, 'node_modules/@stryker-mutator/core/bin/stryker.js');
-  const { status } = spawnSync(process.execPath, [program, 'run', config], {
-    cwd: root,
-    stdio: 'inherit',
-    env: { ...process.env, GATEWRIGHT_MUTATION_ROOMS: roomsOf(files).join(',') },
+function sourcesOf(path: string): string[] {
+  return path.endsWith('.ts') ? [path] : globSync(`${path}/**/*.ts`).sort();
+}
+
+async function runSample(
+  name: string,
+  files: readonly string[],
+  { sample, seed, seconds, again }: MutationOptions,
+): Promise<number> {
+  const population = await listMutants(files);
+  const known = again ? readKnown(name, population) : [];
+  const repeated = known.map(({ mutant }) => mutant);
+  const repeatedPlaces = new Set(repeated.map(placeOf));
+  const further = draw(population, sample, seed)
+    .filter((mutant) => !repeatedPlaces.has(placeOf(mutant)))
+    .slice(0, Math.max(0, sample - repeated.length));
+  const drawn = [...repeated, ...further];
+  const settled = known.filter(({ outcome }) => outcome === 'killed' || outcome === 'timeout');
+  const settledPlaces = new Set(settled.map(({ mutant }) => placeOf(mutant)));
+  const waiting = drawn.filter((mutant) => !settledPlaces.has(placeOf(mutant)));
+  const began = Date.now();
+  const judged = [...settled, ...(await runMutants(waiting, began + seconds * 1000))];
+  const { percent } = scoreOf(judged);
+  writeKnown(name, { seed, population: population.length, judged });
+  printSurvivors(judged);
+  printScore(name, judged, {
+    population: population.length,
+    seed,
+    secondsEach: waiting.length === 0 ? 0 : (Date.now() - began) / 1000 / waiting.length,
   });
-  if (status !== 0) throw new Error(`stryker exited with ${status}`);
-  return JSON.parse(readFileSync(join(root, report), 'utf8')) as MutationReport;
+  return percent < scoreMin ? 1 : 0;
 }
 
-function judge(report: MutationReport): number {
-  const explained = JSON.parse(
-    readFileSync(join(root, survivorsFile), 'utf8'),
-  ) as ExplainedSurvivor[];
-  const { unexplained, outdated } = compareSurvivors(report, explained);
-  for (const { file, mutant } of unexplained) console.log(`survived: ${file}: ${mutant}`);
-  for (const { file, mutant } of outdated) console.log(`outdated reason: ${file}: ${mutant}`);
-  const scores = scoresOf(report);
-  for (const [name, score] of scores) console.log(`${name}: ${score.toFixed(1)} %`);
-  const isLow = (scores.get('all') ?? 100) < scoreMin;
-  if (isLow) console.log(`the score is below ${scoreMin} %`);
-  if (unexplained.length > 0) {
-    console.log(`write a test for each survivor, or a reason in ${survivorsFile}`);
+async function runMutants(mutants: readonly Mutant[], endsAt: number): Promise<JudgedMutant[]> {
+  if (mutants.length === 0) return [];
+  const testsOf = readTests();
+  const files = [...new Set(mutants.map(({ file }) => file))];
+  const near = files.map((file) => ({ file, ...testsOf(file) }));
+  const durations = readDurations();
+  const tests = new Set(near.flatMap(({ direct, further }) => [...direct, ...further]));
+  for (const test of tests) {
+    const ms = durations[test] ?? 0;
+    if (ms <= testMsMax) continue;
+    tests.delete(test);
+    console.log(`left out: ${test} (took ${Math.round(ms / 1000)} s)`);
   }
-  return isLow || unexplained.length > 0 || outdated.length > 0 ? 1 : 0;
+  const journal = await runStryker({
+    mutants,
+    tests: [...tests].sort(),
+    direct: Object.fromEntries(near.map(({ file, direct }) => [file, direct])),
+    testMsMax,
+    endsAt,
+  });
+  for (const line of journal) {
+    if (line.kind === 'unusable') console.log(`left out: ${line.test} (${line.reason})`);
+  }
+  return judge(mutants, journal, readSurvivors());
 }
 
-const files = chosenFiles(process.argv.slice(2));
-if (files.length === 0) console.log('no file of the folders has changed');
-else process.exitCode = judge(mutate(files));
+interface StoredRun {
+  readonly seed: number;
+  readonly population: number;
+  readonly judged: readonly JudgedMutant[];
+}
+
+function knownPath(name: string): string {
+  return join(cacheFolder, `${name.replaceAll(/[^\w-]+/g, '-')}.json`);
+}
+
+function writeKnown(name: string, known: StoredRun): void {
+  mkdirSync(cacheFolder, { recursive: true });
+  writeFileSync(knownPath(name), JSON.stringify(known, null, 1));
+}
+
+/** Returns the mutants of the last run that the code still has, at their present places. */
+function readKnown(name: string, population: readonly Mutant[]): JudgedMutant[] {
+  const path = knownPath(name);
+  if (!existsSync(path)) throw new Error(`${path} is missing: run ${name} without --again first`);
+  const { judged } = JSON.parse(readFileSync(path, 'utf8')) as StoredRun;
+  const keyOf = (mutant: Mutant) =>
+    [mutant.file, mutant.within, mutant.lineText, changeOf(mutant)].join('\n');
+  const present = Map.groupBy(population, keyOf);
+  return judged.flatMap((one) => {
+    const mutant = present.get(keyOf(one.mutant))?.shift();
+    return mutant === undefined ? [] : [{ ...one, mutant }];
+  });
+}

@@ -98,8 +98,8 @@ function usersAfter(
   const users = new Map<string, string[]>();
   for (const { resource, held } of references) {
     const change = changes.get(resource);
-    if (change?.action === 'delete') continue;
     for (const key of held) {
+      // A deletion needs nothing.
       const keeps =
         change === undefined || change.action === 'retain' || change.needs.includes(key);
       if (!keeps) continue;

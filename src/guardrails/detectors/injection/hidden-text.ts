@@ -60,11 +60,12 @@ function withLetters(text: string): string {
 }
 
 function wordAround(text: string, at: number): { readonly start: number; readonly end: number } {
+  // Places outside of the text have no character.
   const isWord = (place: number): boolean => wordCharacters[text.charCodeAt(place)] === 1;
   let start = at;
-  while (start > 0 && isWord(start - 1)) start -= 1;
+  while (isWord(start - 1)) start -= 1;
   let end = at + 1;
-  while (end < text.length && isWord(end)) end += 1;
+  while (isWord(end)) end += 1;
   return { start, end };
 }
 

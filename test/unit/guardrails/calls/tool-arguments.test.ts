@@ -38,6 +38,15 @@ const wholes: Readonly<Record<string, object>> = {
   messages: { content: [{ type: 'text' }, { type: 'tool_use', name: 'read_file', input: read }] },
   responses: { output: [{ type: 'function_call', name: 'read_file', arguments: written }] },
   'custom tools': { output: [{ type: 'custom_tool_call', name: 'read_file', input: written }] },
+  'a custom tool of a chat': {
+    choices: [
+      {
+        message: {
+          tool_calls: [{ type: 'custom', custom: { name: 'read_file', input: written } }],
+        },
+      },
+    ],
+  },
   gemini: {
     candidates: [{ content: { parts: [{ functionCall: { name: 'read_file', args: read } }] } }],
   },

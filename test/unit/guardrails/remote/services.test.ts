@@ -241,10 +241,13 @@ describe('Amazon Bedrock', () => {
       { awsRegion: 'x.evil.example/' },
       'the check has no credentials.awsRegion, such as eu-central-1',
     ],
-    [
-      { awsRegion: 'eu-central-1' },
-      'the check has no credentials.awsAccessKeyId and awsSecretAccessKey',
-    ],
+    ...[{}, { awsAccessKeyId: 'AKIAEXAMPLE' }, { awsSecretAccessKey: 'canary-aws-secret' }].map(
+      (keys) =>
+        [
+          { awsRegion: 'eu-central-1', ...keys },
+          'the check has no credentials.awsAccessKeyId and awsSecretAccessKey',
+        ] as const,
+    ),
   ])('gives no verdict with the credentials %j', async (sent, error) => {
     expect(await guard({ credentials: sent }, 'x')).toMatchObject({ error });
   });

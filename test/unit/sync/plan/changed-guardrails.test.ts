@@ -55,3 +55,15 @@ it('says nothing of other changes, and of a guardrail that nothing will use', ()
   expect(warnings(words({ ...monitored, ...feedback }), config)).toEqual([]);
   expect(warnings(words({ deny: true }), { ...config, absent: true })).toEqual([]);
 });
+
+it('warns of a guardrail in use that is taken over with other checks', () => {
+  server.find('Guardrail/team/words').managed_by = null;
+  const wanted = setOf([team, words({ deny: true }), config]);
+  const { changes, warnings: all } = server.plan(wanted, { takeOwnership: true });
+  expect(changes.map(({ action, id }) => [action, id])).toEqual([
+    ['adopt', 'Guardrail/team/words'],
+  ]);
+  expect(all).toContain(
+    `Guardrail/team/words will reject requests, and Config/team/router uses it; ${advice}`,
+  );
+});

@@ -113,9 +113,66 @@ describe('a workspace that left the source', () => {
     ]);
   });
 
+  it('counts with its contents when the source declares nothing, although nothing would be deleted yet', () => {
+    const plan = planNaming([], [], inside);
+    expect(plan.changes).toEqual([]);
+    const refusal = findPruneRefusal(plan, { allowDeletes: null, command });
+    expect(refusal).toMatchObject({ deletes: 3 });
+    expect(refusal!.message).toContain('--allow-deletes 3 --delete Workspace/old');
+    expect(findPruneRefusal(plan, { allowDeletes: 2, command })).toBeDefined();
+    expect(findPruneRefusal(plan, { allowDeletes: 3, command })).toBeUndefined();
+  });
+
   it('is deleted by a tombstone without being named', () => {
     const tombstone = want('Workspace', 'old', {}, { absent: true });
     const plan = planNaming([], [...others, tombstone]);
     expect(plan).toMatchObject({ blocked: [], changes: { length: 3 } });
+  });
+});
+
+describe('an API key in use that left the source', () => {
+  const key = want('ApiKey', 'bot', { scopes: ['logs.list'] });
+  const config = want('Config', 'routing', { config: {} });
+
+  /** The plan of an apply after both have left the source, while the key is in use. */
+  function planWithout(names: readonly string[]) {
+    const server = new ModelServer();
+    server.apply(server.plan(setOf([key, config])));
+    const live = server.live();
+    const used = live.resources.find(({ identity }) => identity.kind === 'ApiKey')!;
+    return makePlan(setOf([]), live, {
+      owner,
+      takeOwnership: false,
+      prune: true,
+      now: 0,
+      isReleased: (id) => names.includes(id),
+      keysInUse: new Map([[used.id, null]]),
+    });
+  }
+
+  it('stays until it is named, and the command names it and nothing else', () => {
+    const plan = planWithout([]);
+    expect(plan.blocked.map(({ id, reason }) => [id, reason])).toEqual([
+      ['ApiKey/bot', 'used-key'],
+    ]);
+    expect(plan.changes.map(({ id }) => id)).toEqual(['Config/routing']);
+    const refusal = findPruneRefusal(plan, { allowDeletes: null, command });
+    expect(refusal).toMatchObject({ deletes: 2 });
+    expect(refusal!.message).toContain('--allow-deletes 2 --delete ApiKey/bot\n');
+    expect(planWithout(['ApiKey/bot'])).toMatchObject({ blocked: [], changes: { length: 2 } });
+  });
+});
+
+describe('releaseAdvice', () => {
+  it('offers to take ownership only of what that releases', () => {
+    const plan = planOf(2, 1);
+    const other = want('Workspace', 'other').identity;
+    const blocked = { id: 'Workspace/other', identity: other, position: null, message: '' };
+    const foreign = { ...plan, blocked: [{ ...blocked, reason: 'other-owner' as const }] };
+    expect(releaseAdvice(foreign, foreign, command)).toEqual([]);
+    expect(releaseAdvice(foreign, null, command)).toEqual([]);
+    expect(releaseAdvice(foreign, plan, command)).toEqual([
+      `1 blocked can be taken over: ${called} --take-ownership`,
+    ]);
   });
 });

@@ -97,6 +97,12 @@ describe('an unmanaged twin', () => {
     const binding = want('GuardrailMcpBinding', 'b', ends);
     const plan = server.plan(setOf([workspace, guardrail, integration, mcp, binding]));
     expect(plan.blocked).toMatchObject([{ id: 'GuardrailMcpBinding/b', reason: 'unmanaged-twin' }]);
+    mapping.spec.guardrail_id = 'another guardrail';
+    const free = server.plan(setOf([workspace, guardrail, integration, mcp, binding]));
+    expect(free.blocked).toEqual([]);
+    expect(free.changes.map(({ action, id }) => [action, id])).toEqual([
+      ['create', 'GuardrailMcpBinding/b'],
+    ]);
   });
 });
 
