@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { workspace } from './api/client.ts';
 import { chooseWorkspace, session, signOut } from './api/session.ts';
 import { useReply } from './api/use-reply.ts';
-import { workspaces } from './api/workspaces.ts';
+import { workspaces, workspacesBeyond } from './api/workspaces.ts';
 import { pages } from './pages/pages.ts';
 import { pathOf } from './routing/routes.ts';
 
@@ -72,11 +72,13 @@ function WorkspaceChoice() {
   const choices = isMember ? own : (body?.data ?? []);
   useEffect(() => {
     workspaces.value = choices;
+    workspacesBeyond.value = isMember ? 0 : Math.max(0, (body?.total ?? 0) - choices.length);
   }, [body, session.value]);
   const firstOwn = own[0]?.slug;
   useEffect(() => {
     if (isMember && workspace.value === '' && firstOwn !== undefined) choose(firstOwn);
   }, [isMember, firstOwn]);
+  const isListed = choices.some(({ slug }) => slug === workspace.value);
   return (
     <label class="field">
       <span>Workspace</span>
@@ -87,6 +89,12 @@ function WorkspaceChoice() {
             {name}
           </option>
         ))}
+        {workspace.value !== '' && !isListed && (
+          <option value={workspace.value}>{workspace.value}</option>
+        )}
+        {workspacesBeyond.value > 0 && (
+          <option disabled>{workspacesBeyond.value} more: open one on the page Workspaces</option>
+        )}
       </select>
     </label>
   );

@@ -4,6 +4,7 @@ import type { Principal } from '../auth/principal.ts';
 import type { Route } from '../http/routes/route.ts';
 import type { Feature } from '../settings.ts';
 import { enforceRights } from './access/visibility.ts';
+import { attentionRoutes } from './attention.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
 import { guardrailTrialRoutes } from './guardrails/guardrail-trials.ts';
@@ -114,6 +115,7 @@ export function adminRoutes(
     ...requestGroupRoutes(deps),
     ...telemetryChartRoutes(deps),
     ...telemetryLogRoutes(deps),
+    ...attentionRoutes(deps),
     ...snapshotRoutes(deps, resources),
     ...changeSetRoutes(deps),
     ...leaseRoutes(deps),

@@ -44,7 +44,9 @@ const manifestCharactersMax = 512 * 1024;
 const change = {
   kind: z.enum(kindNames),
   id: z.uuid().describe('Id of the resource.'),
-  base: Commit.describe('Commit of the manifest that was edited; 409 after sync has read another.'),
+  base: Commit.describe(
+    'Commit of the manifest that was edited; 409 after sync has read another, unless this proposal was opened before.',
+  ),
   manifest: z
     .string()
     .max(manifestCharactersMax)

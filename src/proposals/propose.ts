@@ -8,14 +8,20 @@ import { ApiError } from '../model/wire/errors.ts';
 import { validationError } from '../model/wire/validation-error.ts';
 import * as syncLeases from '../store/sync/sync-leases.ts';
 import type { Forge, RepositoryPlace } from './forges/create-forge.ts';
-import { ForgeRefusal, openPullRequest, type Proposal, type PullRequest } from './forges/forge.ts';
+import {
+  ForgeRefusal,
+  findOpened,
+  openPullRequest,
+  type Proposal,
+  type PullRequest,
+} from './forges/forge.ts';
 import {
   deliveryOf,
   findManifest,
   type ManagedManifest,
   requireResult,
 } from './managed-manifest.ts';
-import type { ChangedManifest } from './planning/planning-task.ts';
+import type { ChangedManifest, ReadManifest } from './planning/planning-task.ts';
 import type { Change, OpenedProposal, ProposalPreview } from './proposal-bodies.ts';
 import type { ProposalDeps } from './proposal-deps.ts';
 
@@ -31,7 +37,8 @@ export async function preview(
   deps: ProposalDeps,
   request: Author & { readonly body: Change },
 ): Promise<ProposalPreview> {
-  const { found, changed } = await plan(deps, request);
+  const found = await findManifest(deps, request, request.body);
+  const { changed } = await plan(deps, request, found);
   const { path, manifest, after, patch, faults } = changed;
   return {
     object: 'proposal_preview',
@@ -57,9 +64,11 @@ export async function propose(
   deps: ProposalDeps,
   request: ProposalRequest,
 ): Promise<OpenedProposal> {
-  const planned = await plan(deps, request);
-  const { found, changed } = planned;
   const { forge } = deps;
+  const found = await findManifest(deps, request, request.body);
+  if (found.commit !== request.body.base) return openedBefore(deps, request, found);
+  const planned = await plan(deps, request, found);
+  const { changed } = planned;
   if (forge === null || found.repository === null) throw withoutHost(forge, found);
   const fault = changed.faults.find((one) => one.is_new);
   if (fault !== undefined) {
@@ -76,39 +85,75 @@ export async function propose(
     host: forge.host,
   };
   await audit(deps, request, found, { ...facts, step: 'requested' });
-  const opened = await openAt(forge, proposal);
+  const opened = await atHost(() => openPullRequest(forge.api, proposal));
   await audit(deps, request, found, {
     ...facts,
     step: 'opened',
     url: opened.url,
     is_new: opened.isNew,
   });
-  return {
-    object: 'proposal',
-    url: opened.url,
-    number: opened.number,
-    branch: proposal.branch,
-    path: proposal.path,
-    is_open: opened.isOpen,
-    is_new: opened.isNew,
-  };
+  return openedProposal(opened, proposal, opened.isNew);
 }
 
-/** @throws ApiError `conflict` for a base that sync has left; see {@link findManifest} */
+function openedProposal(
+  { url, number, isOpen }: PullRequest,
+  { branch, path }: Pick<Proposal, 'branch' | 'path'>,
+  isNew: boolean,
+): OpenedProposal {
+  return { object: 'proposal', url, number, branch, path, is_open: isOpen, is_new: isNew };
+}
+
+/**
+ * Repeats the response to a proposal that was made before sync has read another commit. Its own pull request may
+ * have been merged since, so that the change cannot be planned again.
+ *
+ * @throws ApiError `conflict` when there is no pull request of this proposal
+ */
+async function openedBefore(
+  deps: ProposalDeps,
+  request: ProposalRequest,
+  found: ManagedManifest,
+): Promise<OpenedProposal> {
+  requireOneForm(request.body);
+  const { forge } = deps;
+  if (forge === null || found.repository === null) throw withoutHost(forge, found);
+  const { base } = found.repository;
+  const branch = branchOf(request, found);
+  const opened = await atHost(() => findOpened(forge.api, { branch, base }));
+  if (opened === null) throw staleBase(request.body, found);
+  const path = inRepository(found, await pathOf(deps, found));
+  const { url } = opened;
+  const facts = { branch, path, base: request.body.base, host: forge.host };
+  await audit(deps, request, found, { ...facts, step: 'opened', url, is_new: false });
+  return openedProposal(opened, { branch, path }, false);
+}
+
+/** File of the manifest, relative to the source. */
+async function pathOf({ planner }: ProposalDeps, { task }: ManagedManifest): Promise<string> {
+  if (task.place !== null) return task.place.path;
+  return requireResult<ReadManifest>(await planner.run(async () => task)).path;
+}
+
+function staleBase({ base }: Change, { commit }: ManagedManifest): ApiError {
+  const message = `Sync has read ${commit} since ${base}: read the manifest again and repeat the change`;
+  return new ApiError('conflict', message, 'base');
+}
+
+function requireOneForm({ manifest, spec }: Change): void {
+  if ((manifest === undefined) !== (spec === undefined)) return;
+  throw validationError({ path: ['manifest'], message: 'is required, or spec; not both' });
+}
+
+/** @throws ApiError `conflict` for a base that sync has left */
 async function plan(
   deps: ProposalDeps,
   request: Author & { readonly body: Change },
+  found: ManagedManifest,
 ): Promise<PlannedProposal> {
   const { caller, body, now } = request;
   const { manifest = null, spec = null } = body;
-  if ((manifest === null) === (spec === null)) {
-    throw validationError({ path: ['manifest'], message: 'is required, or spec; not both' });
-  }
-  const found = await findManifest(deps, request, body);
-  if (found.commit !== body.base) {
-    const message = `Sync has read ${found.commit} since ${body.base}: read the manifest again and repeat the change`;
-    throw new ApiError('conflict', message, 'base');
-  }
+  requireOneForm(body);
+  if (found.commit !== body.base) throw staleBase(body, found);
   const { organisationId } = caller;
   const { owner, folder, task } = found;
   const result = await deps.planner.run(async () => {
@@ -128,30 +173,45 @@ function withoutHost(forge: Forge | null, { source }: ManagedManifest): ApiError
   return new ApiError('conflict', message);
 }
 
-/** Names the branch after the change, so that a repetition finds it. */
-function proposalOf(
+/**
+ * Names the branch after the change as it was sent, so that a repetition finds it, whatever sync has read since.
+ */
+function branchOf(
   { caller, body }: ProposalRequest,
-  { found, changed }: PlannedProposal,
-  { base }: RepositoryPlace,
-): Proposal {
-  const { path: file, before, after } = changed;
-  const path = found.folder === '' ? file : `${found.folder}/${file}`;
-  requireInside(path);
-  const { kind, name } = found.task.identity;
-  const title = body.title ?? `Change ${kind} ${name}`;
-  const parts = [caller.organisationId, body.proposal_key, path, before, after];
+  { kind, id, task }: Pick<ManagedManifest, 'kind' | 'id' | 'task'>,
+): string {
+  const { proposal_key: key, manifest = null, spec = null } = body;
+  const parts = [caller.organisationId, key, kind, id, manifest, spec];
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
-  const words = `${kind}-${name}`
+  const words = `${kind}-${task.identity.name}`
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .slice(0, 60);
+  return `gatewright-${words.replace(/-+$/, '')}-${digest}`;
+}
+
+function inRepository({ folder }: ManagedManifest, file: string): string {
+  return folder === '' ? file : `${folder}/${file}`;
+}
+
+function proposalOf(
+  request: ProposalRequest,
+  { found, changed }: PlannedProposal,
+  { base }: RepositoryPlace,
+): Proposal {
+  const { caller, body } = request;
+  const { path: file, before, after } = changed;
+  const path = inRepository(found, file);
+  requireInside(path);
+  const { kind, name } = found.task.identity;
+  const title = body.title ?? `Change ${kind} ${name}`;
   const author = `Proposed by ${caller.name} in the console of gatewright, for the manifest at ${file}:${changed.line}.`;
   return {
     path,
     before,
     after,
     base,
-    branch: `gatewright-${words.replace(/-+$/, '')}-${digest}`,
+    branch: branchOf(request, found),
     title,
     body: body.description === undefined ? author : `${body.description}\n\n${author}`,
   };
@@ -165,12 +225,9 @@ function requireInside(path: string): void {
 }
 
 /** @throws ApiError `conflict` for a stale file and for a refusal, `unavailable` without a response */
-async function openAt(
-  forge: Forge,
-  proposal: Proposal,
-): Promise<PullRequest & { readonly isNew: boolean }> {
+async function atHost<Result>(ask: () => Promise<Result>): Promise<Result> {
   try {
-    return await openPullRequest(forge.api, proposal);
+    return await ask();
   } catch (error) {
     if (!(error instanceof ForgeRefusal)) throw error;
     const kind = error.reason === 'unreachable' ? 'unavailable' : 'conflict';

@@ -19,6 +19,7 @@ import { revisionBody, syncReport } from '../support/sync/sync-records.ts';
 const missing = missingChromium();
 const pictures = resolve(import.meta.dirname, '../../.cache/console-pictures/tasks');
 const minuteMs = 60_000;
+const tabsMax = 120;
 
 describe.skipIf(missing !== null)(titleWithReason('a task in the console', missing), () => {
   let world: ConsoleWorld;
@@ -87,6 +88,41 @@ describe.skipIf(missing !== null)(titleWithReason('a task in the console', missi
     await walk('roll-back', ['Sync', '2']);
     await visit.page.getByText('gatewright rollback 1 --owner production').waitFor();
     expect(await visit.page.getByText('b'.repeat(40)).count()).toBeGreaterThan(0);
+  });
+
+  it('is done by keyboard alone, in a window of 320 pixels and dark colours', async () => {
+    const small = await visitConsole(world, { width: 320, isDark: true });
+    const { page } = small;
+    /** Presses Tab until the link has the focus, then Enter. */
+    const follow = async (name: string): Promise<void> => {
+      const isThere = `document.activeElement?.matches('a') && document.activeElement.textContent.trim() === ${JSON.stringify(name)}`;
+      for (let presses = 0; !(await page.evaluate<boolean>(isThere)); presses += 1) {
+        expect([name, presses < tabsMax]).toEqual([name, true]);
+        await page.keyboard.press('Tab');
+      }
+      await page.keyboard.press('Enter');
+      await page.waitForLoadState('networkidle');
+      await page.locator('.loading').first().waitFor({ state: 'detached' });
+    };
+    const keep = (task: string) =>
+      page.screenshot({ path: join(pictures, `${task}-320-dark.png`), fullPage: true });
+    await small.open('/');
+    await follow('Cost');
+    await page.getByText('$2.50').first().waitFor();
+    await keep('spender');
+    await small.open('/');
+    await follow('Denied by guardrails');
+    await follow((await page.locator('main tbody a').first().textContent())!.trim());
+    await page.getByText('the guardrail rejected the request or its response').waitFor();
+    await keep('blocked');
+    await small.open('/');
+    await follow('Sync');
+    await follow('2');
+    await page.getByText('gatewright rollback 1 --owner production').waitFor();
+    await keep('roll-back');
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+    expect(small.errors).toEqual([]);
+    await small.context.close();
   });
 });
 

@@ -10,6 +10,9 @@ interface WorkspaceName {
 /** The first 100 workspaces that the user can see. */
 export const workspaces = signal<readonly WorkspaceName[]>([]);
 
+/** How many more workspaces there are than those. */
+export const workspacesBeyond = signal(0);
+
 /** The name of a workspace, or its id where the name is not loaded; null for the whole organisation. */
 export function nameOfWorkspace(id: string | null): string {
   if (id === null || id === '') return 'Organisation';

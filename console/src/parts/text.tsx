@@ -107,6 +107,8 @@ const tones: Readonly<Record<string, Tone>> = {
   Degraded: 'bad',
   OutOfSync: 'warning',
   expiring: 'warning',
+  failing: 'bad',
+  'nearly exhausted': 'warning',
   pending: 'warning',
   archived: 'quiet',
   accepted: 'good',

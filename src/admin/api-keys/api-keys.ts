@@ -203,7 +203,7 @@ function listRoutes(deps: AdminDeps): Route<Principal>[] {
       ...common,
       path: '/api-keys',
       mounts: everyMount,
-      scope: anyScope('list', ApiKeySubType.options),
+      scope: keyListScopes,
       handle: (request: ListRequest) => list(deps, request, ApiKeySubType.options),
     }),
     ...ApiKeySubType.options.map((subType) =>
@@ -242,7 +242,7 @@ async function list(
   const filter = {
     workspaceId: workspace?.id,
     ids: parseIds(query.ids),
-    types: isForeign ? [] : listedTypes(caller, query, subTypes),
+    types: isForeign ? [] : listableKeyTypes(caller, query, subTypes),
     userId: ownId,
     name: query.name,
     state: query.status && {
@@ -260,10 +260,13 @@ async function list(
   );
 }
 
+/** Scopes of which one is needed to list keys. */
+export const keyListScopes: readonly string[] = anyScope('list', ApiKeySubType.options);
+
 /** Types that the caller asks for and may list. */
-function listedTypes(
+export function listableKeyTypes(
   { scopes }: Principal,
-  query: z.infer<typeof ListQuery>,
+  query: Pick<z.infer<typeof ListQuery>, 'type' | 'sub_type'>,
   subTypes: readonly ApiKeySubType[],
 ): z.infer<typeof ApiKeyRecord>['type'][] {
   return ApiKeyType.options

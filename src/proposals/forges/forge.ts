@@ -79,6 +79,18 @@ export class ForgeRefusal extends Error {
 }
 
 /**
+ * The pull request that an earlier call for this branch has opened, also when it is closed; null for none.
+ *
+ * @throws ForgeRefusal
+ */
+export async function findOpened(
+  api: ForgeApi,
+  { branch, base }: Pick<Proposal, 'branch' | 'base'>,
+): Promise<PullRequest | null> {
+  return api.findPullRequest(branch, base ?? (await api.defaultBranch()));
+}
+
+/**
  * Creates branch, commit and pull request, as far as they do not exist yet. A repetition returns the
  * pull request of the first call, also when it is closed.
  *

@@ -46,6 +46,24 @@ export async function upsert(
     .execute();
 }
 
+/** Up to `limit` owners after a name whose latest report has another state than `Synced`, with that report. */
+export function listUnsynced(
+  db: Db,
+  organisationId: string,
+  after: string,
+  limit: number,
+): Promise<Pick<SyncStatusRow, 'owner' | 'report'>[]> {
+  return db
+    .selectFrom('sync_status')
+    .select(['owner', 'report'])
+    .where('organisation_id', '=', organisationId)
+    .where('owner', '>', after)
+    .where(sql<boolean>`JSON_UNQUOTE(JSON_EXTRACT(report, '$.state')) <> 'Synced'`)
+    .orderBy('owner')
+    .limit(limit)
+    .execute();
+}
+
 /** Owners ordered by name, all or the named one, including those without a report. */
 export async function listOwners(
   db: Db,

@@ -27,11 +27,12 @@ interface ManyRequests {
   readonly apiKeyIds: readonly string[];
   /** Cost of a request in micro-dollars. */
   readonly costUnits?: number;
+  readonly status?: number;
 }
 
 /** Writes requests as the gateway does: rows of the log and the totals of their hours. */
 export async function addManyRequests(server: TestServer, many: ManyRequests): Promise<void> {
-  const { count, lastEndedAt, apiKeyIds, costUnits = 1 } = many;
+  const { count, lastEndedAt, apiKeyIds, costUnits = 1, status = 200 } = many;
   const durationMs = 100;
   for (let first = 0; first < count; first += recordedAtOnce) {
     const losses: unknown[] = [];
@@ -43,7 +44,7 @@ export async function addManyRequests(server: TestServer, many: ManyRequests): P
     for (let at = first; at < Math.min(count, first + recordedAtOnce); at++) {
       const apiKeyId = apiKeyIds[at % apiKeyIds.length]!;
       const startedAt = lastEndedAt - (count - 1 - at) - durationMs;
-      const more = { startedAt, durationMs, apiKeyId, costUnits };
+      const more = { startedAt, durationMs, apiKeyId, costUnits, status };
       log.record(requestRecord(server.organisationId, more));
     }
     await log.close(writeMs);

@@ -30,7 +30,7 @@ export default function Config({ parts: { id = '' } }: { readonly parts: PagePar
                     ['Changed', <Ago key="changed" at={config.last_updated_at} />],
                     [
                       'Requests',
-                      <a key="logs" href={`#/logs?config_id=${id}`}>
+                      <a key="logs" href={`#/logs?config=${id}`}>
                         in the log
                       </a>,
                     ],

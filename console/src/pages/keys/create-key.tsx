@@ -6,6 +6,7 @@ import { useRepeatable } from '../../api/use-repeatable.ts';
 import { workspaces } from '../../api/workspaces.ts';
 import { ActionDialog, SecretDialog } from '../../parts/dialog.tsx';
 import { CheckField, ChoiceField, FieldGroup, TextField } from '../../parts/fields.tsx';
+import { WorkspaceField } from '../../parts/workspace-field.tsx';
 import type { Key } from './key-texts.ts';
 import { scopeOf } from './key-texts.ts';
 
@@ -137,12 +138,7 @@ function Identity({ draft, set, offered }: PartProps & { readonly offered: typeo
           choices={offered}
         />
         {draft.type.startsWith('workspace') && (
-          <ChoiceField
-            label="Workspace"
-            value={draft.workspace}
-            onValue={(workspace) => set({ workspace })}
-            choices={workspaces.value.map(({ slug, name }) => [slug, name] as const)}
-          />
+          <WorkspaceField value={draft.workspace} onValue={(workspace) => set({ workspace })} />
         )}
         {draft.type.endsWith('user') && (
           <TextField

@@ -17,8 +17,10 @@ export default function Log({ parts }: { readonly parts: PageParts }) {
       <Show loaded={log}>
         {(row) => (
           <>
+            {/* The reason comes first where a guardrail is the reason. */}
+            {isDenied(row) && <Verdicts row={row} />}
             <Outcome row={row} />
-            <Verdicts row={row} />
+            {!isDenied(row) && <Verdicts row={row} />}
             <Section title="Time" about={timeNote(row)}>
               <Waterfall row={row} />
             </Section>
@@ -33,6 +35,8 @@ export default function Log({ parts }: { readonly parts: PageParts }) {
 }
 
 const dash = '–';
+
+const isDenied = ({ guardrail_verdict: verdict }: LogRow): boolean => verdict === 'denied';
 
 function Outcome({ row }: { readonly row: LogRow }) {
   const { api_key_id: keyId, api_key_name: keyName, error_code: code, config_id: config } = row;
@@ -51,7 +55,10 @@ function Outcome({ row }: { readonly row: LogRow }) {
           ['Provider', row.provider ?? dash],
           ['Requested model', row.requested_model ?? dash],
           ['Model sent', row.model ?? dash],
-          ['Model in the response', row.answered_model ?? 'the same'],
+          [
+            'Model in the response',
+            row.answered_model ?? (Number(row.status) < 400 ? 'the same' : dash),
+          ],
           ['Cache', row.cache_status?.toLowerCase() ?? dash],
           ['Streamed', row.is_stream ? 'yes' : 'no'],
           ['Trace', <TraceLink key="trace" id={row.trace_id} />],

@@ -1,70 +1,108 @@
 /** Lists what an operator has to look at, each with its reason and a link. */
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { RowOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
+import { formatAmount, formatBare } from '../../parts/limits.tsx';
 import { Problem, Section } from '../../parts/page.tsx';
-import { Ago, NamedState } from '../../parts/text.tsx';
+import { CursorPages } from '../../parts/table.tsx';
+import { Ago, formatCount, NamedState } from '../../parts/text.tsx';
 
-interface Matter {
-  readonly key: string;
-  readonly href: string;
-  readonly state: string;
-  readonly text: ComponentChildren;
-}
+type Matter = RowOf<'/admin/v2/gatewright/attention'>;
 
-const soonMs = 7 * 86_400_000;
-const mattersMax = 12;
+const pageSize = 12;
+const refreshMs = 30_000;
 
 export function Attention() {
-  const sync = useReply('/admin/v2/gatewright/sync/status', { everyMs: 30_000 });
-  const keys = useReply('/v1/api-keys', { query: { page_size: 100 } });
-  const matters: Matter[] = [];
-  for (const { owner, report } of sync.body?.data ?? []) {
-    if (report === null || report.state === 'Synced') continue;
-    const text = report.error?.message ?? report.message ?? `${report.drift_count} fields drifted`;
-    matters.push({
-      key: owner,
-      href: '#/sync',
-      state: report.state,
-      text: `Sync ${owner}: ${text}`,
-    });
-  }
-  for (const { id, name, status, expires_at: at } of keys.body?.data ?? []) {
-    const isEnding = at !== null && status === 'active' && Date.parse(at) - Date.now() < soonMs;
-    if (status === 'active' && !isEnding) continue;
-    const ending = isEnding ? (
-      <>
-        {' '}
-        expires <Ago at={at} />
-      </>
-    ) : null;
-    const text = (
-      <>
-        Key {name}
-        {ending}
-      </>
-    );
-    matters.push({ key: id, href: `#/keys/${id}`, state: isEnding ? 'expiring' : status, text });
-  }
-  const isLoading = sync.body === null && keys.body === null;
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const found = useReply('/admin/v2/gatewright/attention', {
+    query: { page_size: pageSize, cursor: cursors.at(-1) },
+    everyMs: refreshMs,
+  });
+  const { body, error, reload } = found;
+  const matters = body?.data ?? [];
   return (
     <Section title="Needs attention">
-      {[sync.error, keys.error].map(
-        (error) =>
-          error !== null && error.status !== 403 && <Problem key={error.message} error={error} />,
+      {error !== null && error.status !== 403 && <Problem error={error} onRetry={reload} />}
+      {body === null && error === null && <p class="quiet loading">Loading…</p>}
+      {body !== null && matters.length === 0 && cursors.length === 0 && (
+        <p class="quiet">Nothing: all is in order.</p>
       )}
-      {matters.length === 0 && !isLoading && <p class="quiet">Nothing: all is in order.</p>}
       <ul class="matters">
-        {matters.slice(0, mattersMax).map(({ key, href, state, text }) => (
-          <li key={key}>
-            <NamedState name={state} /> <a href={href}>{text}</a>
+        {matters.map((matter) => (
+          <li key={`${matter.id} ${matter.reason}`}>
+            <NamedState name={matter.sync?.state ?? states[matter.reason]} />{' '}
+            <a href={addressOf(matter)}>
+              {nouns[matter.kind]} {matter.name ?? matter.id}
+            </a>
+            {factsOf(matter)}
           </li>
         ))}
       </ul>
-      {matters.length > mattersMax && (
-        <p>
-          {matters.length - mattersMax} more, mostly of <a href="#/keys">keys</a>.
-        </p>
-      )}
+      <CursorPages cursors={cursors} next={body?.next_cursor ?? null} onCursors={setCursors} />
     </Section>
   );
+}
+
+const nouns: Readonly<Record<Matter['kind'], string>> = {
+  SyncOwner: 'Sync',
+  ApiKey: 'Key',
+  Workspace: 'Workspace',
+  Provider: 'Provider',
+  UsageLimitPolicy: 'Limit',
+};
+
+const states: Readonly<Record<Matter['reason'], string>> = {
+  out_of_sync: 'OutOfSync',
+  exhausted: 'exhausted',
+  failing: 'failing',
+  expiring: 'expiring',
+  nearly_exhausted: 'nearly exhausted',
+  expired: 'expired',
+};
+
+function addressOf({ kind, id }: Matter): string {
+  if (kind === 'SyncOwner') return '#/sync';
+  if (kind === 'ApiKey') return `#/keys/${id}`;
+  if (kind === 'Workspace') return `#/workspaces/${id}`;
+  return kind === 'Provider' ? `#/providers/${id}` : `#/limits/${id}`;
+}
+
+function factsOf({ kind, budget, failures, expires_at: ends, sync }: Matter): ComponentChildren {
+  if (sync !== null) {
+    const { message, drift_count: drifted } = sync;
+    return `: ${message ?? (drifted === 1 ? '1 field drifted' : `${formatCount(drifted)} fields drifted`)}`;
+  }
+  if (budget !== null) {
+    const { type, used, limit, resets_at: resets } = budget;
+    return (
+      <>
+        : {formatBare(type, used)} of {formatAmount(type, limit)} used
+        {resets === null ? (
+          ', no reset'
+        ) : (
+          <>
+            , resets <Ago at={resets} />
+          </>
+        )}
+      </>
+    );
+  }
+  if (failures !== null) {
+    const { errors, requests, since } = failures;
+    return (
+      <>
+        : {formatCount(errors)} of {formatCount(requests)} requests failed, counted from{' '}
+        <Ago at={since} />
+      </>
+    );
+  }
+  if (ends !== null) {
+    return (
+      <>
+        , <Ago at={ends} />
+      </>
+    );
+  }
+  return kind === 'UsageLimitPolicy' ? ': at least one of its counters is used up' : null;
 }

@@ -1,9 +1,9 @@
 /** Invites a person to the organisation and, where chosen, to one workspace. */
 import { useState } from 'preact/hooks';
 import { change } from '../../api/client.ts';
-import { workspaces } from '../../api/workspaces.ts';
 import { ActionDialog } from '../../parts/dialog.tsx';
 import { ChoiceField, TextField } from '../../parts/fields.tsx';
+import { WorkspaceField } from '../../parts/workspace-field.tsx';
 
 interface CreateProps {
   readonly onClose: () => void;
@@ -33,15 +33,7 @@ export function CreateInvite({ onClose, onDone }: CreateProps) {
         ]}
       />
       <div class="pair">
-        <ChoiceField
-          label="Workspace"
-          value={workspace}
-          onValue={setWorkspace}
-          choices={[
-            ['', 'none'],
-            ...workspaces.value.map(({ slug, name }) => [slug, name] as const),
-          ]}
-        />
+        <WorkspaceField value={workspace} onValue={setWorkspace} noneText="none" />
         {workspace !== '' && (
           <ChoiceField
             label="Role in the workspace"

@@ -1,6 +1,7 @@
 /** Shows one provider: its limits, its models and their prices. */
 import type { BodyOf } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
+import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { DeclaredNote } from '../../parts/declared.tsx';
 import { RequestsPlot } from '../../parts/figure-plots.tsx';
 import { Facts, Page, Section, Show } from '../../parts/page.tsx';
@@ -55,7 +56,7 @@ function ProviderFacts({ provider }: { readonly provider: Provider }) {
           ['State', <NamedState key="state" name={provider.status} />],
           ['Service', provider.ai_provider_name],
           ['Integration', <code key="integration">{provider.integration_id}</code>],
-          ['Workspace', <code key="workspace">{provider.workspace_id}</code>],
+          ['Workspace', nameOfWorkspace(provider.workspace_id)],
           [
             'Credential',
             provider.masked_api_key === '' ? 'that of the integration' : provider.masked_api_key,

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { type RowOf, workspace } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
+import { nameOfWorkspace } from '../../api/workspaces.ts';
 import { Page, Problem, Show } from '../../parts/page.tsx';
 import { NumberedPages, Table } from '../../parts/table.tsx';
 import {
@@ -17,7 +18,8 @@ import { figuresOf, type Groups } from './figures.ts';
 import { errorsText, Health } from './health.tsx';
 
 const pageSize = 50;
-const groupsMax = 100;
+/** A provider has up to two spellings in the log. */
+const groupsMax = 2 * pageSize;
 
 type Provider = RowOf<'/v1/providers'>;
 
@@ -27,10 +29,12 @@ export default function Providers() {
   const providers = useReply('/v1/providers', {
     query: { page_size: pageSize, current_page: page },
   });
+  const slugs = [...new Set(providers.body?.data.map(({ slug }) => slug))].sort();
   const groups = useReply('/v1/analytics/groups/{group}', {
-    query: { ...range, page_size: groupsMax },
+    query: { ...range, page_size: groupsMax, virtual_keys: slugs.join(',') },
     parts: { group: 'provider' },
     everyMs: 30_000,
+    isOn: slugs.length > 0,
   });
   const nameOf = usePlaceNames();
   return (
@@ -60,11 +64,9 @@ export default function Providers() {
 function usePlaceNames(): (id: string) => string {
   const showsAll = workspace.value === '';
   const query = { page_size: pageSize };
-  const workspaces = useReply('/v1/workspaces', { query, isOn: showsAll });
-  const integrations = useReply('/v1/integrations', { query, isOn: !showsAll });
-  const { body } = showsAll ? workspaces : integrations;
-  const places: readonly { readonly id: string; readonly name: string }[] = body?.data ?? [];
-  const names = new Map(places.map(({ id, name }) => [id, name]));
+  const { body } = useReply('/v1/integrations', { query, isOn: !showsAll });
+  if (showsAll) return nameOfWorkspace;
+  const names = new Map((body?.data ?? []).map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? id;
 }
 

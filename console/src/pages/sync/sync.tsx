@@ -13,17 +13,23 @@ type Revision = RowOf<'/admin/v2/gatewright/sync/revisions'>;
 type Suspension = Owner['suspensions'][number];
 
 const refreshMs = 10_000;
+/** The history of each is a request of its own. */
+const ownersOfPage = 2;
 const claimScope = 'managed_resources.claim';
 
 export default function Sync() {
-  const status = useReply('/admin/v2/gatewright/sync/status', { everyMs: refreshMs });
+  const [page, setPage] = useState(0);
+  const status = useReply('/admin/v2/gatewright/sync/status', {
+    query: { page_size: ownersOfPage, current_page: page },
+    everyMs: refreshMs,
+  });
   return (
     <Page
       title="Sync"
       about="What the manifests in Git say, and how far this gateway follows them. Change managed resources there."
     >
       <Show loaded={status}>
-        {({ data }) => (
+        {({ data, has_more, total }) => (
           <>
             {data.length === 0 && (
               <p class="empty">
@@ -34,6 +40,7 @@ export default function Sync() {
             {data.map((owner) => (
               <OwnerPanel key={owner.owner} owner={owner} onChange={status.reload} />
             ))}
+            <Pages page={page} hasMore={has_more} total={total} onPage={setPage} />
           </>
         )}
       </Show>

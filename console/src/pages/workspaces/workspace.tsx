@@ -1,13 +1,18 @@
 /** Shows one workspace: facts, limits with their use, members, defaults and visibility. */
 import { useState } from 'preact/hooks';
-import type { BodyOf, RowOf } from '../../api/client.ts';
-import { mayDo } from '../../api/session.ts';
+import {
+  type BodyOf,
+  workspace as chosen,
+  type RequestFailed,
+  type RowOf,
+} from '../../api/client.ts';
+import { chooseWorkspace, mayDo } from '../../api/session.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Changes } from '../../parts/changes.tsx';
 import { Json } from '../../parts/code.tsx';
 import { DeclaredNote } from '../../parts/declared.tsx';
 import { BudgetUse, budgetText, formatAmount, rateText } from '../../parts/limits.tsx';
-import { Facts, Page, Section, Show } from '../../parts/page.tsx';
+import { Facts, Page, Problem, Section, Show } from '../../parts/page.tsx';
 import { type Column, NumberedPages, Table } from '../../parts/table.tsx';
 import { Ago, NamedState } from '../../parts/text.tsx';
 import type { PageParts } from '../pages.ts';
@@ -23,6 +28,7 @@ export default function WorkspacePage({ parts: { id = '' } }: { readonly parts: 
     <Page
       title={workspace.body === null ? 'Workspace' : `Workspace ${workspace.body.name}`}
       about={workspace.body?.description}
+      actions={workspace.body !== null && <ShowOnly slug={workspace.body.slug} />}
     >
       <p>
         <a href="#/workspaces">All workspaces</a>
@@ -47,6 +53,23 @@ export default function WorkspacePage({ parts: { id = '' } }: { readonly parts: 
         )}
       </Show>
     </Page>
+  );
+}
+
+/** Narrows all pages to the workspace, also where the choice in the navigation does not list it. */
+function ShowOnly({ slug }: { readonly slug: string }) {
+  const [failure, setFailure] = useState<RequestFailed | null>(null);
+  if (chosen.value === slug) return null;
+  const choose = (): void => {
+    chooseWorkspace(slug).catch((error: RequestFailed) => setFailure(error));
+  };
+  return (
+    <>
+      {failure !== null && <Problem error={failure} />}
+      <button type="button" onClick={choose}>
+        Show only this workspace
+      </button>
+    </>
   );
 }
 

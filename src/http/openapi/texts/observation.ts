@@ -52,6 +52,8 @@ export const logTexts: OperationTexts = {
     'Rates the responses of a trace with a value from -10 to 10 and a weight; one rating, or up to 100.',
   'GET /feedback/{feedbackId}': 'Returns one rating.',
   'PUT /feedback/{feedbackId}': 'Changes value, weight or metadata of a rating.',
+  'GET /gatewright/attention':
+    'Returns budgets that are used up or nearly so, keys that end, and keys and providers most of whose requests fail, as far as the caller may list them. Send `next_cursor` as `cursor` for the next page.',
   'GET /gatewright/snapshot':
     'Returns everything that the organisation declares, as of one moment, with secrets as fingerprints. `If-None-Match` makes it cheap while nothing changes.',
   'POST /gatewright/changes':
