@@ -5,7 +5,8 @@ import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { UnjudgedResponse } from '../../model/endpoints/unjudged-response.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import type { Exchange } from '../callers/exchange.ts';
-import { GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
+import { ConfiguredRequests } from '../guardrails/configured-requests.ts';
+import { type GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
 import {
   bodyWithVerdict,
   denialResponse,
@@ -15,14 +16,14 @@ import {
 } from '../guardrails/guarded-response.ts';
 import type { CallGuardrails } from '../guardrails/guardrails.ts';
 import { judgeResponse } from '../guardrails/judge-response.ts';
-import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
+import type { TextForms } from '../guardrails/text-forms.ts';
 import { isWindowed, WindowedStream } from '../guardrails/windowed-stream.ts';
 import { noUsage } from '../metering/meter.ts';
 import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { checkCallsOf } from './checks/check-calls.ts';
 import { semanticLookupOf } from './embed-question.ts';
-import { callHedged } from './hedging/hedged-call.ts';
+import { callHedged, type RequestFor } from './hedging/hedged-call.ts';
 import {
   deniedOutcome,
   failedOutcome,
@@ -36,7 +37,7 @@ import type { CallContext } from './request-context.ts';
 import { isFailure, type ReadResponse, readWholeResponse } from './whole-response.ts';
 
 /** Obtains the outcome for a request that guardrails allow; they may have changed its body. */
-type GetOutcome = (exchange: Exchange) => Promise<TargetOutcome>;
+type GetOutcome = (exchange: Exchange, requestFor: RequestFor) => Promise<TargetOutcome>;
 
 /** Guardrails for the response, and the judgement of its request. */
 interface ResponseGuards {
@@ -48,11 +49,11 @@ interface ResponseGuards {
 
 /** @throws GatewayError when the target cannot be called or its limits reject the call */
 export function callTarget(context: CallContext, leaf: ConfigLeaf): Promise<TargetOutcome> {
-  return guardTarget(context, leaf, (exchange) => {
+  return guardTarget(context, leaf, (exchange, requestFor) => {
     const semantic = semanticLookupOf(context, leaf, exchange);
     return leaf.hedge === null
       ? context.calls.call(leaf, exchange, semantic)
-      : callHedged(context, leaf, exchange, semantic);
+      : callHedged(context, leaf, exchange, semantic, requestFor);
   });
 }
 
@@ -64,7 +65,7 @@ export function guardTarget(
 ): Promise<TargetOutcome> {
   const { services, exchange } = context;
   const guardrails = services.guardrails.of(exchange.key, leaf.settings.guardrails);
-  if (guardrails === null) return getOutcome(exchange);
+  if (guardrails === null) return getOutcome(exchange, async () => exchange);
   requireJudgeable(exchange);
   return guard(context, leaf, guardrails, getOutcome);
 }
@@ -75,14 +76,8 @@ async function guard(
   callGuardrails: CallGuardrails | Promise<CallGuardrails>,
   getOutcome: GetOutcome,
 ): Promise<TargetOutcome> {
-  const { calls, exchange } = context;
   const guardrails = await callGuardrails;
-  context.guardedRequests ??= new GuardedRequests(
-    exchange,
-    textFormsOf(exchange),
-    checkCallsOf(context),
-  );
-  const requests = context.guardedRequests;
+  const requests = await requestsOf(context, leaf);
   const { forms } = requests;
   const input = await requests.thatJudge(guardrails.input);
   const output = forms.response === null ? [] : guardrails.output;
@@ -90,17 +85,44 @@ async function guard(
     const denied = await refuseUnjudged(context, leaf, guardrails.output, forms, forms.unjudged);
     if (denied !== null) return denied;
   }
-  if (input.length + output.length === 0 && !forms.isModelRequest) return getOutcome(exchange);
-  const target = await calls.targetOf(leaf, exchange);
-  const judged = await requests.judge(leaf.settings.guardrails, input, target);
-  const { judgement } = judged;
-  context.draft.addVerdicts(judgement);
-  if (judgement.isDenied) {
-    return deniedOutcome(target, denialResponse(exchange.errorForm, judgement.results, []));
+  if (input.length + output.length === 0 && !forms.isModelRequest) {
+    return getOutcome(context.exchange, async () => context.exchange);
   }
-  const outcome = await getOutcome(judged.exchange);
+  const judged = await judgeRequest(context, leaf, guardrails.input);
+  let { judgement } = judged;
+  if (judgement.isDenied) {
+    const { errorForm } = context.exchange;
+    return deniedOutcome(judged.target, denialResponse(errorForm, judgement.results, []));
+  }
+  let ofSecond = judgement;
+  const outcome = await getOutcome(judged.exchange, async (second) => {
+    const judgedSecond = await judgeRequest(context, second, guardrails.input);
+    ofSecond = judgedSecond.judgement;
+    return ofSecond.isDenied ? null : judgedSecond.exchange;
+  });
+  if (outcome.isHedged === true) judgement = ofSecond;
   const guards = { output, input: judgement, isStrict: leaf.settings.isStrict };
   return judge(context, forms, { ...outcome, verdict: verdictOf(judgement) }, guards);
+}
+
+/** The request as the parameters of a target leave it. */
+function requestsOf(context: CallContext, leaf: ConfigLeaf): Promise<GuardedRequests> {
+  context.guardedRequests ??= new ConfiguredRequests(context.exchange, checkCallsOf(context));
+  return context.guardedRequests.of(leaf.settings);
+}
+
+/** Judges the request as a target would receive it. */
+async function judgeRequest(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  guardrails: readonly Guardrail[],
+) {
+  const requests = await requestsOf(context, leaf);
+  const input = await requests.thatJudge(guardrails);
+  const target = await context.calls.targetOf(leaf, requests.exchange);
+  const judged = await requests.judge(leaf.settings.guardrails, input, target);
+  context.draft.addVerdicts(judged.judgement);
+  return { ...judged, target };
 }
 
 const unjudgedReasons: Readonly<Record<UnjudgedResponse, string>> = {

@@ -44,7 +44,8 @@ interface JudgedRequest extends GuardedRequest {
 /** Judges one request for each target, at most once per provider, model and guardrail settings. */
 export class GuardedRequests {
   readonly forms: TextForms;
-  readonly #exchange: Exchange;
+  /** The request before guardrails have changed it. */
+  readonly exchange: Exchange;
   readonly #modelCalls: CheckModelCalls;
   readonly #judged: JudgedRequest[] = [];
   /** Set when the body is a form whose texts have been read. */
@@ -52,7 +53,7 @@ export class GuardedRequests {
   #requestTexts: RequestTexts | Promise<RequestTexts> | null = null;
 
   constructor(exchange: Exchange, forms: TextForms, modelCalls: CheckModelCalls) {
-    this.#exchange = exchange;
+    this.exchange = exchange;
     this.forms = forms;
     this.#modelCalls = modelCalls;
   }
@@ -92,7 +93,7 @@ export class GuardedRequests {
   }
 
   async #judge(guardrails: readonly Guardrail[], target: CheckedTarget): Promise<GuardedRequest> {
-    const exchange = this.#exchange;
+    const exchange = this.exchange;
     const { params, body } = exchange;
     const { passages, lastCount, unreadable } = await this.#texts();
     const subject = subjectOf(exchange, this.forms.endpoint, target, this.#modelCalls);
@@ -117,7 +118,7 @@ export class GuardedRequests {
   }
 
   #texts(): RequestTexts | Promise<RequestTexts> {
-    const exchange = this.#exchange;
+    const exchange = this.exchange;
     this.#requestTexts ??= isForm(exchange)
       ? this.#formTexts(exchange)
       : run(requestTexts(exchange, this.forms.request), isLong(exchange.body));
