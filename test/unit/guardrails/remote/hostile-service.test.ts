@@ -303,6 +303,13 @@ describe('the breaker', () => {
 });
 
 describe('the cache of verdicts', () => {
+  const scores = (score: number) =>
+    ['PROMPT_INJECT', 'TOXIC', 'EVASION'].map((category) => ({
+      category,
+      score: category === 'TOXIC' ? score : 0,
+    }));
+  const severities = (severity: number) =>
+    ['Hate', 'SelfHarm', 'Sexual', 'Violence'].map((category) => ({ category, severity }));
   const judge = (text: string, parameters = {}, more = {}) =>
     bench.judge(check(parameters), chat(text), more);
   const requestCount = () => service.arrivals.length;
@@ -327,6 +334,48 @@ describe('the cache of verdicts', () => {
     await judge('same');
     await judge(text, parameters, more);
     expect(requestCount()).toBe(2);
+  });
+
+  it.each<[string, object, object, object]>([
+    [
+      'sydelabs.sydeguard',
+      { credentials: { apiKey: secret } },
+      { toxicity_threshold: 0.9 },
+      { category_scores: scores(0.8) },
+    ],
+    [
+      'azure.contentSafety',
+      { credentials: { resourceName: 'r', apiKey: secret } },
+      { severity: 6 },
+      { categoriesAnalysis: severities(4) },
+    ],
+    [
+      'portkey.moderateContent',
+      { credentials: { apiKey: secret }, categories: ['hate', 'violence'] },
+      { categories: ['hate'] },
+      { results: [{ categories: { hate: false, violence: true } }] },
+    ],
+    [
+      'f5-guardrails.scan',
+      { credentials: { apiKey: secret } },
+      { redact: true },
+      { result: { outcome: 'redacted' }, redactedInput: '#' },
+    ],
+  ])('never answers for a stricter %s that sends the same', async (id, strict, lax, answer) => {
+    service.script = () => answer;
+    const judgeBy = (parameters: object) =>
+      bench.judge({ id, parameters: { endpoint: service.url, ...parameters } }, chat('same'));
+    expect(await judgeBy({ ...strict, ...lax })).toMatchObject({ verdict: true });
+    expect(await judgeBy(strict)).toMatchObject({ verdict: false, error: undefined });
+    const [first, second] = service.arrivals;
+    expect(second!.raw).toBe(first!.raw);
+  });
+
+  it('answers for no check that accepts only newer verdicts', async () => {
+    await judge('newer', { cacheSeconds: 3_600 });
+    now += 10_000;
+    for (const cacheSeconds of [5, 0]) await judge('newer', { cacheSeconds });
+    expect(requestCount()).toBe(3);
   });
 
   it('keeps a failure, and no error', async () => {
