@@ -13,7 +13,7 @@ import {
   hasTokens,
   type RequestPassages,
 } from '../../guardrails/texts/request-passages.ts';
-import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/texts/stored-text.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
 import type { TextsForm } from '../../model/endpoints/endpoint.ts';
 import { run, type Slices } from '../../slices.ts';
@@ -126,7 +126,9 @@ export class GuardedRequests {
   }
 
   async #formTexts(exchange: FormExchange): Promise<RequestTexts> {
-    this.#form = await readGuardedForm(exchange);
+    this.#form = await readGuardedForm(exchange).catch((thrown: unknown) => {
+      throw unreadableFault(thrown);
+    });
     return { ...this.#form.texts, unreadable: null };
   }
 }
@@ -156,10 +158,14 @@ function* requestTexts(exchange: Exchange, form: TextsForm): Slices<RequestTexts
     const unreadable = hasTokens(params) ? 'a text is sent as tokens' : null;
     return { ...(yield* findRequestPassages(form, params, isLong(body))), unreadable };
   } catch (thrown) {
-    if (!(thrown instanceof TextsUnreadable)) throw thrown;
-    const message = `The JSON body ${thrown.message}, so guardrails cannot check it`;
-    throw new GatewayError('invalid_json', message, null, { cause: thrown });
+    throw unreadableFault(thrown);
   }
+}
+
+function unreadableFault(thrown: unknown): unknown {
+  if (!(thrown instanceof TextsUnreadable)) return thrown;
+  const message = `The body ${thrown.message}, so guardrails cannot check it`;
+  return new GatewayError('invalid_json', message, null, { cause: thrown });
 }
 
 /** Builds the description of a call that checks receive for its request and for its response. */

@@ -4,9 +4,8 @@ import { toolCallsInEvents } from '../calls/streamed-tool-calls.ts';
 import type { ToolCall } from '../calls/tool-calls.ts';
 import type { ResponseForm } from './answer-passages.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
-import { plainJson } from './stored-text.ts';
+import { plainJson, TextsUnreadable } from './stored-text.ts';
 import { type StreamText, streamTextsIn } from './stream-texts.ts';
-import { TextsUnreadable } from './text-walk.ts';
 
 export interface AnswerEvent {
   /** All lines except data lines. */
