@@ -1,9 +1,11 @@
 /** Runs the stages of one target: resolve, guard the request, admit, call, judge the response. */
+import type { CheckSubject } from '../../guardrails/check.ts';
 import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
 import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { UnjudgedResponse } from '../../model/endpoints/unjudged-response.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
+import { run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { ConfiguredRequests } from '../guardrails/configured-requests.ts';
 import { type GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
@@ -19,6 +21,8 @@ import { judgeResponse } from '../guardrails/judge-response.ts';
 import type { TextForms } from '../guardrails/text-forms.ts';
 import { isWindowed, WindowedStream } from '../guardrails/windowed-stream.ts';
 import { noUsage } from '../metering/meter.ts';
+import { findStoredTexts } from '../references/stored-texts.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { checkCallsOf } from './checks/check-calls.ts';
@@ -81,15 +85,16 @@ async function guard(
   const { forms } = requests;
   const input = await requests.thatJudge(guardrails.input);
   const output = forms.response === null ? [] : guardrails.output;
-  if (forms.unjudged !== null) {
-    const denied = await refuseUnjudged(context, leaf, guardrails.output, forms, forms.unjudged);
-    if (denied !== null) return denied;
-  }
+  const denied =
+    (await refuseStored(context, leaf, guardrails.input, forms)) ??
+    (await refuseUnjudged(context, leaf, guardrails.output, forms));
+  if (denied !== null) return denied;
   if (input.length + output.length === 0 && !forms.isModelRequest) {
     return getOutcome(context.exchange, async () => context.exchange);
   }
   const judged = await judgeRequest(context, leaf, guardrails.input);
   let { judgement } = judged;
+  context.draft.addVerdicts(judgement);
   if (judgement.isDenied) {
     const { errorForm } = context.exchange;
     return deniedOutcome(judged.target, denialResponse(errorForm, judgement.results, []));
@@ -100,7 +105,10 @@ async function guard(
     ofSecond = judgedSecond.judgement;
     return ofSecond.isDenied ? null : judgedSecond.exchange;
   });
-  if (outcome.isHedged === true) judgement = ofSecond;
+  if (outcome.isHedged === true) {
+    judgement = ofSecond;
+    context.draft.addVerdicts(judgement);
+  }
   const guards = { output, input: judgement, isStrict: leaf.settings.isStrict };
   return judge(context, forms, { ...outcome, verdict: verdictOf(judgement) }, guards);
 }
@@ -121,7 +129,6 @@ async function judgeRequest(
   const input = await requests.thatJudge(guardrails);
   const target = await context.calls.targetOf(leaf, requests.exchange);
   const judged = await requests.judge(leaf.settings.guardrails, input, target);
-  context.draft.addVerdicts(judged.judgement);
   return { ...judged, target };
 }
 
@@ -132,30 +139,58 @@ const unjudgedReasons: Readonly<Record<UnjudgedResponse, string>> = {
 };
 
 /**
- * Refuses a request for what guardrails cannot judge; null if none does. Files are refused by every guardrail that denies
- * what it cannot judge, sound and numbers only by those that fail closed.
+ * Refuses a request for a response that guardrails cannot judge; null if none does. Files are refused by every guardrail
+ * that denies what it cannot judge, sound and numbers only by those that fail closed.
  */
-async function refuseUnjudged(
+function refuseUnjudged(
   context: CallContext,
   leaf: ConfigLeaf,
   output: readonly Guardrail[],
+  { endpoint, unjudged }: TextForms,
+): Promise<TargetOutcome | null> | null {
+  if (unjudged === null) return null;
+  const guardrails = unjudged === 'file' ? output : output.filter(({ failsClosed }) => failsClosed);
+  const unreadable = unjudgedReasons[unjudged];
+  return refuseUnread(context, leaf, guardrails, { endpoint, side: 'output', unreadable });
+}
+
+/** Refuses a request whose model also receives texts that a provider stores; only guardrails that fail closed do. */
+async function refuseStored(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  input: readonly Guardrail[],
   { endpoint }: TextForms,
-  kind: UnjudgedResponse,
 ): Promise<TargetOutcome | null> {
-  const { calls, draft, exchange } = context;
-  const guardrails = kind === 'file' ? output : output.filter(({ failsClosed }) => failsClosed);
+  const guardrails = input.filter(({ failsClosed }) => failsClosed);
   if (guardrails.length === 0) return null;
+  const { exchange } = context;
+  const stored = await run(findStoredTexts(exchange), isLong(exchange.body));
+  if (stored === null) return null;
+  const unreadable = `the texts that ${stored} names are stored by the provider`;
+  return refuseUnread(context, leaf, guardrails, { endpoint, side: 'input', unreadable });
+}
+
+interface UnreadTexts extends Pick<CheckSubject, 'side' | 'endpoint'> {
+  readonly unreadable: string;
+}
+
+async function refuseUnread(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  guardrails: readonly Guardrail[],
+  { endpoint, side, unreadable }: UnreadTexts,
+): Promise<TargetOutcome | null> {
+  if (guardrails.length === 0) return null;
+  const { calls, draft, exchange } = context;
   const target = await calls.targetOf(leaf, exchange);
-  const unread = { passages: [], lastCount: 0, unreadable: unjudgedReasons[kind] };
-  const subject = {
-    ...subjectOf(exchange, endpoint, target, checkCallsOf(context)),
-    ...unread,
-  };
-  const judged = { ...subject, side: 'output', answer: null } as const;
-  const judgement = await judgeCall(guardrails, judged, exchange.now);
+  const subject = subjectOf(exchange, endpoint, target, checkCallsOf(context));
+  const unread = { side, answer: null, passages: [], lastCount: 0, unreadable } as const;
+  const judgement = await judgeCall(guardrails, { ...subject, ...unread }, exchange.now);
   const { isDenied, results } = judgement;
   draft.addObserved(judgement);
-  return isDenied ? deniedOutcome(target, denialResponse(exchange.errorForm, [], results)) : null;
+  if (!isDenied) return null;
+  const [before, after] = side === 'input' ? [results, []] : [[], results];
+  return deniedOutcome(target, denialResponse(exchange.errorForm, before, after));
 }
 
 /** Passes on a stream that no guardrail judges as it arrives; reads everything else completely first. */

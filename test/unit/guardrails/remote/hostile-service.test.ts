@@ -1,5 +1,6 @@
 /** Verifies that deadline, breaker and fail mode hold against a service that lies, stalls and dies. */
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   type CheckBench,
@@ -109,6 +110,13 @@ describe('a service that lies', () => {
     answers(`{"error":"${secret}"}`, 500);
     const judged = await bench.judge(check(), chat('x'), {}, deny);
     expect(judged.results).not.toContain(secret);
+  });
+
+  it('gives no verdict by a compressed answer, which nobody has asked for', async () => {
+    answers(gzipSync(JSON.stringify({ ...allow, padding: ' '.repeat(50_000_000) })), 200, {
+      'content-encoding': 'gzip',
+    });
+    expect(await bench.judge(check(), chat('x'), {}, deny)).toMatchObject({ isDenied: true });
   });
 
   it('cannot make the gateway keep a huge answer', async () => {
