@@ -4,6 +4,7 @@ import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
 import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { UnjudgedResponse } from '../../model/endpoints/unjudged-response.ts';
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
 import { run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -13,6 +14,7 @@ import {
   bodyWithVerdict,
   denialResponse,
   failedStatus,
+  type ReadableResponse,
   readableResponse,
   trailerOf,
 } from '../guardrails/guarded-response.ts';
@@ -322,7 +324,7 @@ async function judgeRead(
   const { headers, body, metered, cost } = read;
   const { status: providerStatus, target } = outcome;
   const isEncoded = headers['content-encoding'] !== undefined;
-  const readable = isEncoded ? null : readableResponse(forms.response, headers, body);
+  const readable = isEncoded ? null : await unambiguousResponse(forms, read);
   const judged =
     readable === null
       ? null
@@ -362,6 +364,16 @@ async function judgeRead(
     providerStatus,
   };
   return judgedOutcome(outcome, response, verdict);
+}
+
+/** Null for a response that contains no text, or repeats a member, of which the caller could read another one. */
+async function unambiguousResponse(
+  { response }: TextForms,
+  { headers, body }: ReadResponse,
+): Promise<ReadableResponse | null> {
+  const readable = readableResponse(response, headers, body);
+  if (readable === null || readable.stream !== null) return readable;
+  return (await run(findDuplicateKeys(body), isLong(body))) ? null : readable;
 }
 
 function unreadable(): GatewayError {

@@ -210,6 +210,25 @@ describe.each(responses)('a stream of the format %s', (form) => {
   });
 });
 
+describe('an event that repeats a member', () => {
+  const event = (delta: string) => `data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`;
+
+  it.each([
+    `{"content":"${word}","content":"x"}`,
+    `{"content":"${word}", "c\\u006fntent" : "x"}`,
+    `{"other":{"a":1,"a":2},"content":"\\":"}`,
+  ])('cannot be judged: %s', (delta) => {
+    expect(streamAnswer('chat_completions', Buffer.from(event(delta))).isKnown).toBe(false);
+  });
+
+  it.each(['{"content":"\\":\\":"}', '{"content":"a","role":"assistant"}'])(
+    'is none that repeats it in a text: %s',
+    (delta) => {
+      expect(streamAnswer('chat_completions', Buffer.from(event(delta))).isKnown).toBe(true);
+    },
+  );
+});
+
 describe('the depth of a judged document', () => {
   const nested = (depth: number): JsonObject => {
     let value: unknown = sentence;
