@@ -1,5 +1,4 @@
 /** Runs long work in slices with turns of the event loop in between, so that other requests are served meanwhile. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Work that yields where it may be interrupted. */
 export type Slices<T> = Generator<void, T, void>;
@@ -56,4 +55,36 @@ export class LoopTurns {
       this.#began = performance.now();
     });
   }
+}
+
+/** Work that waits for a turn, in its order. */
+const waiting: (() => void)[] = [];
+let isResuming = false;
+/** Promises between a turn and the work that waits for it, with some to spare. */
+const hopsMax = 6;
+
+/**
+ * Resolves in a later turn of the event loop. All work that waits shares the time of one turn, so that many long
+ * works together hold the event loop no longer than one.
+ */
+export function nextTurn(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  waiting.push(resolve);
+  if (!isResuming) {
+    isResuming = true;
+    setImmediate(resumeSome);
+  }
+  return promise;
+}
+
+/** Resumes work until the time of a turn is over; whatever waits again comes later. */
+async function resumeSome(): Promise<void> {
+  const began = performance.now();
+  for (let left = waiting.length; left > 0; left -= 1) {
+    waiting.shift()!();
+    for (let hop = 0; hop < hopsMax; hop += 1) await undefined;
+    if (performance.now() - began >= turnMs) break;
+  }
+  isResuming = waiting.length > 0;
+  if (isResuming) setImmediate(resumeSome);
 }

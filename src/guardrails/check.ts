@@ -1,6 +1,5 @@
 /** Defines the input and the outcome of a guardrail check. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { longLengthMin } from '../slices.ts';
+import { longLengthMin, nextTurn } from '../slices.ts';
 import type { ToolCall } from './calls/tool-calls.ts';
 import type { CheckModelCalls } from './check-model-calls.ts';
 import type { Passage, PassagePath } from './texts/passages.ts';

@@ -1,11 +1,11 @@
 /** Evaluates guardrails on a request or a response and builds the results that callers see. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type GuardrailVerdict,
   type LoggedCheck,
   worseVerdict,
 } from '../model/logs/request-log.ts';
+import { nextTurn } from '../slices.ts';
 import {
   CheckError,
   type CheckOutcome,

@@ -1,7 +1,7 @@
 /** Reads the JSON that a service has returned, within bounds, so that no answer holds the event loop. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JsonScan } from '../model/json/json-scan.ts';
 import { readJsonObject } from '../model/json/read-object.ts';
+import { nextTurn } from '../slices.ts';
 import { CheckError } from './check.ts';
 
 /** Far more than any verdict has; a small text of more values takes longer to parse than a turn may. */

@@ -1,5 +1,5 @@
 /** Implements the checks that search a text for words, patterns or JSON, and those that change it. */
-import { LoopTurns } from '../slices.ts';
+import { LoopTurns, runPromptly } from '../slices.ts';
 import {
   CheckError,
   type CheckRunner,
@@ -8,6 +8,7 @@ import {
   NothingToJudge,
   subjectText,
 } from './check.ts';
+import { foldLongText, foldText } from './detectors/folded-text.ts';
 import { quantify } from './request-checks.ts';
 import type { MatchRange } from './search.ts';
 import type { Searches } from './searches.ts';
@@ -28,21 +29,51 @@ const regexMatch: CheckFactory =
     if (text === '') throw new NothingToJudge('there is no text to check');
     const outcomeOf = (isFound: boolean) =>
       makeOutcome(isFound, not, `the pattern ${isFound ? 'matches' : 'does not match'}`);
-    const finding = searches.find(String(rule), '', text);
-    return finding instanceof Promise ? finding.then(outcomeOf) : outcomeOf(finding);
+    const find = (sought: string) => searches.find(String(rule), '', sought);
+    if (not !== true || isPlain(text)) {
+      const finding = find(text);
+      return finding instanceof Promise ? finding.then(outcomeOf) : outcomeOf(finding);
+    }
+    return findIn(text, find).then(outcomeOf);
   };
+
+/** Searches a text as it is and as a reader sees it. */
+async function findIn(
+  text: string,
+  find: (sought: string) => boolean | Promise<boolean>,
+): Promise<boolean> {
+  if (await find(text)) return true;
+  const visible = await visibleText(text);
+  return visible !== text && (await find(visible));
+}
 
 const regexReplace: CheckFactory = (parameters, searches) => {
   const { rule, redactText = '[REDACTED]', failOnDetection } = parameters;
   const [, pattern = String(rule), flags = ''] = delimited.exec(String(rule)) ?? [];
   const supportedFlags = [...'ims'].filter((flag) => flags.includes(flag)).join('');
+  /** Replaces matches that hidden characters or other forms of letters divide. */
+  const replaceHidden = async (text: string): Promise<string> => {
+    const folded = await runPromptly(foldLongText(text));
+    if (folded.text === text) return text;
+    const ranges = (await searches.ranges(pattern, supportedFlags, folded.text)) ?? [];
+    let result = '';
+    let end = 0;
+    for (const range of ranges) {
+      result += text.slice(end, folded.startOf(range.start)) + String(redactText);
+      end = folded.endOf(range.end);
+    }
+    return result + text.slice(end);
+  };
   return async ({ passages, needsEdits }) => {
     const texts: string[] = [];
     const turns = new LoopTurns();
     for (const { text } of passages) {
       const turn = turns.next();
       if (turn !== undefined) await turn;
-      texts.push(await searches.replace(pattern, supportedFlags, text, String(redactText)));
+      const replaced = await searches.replace(pattern, supportedFlags, text, String(redactText));
+      // The window of a stream contains the ranges of the text itself only.
+      const isSeen = isPlain(replaced) || needsEdits === true;
+      texts.push(isSeen ? replaced : await replaceHidden(replaced));
     }
     const isFound = passages.some(({ text }, at) => text !== texts[at]);
     const editing =
@@ -73,12 +104,32 @@ const contains: CheckFactory =
     const text = operator === 'none' ? subjectText(subject) : messageText(subject);
     const list = words as readonly string[];
     const turns = new LoopTurns();
+    const visible = operator === 'none' && !isPlain(text) ? await visibleText(text) : text;
     const has: boolean[] = [];
-    for (const word of list) has.push(await includesWord(text, word, turns));
+    for (const word of list) {
+      const isThere = await includesWord(text, word, turns);
+      has.push(
+        isThere || (visible !== text && (await includesWord(visible, visibleWord(word), turns))),
+      );
+    }
     const count = has.filter(Boolean).length;
     const explanation = `${count} of ${list.length} words are present`;
     return { passes: quantify(operator, 'any', has), explanation };
   };
+
+/** Texts of ASCII alone hide nothing. */
+function isPlain(text: string): boolean {
+  return !/[^\0-\x7f]/.test(text);
+}
+
+/** The text without hidden characters, in composed and compatible forms of letters. */
+async function visibleText(text: string): Promise<string> {
+  return (await runPromptly(foldLongText(text))).text.normalize('NFC');
+}
+
+function visibleWord(word: string): string {
+  return foldText(word).text.normalize('NFC');
+}
 
 async function includesWord(text: string, word: string, turns: LoopTurns): Promise<boolean> {
   for (let at = 0; at === 0 || at < text.length; at += partCharacters) {

@@ -5,7 +5,7 @@ import type { GuardrailSubject } from '../../guardrails/evaluate.ts';
 import { answersIn } from '../../guardrails/texts/answer-passages.ts';
 import type { Passage } from '../../guardrails/texts/passages.ts';
 import { findRequestPassages } from '../../guardrails/texts/request-passages.ts';
-import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/texts/stored-text.ts';
 import { isObject, readJsonObject } from '../../model/json/read-object.ts';
 import { runAtOnce } from '../../slices.ts';
 

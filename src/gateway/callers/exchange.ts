@@ -29,6 +29,8 @@ export interface Exchange {
   /** The members of a JSON body; empty for any other body. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly isJson: boolean;
+  /** Whether `body` and `params` already contain the parameters of the called target. */
+  readonly hasConfigParams?: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
   /** An upload whose body has not been read; absent for other requests. */
   readonly unreadUpload?: IncomingMessage | undefined;
@@ -55,6 +57,7 @@ export type TargetRequest = Pick<
   | 'body'
   | 'params'
   | 'isJson'
+  | 'hasConfigParams'
   | 'newResponse'
   | 'trackedCreation'
   | 'streamedBody'

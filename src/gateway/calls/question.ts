@@ -32,12 +32,13 @@ const questionMembers: Readonly<Record<string, 'messages' | 'prompt' | 'contents
 
 /** Null when the request does not end with one text of a user. */
 export function questionOf(
-  { path, params }: Exchange,
+  { path, params, hasConfigParams }: Exchange,
   settings: TargetSettings,
 ): CacheQuestion | null {
   const member = questionMembers[endpointOf(path)];
   if (member === undefined) return null;
-  const sent = { ...params, ...Object.fromEntries(paramChanges(params, settings) ?? []) };
+  const changes = hasConfigParams === true ? null : paramChanges(params, settings);
+  const sent = { ...params, ...Object.fromEntries(changes ?? []) };
   const found =
     member === 'prompt'
       ? promptIn(sent)

@@ -10,7 +10,7 @@ import type { SemanticAnswers } from '../../objects/semantic/semantic-answers.ts
 import type { Origins } from '../../upstream/origins.ts';
 import type { CallerSources } from '../callers/authenticate.ts';
 import type { Exchange, ReadHeader } from '../callers/exchange.ts';
-import type { GuardedRequests } from '../guardrails/guarded-request.ts';
+import type { ConfiguredRequests } from '../guardrails/configured-requests.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { RequestRecord } from '../logs/request-record.ts';
 import type { SpanExport } from '../logs/span-export.ts';
@@ -95,7 +95,7 @@ export class CallContext {
   readonly caller: Caller;
   readonly calls: ProviderCalls;
   /** Judgements of the request by guardrails; set when the first guardrail judges it. */
-  guardedRequests: GuardedRequests | null = null;
+  guardedRequests: ConfiguredRequests | null = null;
 
   constructor(
     services: GatewayServices,

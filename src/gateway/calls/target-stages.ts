@@ -1,28 +1,35 @@
 /** Runs the stages of one target: resolve, guard the request, admit, call, judge the response. */
+import type { CheckSubject } from '../../guardrails/check.ts';
 import { type Judgement, verdictOf } from '../../guardrails/evaluate.ts';
 import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { UnjudgedResponse } from '../../model/endpoints/unjudged-response.ts';
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
 import { isEventStream } from '../../model/wire/media-type.ts';
+import { run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
-import { GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
+import { ConfiguredRequests } from '../guardrails/configured-requests.ts';
+import { type GuardedRequests, judgeCall, subjectOf } from '../guardrails/guarded-request.ts';
 import {
   bodyWithVerdict,
   denialResponse,
   failedStatus,
+  type ReadableResponse,
   readableResponse,
   trailerOf,
 } from '../guardrails/guarded-response.ts';
 import type { CallGuardrails } from '../guardrails/guardrails.ts';
 import { judgeResponse } from '../guardrails/judge-response.ts';
-import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
+import type { TextForms } from '../guardrails/text-forms.ts';
 import { isWindowed, WindowedStream } from '../guardrails/windowed-stream.ts';
 import { noUsage } from '../metering/meter.ts';
+import { findStoredTexts } from '../references/stored-texts.ts';
+import { isLong } from '../transfer/changed-body.ts';
 import { decodeResponse } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { checkCallsOf } from './checks/check-calls.ts';
 import { semanticLookupOf } from './embed-question.ts';
-import { callHedged } from './hedging/hedged-call.ts';
+import { callHedged, type RequestFor } from './hedging/hedged-call.ts';
 import {
   deniedOutcome,
   failedOutcome,
@@ -36,7 +43,7 @@ import type { CallContext } from './request-context.ts';
 import { isFailure, type ReadResponse, readWholeResponse } from './whole-response.ts';
 
 /** Obtains the outcome for a request that guardrails allow; they may have changed its body. */
-type GetOutcome = (exchange: Exchange) => Promise<TargetOutcome>;
+type GetOutcome = (exchange: Exchange, requestFor: RequestFor) => Promise<TargetOutcome>;
 
 /** Guardrails for the response, and the judgement of its request. */
 interface ResponseGuards {
@@ -48,11 +55,11 @@ interface ResponseGuards {
 
 /** @throws GatewayError when the target cannot be called or its limits reject the call */
 export function callTarget(context: CallContext, leaf: ConfigLeaf): Promise<TargetOutcome> {
-  return guardTarget(context, leaf, (exchange) => {
+  return guardTarget(context, leaf, (exchange, requestFor) => {
     const semantic = semanticLookupOf(context, leaf, exchange);
     return leaf.hedge === null
       ? context.calls.call(leaf, exchange, semantic)
-      : callHedged(context, leaf, exchange, semantic);
+      : callHedged(context, leaf, exchange, semantic, requestFor);
   });
 }
 
@@ -64,7 +71,7 @@ export function guardTarget(
 ): Promise<TargetOutcome> {
   const { services, exchange } = context;
   const guardrails = services.guardrails.of(exchange.key, leaf.settings.guardrails);
-  if (guardrails === null) return getOutcome(exchange);
+  if (guardrails === null) return getOutcome(exchange, async () => exchange);
   requireJudgeable(exchange);
   return guard(context, leaf, guardrails, getOutcome);
 }
@@ -75,32 +82,56 @@ async function guard(
   callGuardrails: CallGuardrails | Promise<CallGuardrails>,
   getOutcome: GetOutcome,
 ): Promise<TargetOutcome> {
-  const { calls, exchange } = context;
   const guardrails = await callGuardrails;
-  context.guardedRequests ??= new GuardedRequests(
-    exchange,
-    textFormsOf(exchange),
-    checkCallsOf(context),
-  );
-  const requests = context.guardedRequests;
+  const requests = await requestsOf(context, leaf);
   const { forms } = requests;
   const input = await requests.thatJudge(guardrails.input);
   const output = forms.response === null ? [] : guardrails.output;
-  if (forms.unjudged !== null) {
-    const denied = await refuseUnjudged(context, leaf, guardrails.output, forms, forms.unjudged);
-    if (denied !== null) return denied;
+  const denied =
+    (await refuseStored(context, leaf, guardrails.input, forms)) ??
+    (await refuseUnjudged(context, leaf, guardrails.output, forms));
+  if (denied !== null) return denied;
+  if (input.length + output.length === 0 && !forms.isModelRequest) {
+    return getOutcome(context.exchange, async () => context.exchange);
   }
-  if (input.length + output.length === 0 && !forms.isModelRequest) return getOutcome(exchange);
-  const target = await calls.targetOf(leaf, exchange);
-  const judged = await requests.judge(leaf.settings.guardrails, input, target);
-  const { judgement } = judged;
+  const judged = await judgeRequest(context, leaf, guardrails.input);
+  let { judgement } = judged;
   context.draft.addVerdicts(judgement);
   if (judgement.isDenied) {
-    return deniedOutcome(target, denialResponse(exchange.errorForm, judgement.results, []));
+    const { errorForm } = context.exchange;
+    return deniedOutcome(judged.target, denialResponse(errorForm, judgement.results, []));
   }
-  const outcome = await getOutcome(judged.exchange);
+  let ofSecond = judgement;
+  const outcome = await getOutcome(judged.exchange, async (second) => {
+    const judgedSecond = await judgeRequest(context, second, guardrails.input);
+    ofSecond = judgedSecond.judgement;
+    return ofSecond.isDenied ? null : judgedSecond.exchange;
+  });
+  if (outcome.isHedged === true) {
+    judgement = ofSecond;
+    context.draft.addVerdicts(judgement);
+  }
   const guards = { output, input: judgement, isStrict: leaf.settings.isStrict };
   return judge(context, forms, { ...outcome, verdict: verdictOf(judgement) }, guards);
+}
+
+/** The request as the parameters of a target leave it. */
+function requestsOf(context: CallContext, leaf: ConfigLeaf): Promise<GuardedRequests> {
+  context.guardedRequests ??= new ConfiguredRequests(context.exchange, checkCallsOf(context));
+  return context.guardedRequests.of(leaf.settings);
+}
+
+/** Judges the request as a target would receive it. */
+async function judgeRequest(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  guardrails: readonly Guardrail[],
+) {
+  const requests = await requestsOf(context, leaf);
+  const input = await requests.thatJudge(guardrails);
+  const target = await context.calls.targetOf(leaf, requests.exchange);
+  const judged = await requests.judge(leaf.settings.guardrails, input, target);
+  return { ...judged, target };
 }
 
 const unjudgedReasons: Readonly<Record<UnjudgedResponse, string>> = {
@@ -110,30 +141,58 @@ const unjudgedReasons: Readonly<Record<UnjudgedResponse, string>> = {
 };
 
 /**
- * Refuses a request for what guardrails cannot judge; null if none does. Files are refused by every guardrail that denies
- * what it cannot judge, sound and numbers only by those that fail closed.
+ * Refuses a request for a response that guardrails cannot judge; null if none does. Files are refused by every guardrail
+ * that denies what it cannot judge, sound and numbers only by those that fail closed.
  */
-async function refuseUnjudged(
+function refuseUnjudged(
   context: CallContext,
   leaf: ConfigLeaf,
   output: readonly Guardrail[],
+  { endpoint, unjudged }: TextForms,
+): Promise<TargetOutcome | null> | null {
+  if (unjudged === null) return null;
+  const guardrails = unjudged === 'file' ? output : output.filter(({ failsClosed }) => failsClosed);
+  const unreadable = unjudgedReasons[unjudged];
+  return refuseUnread(context, leaf, guardrails, { endpoint, side: 'output', unreadable });
+}
+
+/** Refuses a request whose model also receives texts that a provider stores; only guardrails that fail closed do. */
+async function refuseStored(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  input: readonly Guardrail[],
   { endpoint }: TextForms,
-  kind: UnjudgedResponse,
 ): Promise<TargetOutcome | null> {
-  const { calls, draft, exchange } = context;
-  const guardrails = kind === 'file' ? output : output.filter(({ failsClosed }) => failsClosed);
+  const guardrails = input.filter(({ failsClosed }) => failsClosed);
   if (guardrails.length === 0) return null;
+  const { exchange } = context;
+  const stored = await run(findStoredTexts(exchange), isLong(exchange.body));
+  if (stored === null) return null;
+  const unreadable = `the texts that ${stored} names are stored by the provider`;
+  return refuseUnread(context, leaf, guardrails, { endpoint, side: 'input', unreadable });
+}
+
+interface UnreadTexts extends Pick<CheckSubject, 'side' | 'endpoint'> {
+  readonly unreadable: string;
+}
+
+async function refuseUnread(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  guardrails: readonly Guardrail[],
+  { endpoint, side, unreadable }: UnreadTexts,
+): Promise<TargetOutcome | null> {
+  if (guardrails.length === 0) return null;
+  const { calls, draft, exchange } = context;
   const target = await calls.targetOf(leaf, exchange);
-  const unread = { passages: [], lastCount: 0, unreadable: unjudgedReasons[kind] };
-  const subject = {
-    ...subjectOf(exchange, endpoint, target, checkCallsOf(context)),
-    ...unread,
-  };
-  const judged = { ...subject, side: 'output', answer: null } as const;
-  const judgement = await judgeCall(guardrails, judged, exchange.now);
+  const subject = subjectOf(exchange, endpoint, target, checkCallsOf(context));
+  const unread = { side, answer: null, passages: [], lastCount: 0, unreadable } as const;
+  const judgement = await judgeCall(guardrails, { ...subject, ...unread }, exchange.now);
   const { isDenied, results } = judgement;
   draft.addObserved(judgement);
-  return isDenied ? deniedOutcome(target, denialResponse(exchange.errorForm, [], results)) : null;
+  if (!isDenied) return null;
+  const [before, after] = side === 'input' ? [results, []] : [[], results];
+  return deniedOutcome(target, denialResponse(exchange.errorForm, before, after));
 }
 
 /** Passes on a stream that no guardrail judges as it arrives; reads everything else completely first. */
@@ -265,7 +324,7 @@ async function judgeRead(
   const { headers, body, metered, cost } = read;
   const { status: providerStatus, target } = outcome;
   const isEncoded = headers['content-encoding'] !== undefined;
-  const readable = isEncoded ? null : readableResponse(forms.response, headers, body);
+  const readable = isEncoded ? null : await unambiguousResponse(forms, read);
   const judged =
     readable === null
       ? null
@@ -305,6 +364,16 @@ async function judgeRead(
     providerStatus,
   };
   return judgedOutcome(outcome, response, verdict);
+}
+
+/** Null for a response that contains no text, or repeats a member, of which the caller could read another one. */
+async function unambiguousResponse(
+  { response }: TextForms,
+  { headers, body }: ReadResponse,
+): Promise<ReadableResponse | null> {
+  const readable = readableResponse(response, headers, body);
+  if (readable === null || readable.stream !== null) return readable;
+  return (await run(findDuplicateKeys(body), isLong(body))) ? null : readable;
 }
 
 function unreadable(): GatewayError {

@@ -1,13 +1,12 @@
 /** Finds the texts of a multipart form that guardrails judge, and replaces those that they change. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Passage } from '../../guardrails/texts/passages.ts';
 import { replaceTexts } from '../../guardrails/texts/passages.ts';
 import {
   findRequestPassages,
   type RequestPassages,
 } from '../../guardrails/texts/request-passages.ts';
-import { textInBytes } from '../../guardrails/texts/stored-text.ts';
-import { LoopTurns, run } from '../../slices.ts';
+import { bytesOfText, plainJson, textInBytes } from '../../guardrails/texts/stored-text.ts';
+import { LoopTurns, nextTurn, run } from '../../slices.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { isLong } from '../transfer/changed-body.ts';
 import { readFormParams, readFormParts } from '../transfer/form-fields.ts';
@@ -40,7 +39,7 @@ export async function readGuardedForm({ body, request }: FormExchange): Promise<
       fields[name].push(text!);
     } else if (text !== null) {
       textFiles.push(at);
-      files.push({ path: [at], text });
+      files.push({ path: [at], text: plainJson(text) ?? text });
     }
   }
   const isLongForm = isLong(body);
@@ -63,7 +62,9 @@ export async function changedForm(
   const toChanged = (part: FormPart, at: number): FormPart => {
     if (part.file !== null) {
       const file = textFiles.indexOf(at);
-      return file === -1 ? part : { ...part, bytes: Buffer.from(texts[count + file]!) };
+      const text = texts[count + file];
+      const isUnchanged = file === -1 || text === passages[count + file]!.text;
+      return isUnchanged ? part : { ...part, bytes: bytesOfText(text!, part.bytes) };
     }
     const index = used.get(part.name) ?? 0;
     used.set(part.name, index + 1);

@@ -13,7 +13,7 @@ import {
   hasTokens,
   type RequestPassages,
 } from '../../guardrails/texts/request-passages.ts';
-import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/texts/stored-text.ts';
 import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
 import type { TextsForm } from '../../model/endpoints/endpoint.ts';
 import { run, type Slices } from '../../slices.ts';
@@ -44,7 +44,8 @@ interface JudgedRequest extends GuardedRequest {
 /** Judges one request for each target, at most once per provider, model and guardrail settings. */
 export class GuardedRequests {
   readonly forms: TextForms;
-  readonly #exchange: Exchange;
+  /** The request before guardrails have changed it. */
+  readonly exchange: Exchange;
   readonly #modelCalls: CheckModelCalls;
   readonly #judged: JudgedRequest[] = [];
   /** Set when the body is a form whose texts have been read. */
@@ -52,7 +53,7 @@ export class GuardedRequests {
   #requestTexts: RequestTexts | Promise<RequestTexts> | null = null;
 
   constructor(exchange: Exchange, forms: TextForms, modelCalls: CheckModelCalls) {
-    this.#exchange = exchange;
+    this.exchange = exchange;
     this.forms = forms;
     this.#modelCalls = modelCalls;
   }
@@ -92,7 +93,7 @@ export class GuardedRequests {
   }
 
   async #judge(guardrails: readonly Guardrail[], target: CheckedTarget): Promise<GuardedRequest> {
-    const exchange = this.#exchange;
+    const exchange = this.exchange;
     const { params, body } = exchange;
     const { passages, lastCount, unreadable } = await this.#texts();
     const subject = subjectOf(exchange, this.forms.endpoint, target, this.#modelCalls);
@@ -117,7 +118,7 @@ export class GuardedRequests {
   }
 
   #texts(): RequestTexts | Promise<RequestTexts> {
-    const exchange = this.#exchange;
+    const exchange = this.exchange;
     this.#requestTexts ??= isForm(exchange)
       ? this.#formTexts(exchange)
       : run(requestTexts(exchange, this.forms.request), isLong(exchange.body));
@@ -125,7 +126,9 @@ export class GuardedRequests {
   }
 
   async #formTexts(exchange: FormExchange): Promise<RequestTexts> {
-    this.#form = await readGuardedForm(exchange);
+    this.#form = await readGuardedForm(exchange).catch((thrown: unknown) => {
+      throw unreadableFault(thrown);
+    });
     return { ...this.#form.texts, unreadable: null };
   }
 }
@@ -155,10 +158,14 @@ function* requestTexts(exchange: Exchange, form: TextsForm): Slices<RequestTexts
     const unreadable = hasTokens(params) ? 'a text is sent as tokens' : null;
     return { ...(yield* findRequestPassages(form, params, isLong(body))), unreadable };
   } catch (thrown) {
-    if (!(thrown instanceof TextsUnreadable)) throw thrown;
-    const message = `The JSON body ${thrown.message}, so guardrails cannot check it`;
-    throw new GatewayError('invalid_json', message, null, { cause: thrown });
+    throw unreadableFault(thrown);
   }
+}
+
+function unreadableFault(thrown: unknown): unknown {
+  if (!(thrown instanceof TextsUnreadable)) return thrown;
+  const message = `The body ${thrown.message}, so guardrails cannot check it`;
+  return new GatewayError('invalid_json', message, null, { cause: thrown });
 }
 
 /** Builds the description of a call that checks receive for its request and for its response. */

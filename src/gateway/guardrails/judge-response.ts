@@ -10,7 +10,7 @@ import {
   type ResponseForm,
 } from '../../guardrails/texts/answer-passages.ts';
 import type { JsonObject, Passage } from '../../guardrails/texts/passages.ts';
-import { TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/texts/stored-text.ts';
 import { judgeCall } from './guarded-request.ts';
 import type { TextForms } from './text-forms.ts';
 

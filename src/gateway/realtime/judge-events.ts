@@ -2,7 +2,8 @@
 import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
 import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import { type Passage, writeTexts } from '../../guardrails/texts/passages.ts';
-import { findTextsIn, TextsUnreadable } from '../../guardrails/texts/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/texts/stored-text.ts';
+import { findTextsIn } from '../../guardrails/texts/text-walk.ts';
 import { run, type Slices } from '../../slices.ts';
 import { judgeCall } from '../guardrails/guarded-request.ts';
 import type { SessionTerms } from './session-terms.ts';

@@ -354,12 +354,15 @@ function targetOf(
 /** Returns the received bytes unless the config changes parameters. */
 function* requestBodyOf(
   settings: TargetSettings,
-  { path, body, params, isJson }: TargetRequest,
+  { path, body, params, isJson, hasConfigParams }: TargetRequest,
   bareModel: string | null,
 ): Slices<RequestBody> {
   const sent = typeof params.model === 'string' ? params.model : null;
   if (body === null || !isJson) return { body, params, model: bareModel ?? sent };
-  let changes = paramChanges(params, nestedParamSettings(settings, params, path));
+  let changes =
+    hasConfigParams === true
+      ? null
+      : paramChanges(params, nestedParamSettings(settings, params, path));
   if (bareModel !== null) changes = new Map([...(changes ?? []), ['model', bareModel]]);
   if (changes === null) return { body, params, model: sent };
   const model = changes.has('model') ? changes.get('model') : sent;

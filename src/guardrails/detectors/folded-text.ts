@@ -1,4 +1,5 @@
 /** Undoes spellings that hide a text from detectors, and maps places back to the original text. */
+import type { Slices } from '../../slices.ts';
 
 /** A text in which hidden characters are removed and look-alikes replaced. */
 export interface FoldedText {
@@ -27,6 +28,51 @@ const dash = /[\u2010-\u2015\u2212]/u;
 export function foldText(text: string): FoldedText {
   if (!/[^\0-\x7f]/.test(text) || text.search(foldable) === -1) return unfolded(text);
   return fold(text, foldable, foldCharacter);
+}
+
+/** Characters of a long text that are folded between two interruptions. */
+const partCharacters = 64 * 1024;
+
+/** {@link foldText} that can be interrupted. */
+export function* foldLongText(text: string): Slices<FoldedText> {
+  if (text.length <= partCharacters) return foldText(text);
+  const parts: FoldedPart[] = [];
+  const texts: string[] = [];
+  let length = 0;
+  for (let at = 0; at < text.length; ) {
+    const end = endOfPart(text, at);
+    const folded = foldText(text.slice(at, end));
+    parts.push({ folded, originalStart: at, foldedStart: length });
+    texts.push(folded.text);
+    length += folded.text.length;
+    at = end;
+    yield;
+  }
+  const partAt = (place: number): FoldedPart =>
+    parts.findLast(({ foldedStart }) => foldedStart <= place) ?? parts[0]!;
+  return {
+    text: texts.join(''),
+    startOf: (place) => {
+      const { folded, originalStart, foldedStart } = partAt(place);
+      return originalStart + folded.startOf(place - foldedStart);
+    },
+    endOf: (place) => {
+      const { folded, originalStart, foldedStart } = partAt(place - 1);
+      return originalStart + folded.endOf(place - foldedStart);
+    },
+  };
+}
+
+interface FoldedPart {
+  readonly folded: FoldedText;
+  readonly originalStart: number;
+  readonly foldedStart: number;
+}
+
+/** Splits no surrogate pair. */
+function endOfPart(text: string, start: number): number {
+  const end = start + partCharacters;
+  return /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') ? end + 1 : end;
 }
 
 interface Edit {

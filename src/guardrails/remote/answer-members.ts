@@ -67,6 +67,12 @@ export class AnswerMembers {
     );
   }
 
+  /** One item for each thing that was sent. @throws CheckError for more or fewer of them */
+  itemsFor(sent: readonly unknown[], path: string): AnswerMembers[] {
+    const items = this.items(path);
+    return items.length === sent.length ? items : this.fail(path);
+  }
+
   /** @throws CheckError that says which member has an unknown form */
   fail(path: string): never {
     throw new CheckError(`${this.#service} returned a response without a valid ${path}`);

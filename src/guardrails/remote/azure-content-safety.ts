@@ -25,6 +25,7 @@ type Factory = (parameters: Parameters, accounts: ServiceAccounts | null) => Rem
 export const azureContentSafety: Factory = (parameters, accounts) => {
   const named = textsParameter(parameters, 'categories');
   const categories = named.length === 0 ? usualCategories : named;
+  const blocklistNames = textsParameter(parameters, 'blocklistNames');
   return {
     name,
     limit,
@@ -32,22 +33,28 @@ export const azureContentSafety: Factory = (parameters, accounts) => {
     changesTexts: false,
     request: async ([text], subject) => {
       const { address, headers } = await azureAccess(parameters, accounts, subject);
-      const blocklistNames = textsParameter(parameters, 'blocklistNames');
       return {
         url: `${address}/contentsafety/text:analyze?api-version=${version(parameters, '2024-09-01')}`,
         headers,
         body: { text, categories, blocklistNames, outputType: 'FourSeverityLevels' },
       };
     },
-    read: (answer) =>
-      analysis(answer, categories, numberParameter(parameters, 'severity', usualSeverity)),
+    read: (answer) => {
+      const severityMin = numberParameter(parameters, 'severity', usualSeverity);
+      return analysis(answer, { categories, blocklistNames, severityMin });
+    },
   };
 };
 
+interface AnalysisTerms {
+  readonly categories: readonly string[];
+  readonly blocklistNames: readonly string[];
+  readonly severityMin: number;
+}
+
 function analysis(
   answer: Parameters,
-  categories: readonly string[],
-  severityMin: number,
+  { categories, blocklistNames, severityMin }: AnalysisTerms,
 ): ServiceVerdict {
   const members = new AnswerMembers(name, answer);
   const analysed = members
@@ -56,8 +63,8 @@ function analysis(
   const found = new Set(analysed.map(({ category }) => category));
   if (!categories.every((category) => found.has(category))) members.fail('categoriesAnalysis');
   const severe = analysed.filter(({ severity }) => severity >= severityMin);
-  const matches = members.at('blocklistsMatch');
-  const lists = Array.isArray(matches) ? members.items('blocklistsMatch') : [];
+  const isListed = blocklistNames.length > 0 || members.at('blocklistsMatch') !== undefined;
+  const lists = isListed ? members.items('blocklistsMatch') : [];
   const listed = lists.map((one) => one.text('blocklistName'));
   const findings = [...severe.map(({ category }) => category), ...listed];
   return { passes: findings.length === 0, findings };
@@ -78,13 +85,14 @@ export const azureShieldPrompt: Factory = (parameters, accounts) => ({
       body: { userPrompt: text, documents: hasToolResults(subject) ? [text] : [] },
     };
   },
-  read: (answer) => {
+  read: (answer, _, { body: { documents } }) => {
     const members = new AnswerMembers('Azure Prompt Shields', answer);
     const isAttack = members.flag('userPromptAnalysis.attackDetected');
-    const inDocuments =
-      members.at('documentsAnalysis') === undefined
-        ? []
-        : members.items('documentsAnalysis').map((one) => one.flag('attackDetected'));
+    const sent = documents as readonly string[];
+    const isWithout = sent.length === 0 && members.at('documentsAnalysis') === undefined;
+    const inDocuments = isWithout
+      ? []
+      : members.itemsFor(sent, 'documentsAnalysis').map((one) => one.flag('attackDetected'));
     const findings = [
       ...(isAttack ? ['userPromptAttack'] : []),
       ...(inDocuments.includes(true) ? ['documentAttack'] : []),

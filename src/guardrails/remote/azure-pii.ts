@@ -58,7 +58,7 @@ function verdictIn(
     throw new CheckError(`${name} could not analyse a text`);
   }
   const documents = new Map(
-    members.items('results.documents').map((one) => [one.text('id'), one] as const),
+    members.itemsFor(texts, 'results.documents').map((one) => [one.text('id'), one] as const),
   );
   const findings: string[] = [];
   const changes = texts.map((text, at): TextChange => {

@@ -142,11 +142,15 @@ function verdictIn(
 ): ServiceVerdict {
   const members = new AnswerMembers(name, answer);
   const action = members.word('action', ['none', 'guardrail_intervened']);
-  if (action === 'none') return { passes: true, findings: [] };
-  const assessments = members.items('assessments');
+  requireCoverage(members);
+  const isNothing = action === 'none' && members.at('assessments') === undefined;
+  const assessments = isNothing ? [] : members.items('assessments');
   const others = assessments.flatMap((one) => findingsIn(one, findingLists)).filter(hasActed);
   const sensitive = assessments.flatMap((one) => findingsIn(one, sensitiveLists)).filter(hasActed);
   const findings = [...others, ...sensitive].map((finding) => finding.name);
+  if (action === 'none') {
+    return findings.length === 0 ? { passes: true, findings } : members.fail('action');
+  }
   if (!isRedacting || others.length > 0 || sensitive.length === 0) {
     return { passes: false, findings };
   }
@@ -159,6 +163,13 @@ function verdictIn(
     findings,
     changes: spans.map((one) => (one.length === 0 ? null : { spans: one })),
   };
+}
+
+/** @throws CheckError where the service says that it has judged a part of the texts only */
+function requireCoverage(members: AnswerMembers): void {
+  const path = 'guardrailCoverage.textCharacters';
+  if (members.at(path) === undefined) return;
+  if (members.number(`${path}.guarded`) < members.number(`${path}.total`)) members.fail(path);
 }
 
 function findingsIn(assessment: AnswerMembers, lists: typeof findingLists): Finding[] {

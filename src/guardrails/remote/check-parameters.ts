@@ -1,4 +1,5 @@
 /** Reads the parameters that all remote checks have: credentials, address, time limit and reuse of verdicts. */
+import { hash } from 'node:crypto';
 import { isObject } from '../../model/json/read-object.ts';
 import { CheckError } from '../check.ts';
 import type { ServiceTerms } from './run-service.ts';
@@ -46,10 +47,12 @@ export function serviceEndpoint(parameters: Parameters, usual: string): string {
 
 /** `usualCacheSeconds` is how long verdicts are reused unless the check says otherwise. */
 export function serviceTerms(
+  id: string,
   parameters: Parameters,
   usualCacheSeconds = defaultCacheSeconds,
 ): ServiceTerms {
   return {
+    check: hash('sha256', JSON.stringify([id, parameters]), 'base64'),
     timeoutMs: numberParameter(parameters, 'timeout', defaultTimeoutMs),
     cacheMs: numberParameter(parameters, 'cacheSeconds', usualCacheSeconds) * 1000,
     secrets: [...secretTexts(parameters.credentials), ...secretTexts(parameters.headers)],

@@ -82,7 +82,8 @@ function moderation(
     textsMax: 1,
     changesTexts: false,
     request: (texts, subject) => requestOf(parameters, accounts, formats, texts, subject),
-    read: (answer, _, { format }) => verdictIn(answer, format as Format, formats, categories),
+    read: (answer, texts, { format }) =>
+      verdictIn(answer, texts, format as Format, formats, categories),
   };
 }
 
@@ -139,14 +140,14 @@ async function accountOf(
 
 function verdictIn(
   answer: Parameters,
+  texts: readonly string[],
   format: Format,
   formats: readonly Format[],
   categories: readonly string[],
 ): ServiceVerdict {
   const { name } = models[format];
   const members = new AnswerMembers(name, answer);
-  const results = members.items('results');
-  if (results.length === 0) members.fail('results');
+  const results = members.itemsFor(texts, 'results');
   const isTranslated = format === 'mistral-ai' && formats.length > 1;
   const flagged = new Set<string>();
   for (const result of results) {

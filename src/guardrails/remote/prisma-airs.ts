@@ -34,7 +34,7 @@ export function prismaAirs(parameters: Parameters): RemoteService {
     changesTexts: isRedacting,
     select: (subject) => selectByScope(subject, scope, parameters.strip_scaffolding === true),
     request: ([text = ''], subject) => requestOf(parameters, text, subject),
-    read: (answer) => verdictIn(answer, isRedacting),
+    read: (answer, [text = ''], request) => verdictIn(answer, text, request, isRedacting),
   };
 }
 
@@ -67,8 +67,14 @@ function requestOf(parameters: Parameters, text: string, subject: CheckSubject):
   };
 }
 
-function verdictIn(answer: Parameters, isRedacting: boolean): ServiceVerdict {
+function verdictIn(
+  answer: Parameters,
+  text: string,
+  request: ServiceRequest,
+  isRedacting: boolean,
+): ServiceVerdict {
   const members = new AnswerMembers(name, answer);
+  requireEcho(members, request);
   const isBlocked = members.word('action', ['allow', 'alert', 'block']) === 'block';
   if (!isBlocked && (answer.timeout === true || answer.error === true)) {
     throw new CheckError(`${name} could not complete all detections`);
@@ -79,19 +85,35 @@ function verdictIn(answer: Parameters, isRedacting: boolean): ServiceVerdict {
   const { category } = answer;
   const findings = detected.length > 0 || typeof category !== 'string' ? detected : [category];
   if (!isRedacting) return { passes: !isBlocked, findings: isBlocked ? findings : detected };
-  const masked = maskedText(members);
-  const isMaskable = masked !== null && detected.every((one) => maskedDetections.has(one));
+  const masked = maskedText(members, request);
+  const isMasked = masked !== null && masked !== text;
+  const isMaskable = isMasked && detected.every((one) => maskedDetections.has(one));
+  const change: TextChange = isMasked ? { text: masked } : null;
   return {
     passes: !isBlocked || (isMaskable && detected.length > 0),
     findings: isBlocked ? findings : detected,
-    changes: [masked],
+    changes: [change],
   };
 }
 
-function maskedText(members: AnswerMembers): TextChange {
-  for (const member of ['prompt_masked_data', 'response_masked_data']) {
-    const data = members.at(`${member}.data`);
-    if (typeof data === 'string') return { text: data };
+/** @throws CheckError for the verdict on another request, or by another profile */
+function requireEcho(members: AnswerMembers, { body, perRequest }: ServiceRequest): void {
+  const { profile_id: id, profile_name: profile } = (body.ai_profile ?? {}) as Parameters;
+  const sent = {
+    tr_id: perRequest?.tr_id,
+    ...(id === undefined ? { profile_name: profile } : { profile_id: id }),
+  };
+  for (const [member, value] of Object.entries(sent)) {
+    const echo = members.at(member);
+    const isEchoed = typeof echo === 'string' && echo !== '' && value !== undefined;
+    if (isEchoed && echo !== value) members.fail(member);
   }
-  return null;
+}
+
+/** Null where the side that was sent has no masked text. */
+function maskedText(members: AnswerMembers, { body }: ServiceRequest): string | null {
+  const [sent] = body.contents as readonly object[];
+  const [side] = Object.keys(sent!);
+  const data = members.at(`${side}_masked_data.data`);
+  return typeof data === 'string' ? data : null;
 }

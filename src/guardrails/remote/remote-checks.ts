@@ -73,7 +73,7 @@ export class RemoteChecks implements CheckSource {
     const service = this.#serviceOf(id, parameters);
     if (service === undefined) return undefined;
     // A webhook of the user sees every request unless the check says otherwise.
-    const terms = id === webhookId ? serviceTerms(parameters, 0) : serviceTerms(parameters);
+    const terms = serviceTerms(id, parameters, id === webhookId ? 0 : undefined);
     return serviceRunner(service, this.#calls, terms);
   }
 

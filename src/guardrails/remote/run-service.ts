@@ -13,6 +13,8 @@ import { batchTexts, type ChangedPiece, changePassage, splitSelected } from './t
 
 /** Settings of a check that every service has. */
 export interface ServiceTerms {
+  /** Digest of the check and its parameters. */
+  readonly check: string;
   readonly timeoutMs: number;
   readonly cacheMs: number;
   /** Texts that no result may contain. */
@@ -36,7 +38,7 @@ interface JudgedBatch {
 export function serviceRunner(
   service: RemoteService,
   calls: ServiceCalls,
-  { timeoutMs, cacheMs, secrets }: ServiceTerms,
+  { check, timeoutMs, cacheMs, secrets }: ServiceTerms,
 ): CheckRunner {
   return async (subject) => {
     requireSide(service, subject);
@@ -45,6 +47,7 @@ export function serviceRunner(
     const batches = batchesOf(service, texts);
     const terms = {
       name: service.name,
+      check,
       tenant: subject.tenant,
       modelCalls: subject.modelCalls,
       deadlineMs: calls.nowMs() + timeoutMs,

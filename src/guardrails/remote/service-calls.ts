@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { writeJson } from '../../model/json/json-bytes.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import { monotonicMs } from '../../monotonic.ts';
 import { runInTurns, runPromptly } from '../../slices.ts';
 import type { CallRequest } from '../../upstream/call.ts';
@@ -17,6 +18,8 @@ import { ServiceBreakers } from './service-breakers.ts';
 export interface CallTerms {
   /** Name of the service in messages. */
   readonly name: string;
+  /** Digest of the check and all its parameters, which decide the verdict as much as what is sent. */
+  readonly check: string;
   readonly tenant: CheckTenant | undefined;
   readonly modelCalls: CheckModelCalls | undefined;
   /** Monotonic time after which no answer is awaited. */
@@ -42,7 +45,7 @@ export class ServiceCalls {
   readonly #outbound: Pick<Outbound, 'request'>;
   readonly #breakers: ServiceBreakers;
   readonly #monotonicMs: () => number;
-  /** By digest of organisation, destination, credentials and everything that was judged. */
+  /** By digest of organisation, check, destination, credentials and everything that was judged. */
   readonly #verdicts: LRUCache<string, ServiceVerdict>;
 
   constructor(outbound: Pick<Outbound, 'request'>, clock: () => number = monotonicMs) {
@@ -69,7 +72,7 @@ export class ServiceCalls {
     read: (answer: Answer) => ServiceVerdict,
   ): Promise<ServiceVerdict> {
     const body = await runPromptly(writeJson(request.body));
-    const key = digestOf(request, terms.tenant, body);
+    const key = digestOf(request, terms, body);
     const known = key === null ? undefined : this.#verdicts.get(key);
     if (known !== undefined) return known;
     const { perRequest } = request;
@@ -167,12 +170,12 @@ export class ServiceCalls {
 /** Null where no verdict is reused. */
 function digestOf(
   { url, headers, signer, model }: ServiceRequest,
-  tenant: CheckTenant | undefined,
+  { tenant, check }: CallTerms,
   body: Buffer,
 ): string | null {
   if (tenant === undefined) return null;
   const mark = signer?.mark ?? (model === undefined ? null : `${model.provider} ${model.mark}`);
-  const about = JSON.stringify([tenant.organisationId, url, headers, mark]);
+  const about = JSON.stringify([tenant.organisationId, check, url, headers, mark]);
   return hash('sha256', `${about}\n${hash('sha256', body)}`, 'base64');
 }
 
@@ -192,7 +195,16 @@ async function answerIn({ status, body }: OutboundResponse, name: string): Promi
   if (status < 200 || status > 299) throw new CheckError(`${name} returned status ${status}`);
   const answer = await readServiceAnswer(body, name);
   if (answer === null) throw new CheckError(`${name} returned something else than a JSON object`);
+  if (isError(answer.error))
+    throw new CheckError(`${name} returned an error with status ${status}`);
   return answer;
+}
+
+/** Whether a member is the description of an error; some services have a flag of the same name. */
+function isError(value: unknown): boolean {
+  return isObject(value)
+    ? Object.keys(value).length > 0
+    : typeof value === 'string' && value !== '';
 }
 
 function checkErrorOf(error: unknown, name: string): unknown {

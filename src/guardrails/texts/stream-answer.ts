@@ -1,12 +1,14 @@
 /** Converts a complete stream to the response that its events describe, and rewrites the events with replaced texts. */
+import { findDuplicateKeys } from '../../model/json/json-object.ts';
+import { isRawJSON } from '../../model/json/raw-json.ts';
 import { readJsonObject } from '../../model/json/read-object.ts';
+import { runAtOnce } from '../../slices.ts';
 import { toolCallsInEvents } from '../calls/streamed-tool-calls.ts';
 import type { ToolCall } from '../calls/tool-calls.ts';
 import type { ResponseForm } from './answer-passages.ts';
 import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
-import { plainJson } from './stored-text.ts';
+import { plainJson, TextsUnreadable } from './stored-text.ts';
 import { type StreamText, streamTextsIn } from './stream-texts.ts';
-import { TextsUnreadable } from './text-walk.ts';
 
 export interface AnswerEvent {
   /** All lines except data lines. */
@@ -158,9 +160,23 @@ export function readStreamEvents(form: ResponseForm, text: string): AnswerEvent[
       const json = readJsonObject(content);
       const texts = json === null ? [] : textsOrNull(form, json);
       const isEmpty = content === '' || content === '[DONE]';
-      const isKnown = texts !== null && (json !== null || isEmpty);
+      const isKnown = texts !== null && (json === null ? isEmpty : !repeatsMember(content, json));
       return { raw, head: head.join(''), json, isKnown, texts: texts ?? [] };
     });
+}
+
+/** Whether an object repeats a member, of which the caller could read another one than was judged. */
+function repeatsMember(content: string, json: JsonObject): boolean {
+  // Few events have as many quotation marks before a colon without a member in each of them.
+  const colons = content.match(/"\s*:/g)?.length ?? 0;
+  return colons > membersIn(json) && runAtOnce(findDuplicateKeys(Buffer.from(content)));
+}
+
+function membersIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null || isRawJSON(value)) return 0;
+  let count = Array.isArray(value) ? 0 : Object.keys(value).length;
+  for (const below of Object.values(value)) count += membersIn(below);
+  return count;
 }
 
 /** Null for an event that is nested too deeply to be judged. */

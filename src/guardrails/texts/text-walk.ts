@@ -16,31 +16,32 @@ import {
 } from './non-text-members.ts';
 import { member, type Passage, type PassagePath } from './passages.ts';
 import {
+  escapeBudget,
   isEscapedJson,
   jsonPartsOf,
   plainJson,
   type StoredText,
+  TextsUnreadable,
   textInBase64,
 } from './stored-text.ts';
 
 /** Maximum nesting of a judged document; deeper ones are refused, because their texts cannot be judged. */
 const nestingMax = 100;
 
+/** Digits of the shortest number that names somebody. */
+const numberDigitsMin = 9;
+
 /** Steps of the paths of all texts, each of which takes memory. */
 const pathStepsMax = 4_000_000;
 /** Values of JSON within texts, which are parsed on their own. */
 const jsonPartsMax = 100_000;
 
-/** The message says what the document is or has. */
-export class TextsUnreadable extends Error {
-  override name = 'TextsUnreadable';
-}
-
 /**
  * Meaning of member names in a part of the document: those of the format, keywords of a JSON schema,
- * schemas by names of the caller, or data whose names the caller chooses.
+ * schemas by names of the caller, data whose names the caller chooses, or arguments and results of a tool, whose
+ * names and numbers a model writes and reads like texts.
  */
-type Region = 'format' | 'schema' | 'schemas' | 'data';
+type Region = 'format' | 'schema' | 'schemas' | 'data' | 'arguments';
 
 /** The member that contains a value. */
 interface Place {
@@ -105,6 +106,7 @@ class TextWalk {
   readonly #found: Passage[];
   #pathSteps = 0;
   #jsonParts = 0;
+  readonly #budget = escapeBudget();
 
   constructor(path: PassagePath, found: Passage[]) {
     this.#path = [...path];
@@ -113,6 +115,7 @@ class TextWalk {
 
   visit(value: unknown, place: Place): void {
     if (typeof value === 'string') this.#string(value, place);
+    if (place.region === 'arguments') this.#number(value);
     if (typeof value !== 'object' || value === null || isRawJSON(value)) return;
     if (this.#path.length > nestingMax) {
       throw new TextsUnreadable(`is nested more than ${nestingMax} levels deep`);
@@ -135,7 +138,7 @@ class TextWalk {
       count += 1;
       if (count % slicedItems === 0) yield;
       path.push(step);
-      if (!isList) addNameOf(path, this.#found);
+      if (!isList) this.#name(place);
       yield* this.visitInSlices(below, placeBelow(String(step), below), level + 1);
       path.pop();
     }
@@ -157,7 +160,7 @@ class TextWalk {
     for (const [name, below] of Object.entries(value)) {
       if (isAnswer && region === 'format' && repeatingMembers.has(name)) continue;
       path.push(name);
-      addNameOf(path, this.#found);
+      this.#name(place);
       this.visit(below, placeBelow(name, below));
       path.pop();
     }
@@ -172,15 +175,31 @@ class TextWalk {
       name,
       owner,
       isAnswer,
-      region: regionBelow(region, name, below),
+      region: isCallData(region, name, owner) ? 'arguments' : regionBelow(region, name, below),
       isAside: isAside || (region === 'format' && asideMembers.has(name)),
     });
+  }
+
+  /** Adds the name of the member at the current path. */
+  #name({ region }: Place): void {
+    const path = this.#path;
+    if (region !== 'arguments') addNameOf(path, this.#found);
+    else
+      this.#found.push({ path: [...path], text: String(path.at(-1)), isAside: true, isName: true });
+  }
+
+  /** Adds a number that may be that of a card, a telephone or a person. */
+  #number(value: unknown): void {
+    if (typeof value !== 'number' && !isRawJSON(value)) return;
+    const text = JSON.stringify(value);
+    if (text.length >= numberDigitsMin) this.#add(text, true, undefined);
   }
 
   #string(value: string, { name, region, owner, isAside }: Place): void {
     if (region === 'format' && isNonText(name, value, owner)) {
       const text = textInBase64Of(name, value);
-      if (text !== null) this.#add(text, isAside, { value, encoding: 'base64' });
+      const stored = { value, encoding: 'base64' } as const;
+      if (text !== null) this.#add(this.#plainJson(text) ?? text, isAside, stored);
       return;
     }
     if (region === 'schema' && isSchemaWord(name, value)) return;
@@ -194,7 +213,7 @@ class TextWalk {
     if (this.#jsonParts >= jsonPartsMax) {
       throw new TextsUnreadable(`has ${jsonPartsMax} values or more in JSON within its texts`);
     }
-    return plainJson(value);
+    return plainJson(value, this.#budget);
   }
 
   #add(text: string, isAside: boolean, stored: StoredText | undefined): void {
@@ -222,8 +241,9 @@ export function addNameOf(path: PassagePath, found: Passage[]): void {
 
 function regionBelow(region: Region, name: string, value: unknown): Region {
   switch (region) {
+    case 'arguments':
     case 'data':
-      return 'data';
+      return region;
     case 'schemas':
       return 'schema';
     case 'schema':
@@ -233,6 +253,15 @@ function regionBelow(region: Region, name: string, value: unknown): Region {
       if (schemaMembers.has(name)) return 'schema';
       return formatMembers.has(name) || isStringOrList(value) ? 'format' : 'data';
   }
+}
+
+/** Whether a member contains the arguments or the result of a tool. */
+function isCallData(region: Region, name: string, { name: owner, type }: StringOwner): boolean {
+  if (region !== 'format') return false;
+  if (name === 'arguments') return true;
+  if (name === 'input') return owner === 'toolUse' || /tool_use$/.test(String(type));
+  if (name === 'args') return owner === 'functionCall' || type === 'function_call';
+  return name === 'response' && owner === 'functionResponse';
 }
 
 /** A string, or a list such as `file_ids` or `include`. */

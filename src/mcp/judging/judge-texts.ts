@@ -10,12 +10,8 @@ import {
 } from '../../guardrails/evaluate.ts';
 import { type Guardrail, isObserving } from '../../guardrails/guardrail.ts';
 import { type Passage, writeTexts } from '../../guardrails/texts/passages.ts';
-import {
-  addNameOf,
-  findTextsIn,
-  TextsUnreadable,
-  textsIn,
-} from '../../guardrails/texts/text-walk.ts';
+import { TextsUnreadable } from '../../guardrails/texts/stored-text.ts';
+import { addNameOf, findTextsIn, textsIn } from '../../guardrails/texts/text-walk.ts';
 import { digitsOf } from '../../model/json/exact-numbers.ts';
 import { isSmallJson } from '../../model/json/json-bytes.ts';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';

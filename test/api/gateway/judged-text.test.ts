@@ -209,6 +209,7 @@ describe('a text in a response', () => {
 describe('a multipart form', () => {
   const sound = Buffer.from([0x52, 0x49, 0x46, 0x46, 0, 1, 2, 3, 0xff, 0xfe, 0x80, 0x81, 0, 5]);
   const redacts = { 'default.regexReplace': { rule: word, redactText: 'REDACTED' } };
+  const code = word.charCodeAt(0).toString(16).padStart(4, '0');
 
   async function send(guardrail: object, fields: [string, string | Blob, string?][]) {
     const form = new FormData();
@@ -248,6 +249,16 @@ describe('a multipart form', () => {
       ],
     ],
     ['an unknown field', [['unheard_of', word]]],
+    [
+      'a file of JSON lines with escapes',
+      [
+        [
+          'mask',
+          new Blob([`{"a":"x"}\n{"body":{"content":"\\u${code}${word.slice(1)}"}}\n`]),
+          'a.jsonl',
+        ],
+      ],
+    ],
     ['a file that is a text', [['mask', new Blob([`a ${word}`], { type: 'image/png' }), 'a.png']]],
   ] as [string, [string, string | Blob, string?][]][])(
     'is denied for a forbidden text in %s, and sent with it replaced by one that redacts',

@@ -147,6 +147,28 @@ describe('a response', () => {
     );
   });
 
+  it.each([
+    ['held back', replaces],
+    ['in windows', { ...replaces, stream: { window: { bytes: 64, overlap: 24 } } }],
+  ])('is refused where an object repeats a member (%s)', async (_, guardrail) => {
+    const message = '{"role":"assistant","content":"canary","content":"x"}';
+    inference.upstream.script = ({ body }, response) => {
+      const isStream = JSON.parse(body.toString('utf8')).stream === true;
+      const type = isStream ? 'text/event-stream' : 'application/json';
+      response.writeHead(200, { 'content-type': type });
+      const member = isStream ? 'delta' : 'message';
+      const whole = `{"id":"a","model":"m","choices":[{"index":0,"${member}":${message}}]}`;
+      response.end(isStream ? `data: ${whole}\n\ndata: [DONE]\n\n` : whole);
+    };
+    for (const stream of [false, true]) {
+      const body = `{"model":"m","stream":${stream},"messages":[{"role":"user","content":"x"}]}`;
+      const response = await ask(body, { output_guardrails: [guardrail] });
+      const text = await response.text();
+      expect(text).toContain('answer_unreadable');
+      expect(text).not.toContain('canary');
+    }
+  });
+
   const modes = {
     'held back': replaces,
     'in windows': { ...replaces, stream: { window: { bytes: 64, overlap: 24 } } },

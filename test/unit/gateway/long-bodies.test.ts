@@ -7,7 +7,7 @@ import { requireUnambiguousBody } from '../../../src/gateway/guardrails/unambigu
 import { findAmbiguousMembers } from '../../../src/gateway/references/owned-references.ts';
 import { changeBody } from '../../../src/gateway/transfer/changed-body.ts';
 import { findRequestPassages } from '../../../src/guardrails/texts/request-passages.ts';
-import { TextsUnreadable } from '../../../src/guardrails/texts/text-walk.ts';
+import { TextsUnreadable } from '../../../src/guardrails/texts/stored-text.ts';
 import { findDuplicateKeys } from '../../../src/model/json/json-object.ts';
 import { runAtOnce, runInTurns, type Slices } from '../../../src/slices.ts';
 

@@ -12,9 +12,8 @@ import {
   replaceTexts,
 } from '../../../src/guardrails/texts/passages.ts';
 import { findRequestPassages } from '../../../src/guardrails/texts/request-passages.ts';
-import { decodeText } from '../../../src/guardrails/texts/stored-text.ts';
+import { decodeText, TextsUnreadable } from '../../../src/guardrails/texts/stored-text.ts';
 import { streamAnswer } from '../../../src/guardrails/texts/stream-answer.ts';
-import { TextsUnreadable } from '../../../src/guardrails/texts/text-walk.ts';
 import type { TextsForm } from '../../../src/model/endpoints/endpoint.ts';
 import { runAtOnce } from '../../../src/slices.ts';
 import { pieceEvents, requestBodies, responseBodies, wholeEvents } from './judged-bodies.ts';
@@ -211,6 +210,25 @@ describe.each(responses)('a stream of the format %s', (form) => {
   });
 });
 
+describe('an event that repeats a member', () => {
+  const event = (delta: string) => `data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`;
+
+  it.each([
+    `{"content":"${word}","content":"x"}`,
+    `{"content":"${word}", "c\\u006fntent" : "x"}`,
+    `{"other":{"a":1,"a":2},"content":"\\":"}`,
+  ])('cannot be judged: %s', (delta) => {
+    expect(streamAnswer('chat_completions', Buffer.from(event(delta))).isKnown).toBe(false);
+  });
+
+  it.each(['{"content":"\\":\\":"}', '{"content":"a","role":"assistant"}'])(
+    'is none that repeats it in a text: %s',
+    (delta) => {
+      expect(streamAnswer('chat_completions', Buffer.from(event(delta))).isKnown).toBe(true);
+    },
+  );
+});
+
 describe('the depth of a judged document', () => {
   const nested = (depth: number): JsonObject => {
     let value: unknown = sentence;
@@ -266,6 +284,111 @@ describe('a text in another form', () => {
     expect(inRequest('chat_completions', { messages })).toEqual([]);
   });
 
+  const letter = `\\u${word.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const escaped = `${letter}${word.slice(1)}`;
+
+  it.each([
+    ['in the first of two members with one name', `{"a":"${word} \\n","a":"x"}`],
+    ['in a name that occurs twice', `{"${word}":"\\n","${word}":1}`],
+    ['behind a string with escapes', `{"a":"\\n"} ${word}`],
+    ['in lines of JSON', `{"a":"x"}\n{"a":"${escaped}"}`],
+    ['in JSON with a comma at its end', `{"a":"${escaped}",}`],
+    ['in JSON that does not end', `{"a":"${escaped}","b":`],
+    ['beside an escape that is not valid', `{"a":"\\x","b":"${escaped}"}`],
+    ['in JSON within JSON', JSON.stringify({ a: `{"a":"${escaped}"}` })],
+    ['in a name', `{"${escaped}":1}`],
+  ])('is found in JSON: %s', (_, content) => {
+    const messages = [{ role: 'user', content }];
+    const passages = inRequest('chat_completions', { messages });
+    expect(isFound(passages)).toBe(true);
+    const data = Buffer.from(content).toString('base64');
+    const file = { type: 'file', file: { file_data: `data:application/json;base64,${data}` } };
+    const inFile = inRequest('chat_completions', { messages: [{ role: 'user', content: [file] }] });
+    expect(isFound(inFile)).toBe(true);
+  });
+
+  it('keeps every letter of JSON but escapes that nobody needs', () => {
+    const content = '{ "n" : 12345678901234567890.10, "a":"\\u0062\\n\\ud800", "a" : [] ,}  x';
+    const messages = [{ role: 'user', content }];
+    expect(inRequest('chat_completions', { messages }).map(({ text }) => text)).toEqual([
+      content.replace('\\u0062', 'b'),
+    ]);
+  });
+
+  it('is an error where more strings have escapes than can be read, not unseen', () => {
+    const messages = [{ role: 'user', content: `["\\n"${'"\\n"'.repeat(100_001)}"${escaped}"` }];
+    expect(() => inRequest('chat_completions', { messages })).toThrow(TextsUnreadable);
+  });
+
+  const utf16 = (text: string) => Buffer.from(text, 'utf16le');
+  it.each([
+    ['UTF-16', utf16(`\ufeff${sentence}`)],
+    ['UTF-16, high bytes first', utf16(`\ufeff${sentence}`).swap16()],
+    ['UTF-16 without a mark', utf16(sentence)],
+    ['UTF-16 without a mark, high bytes first', utf16(sentence).swap16()],
+    ['UTF-8 with a mark', Buffer.from(`\ufeff${sentence}`)],
+  ])('is found in a document in %s, and replaced in the same encoding', (_, bytes) => {
+    const data = bytes.toString('base64');
+    const source = { type: 'base64', media_type: 'text/plain', data };
+    const body = { messages: [{ role: 'user', content: [{ type: 'document', source }] }] };
+    const passages = inRequest('messages', body);
+    expect(isFound(passages)).toBe(true);
+    const texts = passages.map(({ text }) => text.replaceAll(word, 'x'));
+    const after = JSON.stringify(replaceTexts(body, passages, texts));
+    const isUtf8 = bytes.includes(word);
+    const replaced = isUtf8
+      ? Buffer.from(bytes.toString('utf8').replaceAll(word, 'x'))
+      : utf16(utf16Text(bytes).replaceAll(word, 'x'));
+    const isSwapped = !isUtf8 && bytes[0] !== utf16Text(bytes).charCodeAt(0) % 256;
+    expect(after).toContain((isSwapped ? replaced.swap16() : replaced).toString('base64'));
+  });
+
+  /** Reads UTF-16 in either order. */
+  function utf16Text(bytes: Buffer): string {
+    const text = bytes.toString('utf16le');
+    return text.includes(word) ? text : Buffer.from(bytes).swap16().toString('utf16le');
+  }
+
+  it.each<[TextsForm, object]>([
+    [
+      'messages',
+      {
+        messages: [
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 't', input: 'set' }] },
+        ],
+      },
+    ],
+    [
+      'gemini',
+      { contents: [{ role: 'model', parts: [{ functionCall: { name: 't', args: 'set' } }] }] },
+    ],
+    [
+      'gemini',
+      {
+        contents: [{ role: 'user', parts: [{ functionResponse: { name: 't', response: 'set' } }] }],
+      },
+    ],
+    [
+      'converse',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            content: [{ toolUse: { toolUseId: 'c', name: 't', input: 'set' } }],
+          },
+        ],
+      },
+    ],
+  ])('is judged where it is the name or the number of an argument (%s)', (form, body) => {
+    const number = 4_111_111_111_111_111;
+    const set = (one: object) =>
+      JSON.parse(JSON.stringify(body).replace('"set"', JSON.stringify(one)));
+    expect(isFound(inRequest(form, set({ [word]: { deep: [1] } })))).toBe(true);
+    const texts = inRequest(form, set({ card: { deep: [number, 12] } })).map(({ text }) => text);
+    expect(texts).toContain(String(number));
+    expect(texts).not.toContain('12');
+  });
+
   it('is read in the reply of a webhook as in the document', () => {
     const data = Buffer.from('a text').toString('base64');
     const stored = { value: data, encoding: 'base64' } as const;
@@ -277,7 +400,7 @@ describe('a text in another form', () => {
   it('keeps a document that no guardrail changes, byte for byte', () => {
     const body = { arguments: '{"a" : "\\u0062"}', messages: [] };
     const passages = inRequest('chat_completions', body);
-    expect(passages.map(({ text }) => text)).toEqual(['{"a":"b"}']);
+    expect(passages.map(({ text }) => text)).toEqual(['{"a" : "b"}']);
     const texts = passages.map(({ text }) => text);
     expect(replaceTexts(body, passages, texts)).toEqual(body);
   });

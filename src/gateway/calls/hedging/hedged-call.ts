@@ -4,6 +4,7 @@ import { geminiPrefix } from '../../../model/endpoints/catalogue.ts';
 import { conversePath } from '../../../model/services/bedrock-models.ts';
 import { cohereEmbedPath, embeddingInvokePath } from '../../../model/services/retrieval-paths.ts';
 import { monotonicMs } from '../../../monotonic.ts';
+import { CallCut } from '../../../upstream/call.ts';
 import type { Exchange } from '../../callers/exchange.ts';
 import { statisticsKey } from '../../strategies/select-target.ts';
 import type { MeasuredForm } from '../../strategies/target-statistics.ts';
@@ -39,6 +40,9 @@ function isRepeatable({ request, path, params, trackedCreation, unreadUpload }: 
   return repeatablePaths.has(path) && params.store !== true;
 }
 
+/** Returns the request for another target as guardrails leave it; null if they reject it there. */
+export type RequestFor = (leaf: ConfigLeaf) => Promise<Exchange | null>;
+
 /** A call of {@link callHedged}. */
 interface HedgedRequest {
   readonly context: CallContext;
@@ -46,6 +50,7 @@ interface HedgedRequest {
   readonly hedge: HedgeRule;
   readonly exchange: Exchange;
   readonly form: MeasuredForm;
+  readonly requestFor: RequestFor;
 }
 
 /** @throws GatewayError when the target cannot be called or its limits reject the call */
@@ -54,6 +59,7 @@ export function callHedged(
   leaf: ConfigLeaf,
   exchange: Exchange,
   semantic: SemanticLookup | null,
+  requestFor: RequestFor,
 ): Promise<TargetOutcome> {
   const { calls, services, config } = context;
   const { hedge } = leaf;
@@ -64,7 +70,7 @@ export function callHedged(
   statistics.noteHedgeable(key, hedge.maxPercent);
   const usualMs = statistics.percentileOf(key, form, hedge.percentile);
   if (usualMs === null) return calls.call(leaf, exchange, semantic);
-  const request = { context, leaf, hedge, exchange, form } as const;
+  const request = { context, leaf, hedge, exchange, form, requestFor } as const;
   return race(request, semantic, Math.max(usualMs, hedge.minMs));
 }
 
@@ -83,13 +89,24 @@ async function race(
     await first.settledWithin(afterMs);
     if (first.isSettled || caller.isGone || !mayHedge(request)) return await first.result;
     const fork = calls.fork(exchange, caller);
-    const { target } = request.hedge;
-    const second = new HedgedSide((side) => fork.call(target, exchange, null, side));
+    const second = new HedgedSide((side) => callSecond(request, fork, side));
     sides.push(second);
     return await firstAnswer(request, fork, first, second, beganMs);
   } finally {
     stopWatching();
   }
+}
+
+/** @throws CallCut when guardrails reject the request for the second target, or the first has answered meanwhile */
+async function callSecond(
+  { hedge: { target }, requestFor }: HedgedRequest,
+  fork: ProviderCalls,
+  side: Caller,
+): Promise<TargetOutcome> {
+  const exchange = await requestFor(target);
+  if (exchange === null) throw new CallCut('a guardrail rejects the request for this target');
+  if (side.isGone) throw new CallCut('another call has answered');
+  return fork.call(target, exchange, null, side);
 }
 
 /** Whether the share of second requests and the breaker of their target permit one. */

@@ -41,7 +41,8 @@ function patronus(
         evaluated_model_output: text,
       };
     },
-    read: (answer) => {
+    read: (answer, _, texts) => {
+      answer.itemsFor(texts, 'results');
       const { error_message: error } = answer.object('results.0');
       if (typeof error === 'string' && error !== '') {
         throw new CheckError('Patronus could not evaluate the text');

@@ -20,6 +20,15 @@ function changeTo(changed: string, text: string | undefined): TextChange {
   return changed === text ? null : { text: changed };
 }
 
+/** @throws CheckError where a service says that it has changed texts and returns them as they were */
+function requireChange(
+  answer: AnswerMembers,
+  path: string,
+  changes: readonly TextChange[],
+): readonly TextChange[] {
+  return changes.every((change) => change === null) ? answer.fail(path) : changes;
+}
+
 const pangeaPii: PartnerFormat = {
   name: 'Pangea Redact',
   key: ['apiKey'],
@@ -38,7 +47,11 @@ const pangeaPii: PartnerFormat = {
     const changes = redacted.map((_, at) =>
       changeTo(answer.text(`result.redacted_data.${at}`), texts[at]),
     );
-    return { passes: true, findings, changes };
+    return {
+      passes: true,
+      findings,
+      changes: requireChange(answer, 'result.redacted_data', changes),
+    };
   },
 };
 
@@ -67,12 +80,19 @@ function promptSecurity(target: 'prompt' | 'response'): PartnerFormat {
       const findings = Array.isArray(violations)
         ? violations.filter((one) => typeof one === 'string')
         : [];
-      const changed = answer.at(`result.${target}.modified_text`);
-      const isChanged = typeof changed === 'string' && redacts(parameters);
+      const path = `result.${target}.modified_text`;
+      if (action === 'block' || !redacts(parameters)) {
+        return { passes: action !== 'block', findings };
+      }
+      if (action !== 'modify' && typeof answer.at(path) !== 'string') {
+        return { passes: true, findings };
+      }
+      const changes = [changeTo(answer.text(path), text)];
+      const isModified = action === 'modify';
       return {
-        passes: action !== 'block',
+        passes: true,
         findings,
-        ...(isChanged ? { changes: [changeTo(changed, text)] } : {}),
+        changes: isModified ? requireChange(answer, path, changes) : changes,
       };
     },
   };
@@ -99,7 +119,9 @@ const f5: PartnerFormat = {
     return {
       passes: true,
       findings: [outcome],
-      changes: [changeTo(answer.text('redactedInput'), text)],
+      changes: requireChange(answer, 'redactedInput', [
+        changeTo(answer.text('redactedInput'), text),
+      ]),
     };
   },
 };
@@ -138,13 +160,16 @@ const crowdstrike: PartnerFormat = {
     const policy = answer.at('result.policy');
     const findings = typeof policy === 'string' ? [policy] : [];
     if (answer.flag('result.blocked')) return plainVerdict(false, findings);
-    if (answer.at('result.transformed') !== true) return plainVerdict(true);
-    const isInput = answer.at('result.guard_output.messages') !== undefined;
-    const changes = texts.map((text, at) => {
-      const path = isInput ? `messages.${at}.content` : `choices.${at}.message.content`;
-      return changeTo(answer.text(`result.guard_output.${path}`), text);
-    });
-    return { passes: true, findings, changes };
+    if (!answer.flag('result.transformed')) return plainVerdict(true);
+    const list = Object.hasOwn(answer.object('result.guard_output'), 'messages')
+      ? 'messages'
+      : 'choices';
+    const content = list === 'messages' ? 'content' : 'message.content';
+    const path = `result.guard_output.${list}`;
+    const changes = answer
+      .itemsFor(texts, path)
+      .map((one, at) => changeTo(one.text(content), texts[at]));
+    return { passes: true, findings, changes: requireChange(answer, path, changes) };
   },
 };
 
@@ -189,14 +214,14 @@ const acuvity: PartnerFormat = {
   textsMax: 100,
   changesTexts: (parameters) => acuvityRedactions(parameters).length > 0,
   read: (answer, parameters, texts) => {
-    const extractions = answer.items('extractions');
-    if (extractions.length !== texts.length) answer.fail('extractions');
+    const extractions = answer.itemsFor(texts, 'extractions');
     const denied = extractions.flatMap((one) => acuvityFindings(one, parameters));
     const data = extractions.flatMap((one) => acuvityData(one, parameters));
     const isRedacting = acuvityRedactions(parameters).length > 0;
     const findings = [...denied, ...data];
     if (!isRedacting || data.length === 0) return plainVerdict(findings.length === 0, findings);
     const changes = extractions.map((one, at) => changeTo(one.text('data'), texts[at]));
+    requireChange(answer, 'extractions', changes);
     return { passes: denied.length === 0, findings, changes };
   },
 };

@@ -62,7 +62,8 @@ function promptfoo(kind: 'guard' | 'pii' | 'harm'): PartnerFormat {
     url: ({ parameters }) =>
       `${serviceEndpoint(parameters, 'https://api.promptfoo.dev/v1')}/${kind}`,
     body: ({ text }) => ({ input: text }),
-    read: (answer) => {
+    read: (answer, _, texts) => {
+      answer.itemsFor(texts, 'results');
       if (kind === 'guard') {
         const isJailbreak = answer.flag('results.0.categories.jailbreak');
         return plainVerdict(!isJailbreak, isJailbreak ? ['jailbreak'] : []);
@@ -207,15 +208,15 @@ const javelin: PartnerFormat = {
   },
   body: ({ text }) => ({ input: { text }, config: {}, metadata: {} }),
   read: (answer) => {
-    const assessments = answer.list('assessments');
-    if (assessments.length === 0) answer.fail('assessments');
-    const rejected = answer
+    const kinds = answer
       .items('assessments')
       .flatMap((_, at) =>
-        Object.keys(answer.object(`assessments.${at}`)).filter((kind) =>
-          answer.flag(`assessments.${at}.${kind}.request_reject`),
-        ),
+        Object.keys(answer.object(`assessments.${at}`)).map((kind) => [at, kind] as const),
       );
+    if (kinds.length === 0) answer.fail('assessments');
+    const rejected = kinds
+      .filter(([at, kind]) => answer.flag(`assessments.${at}.${kind}.request_reject`))
+      .map(([, kind]) => kind);
     return plainVerdict(rejected.length === 0, rejected);
   },
 };

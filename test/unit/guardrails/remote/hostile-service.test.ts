@@ -1,5 +1,6 @@
 /** Verifies that deadline, breaker and fail mode hold against a service that lies, stalls and dies. */
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   type CheckBench,
@@ -109,6 +110,13 @@ describe('a service that lies', () => {
     answers(`{"error":"${secret}"}`, 500);
     const judged = await bench.judge(check(), chat('x'), {}, deny);
     expect(judged.results).not.toContain(secret);
+  });
+
+  it('gives no verdict by a compressed answer, which nobody has asked for', async () => {
+    answers(gzipSync(JSON.stringify({ ...allow, padding: ' '.repeat(50_000_000) })), 200, {
+      'content-encoding': 'gzip',
+    });
+    expect(await bench.judge(check(), chat('x'), {}, deny)).toMatchObject({ isDenied: true });
   });
 
   it('cannot make the gateway keep a huge answer', async () => {
@@ -303,6 +311,13 @@ describe('the breaker', () => {
 });
 
 describe('the cache of verdicts', () => {
+  const scores = (score: number) =>
+    ['PROMPT_INJECT', 'TOXIC', 'EVASION'].map((category) => ({
+      category,
+      score: category === 'TOXIC' ? score : 0,
+    }));
+  const severities = (severity: number) =>
+    ['Hate', 'SelfHarm', 'Sexual', 'Violence'].map((category) => ({ category, severity }));
   const judge = (text: string, parameters = {}, more = {}) =>
     bench.judge(check(parameters), chat(text), more);
   const requestCount = () => service.arrivals.length;
@@ -327,6 +342,48 @@ describe('the cache of verdicts', () => {
     await judge('same');
     await judge(text, parameters, more);
     expect(requestCount()).toBe(2);
+  });
+
+  it.each<[string, object, object, object]>([
+    [
+      'sydelabs.sydeguard',
+      { credentials: { apiKey: secret } },
+      { toxicity_threshold: 0.9 },
+      { category_scores: scores(0.8) },
+    ],
+    [
+      'azure.contentSafety',
+      { credentials: { resourceName: 'r', apiKey: secret } },
+      { severity: 6 },
+      { categoriesAnalysis: severities(4) },
+    ],
+    [
+      'portkey.moderateContent',
+      { credentials: { apiKey: secret }, categories: ['hate', 'violence'] },
+      { categories: ['hate'] },
+      { results: [{ categories: { hate: false, violence: true } }] },
+    ],
+    [
+      'f5-guardrails.scan',
+      { credentials: { apiKey: secret } },
+      { redact: true },
+      { result: { outcome: 'redacted' }, redactedInput: '#' },
+    ],
+  ])('never answers for a stricter %s that sends the same', async (id, strict, lax, answer) => {
+    service.script = () => answer;
+    const judgeBy = (parameters: object) =>
+      bench.judge({ id, parameters: { endpoint: service.url, ...parameters } }, chat('same'));
+    expect(await judgeBy({ ...strict, ...lax })).toMatchObject({ verdict: true });
+    expect(await judgeBy(strict)).toMatchObject({ verdict: false, error: undefined });
+    const [first, second] = service.arrivals;
+    expect(second!.raw).toBe(first!.raw);
+  });
+
+  it('answers for no check that accepts only newer verdicts', async () => {
+    await judge('newer', { cacheSeconds: 3_600 });
+    now += 10_000;
+    for (const cacheSeconds of [5, 0]) await judge('newer', { cacheSeconds });
+    expect(requestCount()).toBe(3);
   });
 
   it('keeps a failure, and no error', async () => {
