@@ -235,19 +235,16 @@ describe('Amazon Bedrock', () => {
     });
   });
 
-  it.each([
-    [{}, 'the check has no credentials.awsRegion, such as eu-central-1'],
-    [
-      { awsRegion: 'x.evil.example/' },
-      'the check has no credentials.awsRegion, such as eu-central-1',
-    ],
-    ...[{}, { awsAccessKeyId: 'AKIAEXAMPLE' }, { awsSecretAccessKey: 'canary-aws-secret' }].map(
-      (keys) =>
-        [
-          { awsRegion: 'eu-central-1', ...keys },
-          'the check has no credentials.awsAccessKeyId and awsSecretAccessKey',
-        ] as const,
-    ),
+  const noRegion = 'the check has no credentials.awsRegion, such as eu-central-1';
+  const noKeys = 'the check has no credentials.awsAccessKeyId and awsSecretAccessKey';
+  const awsRegion = 'eu-central-1';
+
+  it.each<[sent: Record<string, string>, error: string]>([
+    [{}, noRegion],
+    [{ awsRegion: 'x.evil.example/' }, noRegion],
+    [{ awsRegion }, noKeys],
+    [{ awsRegion, awsAccessKeyId: 'AKIAEXAMPLE' }, noKeys],
+    [{ awsRegion, awsSecretAccessKey: 'canary-aws-secret' }, noKeys],
   ])('gives no verdict with the credentials %j', async (sent, error) => {
     expect(await guard({ credentials: sent }, 'x')).toMatchObject({ error });
   });
