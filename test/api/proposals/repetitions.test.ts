@@ -72,10 +72,7 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a repeated proposal at %s
 
   it('opens one pull request for the same change on the newer commit', async () => {
     const base = await readCommit();
-    const answers = [
-      await propose('Two', { base }),
-      await propose('Two', { base }),
-    ];
+    const answers = [await propose('Two', { base }), await propose('Two', { base })];
     expect(answers.map((one) => one.body.is_new)).toEqual([true, false]);
     expect(setup.repository.read(answers[0]!.body.branch, path)).toBe(renamed('Two'));
   });
