@@ -12,6 +12,7 @@ export interface FixtureSize {
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
+const secondMs = 1000;
 const rowsPerInsert = 250_000;
 const workspaces = 50;
 const configs = 200;
@@ -45,6 +46,8 @@ export async function fillLog(
     await addRows(connection, organisation, size, first);
   }
   await addTotals(connection, organisation);
+  // As a server does by itself, whose statistics are persistent; those of the tests are not.
+  await connection.query('ANALYZE TABLE request_logs, request_totals');
 }
 
 /** Adds requests of all keys that have ended in the second before `now`. */
@@ -55,8 +58,14 @@ export async function addEndedRequests(
   now: number,
 ): Promise<void> {
   const organisation = await organisationOf(connection, tsgId);
-  const size = { keys: 10_000, rows: count, days: 1000 / dayMs, now };
+  const size = { keys: 10_000, rows: count, days: secondMs / dayMs, now };
   await addRows(connection, organisation, size, 0);
+  await connection.query(
+    `INSERT INTO request_log_batches (organisation_id, stored_at, id, first_ended_at, last_ended_at)
+     VALUES (?, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000,
+       UNHEX(REPLACE(UUID(), '-', '')), ?, ?)`,
+    [organisation, now - secondMs, now],
+  );
 }
 
 async function organisationOf(connection: Connection, tsgId: string): Promise<string> {

@@ -22,6 +22,7 @@ import { auditLogRoutes } from './logs/audit-logs.ts';
 import { logExportFileRoutes } from './logs/exports/log-export-file.ts';
 import { logExportRoutes } from './logs/exports/log-exports.ts';
 import { feedbackRoutes } from './logs/feedback.ts';
+import { logBatchRoutes } from './logs/log-batches.ts';
 import { reportedLogRoutes } from './logs/reported-logs.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { telemetryChartRoutes } from './logs/telemetry/telemetry-charts.ts';
@@ -105,6 +106,7 @@ export function adminRoutes(
     ...withFeatures(['scim'], scimUserRoutes(deps)),
     ...withFeatures(['scim'], scimGroupRoutes(deps)),
     ...workspaceMemberRoutes(deps),
+    ...logBatchRoutes(deps),
     ...requestLogRoutes(deps),
     ...reportedLogRoutes(deps),
     ...auditLogRoutes(deps),

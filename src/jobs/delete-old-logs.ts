@@ -14,6 +14,8 @@ const dayMs = 86_400_000;
 /** Partitions are created ahead, so that no partition with rows has to be split. */
 const daysAhead = 7;
 const batchRowsMax = 1_000;
+/** A live log asks for batches of the last seconds. */
+const batchesMs = 3_600_000;
 
 /** @param listOrganisations ids of the organisations that may have rows; by default of all that exist */
 export function deleteOldLogs(
@@ -37,6 +39,10 @@ export function deleteOldLogs(
         partitions,
         logs: await deleteAged({ table: 'request_logs', column: 'ended_at' }, logsBefore),
         feedback: await deleteAged({ table: 'feedback', column: 'created_at' }, logsBefore),
+        batches: await deleteAged(
+          { table: 'request_log_batches', column: 'stored_at' },
+          context.now - batchesMs,
+        ),
         totals: await deleteAged({ table: 'request_totals', column: 'began_at' }, totalsBefore),
       };
     },

@@ -4,6 +4,7 @@ import { hasSucceeded, latencyBoundsMs, startOfTotalsStep } from '../../model/lo
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import { newIdBytes } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
+import * as logBatches from './log-batches.ts';
 import * as openCharges from './open-charges.ts';
 import * as requestLogs from './request-logs.ts';
 import * as requestTotals from './request-totals.ts';
@@ -35,6 +36,18 @@ export async function writeBatch(
   }
   await requestTotals.putMany(tx, losses);
   if (losses.length > 0) await onTotals(losses);
+  if (missing.length > 0) await logBatches.insert(tx, batchOf(missing));
+}
+
+/** All rows are of one organisation. */
+function batchOf(rows: readonly requestLogs.WrittenRow[]) {
+  const ends = rows.map(({ row }) => row.ended_at);
+  return {
+    organisation_id: rows[0]!.row.organisation_id,
+    id: newIdBytes(),
+    first_ended_at: Math.min(...ends),
+    last_ended_at: Math.max(...ends),
+  };
 }
 
 type OpenRow = requestLogs.WrittenRow & { readonly openCharge: openCharges.OpenChargeKey };

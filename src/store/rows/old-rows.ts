@@ -7,6 +7,7 @@ export type AgedTable =
   | { readonly table: 'request_logs'; readonly column: 'ended_at' }
   | { readonly table: 'request_totals'; readonly column: 'began_at' }
   | { readonly table: 'feedback'; readonly column: 'created_at' }
+  | { readonly table: 'request_log_batches'; readonly column: 'stored_at' }
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'mcp_authorizations'; readonly column: 'expires_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' }

@@ -45,7 +45,7 @@ it('deletes whole days of rows and totals after their retention, and nothing in 
   expect(first).toMatchObject({ logs: 5, totals: 2 });
   expect(await daysLeft()).toEqual([0, 1, 2]);
   const again = await deleteOldLogs(stored).run(jobContext(test.database, now));
-  expect(again).toEqual({ partitions: 0, logs: 0, feedback: 0, totals: 0 });
+  expect(again).toEqual({ partitions: 0, logs: 0, feedback: 0, batches: 0, totals: 0 });
 });
 
 it('creates daily partitions in advance and drops them whole', async () => {
@@ -78,6 +78,6 @@ it('deletes nothing when retention is disabled', async () => {
   await logOneADay(8);
   const off = { logDays: null, totalsDays: null };
   const counts = await deleteOldLogs(off).run(jobContext(test.database, now));
-  expect(counts).toEqual({ partitions: 0, logs: 0, feedback: 0, totals: 0 });
+  expect(counts).toEqual({ partitions: 0, logs: 0, feedback: 0, batches: 0, totals: 0 });
   expect(await daysLeft()).toHaveLength(8);
 });

@@ -95,11 +95,16 @@ function RareFilters({ isOpen }: { readonly isOpen: boolean }) {
 
 const choicesMax = 50;
 
+/** Says so where the choice is not among all. */
+const labelOf = (name: string, total = 0): string =>
+  total > choicesMax ? `${name} (of the newest ${choicesMax})` : name;
+
 /** Offers the newest configs; the address may name another by its id. */
 function ConfigChoice() {
   const { body } = useReply('/v1/configs', { query: { page_size: choicesMax } });
   const configs = (body?.data ?? []).map(({ id, name }) => [id, name] as const);
-  return <QueryChoice label="Config" name="config" choices={[['', 'All'], ...configs]} />;
+  const label = labelOf('Config', body?.total);
+  return <QueryChoice label={label} name="config" choices={[['', 'All'], ...configs]} />;
 }
 
 /** Offers the newest guardrails; with one of them, the verdict is its own. */
@@ -107,5 +112,6 @@ function GuardrailChoice() {
   const { body } = useReply('/v1/guardrails', { query: { page_size: choicesMax } });
   const guardrails = (body?.data ?? []).map(({ id, name }) => [id, name] as const);
   const choices = [['', 'All'], ...guardrails] as const;
-  return <QueryChoice label="Guardrail" name="guardrail" choices={choices} />;
+  const label = labelOf('Guardrail', body?.total);
+  return <QueryChoice label={label} name="guardrail" choices={choices} />;
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Query } from '../../api/client.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { Page, Problem, Show } from '../../parts/page.tsx';
-import { CursorPages } from '../../parts/table.tsx';
+import { CursorPages, Pages } from '../../parts/table.tsx';
 import { useTimeRange } from '../../parts/time-range.tsx';
 import { changeQuery, queryOf } from '../../routing/routes.ts';
 import { filterOfPage, LogFilters } from './log-filters.tsx';
@@ -12,6 +12,7 @@ import { LogTable } from './log-table.tsx';
 import { useTail } from './use-tail.ts';
 
 const pageSize = 50;
+const tailPageSize = 100;
 
 export default function Logs() {
   const [round, setRound] = useState(0);
@@ -83,21 +84,36 @@ function PagedLog({ filter, onRows }: LogProps) {
 }
 
 function LiveLog({ filter, onRows }: LogProps) {
-  const { rows, hasGap, error } = useTail(filter);
-  useEffect(() => onRows(rows), [rows]);
+  const { rows, isBehind, isLoading, error } = useTail(filter);
+  const [page, setPage] = useState(0);
+  /** The rows while an older page is read, so that new ones do not move them. */
+  const [still, setStill] = useState<readonly LogRow[] | null>(null);
+  const all = still ?? rows;
+  const listed = all.slice(page * tailPageSize, (page + 1) * tailPageSize);
+  const turnTo = (next: number): void => {
+    setStill(next === 0 ? null : all);
+    setPage(next);
+  };
+  useEffect(() => turnTo(0), [JSON.stringify(filter)]);
+  useEffect(() => onRows(listed), [rows, page]);
   return (
     <>
       {error !== null && <Problem error={error} />}
       <p class="quiet">
-        New requests appear every two seconds while this tab is visible; the newest 500 stay.
-        {hasGap && (
-          <strong>
-            {' '}
-            More requests end than are shown: add filters, or turn Live off to read all of them.
-          </strong>
+        {still === null
+          ? 'New requests appear every two seconds while this tab is visible; the newest 5,000 stay.'
+          : 'This page stands still while you read it; page 1 goes on with the newest requests.'}
+        {isBehind && (
+          <strong> More requests end than are read at once; the others follow. Add filters.</strong>
         )}
       </p>
-      <LogTable rows={rows} />
+      {isLoading ? <p class="quiet loading">Loading…</p> : <LogTable rows={listed} />}
+      <Pages
+        page={page}
+        hasMore={(page + 1) * tailPageSize < all.length}
+        total={all.length}
+        onPage={turnTo}
+      />
     </>
   );
 }

@@ -4,6 +4,8 @@ import type { OperationTexts } from './operation-texts.ts';
 export const logTexts: OperationTexts = {
   'GET /logs':
     'Returns model requests and calls of MCP servers, newest first by their end: on v1 by a cursor, on v2 by numbered pages of a workspace. Bodies, headers and credentials are not stored.',
+  'GET /logs/batches':
+    'Returns when transactions have stored rows, and the least and greatest end of these rows, so that a live log finds rows that become visible late.',
   'POST /logs':
     'Adds one request, or up to 100, that were made without the gateway. Bodies are read for model and tokens and discarded. They count in no budget or limit.',
   'GET /logs/{logId}':
