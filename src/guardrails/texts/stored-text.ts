@@ -94,20 +94,8 @@ export function plainJson(value: string, budget = escapeBudget()): string | null
 }
 
 /** Whether the string looks like JSON in which texts may be escaped. */
-export function isEscapedJson(value: string): boolean {
+function isEscapedJson(value: string): boolean {
   return value.includes('\\') && /^\s*[[{"]/.test(value);
-}
-
-/** Counts commas and opening brackets up to `max`, which bounds the values of JSON cheaply. */
-export function jsonPartsOf(value: string, max: number): number {
-  let parts = 0;
-  for (const character of ',[{') {
-    for (let at = value.indexOf(character); at !== -1; at = value.indexOf(character, at + 1)) {
-      parts += 1;
-      if (parts >= max) return parts;
-    }
-  }
-  return parts;
 }
 
 /**
@@ -119,9 +107,9 @@ function withoutEscapes(text: string, depth: number, budget: EscapeBudget): stri
   const parts: string[] = [];
   let copied = 0;
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
-    const end = endOfString(text, at);
+    const { end, isEscaped } = stringAt(text, at);
     if (end === -1) break;
-    const plain = plainString(text.slice(at, end), depth, budget);
+    const plain = isEscaped ? plainString(text.slice(at, end), depth, budget) : null;
     if (plain !== null) {
       parts.push(text.slice(copied, at), plain);
       copied = end;
@@ -131,19 +119,21 @@ function withoutEscapes(text: string, depth: number, budget: EscapeBudget): stri
   return parts.join('') + text.slice(copied);
 }
 
-/** The position after the string that begins at `start`; -1 if it does not end. */
-function endOfString(text: string, start: number): number {
+/** The end of the string that begins at `start`, -1 if it has none, and whether it has escapes. */
+function stringAt(text: string, start: number): { end: number; isEscaped: boolean } {
+  let isEscaped = false;
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code === quote) return at + 1;
-    if (code === backslash) at += 1;
+    if (code === quote) return { end: at + 1, isEscaped };
+    if (code !== backslash) continue;
+    isEscaped = true;
+    at += 1;
   }
-  return -1;
+  return { end: -1, isEscaped };
 }
 
-/** Null for a string that has no escapes, or invalid ones. @throws TextsUnreadable */
+/** Null for a string with invalid escapes, or with none that can be left out. @throws TextsUnreadable */
 function plainString(literal: string, depth: number, budget: EscapeBudget): string | null {
-  if (!literal.includes('\\')) return null;
   budget.strings -= 1;
   if (budget.strings < 0)
     throw new TextsUnreadable('has too many escaped strings within its texts');

@@ -17,8 +17,6 @@ import {
 import { member, type Passage, type PassagePath } from './passages.ts';
 import {
   escapeBudget,
-  isEscapedJson,
-  jsonPartsOf,
   plainJson,
   type StoredText,
   TextsUnreadable,
@@ -33,8 +31,6 @@ const numberDigitsMin = 9;
 
 /** Steps of the paths of all texts, each of which takes memory. */
 const pathStepsMax = 4_000_000;
-/** Values of JSON within texts, which are parsed on their own. */
-const jsonPartsMax = 100_000;
 
 /**
  * Meaning of member names in a part of the document: those of the format, keywords of a JSON schema,
@@ -105,7 +101,6 @@ class TextWalk {
   readonly #path: (string | number)[];
   readonly #found: Passage[];
   #pathSteps = 0;
-  #jsonParts = 0;
   readonly #budget = escapeBudget();
 
   constructor(path: PassagePath, found: Passage[]) {
@@ -199,21 +194,12 @@ class TextWalk {
     if (region === 'format' && isNonText(name, value, owner)) {
       const text = textInBase64Of(name, value);
       const stored = { value, encoding: 'base64' } as const;
-      if (text !== null) this.#add(this.#plainJson(text) ?? text, isAside, stored);
+      if (text !== null) this.#add(plainJson(text, this.#budget) ?? text, isAside, stored);
       return;
     }
     if (region === 'schema' && isSchemaWord(name, value)) return;
-    const plain = this.#plainJson(value);
+    const plain = plainJson(value, this.#budget);
     this.#add(plain ?? value, isAside, plain === null ? undefined : { value, encoding: 'json' });
-  }
-
-  #plainJson(value: string): string | null {
-    if (!isEscapedJson(value)) return null;
-    this.#jsonParts += jsonPartsOf(value, jsonPartsMax - this.#jsonParts);
-    if (this.#jsonParts >= jsonPartsMax) {
-      throw new TextsUnreadable(`has ${jsonPartsMax} values or more in JSON within its texts`);
-    }
-    return plainJson(value, this.#budget);
   }
 
   #add(text: string, isAside: boolean, stored: StoredText | undefined): void {

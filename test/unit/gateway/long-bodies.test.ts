@@ -76,7 +76,7 @@ it('finds a duplicate member at the end of a long body', async () => {
 
 it.each([
   ['texts far down', `${'['.repeat(90)}${list('"a"')}${']'.repeat(90)}`, /nested deeply/],
-  ['JSON within a text', JSON.stringify(`["\\u0061"${',1'.repeat(200_000)}]`), /JSON within/],
+  ['JSON within a text', JSON.stringify(`[${list('"\\u0061"')}]`), /escaped strings/],
 ])('refuses %s that would take much memory or time', (_, value, reason) => {
   const { params } = exchangeOf(`{"messages":[{"role":"user","content":${value}}]}`);
   const search = () => runAtOnce(findRequestPassages('chat_completions', params, true));
