@@ -43,18 +43,17 @@ const openWords = new Set([
   'pdfs',
   'sound',
   'speech',
-  'uri',
-  'uris',
-  'url',
-  'urls',
   'video',
   'videos',
 ]);
+const addressWords = new Set(['uri', 'uris', 'url', 'urls']);
+/** Members with texts whose addresses say where they are from. */
+const quotedMembers: ReadonlySet<string> = new Set(['documents', 'citations', 'sources']);
 /** Words of addresses that no model reads. */
 const otherWords = new Set(['callback', 'icon', 'logo', 'proxy', 'referer', 'webhook']);
 
 /** Returns what a member of this name contains; null for something else. */
-function kindOf(name: string): MediaKind | null {
+function kindOf(name: string, isQuoted = false): MediaKind | null {
   if (!mediaName.test(name)) return null;
   const words = name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
@@ -64,7 +63,9 @@ function kindOf(name: string): MediaKind | null {
   // A file of the account, which may be of any size.
   if (words.some((word) => openWords.has(word)) && /^ids?$/.test(words.at(-1)!)) return 'open';
   if (words.some((word) => pictureWords.has(word))) return 'picture';
-  return words.some((word) => openWords.has(word)) ? 'open' : null;
+  const isRead = (word: string): boolean =>
+    openWords.has(word) || (addressWords.has(word) && !isQuoted);
+  return words.some(isRead) ? 'open' : null;
 }
 
 /** An address, or bytes in base64; settings such as `1:1` and `wav` are neither. */
@@ -75,25 +76,33 @@ function isMedia(text: string, name: string): boolean {
 /** Adds what the members of a request beside its typed parts contain. */
 export function addMediaMembers(params: Params, nonText: NonTextInput): void {
   let visits = 0;
-  const visit = (name: string, value: unknown, within: MediaKind | null): void => {
+  const visit = (
+    name: string,
+    value: unknown,
+    within: MediaKind | null,
+    isQuoted: boolean,
+  ): void => {
     if (typeof value === 'string') {
       if (within !== null && isMedia(value, name)) addMedia(within, nonText);
       return;
     }
     if (typeof value !== 'object' || value === null || nonText.isOpen) return;
     if (Array.isArray(value)) {
-      for (const item of value) visit(name, item, within);
+      for (const item of value) visit(name, item, within, isQuoted);
       return;
     }
     for (const [below, inner] of Object.entries(value)) {
       visits += 1;
       if (visits > visitsMax) nonText.isOpen = true;
       if (nonText.isOpen) return;
-      if (!skippedMembers.has(below)) visit(below, inner, within ?? kindOf(below));
+      if (skippedMembers.has(below)) continue;
+      visit(below, inner, within ?? kindOf(below, isQuoted), isQuoted || quotedMembers.has(below));
     }
   };
   for (const name of memberNames(params)) {
-    if (!skippedMembers.has(name)) visit(name, params[name], kindOf(name));
+    if (!skippedMembers.has(name)) {
+      visit(name, params[name], kindOf(name), quotedMembers.has(name));
+    }
   }
 }
 

@@ -109,6 +109,7 @@ describe('the input of a request', () => {
     ],
     ['a compaction of a response', { context_management: [{ type: 'compaction' }] }, open],
     ['documents that are addresses as texts', { query: 'x', documents: [address] }, 0],
+    ['documents with addresses', { documents: [{ text: 'a', url: address, uri: address }] }, 0],
     ['settings of media', { image_size: '1:1', audio: { voice: 'a', format: 'wav' } }, 0],
     ['addresses that no model reads', { webhook_url: address, metadata: { url: address } }, 0],
     [
