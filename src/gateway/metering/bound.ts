@@ -2,9 +2,11 @@
 import type { UsageBound } from '../../ledger/limit.ts';
 import { type Metering, type MeteringName, meterings } from '../../model/endpoints/metering.ts';
 import { memberNames } from '../../model/json/lazy-object.ts';
+import { isObject } from '../../model/json/read-object.ts';
 import type { Price } from '../../model/pricing/pricing.ts';
 import { openAiModelServices } from '../../model/services/provider-addresses.ts';
 import { type InputBound, inputBound, openTokensMax } from './input-bound.ts';
+import { exceeds, outputAmounts, withTokensAtMost } from './output-amounts.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -45,9 +47,11 @@ export function boundOf(
     return { ...input, outputTokens: 0, outputTokensMin: 0, price };
   }
   const copies = copiesOf(metering, params);
-  const outputTokens = outputOfCopy(metering, params, bodyBytes) * copies;
+  const beside = tokensBeside(params);
+  const outputTokens = (outputOfCopy(metering, params, bodyBytes) + beside) * copies;
   // Only a limit in the request can be lowered to what is left.
-  const least = metering.output === 'members' ? outputTokensMin * copies : outputTokens;
+  const isLimited = metering.output === 'members';
+  const least = isLimited ? (outputTokensMin + beside) * copies : outputTokens;
   return { ...input, outputTokens, outputTokensMin: Math.min(outputTokens, least), price };
 }
 
@@ -72,6 +76,19 @@ function outputOfCopy(metering: Metering, params: Params, bodyBytes: number): nu
   return requestedOutput(metering, params) ?? outputTokensUsual;
 }
 
+/**
+ * Output that no limit of the request includes: thoughts with a budget of their own (Qwen), and predicted text that
+ * the model rejects.
+ */
+function tokensBeside({ thinking_budget: budget, prediction }: Params): number {
+  const thoughts = Number.isSafeInteger(budget) && (budget as number) > 0 ? (budget as number) : 0;
+  const { content } = isObject(prediction) ? prediction : {};
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
+  const textOf = (part: unknown): unknown => (isObject(part) ? part.text : part);
+  const texts = parts.map(textOf).filter((text) => typeof text === 'string');
+  return thoughts + texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0);
+}
+
 /** Members of a request for speech that are not spoken. */
 const unspoken: ReadonlySet<string> = new Set([
   'model',
@@ -93,9 +110,10 @@ function spokenBytes(params: Params, bodyBytes: number): number {
 type BodyChange = readonly [name: string, value: unknown];
 
 /**
- * Returns the changes that keep the output within what was granted, if the request exceeds it. All limits in the
- * request are clamped, because it is unknown which one a provider uses; otherwise the one that `service` supports is
- * added. An object with a limit is always rewritten, so that every reader finds the same number in it.
+ * Returns the changes that keep the output within what was granted, if the request exceeds it. Every limit in the
+ * request is clamped, in whatever member and format, because it is unknown which one a provider uses; without any,
+ * the one that `service` supports is added. An object with a limit is always rewritten, so that every reader finds the
+ * same number in it.
  */
 export function outputClamps(
   name: MeteringName,
@@ -106,11 +124,9 @@ export function outputClamps(
   const metering = meteringOf(name);
   if (metering === null || metering.output !== 'members') return [];
   const { maxNames } = metering;
-  const each = Math.floor(grantedTokens / copiesOf(metering, params));
+  const each = Math.floor(grantedTokens / copiesOf(metering, params)) - tokensBeside(params);
   const isWithin = (tokens: number): boolean => tokens >= 0 && tokens <= each;
-  const others = otherLimitsIn(metering, params)
-    .filter((one) => !isWithin(params[one] as number))
-    .map((one): BodyChange => [one, each]);
+  const others = otherLimits(metering, params, each);
   const present = maxNames.filter((one) => typeof memberAt(params, one) === 'number');
   if (present.length === 0) {
     const isNew = maxNames.length > 1 && openAiModelServices.has(service);
@@ -122,6 +138,16 @@ export function outputClamps(
     return [changeAt(params, one, each)];
   });
   return [...own, ...others];
+}
+
+/** Members with a limit in another format, such as `max_new_tokens` or `options.num_predict`, and their lower values. */
+function otherLimits({ maxNames }: Metering, params: Params, most: number): readonly BodyChange[] {
+  const own = new Set<string>(maxNames.map((one) => one.split('.')[0]!));
+  const exceeding = outputAmounts(params)
+    .found.filter((amount) => exceeds(amount, most))
+    .map(({ path }) => path.split('.')[0]!)
+    .filter((name) => !own.has(name));
+  return [...new Set(exceeding)].map((name) => [name, withTokensAtMost(name, params[name], most)]);
 }
 
 /** Limits of the output in other formats, which a provider may read as well: `max_new_tokens`, `maxTokens`. */
@@ -150,12 +176,21 @@ function memberAt(params: Params, path: string): unknown {
 function changeAt(params: Params, path: string, value: number): BodyChange {
   const [outer, inner] = path.split('.') as [string, string?];
   if (inner === undefined) return [outer, value];
-  return [outer, { ...(params[outer] as Params | null | undefined), [inner]: value }];
+  const beside = withTokensAtMost(outer, params[outer] ?? {}, value) as Params;
+  return [outer, { ...beside, [inner]: value }];
 }
 
-/** Returns a parameter that makes the usage unbounded, because it is not a whole number; null for none. */
+/**
+ * Returns a parameter that makes the usage unbounded, because it is not a whole number or has too many members to be
+ * read; null for none.
+ */
 export function unboundedParam(name: MeteringName, params: Params): string | null {
   const metering = meteringOf(name);
+  if (metering !== null && metering.output !== 'none') {
+    const { found, unread } = outputAmounts(params);
+    const copies = found.find(({ kind, value }) => kind === 'copies' && !isCount(value));
+    if (unread !== null || copies !== undefined) return unread ?? copies!.path;
+  }
   const { maxNames = none, countNames = none } = metering ?? {};
   const others = metering === null ? none : otherLimitsIn(metering, params);
   for (const names of [maxNames, countNames, others, name === 'runs' ? namesOfRun : none]) {
@@ -165,6 +200,11 @@ export function unboundedParam(name: MeteringName, params: Params): string | nul
     }
   }
   return null;
+}
+
+/** Larger numbers of copies are requested by nobody, and their product could be inexact. */
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value <= 1_000_000;
 }
 
 const none: readonly string[] = [];
@@ -192,8 +232,12 @@ function requestedOutput({ maxNames }: Metering, params: Params): number | null 
   return most;
 }
 
+/** The largest number of copies in any member that may ask for some, times the number of prompts. */
 export function copiesOf({ countNames }: Metering, params: Params): number {
   let most = 1;
+  for (const { kind, value } of outputAmounts(params).found) {
+    if (kind === 'copies' && isCount(value)) most = Math.max(most, value);
+  }
   for (const name of countNames) {
     const value = memberAt(params, name);
     if (Number.isSafeInteger(value)) most = Math.max(most, value as number);

@@ -5,6 +5,7 @@ import { isToolOfCaller } from '../../model/json/member-name.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import { addConverseInput } from './converse-input.ts';
 import { addGeminiInput } from './gemini-input.ts';
+import { addMediaMembers, addUntypedMedia } from './media-members.ts';
 import type { NonTextInput } from './non-text-input.ts';
 
 type Params = Readonly<Record<string, unknown>>;
@@ -52,6 +53,7 @@ export function nonTextInput(params: Params): NonTextInput {
   for (const name of lists) scanParts(listIn(params, name), nonText, 0);
   addGeminiInput(params, nonText);
   addConverseInput(params, nonText);
+  addMediaMembers(params, nonText);
   return nonText;
 }
 
@@ -93,10 +95,18 @@ function hasOpenInput(params: Params): boolean {
   // A prompt stored at the provider; in a completion it is text.
   if (typeof prompt === 'object' && prompt !== null && !Array.isArray(prompt)) return true;
   if ((thread ?? null) !== null && !createsThread(thread)) return true;
+  if (compacts(params)) return true;
   for (const name of openNames) {
     if (params[name] !== undefined && params[name] !== null) return true;
   }
   return Array.isArray(tools) && !tools.every(isToolOfCaller);
+}
+
+/** A compaction reads the whole conversation once more. */
+function compacts({ context_management: management }: Params): boolean {
+  const edits = isObject(management) ? management.edits : management;
+  if (!Array.isArray(edits)) return false;
+  return edits.some((one) => isObject(one) && String(one.type).startsWith('compact'));
 }
 
 /** A new thread is entirely in the request; a continued one is stored at the provider. */
@@ -122,6 +132,7 @@ function scanPart(item: unknown, beyond: NonTextInput, depth: number): void {
   else if (type === 'document') scanDocument(source, beyond, depth);
   // Earlier audio output is stored at the provider.
   else if (!textTypes.has(type) || (audio ?? null) !== null) beyond.isOpen = true;
+  else if (!beyond.isOpen) addUntypedMedia(item, beyond);
   scanParts(content, beyond, depth + 1);
   scanParts(output, beyond, depth + 1);
 }

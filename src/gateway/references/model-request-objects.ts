@@ -62,25 +62,14 @@ function* referencesIn(
   return [...references, ...(yield* findReferences(Object.fromEntries(beside), form))];
 }
 
-/** Members of chats and messages that may name objects, beside the messages. */
-const namingMembers = [
-  'system',
-  'tools',
-  'container',
-  'thread',
-  'diagnostics',
-  'prediction',
-  'data_sources',
-  'extra_body',
-];
-
-/** Looks at few members, because a chat may have any number of others. */
+/** Members beside the messages that may name objects: those with a listed name, and all that contain members. */
 function membersBeside(params: Params, names: readonly string[]): [string, unknown][] {
-  const naming = memberNames(params).filter((name) => names.includes(foldedName(name)));
-  return [...new Set([...namingMembers, ...naming])].flatMap((name): [string, unknown][] => {
+  return memberNames(params).flatMap((name): [string, unknown][] => {
+    if (name === 'messages') return [];
     const value = peekMember(params, name) ?? null;
     const isPlain = name === 'tools' && Array.isArray(value) && value.every(isToolOfCaller);
-    return value === null || isPlain ? [] : [[name, params[name]]];
+    const mayName = typeof value === 'object' || names.includes(foldedName(name));
+    return value === null || isPlain || !mayName ? [] : [[name, params[name]]];
   });
 }
 

@@ -266,6 +266,7 @@ function itemsNamedBy(value: object, isItem: boolean): string[] {
 const contentOfItem: Readonly<Record<string, string | undefined>> = {
   reasoning: 'encrypted_content',
   image_generation_call: 'result',
+  compaction: 'encrypted_content',
 };
 
 const plainName = /^[a-z\d_]*$/;

@@ -78,11 +78,11 @@ function settingOf({ models }: GatewayProvider, name: string): GatewayModel | un
 }
 
 /** Permits by exact or plain name only, and forbids whatever the provider could take for a disabled model. */
-function isAllowed(provider: GatewayProvider, { name, isOpaque }: NamedModel): boolean {
+function isAllowed(provider: GatewayProvider, { name, isOpaque, isMention }: NamedModel): boolean {
   const { models, allowsAllModels } = provider;
   const setting = settingOf(provider, name) ?? spelledAlike(provider, name);
   if (setting !== undefined) return setting.isEnabled;
-  if (!allowsAllModels || isOpaque) return false;
+  if (isOpaque || !(allowsAllModels || isMention)) return false;
   return ![...models].some(([slug, { isEnabled }]) => !isEnabled && isSameModel(slug, name));
 }
 

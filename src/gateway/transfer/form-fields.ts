@@ -76,8 +76,8 @@ async function readForm(
   }
   if (!hasPlainParts(body, boundary)) {
     const message =
-      'The body is not a valid form: each part needs one content-disposition: form-data with a name, ' +
-      'and nothing may follow a boundary on its line';
+      'The body is not a valid form: each part needs one content-disposition: form-data with a name ' +
+      'and no content-transfer-encoding, and nothing may follow a boundary on its line';
     throw new GatewayError('invalid_request', message);
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,6 +1,7 @@
 /** Finds the texts of a request that guardrails judge, and which of them are its last message. */
 
 import type { TextsForm } from '../../model/endpoints/endpoint.ts';
+import { memberNames, peekMember } from '../../model/json/lazy-object.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import type { Slices } from '../../slices.ts';
 import {
@@ -62,12 +63,28 @@ const messageMembers: ReadonlySet<string> = new Set([
   'tool_outputs',
 ]);
 
-/** Members that may contain tokens in place of a text, as numbers or lists of numbers. */
-const tokenMembers = ['prompt', 'input', 'inputs', 'prompt_token_ids'];
+/** Members whose numbers are no text; lists of numbers in any other member may be tokens of one. */
+const numberMembers: ReadonlySet<string> = new Set([
+  'allowed_token_ids',
+  'bad_token_ids',
+  'banned_tokens',
+  'logit_bias',
+  'stop_token_ids',
+]);
+/** Members with the vectors of a text. */
+const vectorMembers: ReadonlySet<string> = new Set([
+  'input_embeds',
+  'inputs_embeds',
+  'prompt_embeds',
+]);
 
-/** Whether a text of the request is sent as tokens, which only its model can read. */
+/** Whether a text of the request is sent as tokens or vectors, which only its model can read. */
 export function hasTokens(params: JsonObject): boolean {
-  return tokenMembers.some((name) => Array.isArray(params[name]) && params[name].some(isToken));
+  return memberNames(params).some((name) => {
+    const value = peekMember(params, name) ?? null;
+    if (vectorMembers.has(name)) return value !== null;
+    return !numberMembers.has(name) && Array.isArray(value) && value.some(isToken);
+  });
 }
 
 function isToken(item: unknown): boolean {

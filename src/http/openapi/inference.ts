@@ -106,8 +106,9 @@ function inferenceText(listed: ListedEndpoint): string {
   return sentences.filter((sentence) => sentence !== '').join(' ');
 }
 
-function meteringText({ metering, modelMember }: ListedEndpoint): string {
-  const when = modelMember === null ? '' : ` if the body has \`${modelMember}\``;
+function meteringText({ metering, storedMembers }: ListedEndpoint): string {
+  const when =
+    storedMembers === null ? '' : ` if the body has another member than ${codeList(storedMembers)}`;
   if (metering === 'nothing') return 'Calls no model.';
   if (metering === 'unbounded') {
     return 'Calls models with a usage that nothing bounds, so keys with a limit of tokens or cost are refused (403).';

@@ -140,9 +140,12 @@ export function meteringAt(
 ): MeteringName {
   const endpoint = endpointAt(method, path);
   if (endpoint === null) return method === 'POST' ? 'unbounded' : 'nothing';
-  const { metering, modelMember } = endpoint;
-  if (modelMember === null) return metering;
-  return (params[modelMember] ?? null) === null ? 'nothing' : metering;
+  const { metering, storedMembers, path: template } = endpoint;
+  if (storedMembers === null) return metering;
+  const names = Object.keys(params);
+  // Without members it creates an empty object, or continues an existing one.
+  if (names.length === 0) return template.includes('{id}') ? metering : 'nothing';
+  return names.every((name) => storedMembers.includes(name)) ? 'nothing' : metering;
 }
 
 const names = new Map(

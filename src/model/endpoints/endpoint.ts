@@ -38,8 +38,8 @@ export interface ListedEndpoint {
   /** Name in logs, metrics and policies. */
   readonly name: string;
   readonly metering: MeteringName;
-  /** Member whose presence makes the request a model request; null when it always is what `metering` says. */
-  readonly modelMember: string | null;
+  /** Members with which alone the request calls no model; null when it always is what `metering` says. */
+  readonly storedMembers: readonly string[] | null;
   /** Which bodies are accepted: JSON alone, or also forms. */
   readonly body: 'json' | 'form';
   readonly requestTexts: TextsForm | null;
@@ -63,7 +63,7 @@ export function endpoint(request: string, facts: EndpointFacts = {}): ListedEndp
     servedAs: null,
     name: 'other',
     metering: 'nothing',
-    modelMember: null,
+    storedMembers: null,
     body: 'json',
     requestTexts: null,
     responseTexts: null,

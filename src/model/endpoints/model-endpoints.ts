@@ -16,7 +16,13 @@ const chat: EndpointFacts = {
   metering: 'chat_completions',
   requestTexts: 'chat_completions',
   responseTexts: 'chat_completions',
-  references: [...fileReferences, ...storeReferences, 'cached_content', 'audio'],
+  references: [
+    ...fileReferences,
+    ...storeReferences,
+    'cached_content',
+    'audio',
+    'previous_response_id',
+  ],
 };
 const completions: EndpointFacts = {
   metering: 'completions',
@@ -34,6 +40,7 @@ export const textFacts: EndpointFacts = {
   metering: 'input',
   requestTexts: 'unknown',
   responseTexts: 'unknown',
+  references: [...fileReferences, ...storeReferences],
 };
 const pictures: EndpointFacts = {
   metering: 'images',
@@ -55,7 +62,7 @@ const openAi: readonly ListedEndpoint[] = [
   endpoint('POST /chat/completions', { ...chat, name: 'chat_completions' }),
   endpoint('POST /completions', { ...completions, name: 'completions' }),
   endpoint('POST /embeddings', { ...embeddingFacts, name: 'embeddings' }),
-  endpoint('POST /moderations', { ...textFacts, name: 'moderations', references: fileReferences }),
+  endpoint('POST /moderations', { ...textFacts, name: 'moderations' }),
   endpoint('POST /images/generations', { ...pictures, name: 'image_generations' }),
   endpoint('POST /images/edits', { ...pictures, body: 'form' }),
   endpoint('POST /images/variations', { ...pictures, body: 'form' }),

@@ -74,10 +74,10 @@ const responses: StoredKind = {
   },
 };
 
-/** At OpenAI a conversation is a list of items; at Mistral a request with `inputs` calls a model. */
+/** At OpenAI a conversation is a list of items with metadata; at Mistral every other request calls a model. */
 const mistralConversation: EndpointFacts = {
   metering: 'conversations',
-  modelMember: 'inputs',
+  storedMembers: ['items', 'metadata'],
   requestTexts: 'stored',
   responseTexts: 'stored',
 };
@@ -94,7 +94,7 @@ const conversations: StoredKind = {
     'GET {id}': reads,
     'POST {id}': mistralConversation,
     'DELETE {id}': none,
-    'POST {id}/restart': mistralConversation,
+    'POST {id}/restart': { ...mistralConversation, storedMembers: null },
     'GET {id}/history': reads,
     'GET {id}/messages': reads,
     'POST {id}/items': writes,

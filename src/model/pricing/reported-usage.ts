@@ -192,7 +192,38 @@ function counterOf(reported: ReportedUsage): (value: unknown) => number | null {
   };
 }
 
-function addCounts(reported: ReportedUsage, usage: JsonObject): void {
+/**
+ * Anthropic's counts exclude what compactions and advisors have used; `iterations` lists all calls of a model, those
+ * for the message among them.
+ */
+function withIterations(usage: JsonObject): JsonObject {
+  const iterations: unknown = usage.iterations;
+  if (!Array.isArray(iterations)) return usage;
+  const calls = iterations.filter(isObject);
+  if (calls.every(({ type }) => type === 'message')) return usage;
+  const hasMessage = calls.some(({ type }) => type === 'message');
+  const sums = iterationCounts
+    .filter((name) => hasMessage || usage[name] !== undefined)
+    .map((name) => [name, sumOf(name, hasMessage ? calls : [usage, ...calls])]);
+  return { ...usage, ...Object.fromEntries(sums) };
+}
+
+const iterationCounts = [
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+];
+
+/** A count that is no number makes the sum none either, so that the report is implausible. */
+function sumOf(name: string, calls: readonly JsonObject[]): number {
+  return calls.reduce((sum, { [name]: count = 0 }) => {
+    return typeof count === 'number' || count === null ? sum + (count ?? 0) : Number.NaN;
+  }, 0);
+}
+
+function addCounts(reported: ReportedUsage, reportedUsage: JsonObject): void {
+  const usage = withIterations(reportedUsage);
   const count = counterOf(reported);
   addUsageDetails(reported.details, usage, count);
   const detail = (name: string): number | null =>

@@ -7,6 +7,8 @@ export interface NamedModel {
   readonly name: string;
   /** Whether the model behind the name is unknown: an agent, a router, or a name that providers may read differently. */
   readonly isOpaque: boolean;
+  /** Whether the name may also be that of something else, so that only disabled models are looked for. */
+  readonly isMention: boolean;
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -111,7 +113,7 @@ export function* findModels(params: Members, most: number): Slices<NamedModel[]>
         for (const one of modelsIn(lettersOf(name), member)) {
           visited += 1;
           if (visited % visitsOfSlice === 0) yield;
-          found.set(`${one.isOpaque} ${one.name}`, one);
+          found.set(`${one.isOpaque} ${one.isMention} ${one.name}`, one);
           if (found.size === most) return [...found.values()];
         }
       }
@@ -122,6 +124,10 @@ export function* findModels(params: Members, most: number): Slices<NamedModel[]>
 
 /** The models that one member names, if its name says that it selects any. */
 function* modelsIn(letters: string, member: unknown): Generator<NamedModel, void, void> {
+  if (letters === 'plugins') {
+    for (const text of textsOf(member)) yield mentionedModel(text);
+    return;
+  }
   const isStored = storedChoice.test(letters);
   if (!isStored && !modelMember.test(letters)) return;
   for (const text of textsOf(member)) yield namedModel(text, isStored);
@@ -136,17 +142,18 @@ export function namedModel(name: string, isStored = false): NamedModel {
   const plain = plainModelName(name);
   const isOpaque = isStored || !unmistakable.test(plain) || chosenByProvider.test(plain);
   // `@mine/gpt-4o` names a provider of the workspace before the model.
-  return { name: name.replace(/^@(?!preset\/)[^/]*\//, ''), isOpaque };
+  return { name: name.replace(/^@(?!preset\/)[^/]*\//, ''), isOpaque, isMention: false };
 }
 
-/** A name, a list of names at any depth, or an object that names one. */
+/** Plugins of OpenRouter have members of their own for models, beside other settings; some choose the models. */
+function mentionedModel(text: string): NamedModel {
+  const isRouter = /(?:^|[-_])(?:fusion|router)$/i.test(text.trim());
+  return { name: text, isOpaque: isRouter, isMention: true };
+}
+
+/** Every text of a name, a list of names, or an object that names some, at any depth. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap(namesInList);
-  return Object.values(value).filter((item): item is string => typeof item === 'string');
-}
-
-function namesInList(item: unknown): string[] {
-  return typeof item === 'string' || Array.isArray(item) ? textsOf(item) : [];
+  return Object.values(value).flatMap(textsOf);
 }

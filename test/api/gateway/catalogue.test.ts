@@ -71,6 +71,13 @@ function bodyWith(text: string, model: unknown = 'm'): Record<string, unknown> {
   };
 }
 
+/** Members that no endpoint lists, in which a provider may look for others. */
+const outerMembers = ['extra_body', 'retrieval', 'tool_resources', 'provider', 'Plugins'];
+
+function isInteractions(path: string): boolean {
+  return path.startsWith('/v1beta/interactions');
+}
+
 /** Sends the body in every spelling of the path. */
 async function sendAll(
   path: string,
@@ -122,6 +129,56 @@ describe('a key with a limit of tokens', () => {
         expect([name, value < limitTokens]).toEqual([name, true]);
       }
     }
+  });
+
+  const limitable = unowned.filter(
+    ({ metering, path }) =>
+      meterings[metering as 'runs']?.output === 'members' && !isInteractions(path),
+  );
+  it.each(listed(limitable))(
+    'never lets %s exceed it in members it does not list',
+    async (_, at) => {
+      const { key } = await shared.inference.addKey({
+        workspace_id: tenant.workspaceId,
+        usage_limits: { type: 'tokens', credit_limit: 3_000_000 },
+      });
+      const config = { 'x-gateway-config': JSON.stringify({ provider: tenant.provider }) };
+      const amounts = { n_predict: hugeOutput, max_gen_toks: `${hugeOutput}` };
+      const below = [amounts, { options: { num_predict: hugeOutput } }];
+      const limits = { completion_args: { max_tokens: 9 }, request: { model: 'm', max_tokens: 9 } };
+      const body = { ...bodyWith('x'), ...limits, max_tokens: 9, max_completion_tokens: 9 };
+      for (const more of [amounts, ...outerMembers.map((name) => ({ [name]: below }))]) {
+        const sent = { ...body, max_output_tokens: 9, max_tokens_to_sample: 9, ...more };
+        await shared.ask({ key }, 'POST', pathOf(at), sent, config);
+      }
+      const passed = upstream.reached.map((one) => one.body.toString());
+      expect(passed.filter((text) => text.includes(String(hugeOutput)))).toEqual([]);
+    },
+  );
+
+  it('counts a conversation of Mistral that goes on without inputs', async () => {
+    const keeper = startKeeper();
+    upstream.script = keeper.script;
+    const limited = await shared.tenant('continued', {
+      usage_limits: { type: 'tokens', credit_limit: limitTokens },
+    });
+    const { body: made } = await shared.ask(limited, 'POST', '/conversations', { metadata: {} });
+    upstream.reached.length = 0;
+    const path = `/conversations/${made.id}`;
+    const args = { completion_args: { max_tokens: hugeOutput } };
+    for (const [at, body] of [
+      ['', {}],
+      ['', { inputs: null, ...args }],
+      ['', { tool_confirmations: [{ tool_call_id: 'c', confirmation: 'allow' }] }],
+      ['/restart', { from_entry_id: 'e' }],
+      ['/restart', { metadata: {} }],
+    ] as const) {
+      const answer = await shared.ask(limited, 'POST', path + at, body);
+      expect([at, body, answer.status]).toEqual([at, body, 412]);
+    }
+    expect(upstream.reached).toEqual([]);
+    const update = await shared.ask(limited, 'POST', path, { metadata: { a: 'b' } });
+    expect(update).toMatchObject({ status: 200 });
   });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/octet-stream'])(
@@ -201,6 +258,9 @@ describe('a caller with a guardrail', () => {
     ['/completions', { prompt: [1, 2] }],
     ['/completions', { prompt: [[1, 2]] }],
     ['/completions', { prompt: 'x', prompt_token_ids: [1, 2] }],
+    ['/completions', { prompt: 'x', prompt_embeds: 'AAAA' }],
+    ['/completions', { input_ids: [[1], [2]] }],
+    ['/chat/completions', { messages: [], token_ids: [1, 2] }],
     ['/embeddings', { input: [1, 2] }],
     ['/embeddings', { input: ['x', [1, 2]] }],
   ])('cannot send %s a text as tokens: %j', async (path, body) => {
@@ -387,6 +447,9 @@ describe('a provider that forbids a model', () => {
         { ...bodyWith('x', 'other'), models: ['other', model] },
         { ...bodyWith('x', 'other'), Models: [model] },
         { ...bodyWith('x', 'other'), fallbackModels: [model] },
+        { ...bodyWith('x', 'other'), models: [{ any: { name: model } }] },
+        { ...bodyWith('x', 'other'), plugins: [{ id: 'fusion', analysis: ['other'] }] },
+        { ...bodyWith('x', 'other'), plugins: [{ id: 'web', any: { of: [model] } }] },
         { ...bodyWith('x', 'other'), preset: 'mine' },
         { ...bodyWith('x', 'other'), agent_id: 'ag:1' },
         { ...bodyWith('x', 'other'), tools: [{ type: 'image_generation', Model: model }] },
@@ -471,6 +534,13 @@ describe('a workspace that shares its account', () => {
             [member]: value,
             messages: [{ role: 'user', content: [part] }],
           };
+          await shared.ask(tenant, 'POST', pathOf(endpoint), body);
+        }
+      }
+      const hasOwnWalk = /^\/(?:v1beta|projects|model)\//.test(endpoint.path);
+      for (const outer of hasOwnWalk ? [] : outerMembers) {
+        for (const value of [{ [name]: id }, [{ any: [{ [name]: [id] }] }]]) {
+          const body = { model: 'm', max_tokens: 9, input: 'x', messages: [], [outer]: value };
           await shared.ask(tenant, 'POST', pathOf(endpoint), body);
         }
       }

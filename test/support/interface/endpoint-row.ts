@@ -21,11 +21,12 @@ export function queryRow({ method, path, query }: ListedEndpoint): string[] | nu
   return query.length === 0 ? null : [code(`${method} ${path}`), codes(query)];
 }
 
-function usageOf({ metering, modelMember }: ListedEndpoint): string {
+function usageOf({ metering, storedMembers }: ListedEndpoint): string {
   if (metering === 'nothing') return 'none';
   if (metering === 'unbounded') return 'unbounded';
   if (metering === 'batches') return 'its requests';
-  const condition = modelMember === null ? '' : ` with ${code(modelMember)}`;
+  const condition =
+    storedMembers === null ? '' : ` with another member than ${codes(storedMembers)}`;
   return boundOf(meterings[metering]) + condition;
 }
 

@@ -18,6 +18,11 @@ describe('a multipart form', () => {
     ]);
   });
 
+  it('is read when a part says that it is not encoded', async () => {
+    const body = `${part(`${field}\r\nContent-Transfer-Encoding: 8bit`)}--b--\r\n`;
+    expect(await readFormParts(Buffer.from(body), type)).toHaveLength(1);
+  });
+
   it('is read behind a line break', async () => {
     const body = `\r\n${part(field)}--b--\r\n`;
     expect(await readFormParts(Buffer.from(body), type)).toHaveLength(1);
@@ -34,6 +39,8 @@ describe('a multipart form', () => {
     ['a continued header', `${part(`${field};\r\n name="c"`)}--b--`],
     ['text behind a boundary', `--bx\r\n${field}\r\n\r\nx\r\n--b--`],
     ['a boundary within a part', `${part(field, 'x\r\n--bc')}--b--`],
+    ['a part in base64', `${part(`${field}\r\nContent-Transfer-Encoding: base64`)}--b--`],
+    ['a part in quotes', `${part(`${field}\r\ncontent-transfer-encoding:quoted-printable`)}--b--`],
     ['no end', part(field)],
     ['no part and no end', 'x'],
     ['headers without end', `--b\r\n${field}`],

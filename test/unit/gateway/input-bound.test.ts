@@ -21,6 +21,7 @@ function stated(...content: unknown[]): Record<string, unknown> {
   return { messages: [{ role: 'user', content }] };
 }
 
+const address = 'https://x.test/a';
 const tool = { type: 'function', function: { name: 'f' } };
 const url = { type: 'image_url', image_url: { url: 'https://x.test/a.png' } };
 
@@ -88,6 +89,34 @@ describe('the input of a request', () => {
     ['connectors of Cohere', { message: 'hi', connectors: [{ id: 'web-search' }] }, open],
     ['plugins of OpenRouter', { messages: [], plugins: [{ id: 'web' }] }, open],
     ['a preset of OpenRouter', { messages: [], preset: 'mine' }, open],
+    ['a picture to embed', { input: [{ image: address }] }, picture],
+    ['pictures to embed', { images: [inline, address], input_type: 'image' }, 2 * picture],
+    ['a PDF to embed', { input: [{ pdf: address }] }, open],
+    ['a single PDF to embed', { input: { pdf: address } }, open],
+    ['pictures to rank', { query: 'x', documents: [{ image: address }, { text: 'a' }] }, picture],
+    ['a picture to rank by', { query: { image_url: { url: address } }, documents: ['a'] }, picture],
+    ['a video to score', { text_1: 'a', text_2: { content: [{ videoUrl: address }] } }, open],
+    ['a picture in a part without a type', stated({ image_url: { url: address } }), picture],
+    ['a picture in a text', stated({ type: 'text', text: 'a', image: address }), picture],
+    ['pictures beside a text', { messages: [{ content: 'a', images: [address] }] }, picture],
+    ['a file of the account in a text', stated({ type: 'text', text: 'a', file_id: 'f' }), open],
+    ['addresses to read', { messages: [], context_urls: [address] }, open],
+    ['a file to read below other members', { extra_body: { a: [{ fileUrl: address }] } }, open],
+    [
+      'a compaction',
+      { messages: [], context_management: { edits: [{ type: 'compact_1' }] } },
+      open,
+    ],
+    ['a compaction of a response', { context_management: [{ type: 'compaction' }] }, open],
+    ['documents that are addresses as texts', { query: 'x', documents: [address] }, 0],
+    ['documents with addresses', { documents: [{ text: 'a', url: address, uri: address }] }, 0],
+    ['settings of media', { image_size: '1:1', audio: { voice: 'a', format: 'wav' } }, 0],
+    ['addresses that no model reads', { webhook_url: address, metadata: { url: address } }, 0],
+    [
+      'addresses in calls of tools',
+      stated({ type: 'tool_use', id: 'a', name: 'f', input: { url: address } }),
+      0,
+    ],
   ])('bounds a request with %s', (_, params, tokens) => {
     expect(beyondBytes(params)).toBe(tokens);
   });

@@ -82,6 +82,101 @@ describe('the most that a request of another endpoint can use', () => {
     expect(unboundedParam(chat, { [name]: '1000' })).toBe(name);
   });
 
+  /** Where providers, their proxies and libraries look for parameters. */
+  const outers = ['extra_body', 'options', 'parameters', 'generation_config', 'sampling_params'];
+  it.each([
+    'n_predict',
+    'num_predict',
+    'maxTokenCount',
+    'tokens_to_generate',
+    'max_gen_toks',
+    'max-tokens',
+    'max tokens',
+    'max__tokens',
+    'max_tokens\u0000',
+    'max_response_tokens',
+    'max_reasoning_tokens',
+    'MAX_NEW_TOKENS',
+    'ｍａｘ_tokens',
+  ])('clamps %j at the top and below every member', (name) => {
+    for (const huge of [1_000_000, '1000000', -1]) {
+      const clamps = (params: object) =>
+        outputClamps(chat, { max_tokens: 5, ...params }, 40, 'openai');
+      if (typeof huge === 'number') expect(clamps({ [name]: huge })).toEqual([[name, 40]]);
+      for (const outer of outers) {
+        const of = (value: unknown) => ({ a: [{ temperature: 1, [name]: value }] });
+        expect([outer, clamps({ [outer]: of(huge) })]).toEqual([outer, [[outer, of(40)]]]);
+      }
+    }
+  });
+
+  it.each([
+    'n ',
+    'best-of',
+    'num_return_sequences',
+    'num_generations',
+    'num_completions',
+    'numResults',
+    'candidateCount',
+    'beam_width',
+    'num_beams',
+    'n_choices',
+    'sampleCount',
+    'num_images_per_prompt',
+  ])('counts %j as copies, at the top and below every member', (name) => {
+    expect(outputOf({ max_tokens: 10, [name]: 50 })).toBe(500);
+    for (const outer of outers) {
+      expect(outputOf({ max_tokens: 10, [outer]: { a: [{ [name]: '50' }] } })).toBe(500);
+    }
+    expect(unboundedParam(chat, { [name]: 1.5 })).toBe(name);
+    expect(unboundedParam(chat, { extra_body: { [name]: 1e300 } })).toBe(`extra_body.${name}`);
+  });
+
+  it('adds thoughts with a budget of their own, and predicted text that may be rejected', () => {
+    expect(outputOf({ max_tokens: 10, thinking_budget: 30 })).toBe(40);
+    const prediction = { type: 'content', content: [{ type: 'text', text: 'abcde' }, 'x'] };
+    expect(outputOf({ max_tokens: 10, n: 2, prediction })).toBe(2 * 16);
+    const params = { max_tokens: 40, thinking_budget: 30 };
+    expect(outputClamps(chat, params, 50, 'qwen')).toEqual([
+      ['max_tokens', 20],
+      ['thinking_budget', 20],
+    ]);
+  });
+
+  it('leaves thoughts to the model where their budget is negative, and within the output', () => {
+    const of = (thinkingBudget: number) => ({
+      generationConfig: { maxOutputTokens: 40, thinkingConfig: { thinkingBudget } },
+    });
+    for (const [budget, sent] of [
+      [-1, -1],
+      [30, 30],
+      [90, 40],
+    ] as const) {
+      const [change] = outputClamps('gemini', of(budget), 40, 'google');
+      expect(change).toEqual(['generationConfig', of(sent).generationConfig]);
+    }
+  });
+
+  it.each([
+    { stop_token_ids: [50_256], eos_token_id: 50_256, truncate_prompt_tokens: 9_000 },
+    { messages: [{ role: 'user', content: 'x', max_tokens: 9_000 }], tools: [{ num_beams: 9 }] },
+    {
+      response_format: { schema: { maxLength: 9_000 } },
+      generationConfig: { responseSchema: { n: 9 } },
+    },
+    { metadata: { n: 9, max_tokens: 9_000 }, logprobs: true, top_logprobs: 9, sample_rate: 24_000 },
+    { plugins: [{ id: 'web', max_results: 9 }], search: { num_search_results: 9 }, seed: 9_000 },
+  ])('leaves %j as it is', (params) => {
+    expect(outputClamps(chat, { max_tokens: 30, ...params }, 40, 'openai')).toEqual([]);
+    expect(outputOf({ max_tokens: 30, ...params })).toBe(30);
+  });
+
+  it('rejects a member with more members than it reads', () => {
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`a${at}`, at]));
+    expect(unboundedParam(chat, { extra_body: many })).toBe('extra_body');
+    expect(unboundedParam(chat, { messages: [many] })).toBe(null);
+  });
+
   it('leaves limits of the input as they are', () => {
     const params = { max_tokens: 30, max_prompt_tokens: 1_000, max_tool_calls: 1_000 };
     expect(outputClamps(chat, params, 40, 'openai')).toEqual([]);

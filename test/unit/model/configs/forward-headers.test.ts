@@ -21,6 +21,9 @@ describe('a forwarded header', () => {
     'Connection',
     'transfer_encoding',
     'TE',
+    'X-HTTP-Method-Override',
+    'X-HTTP-Method',
+    'x-method-override',
     'x-gateway-api-key',
     'gatewright-owner',
   ])('is rejected when it is %s, in any case and with _ for -', (name) => {

@@ -2,7 +2,7 @@
  * Checks that the usage of every provider is understood, so that nothing is uncharged or charged
  * twice.
  */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   addReportedUsage,
   completeUsage,
@@ -83,6 +83,51 @@ it('counts reasoning once when the output includes it, as other providers report
   const usage = { prompt_tokens: 33, completion_tokens: 700, total_tokens: 733 };
   const within = { reasoning_tokens: 600, completion_tokens_details: { reasoning_tokens: 600 } };
   expect(used({ ...usage, ...within })).toEqual({ ...plain, inputTokens: 33, outputTokens: 700 });
+});
+
+describe('the usage of a message of Anthropic', () => {
+  const message = { type: 'message', input_tokens: 100, output_tokens: 10 };
+  const compaction = { type: 'compaction', input_tokens: 5_000, output_tokens: 300 };
+  const advice = { type: 'advisor_message', model: 'm', input_tokens: 700, output_tokens: 60 };
+  const usageOf = (...bodies: object[]) => {
+    const reported = newReportedUsage();
+    for (const body of bodies) addReportedUsage(reported, body);
+    return completeUsage(reported, true);
+  };
+
+  it('includes compactions and advisors, which its counts exclude', () => {
+    const counts = { input_tokens: 100, output_tokens: 10 };
+    const iterations = [compaction, message, advice];
+    expect(usageOf({ usage: { ...counts, iterations } })).toMatchObject({
+      inputTokens: 5_800,
+      outputTokens: 370,
+    });
+    expect(usageOf({ usage: { ...counts, iterations: [message] } })).toMatchObject({
+      inputTokens: 100,
+      outputTokens: 10,
+    });
+    expect(usageOf({ usage: { ...counts, iterations: [compaction] } })).toMatchObject({
+      inputTokens: 5_100,
+      outputTokens: 310,
+    });
+  });
+
+  it('includes them beside the counts of the first event of a stream', () => {
+    const first = {
+      type: 'message_start',
+      message: { usage: { input_tokens: 100, output_tokens: 1 } },
+    };
+    const last = {
+      type: 'message_delta',
+      usage: { output_tokens: 10, iterations: [compaction, message] },
+    };
+    expect(usageOf(first, last)).toMatchObject({ inputTokens: 5_100, outputTokens: 310 });
+  });
+
+  it('is implausible when their counts are no numbers', () => {
+    const iterations = [{ type: 'compaction', input_tokens: '9', output_tokens: 1 }];
+    expect(usageOf({ usage: { input_tokens: 1, output_tokens: 1, iterations } })).toBe(null);
+  });
 });
 
 it('takes the total of an embedding as its input when nothing else is reported', () => {

@@ -78,7 +78,7 @@ describe('a name', () => {
     '~anthropic/claude',
     'ft:a:b::c',
   ])('selects the one model %j', (name) => {
-    expect(namedModel(name)).toEqual({ name, isOpaque: false });
+    expect(namedModel(name)).toEqual({ name, isOpaque: false, isMention: false });
   });
 });
 
@@ -95,16 +95,31 @@ it.each([
   'engine_id',
   'deployment_name',
 ])('finds a model in the member %j', (member) => {
-  expect(modelsNamedIn({ [member]: 'a' })).toEqual([{ name: 'a', isOpaque: false }]);
+  expect(modelsNamedIn({ [member]: 'a' })).toEqual([
+    { name: 'a', isOpaque: false, isMention: false },
+  ]);
 });
 
 it('finds models in the parameters of a tool that the provider runs', () => {
   const tools = [{ type: 'openrouter:fusion', parameters: { analysis_models: ['a'] } }];
-  expect(modelsNamedIn({ tools })).toEqual([{ name: 'a', isOpaque: false }]);
+  expect(modelsNamedIn({ tools })).toEqual([{ name: 'a', isOpaque: false, isMention: false }]);
 });
 
 it('does not know the model of a preset', () => {
-  expect(modelsNamedIn({ preset: 'a' })).toEqual([{ name: 'a', isOpaque: true }]);
+  expect(modelsNamedIn({ preset: 'a' })).toEqual([{ name: 'a', isOpaque: true, isMention: false }]);
+});
+
+it('finds all names in a member of models, and in plugins names that may be those of models', () => {
+  const nested = modelsNamedIn({ models: [{ a: { name: 'a' } }, [['b']]] });
+  expect(nested.map(({ name, isMention }) => [name, isMention])).toEqual([
+    ['a', false],
+    ['b', false],
+  ]);
+  const mentioned = modelsNamedIn({ plugins: [{ id: 'fusion', analysis: ['a'] }] });
+  expect(mentioned).toEqual([
+    { name: 'fusion', isOpaque: true, isMention: true },
+    { name: 'a', isOpaque: false, isMention: true },
+  ]);
 });
 
 it('finds models at any depth, and none in messages and free objects', () => {
