@@ -7,24 +7,24 @@ const headersMax = 16 * 1024;
 const disposition = /^content-disposition:[ \t]*form-data[ \t]*;.*\bname=/i;
 
 /**
- * Whether each part has exactly one `content-disposition: form-data` with a name, no header continues on a second
- * line, and nothing follows a delimiter on its line. Parts without a name would be skipped, and skipping a long one
- * never ends in the reader that forms are read with.
+ * Number of parts of a form. Null unless each part has exactly one `content-disposition: form-data` with a name, no
+ * header continues on a second line or contains half a line end, and nothing follows a delimiter on its line. Parts
+ * without a name would be skipped.
  */
-export function hasPlainParts(body: Buffer, boundary: string): boolean {
+export function countPlainParts(body: Buffer, boundary: string): number | null {
   const delimiter = `--${boundary}`;
   const nextFrom = (from: number): number => body.indexOf(lineEnd + delimiter, from);
   let at = body.indexOf(delimiter) === 0 ? -lineEnd.length : nextFrom(0);
-  for (let isFirst = true; isFirst || at >= 0; isFirst = false) {
+  for (let count = 0; count === 0 || at >= 0; count += 1) {
     const after = at + lineEnd.length + delimiter.length;
     const mark = body.toString('latin1', after, after + lineEnd.length);
-    if (mark === '--') return true;
+    if (mark === '--') return count;
     const end = body.indexOf(headersEnd, after);
-    if (mark !== lineEnd || end < 0 || end - after > headersMax) return false;
-    if (!hasPlainHeaders(body.toString('latin1', after + lineEnd.length, end))) return false;
+    if (mark !== lineEnd || end < 0 || end - after > headersMax) return null;
+    if (!hasPlainHeaders(body.toString('latin1', after + lineEnd.length, end))) return null;
     at = nextFrom(end + lineEnd.length);
   }
-  return false;
+  return null;
 }
 
 function hasPlainHeaders(text: string): boolean {
@@ -33,6 +33,6 @@ function hasPlainHeaders(text: string): boolean {
   return (
     dispositions.length === 1 &&
     disposition.test(dispositions[0]!) &&
-    lines.every((line) => /^[!-9;-~]+:/.test(line))
+    lines.every((line) => /^[!-9;-~]+:[^\r\n\0]*$/.test(line))
   );
 }
