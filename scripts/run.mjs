@@ -30,6 +30,7 @@ const targets = {
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   'test:openapi': [['node', 'scripts/test-suites.mjs', 'openapi']],
   gauntlet: [['node', 'test/gauntlet/main.ts']],
+  'gauntlet:expiries': [['node', 'test/gauntlet/expiries/main.ts']],
   build: [['node', 'scripts/build.mjs']],
   release: [['node', 'scripts/release/release.ts']],
   prepack: [

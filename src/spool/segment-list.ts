@@ -1,6 +1,6 @@
 /** The segments of a stream, oldest first: opens new ones, loads, summarises and deletes old ones. */
-import { detach } from '../detached.ts';
 import { Segment } from './segment.ts';
+import { SegmentDeletions } from './segment-deletions.ts';
 import { headerBytes, type SpoolKey } from './segment-format.ts';
 import { readRecords, writeSummary } from './segment-records.ts';
 
@@ -32,10 +32,11 @@ export class SegmentList {
   readonly #segments: Segment[] = [];
   #current: Segment | null = null;
   #lastNumber = 0;
-  readonly #deletions = new Set<Promise<void>>();
+  readonly #deletions: SegmentDeletions;
 
   constructor(terms: SegmentListTerms) {
     this.#terms = terms;
+    this.#deletions = new SegmentDeletions(terms.onDelete);
   }
 
   get all(): readonly Segment[] {
@@ -113,7 +114,7 @@ export class SegmentList {
       return;
     }
     this.#forget(segment);
-    this.#delete(segment);
+    this.#deletions.start(segment);
   }
 
   #forget(segment: Segment): void {
@@ -122,17 +123,16 @@ export class SegmentList {
     this.#terms.onChange();
   }
 
-  #delete(segment: Segment): void {
-    const deletion = segment.delete().then(() => this.#terms.onDelete(segment));
-    this.#deletions.add(deletion);
-    const forget = deletion.finally(() => this.#deletions.delete(deletion));
-    detach('deleting a delivered segment of the spool', forget);
+  /** Deletes again what the disk did not let go. `isReplaced`: there is a new folder, for all further records. */
+  async refresh(isReplaced: boolean): Promise<void> {
+    if (isReplaced) this.closeCurrent();
+    await this.#deletions.repeat();
   }
 
   /** Deletes what is delivered; resolves when the files are gone. */
   async close(): Promise<void> {
     this.closeCurrent();
-    await Promise.allSettled(this.#deletions);
+    await this.#deletions.close();
   }
 
   /** The oldest segment that is closed, written and not a summary. */

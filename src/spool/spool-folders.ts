@@ -21,10 +21,15 @@ export class SpoolFolders {
     return this.#own?.path ?? null;
   }
 
-  async open(): Promise<void> {
+  /** Creates the folder of this process; again, and returns true, when somebody has removed it. */
+  async open(): Promise<boolean> {
     await readdir(this.#parent);
     await access(this.#parent, constants.W_OK | constants.X_OK);
-    this.#own ??= await createOwned(this.#parent);
+    const removed = this.#own;
+    if (removed !== null && (await exists(removed.path))) return false;
+    this.#own = await createOwned(this.#parent);
+    removed?.release();
+    return removed !== null;
   }
 
   /** Returns whether it was the first time. */
@@ -53,4 +58,11 @@ export class SpoolFolders {
     }
     this.#adopted.clear();
   }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }

@@ -137,19 +137,15 @@ export class Spool implements AsyncDisposable {
 
   async #tryOpen(): Promise<void> {
     try {
-      await this.#folders.open();
+      const isReplaced = await this.#folders.open();
+      for (const { list } of this.#streams.values()) await list.refresh(isReplaced);
       const isFirst = await this.#folders.takeOver();
       if (isFirst) for (const { terms } of this.#streams.values()) terms.onReadable();
     } catch (error) {
       const reason = spoolReason(error);
       this.#budget.fault = reason;
       if (this.#timer !== null || isDiskFull(error)) return;
-      throw new Failure(
-        'invalidInput',
-        `The folder of the spool, GATEWRIGHT_SPOOL_DIRECTORY, cannot be used: ${reason} (${this.#terms.directory}). ` +
-          'Create it, writable for this user, or unset the setting to keep waiting records in memory',
-        { cause: error },
-      );
+      throw unusable(this.#terms.directory, reason, error);
     }
   }
 
@@ -203,6 +199,15 @@ export class Spool implements AsyncDisposable {
     this.#budget.fault = 'the process is ending';
     await this.#folders.close();
   }
+}
+
+function unusable(directory: string, reason: string, cause: unknown): Failure {
+  return new Failure(
+    'invalidInput',
+    `The folder of the spool, GATEWRIGHT_SPOOL_DIRECTORY, cannot be used: ${reason} (${directory}). ` +
+      'Create it, writable for this user, or unset the setting to keep waiting records in memory',
+    { cause },
+  );
 }
 
 /** Held records stay with their owner; those of an append are reported to its caller. */

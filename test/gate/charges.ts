@@ -159,6 +159,7 @@ function isUntold({ plan, requested, charge }: RequestCharge): boolean {
   return (
     plan.kind === 'silent' ||
     plan.kind === 'cut' ||
+    plan.kind === 'garbage' ||
     charge!.status === cancelledStatus ||
     hasFailed ||
     requested.status === 0 ||

@@ -37,7 +37,12 @@ export interface JournalOptions {
   readonly port?: number;
   /** Behaviour of the provider, by default as the request instructs. */
   readonly behave?: (reported: ProviderInstructions) => PlanKind;
+  /** Further time before each response. */
+  readonly delayMs?: () => number;
 }
+
+/** Longer than any timeout of a pool, and shorter than the patience of callers. */
+const muteMs = 5_000;
 
 /** Response to a request for the models of the provider. */
 const modelList = '{"object":"list","data":[{"id":"m","object":"model"}]}';
@@ -46,6 +51,7 @@ export async function startJournal({
   lostEvery = 50,
   port: listenedPort = 0,
   behave = ({ kind }) => kind,
+  delayMs = () => 0,
 }: JournalOptions = {}): Promise<Journal> {
   const entries: Entry[] = [];
   let came = 0;
@@ -83,6 +89,8 @@ export async function startJournal({
       entry.endedMs = Date.now();
     });
     journal.onEntry(entry);
+    const delay = delayMs();
+    if (delay > 0) await wait(delay);
     await answer(response, entry, reported).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) =>
@@ -119,7 +127,12 @@ async function answer(
     return breakOff(response, rest);
   }
   await wait(pauseMs);
-  if (kind === 'reset') return void response.socket?.resetAndDestroy();
+  if (kind === 'mute') await wait(muteMs);
+  if (kind === 'reset' || kind === 'mute') return void response.socket?.resetAndDestroy();
+  if (kind === 'garbage') {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    return void response.end('<html><body>It works!</body></html>');
+  }
   if (kind === 'refused' || kind === 'storm') {
     const headers = { 'content-type': 'application/json' };
     if (kind === 'refused') response.writeHead(500, headers);

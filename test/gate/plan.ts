@@ -20,6 +20,10 @@ const kinds = {
   storm: 0,
   /** The provider resets the connection before it responds, after its work; likewise a fault. */
   reset: 0,
+  /** The provider keeps the connection open without a response after its work, and resets it later; likewise a fault. */
+  mute: 0,
+  /** The provider returns 200 with a document that is no response of its API, after its work; likewise a fault. */
+  garbage: 0,
 } as const;
 
 export type PlanKind = keyof typeof kinds;

@@ -6,6 +6,7 @@ import { type GauntletOptions, help, readOptions } from './options.ts';
 import { planFaults } from './plan/fault-plan.ts';
 import { type Replay, readReplay } from './plan/replay.ts';
 import { reportOf, tableOf, writeReport } from './report.ts';
+import { EngineMissing } from './scene/engines.ts';
 
 const wrongOptions = 5;
 
@@ -27,7 +28,13 @@ async function main(words: readonly string[]): Promise<number> {
     say(JSON.stringify(terms.plan, null, 2));
     return 0;
   }
-  return run(options, terms);
+  try {
+    return await run(options, terms);
+  } catch (error) {
+    if (!(error instanceof EngineMissing)) throw error;
+    process.stderr.write(`gauntlet: ${error.message}\n`);
+    return wrongOptions;
+  }
 }
 
 async function run(options: GauntletOptions, terms: Replay): Promise<number> {

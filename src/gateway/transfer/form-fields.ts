@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
 import { meteredMembers } from '../../model/endpoints/metering.ts';
-import { hasPlainParts } from '../../model/wire/form-structure.ts';
+import { countPlainParts } from '../../model/wire/form-structure.ts';
 import { LoopTurns } from '../../slices.ts';
 import type { FormPart } from './form-parts.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -74,7 +74,8 @@ async function readForm(
     const message = 'The body must be JSON or multipart/form-data with one boundary';
     throw new GatewayError('invalid_request', message, 'content-type');
   }
-  if (!hasPlainParts(body, boundary)) {
+  const partsWritten = countPlainParts(body, boundary);
+  if (partsWritten === null) {
     const message =
       'The body is not a valid form: each part needs one content-disposition: form-data with a name ' +
       'and no content-transfer-encoding, and nothing may follow a boundary on its line';
@@ -82,6 +83,7 @@ async function readForm(
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let isRefused = false;
+  let partsRead = 0;
   const refuse = (): void => {
     isRefused = true;
     const message = 'The body is not a valid form or has too many parts';
@@ -89,12 +91,16 @@ async function readForm(
   };
   // It may be rejected before it is awaited.
   promise.catch(() => undefined);
-  const form = new Busboy({ headers: { 'content-type': contentType }, limits });
+  // No part is longer than the body, so that the reader never pauses: it would not go on in a part that it skips.
+  const fileHwm = body.length + 1;
+  const form = new Busboy({ headers: { 'content-type': contentType }, limits, fileHwm });
   form.on('field', (name, value, isNameCut, isValueCut) => {
+    partsRead += 1;
     if (isNameCut || isValueCut) refuse();
     else reader.field(name, value);
   });
   form.on('file', (name, stream, filename, _, type) => {
+    partsRead += 1;
     stream.on('error', refuse);
     reader.file(name, stream, { name: filename ?? '', type });
     if (isNamedLikeField(name)) refuse();
@@ -102,7 +108,11 @@ async function readForm(
   for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit', 'error'] as const) {
     form.on(event, refuse);
   }
-  form.on('finish', resolve);
+  form.on('finish', () => {
+    // It skips parts whose names contain line breaks; another reader would find them.
+    if (partsRead === partsWritten) resolve();
+    else refuse();
+  });
   const turns = new LoopTurns();
   for (let at = 0; at < body.length && !isRefused; at += parsedBytes) {
     const turn = turns.next();

@@ -25,8 +25,12 @@ const hangMs = 120_000;
 export class RequestSender implements Disposable {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
-  /** Rejects when the connection ends before the response is complete. */
-  send({ method, url, target, headers, body }: SendableRequest): Promise<SentAnswer> {
+  /**
+   * Rejects when the connection ends before the response is complete. A server may close an idle connection at the
+   * moment at which it is used again, which says nothing about the request: it is sent again on another one.
+   */
+  send(draft: SendableRequest): Promise<SentAnswer> {
+    const { method, url, target, headers, body } = draft;
     const { hostname, port } = new URL(url);
     const { promise, resolve, reject } = Promise.withResolvers<SentAnswer>();
     const sent = request(
@@ -60,7 +64,10 @@ export class RequestSender implements Disposable {
       },
     );
     sent.setTimeout(hangMs, () => sent.destroy(new Error('no answer')));
-    sent.on('error', reject);
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      if (sent.reusedSocket && error.code === 'ECONNRESET') resolve(this.send(draft));
+      else reject(error);
+    });
     // A switched protocol is no answer that this client reads.
     sent.on('upgrade', (response, socket) => {
       socket.destroy();

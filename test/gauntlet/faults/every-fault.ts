@@ -7,6 +7,7 @@ import { networkFaults } from './network.ts';
 import { processFaults } from './processes.ts';
 import { providerFaults } from './provider.ts';
 import { releaseFaults } from './releases.ts';
+import { resourceFaults } from './resources.ts';
 import { surroundingFaults } from './surroundings.ts';
 
 export const everyFault = [
@@ -18,4 +19,5 @@ export const everyFault = [
   ...diskFaults,
   ...releaseFaults,
   ...networkFaults,
+  ...resourceFaults,
 ] as readonly FaultKind[];

@@ -92,6 +92,14 @@ export const separatedGateway: Permit = {
   document: down,
 };
 
+/** Without descriptors a gateway opens no connection, neither for callers nor to what it needs. */
+export const exhaustedDescriptors: Permit = {
+  surfaces: everything,
+  statuses: [0, 502, 503],
+  isAtTarget: true,
+  document: down,
+};
+
 export const databaseAway: readonly Permit[] = [
   unavailableAdministration,
   unavailableBudgets,

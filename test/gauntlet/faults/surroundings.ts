@@ -1,7 +1,21 @@
-/** Rewrites the history of the repository, has mails refused, and makes the name of the provider unresolvable. */
+/** Makes what surrounds the product fail or change: repository, mails, tools, names, and a second daemon. */
 import { providerHost } from '../scene/scene.ts';
+import type { MailboxOrder } from '../witnesses/mailbox.ts';
 import type { FaultKind } from './fault.ts';
 import { failingProvider } from './permits.ts';
+
+function mailFault(name: string, failure: MailboxOrder['failure']): FaultKind {
+  return {
+    name,
+    durationMs: [1_000, 6_000],
+    permits: [],
+    targetsOf: () => [{ name: 'mailbox', claims: ['mailbox'] }],
+    inject: async ({ mailbox }) => {
+      mailbox.order({ failure });
+      return async () => mailbox.order({ failure: null });
+    },
+  };
+}
 
 export const surroundingFaults: readonly FaultKind[] = [
   {
@@ -14,14 +28,26 @@ export const surroundingFaults: readonly FaultKind[] = [
       return async () => repository.restore();
     },
   },
+  mailFault('mails refused', 'refuses'),
+  mailFault('mails stalled', 'stalls'),
   {
-    name: 'mails refused',
-    durationMs: [1_000, 6_000],
+    name: 'MCP tools changed',
+    durationMs: [1_000, 5_000],
     permits: [],
-    targetsOf: () => [{ name: 'mailbox', claims: ['mailbox'] }],
-    inject: async ({ mailbox }) => {
-      mailbox.order({ refuses: true });
-      return async () => mailbox.order({ refuses: false });
+    targetsOf: () => [{ name: 'tool-server', claims: ['tool list'] }],
+    inject: async ({ toolServer }) => {
+      toolServer.order({ isListChanged: true });
+      return async () => toolServer.order({ isListChanged: false });
+    },
+  },
+  {
+    name: 'second daemon',
+    durationMs: [2_000, 6_000],
+    permits: [],
+    targetsOf: () => [{ name: 'daemon-1', claims: ['daemon-1'] }],
+    inject: async ({ secondDaemon }) => {
+      await secondDaemon.start();
+      return () => secondDaemon.stop();
     },
   },
   {

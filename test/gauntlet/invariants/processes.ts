@@ -6,10 +6,17 @@ export const processInvariants: readonly Invariant[] = [
     name: 'processes that ended by themselves',
     document: 'docs/guides/operations.md, When something is down',
     check: async ({
-      scene: { gateways, controls, daemon, provider, toolServer, mailbox, gitHost },
+      scene: { gateways, controls, daemon, secondDaemon, provider, toolServer, mailbox, gitHost },
     }) =>
-      [...gateways, ...controls, daemon, provider, toolServer, mailbox, gitHost].flatMap(
-        ({ crashes }) => crashes,
-      ),
+      [
+        ...gateways,
+        ...controls,
+        daemon,
+        secondDaemon,
+        provider,
+        toolServer,
+        mailbox,
+        gitHost,
+      ].flatMap(({ crashes }) => crashes),
   },
 ];

@@ -11,6 +11,8 @@ import { callerTimeoutMs, type Load, type LoadOptions } from './load.ts';
 const outputTokensMost = 200;
 /** Tokens of a chat on average, for limits that are used up when planned. */
 const usualTokens = 150;
+/** Share of the chats whose provider is reached by TLS. */
+const secureShare = 0.25;
 
 interface ChatKey {
   readonly by: CrowdKey;
@@ -31,14 +33,19 @@ export class Chats implements Load, AsyncDisposable {
   readonly incarnations: Incarnation[] = [];
   readonly keys: readonly ChatKey[];
   readonly #scene: Scene;
-  readonly #config: string;
+  readonly #configs: readonly [plain: string, secure: string];
   readonly #random: () => number;
   #sent = 0;
   readonly #pools = new Map<Incarnation, { readonly pool: Pool; readonly index: number }>();
 
-  constructor(scene: Scene, config: string, keys: readonly ChatKey[], random: () => number) {
+  constructor(
+    scene: Scene,
+    configs: readonly [plain: string, secure: string],
+    keys: readonly ChatKey[],
+    random: () => number,
+  ) {
     this.#scene = scene;
-    this.#config = config;
+    this.#configs = configs;
     this.keys = keys;
     this.#random = random;
   }
@@ -56,7 +63,8 @@ export class Chats implements Load, AsyncDisposable {
     this.#sent += 1;
     const { index, pool } = this.#poolOf(place);
     const sentMs = Date.now();
-    const { sight, hasLeft } = await this.#call(pool, plan, key.by.key);
+    const config = this.#configs[this.#random() < secureShare ? 1 : 0];
+    const { sight, hasLeft } = await this.#call(pool, plan, key.by.key, config);
     const doneMs = Date.now();
     this.requested.push({ plan, by: key.by, gate: index, sentMs, doneMs, ...sight });
     return {
@@ -86,6 +94,7 @@ export class Chats implements Load, AsyncDisposable {
     pool: Pool,
     plan: Plan,
     key: string,
+    config: string,
   ): Promise<{ readonly sight: Sight; readonly hasLeft: boolean }> {
     const goesAfterMs = plan.kind === 'gone' ? Math.ceil(this.#random() * 30) : callerTimeoutMs;
     const signal = AbortSignal.timeout(goesAfterMs);
@@ -96,7 +105,7 @@ export class Chats implements Load, AsyncDisposable {
         headers: {
           authorization: `Bearer ${key}`,
           'content-type': 'application/json',
-          'x-gateway-config': this.#config,
+          'x-gateway-config': config,
           'x-gateway-trace-id': plan.id,
         },
         body: plan.body,
@@ -153,9 +162,14 @@ export async function prepareChats(
   { random, rate, minutes }: LoadOptions,
 ): Promise<Chats> {
   const [tenant] = scene.tenants;
-  const url = `http://${providerHost}:${scene.provider.port}/v1`;
-  const config = { provider: 'mock-upstream', custom_host: url, api_key: scene.canaries.at(-1) };
-  const { data } = await tenant.require('POST', '/v1/configs', { name: 'chats', config });
+  const addConfig = async (scheme: string, port: number): Promise<string> => {
+    const url = `${scheme}://${providerHost}:${port}/v1`;
+    const config = { provider: 'mock-upstream', custom_host: url, api_key: scene.canaries.at(-1) };
+    const { data } = await tenant.require('POST', '/v1/configs', { name: 'chats', config });
+    return data.slug;
+  };
+  const plain = await addConfig('http', scene.provider.port);
+  const secure = await addConfig('https', scene.secureProvider.port);
   const tokens = Math.ceil(rate * 0.75 * minutes * 60 * usualTokens);
   /** Shares of the tokens of one key, with eight keys: half of its use, or far beyond it. */
   const [near, far] = [Math.ceil(tokens / 16), tokens * 10];
@@ -172,7 +186,7 @@ export async function prepareChats(
   ] as const) {
     keys.push(await addKey(scene, limitUnits, allowanceUnits, limitUnits === far));
   }
-  return new Chats(scene, data.slug, keys, random);
+  return new Chats(scene, [plain, secure], keys, random);
 }
 
 async function addKey(

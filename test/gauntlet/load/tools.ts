@@ -5,6 +5,8 @@ import { callGateway } from './gateway-call.ts';
 import type { Load, LoadOptions } from './load.ts';
 
 const callsOfSession = 50;
+/** One list in this many calls. */
+const callsOfList = 10;
 
 export class Tools implements Load {
   readonly name = 'tools';
@@ -29,6 +31,7 @@ export class Tools implements Load {
     const session = this.#session;
     if (session === null || session.left <= 0) return this.#open();
     session.left -= 1;
+    if (session.left % callsOfList === 0) return this.#list(session.id);
     this.#calls += 1;
     const text = `tool-call-${this.#calls}-${Date.now()}`;
     const params = { name: 'echo', arguments: { text } };
@@ -38,6 +41,13 @@ export class Tools implements Load {
     // A session that is refused is opened again, as clients do.
     else if (answer.status === 404) this.#session = null;
     return { ...answer, isUsual: isWhole };
+  }
+
+  /** Every list has the tool that is called. */
+  async #list(session: string): Promise<Answer> {
+    const answer = await this.#call('tools/list', {}, { 'mcp-session-id': session });
+    if (answer.status === 404) this.#session = null;
+    return { ...answer, isUsual: answer.isUsual && answer.detail.includes('"echo"') };
   }
 
   async #open(): Promise<Answer> {

@@ -32,7 +32,7 @@ interface OpenedServer extends AsyncDisposable {
   readonly own: OwnServer | null;
 }
 
-/** `option` is the name of an engine, or the address of a server. @throws Error that names what is missing */
+/** `option` is the name of an engine, or the address of a server. @throws EngineMissing */
 export async function openGauntletDatabase(option: string): Promise<GauntletDatabase> {
   await using stack = new AsyncDisposableStack();
   const { server, own } = stack.use(await openServer(option));

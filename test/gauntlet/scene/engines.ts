@@ -36,12 +36,18 @@ const engines: Readonly<Record<string, () => Promise<Engine>>> = {
 
 export const engineNames = Object.keys(engines);
 
-/** @throws Error that names what is missing here */
+/** An engine that this machine cannot have; the message names what is missing. */
+export class EngineMissing extends Error {
+  override name = 'EngineMissing';
+}
+
+/** @throws EngineMissing */
 export async function openEngine(name: string): Promise<Engine> {
   try {
     return await engines[name]!();
   } catch (error) {
-    throw new Error(`--database ${name} is not available here: ${(error as Error).message}`, {
+    const { message } = error as Error;
+    throw new EngineMissing(`--database ${name} is not available here: ${message}`, {
       cause: error,
     });
   }
@@ -86,11 +92,11 @@ async function openGalera(): Promise<Engine> {
 /** Two shards on a MySQL in a container, or on that of TEST_DATABASE_URL. */
 async function openVitess(): Promise<Engine> {
   await using stack = new AsyncDisposableStack();
-  requirePresent(await missingVitess());
   if (!process.env.TEST_DATABASE_URL) {
     await requireDocker(stack);
     requirePresent(await missingDatabase('mysql'));
   }
+  requirePresent(await missingVitess());
   const { server } = stack.use(await startVitess());
   const release = stack.move();
   return { server, own: null, [Symbol.asyncDispose]: () => release.disposeAsync() };

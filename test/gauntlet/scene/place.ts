@@ -24,6 +24,8 @@ export interface PlaceParts {
   readonly link: DatabaseLink | null;
   readonly shim: ShimState;
   readonly folder: string;
+  /** Folder of its spool; empty for the daemon. */
+  readonly spoolPath: string;
   /** Address that callers use. */
   readonly url: string;
   readonly mcpUrl: string;
@@ -40,6 +42,8 @@ export class Place implements AsyncDisposable {
   readonly parts: PlaceParts;
   /** `main.js` of the release that starts next. */
   program: string;
+  /** Size of the heap of the process that starts next; null for that of Node. */
+  heapMegabytes: number | null = null;
   /** Null while none runs. */
   process: ProgramProcess<unknown> | null = null;
   readonly incarnations: Incarnation[] = [];
@@ -72,7 +76,7 @@ export class Place implements AsyncDisposable {
     const started = await startProgram([this.program, ...words], {
       cwd: folder,
       launcher,
-      env: { PATH: process.env.PATH, ...variables, ...shim.variables },
+      env: { PATH: process.env.PATH, ...variables, ...shim.variables, ...this.#heapVariables() },
       stream: isDaemon ? 'stdout' : 'stderr',
       findReady: (line) => (line.includes(mark) ? line : undefined),
       onLine: (line) => this.#log.write(`${line}\n`),
@@ -86,6 +90,12 @@ export class Place implements AsyncDisposable {
     this.process = started;
     this.incarnations.push(incarnation);
     return incarnation;
+  }
+
+  #heapVariables(): Record<string, string> {
+    if (this.heapMegabytes === null) return {};
+    const { NODE_OPTIONS } = this.parts.shim.variables;
+    return { NODE_OPTIONS: `${NODE_OPTIONS} --max-old-space-size=${this.heapMegabytes}` };
   }
 
   get pid(): number {

@@ -9,6 +9,7 @@ import { mountSmallDisk, unmountSmallDisk } from '../../support/database/small-d
 import { buildProgram } from '../../support/run/built-program.ts';
 import type { MailboxOrder } from '../witnesses/mailbox.ts';
 import type { ProviderOrder } from '../witnesses/provider.ts';
+import type { ToolServerOrder } from '../witnesses/tool-server.ts';
 import { type GauntletDatabase, openGauntletDatabase } from './database.ts';
 import { type Front, startFront } from './front.ts';
 import { openGitHost, type ServedRepository } from './git-host.ts';
@@ -17,6 +18,7 @@ import type { Place } from './place.ts';
 import { PlaceMaker } from './place-maker.ts';
 import { openPrivateNetwork, type PrivateNetwork } from './private-network.ts';
 import { requireCommand } from './run-command.ts';
+import { type SecureProvider, startSecureProvider } from './secure-provider.ts';
 import { Tenant, type TenantCredentials } from './tenant.ts';
 import { startWitness, type Witness } from './witness.ts';
 
@@ -31,9 +33,13 @@ export interface Scene extends AsyncDisposable {
   readonly gateways: readonly Place[];
   readonly controls: readonly Place[];
   readonly daemon: Place;
+  /** Follows the same repository as the same owner; runs only while a fault starts it. */
+  readonly secondDaemon: Place;
   readonly front: Front;
   readonly provider: Witness<ProviderOrder>;
-  readonly toolServer: Witness<never>;
+  /** The provider, reached by TLS. */
+  readonly secureProvider: SecureProvider;
+  readonly toolServer: Witness<ToolServerOrder>;
   readonly mailbox: Witness<MailboxOrder>;
   readonly gitHost: Witness<never>;
   readonly repository: ServedRepository;
@@ -65,12 +71,13 @@ export async function startScene(databaseOption: string, logs: string | null): P
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   const logFolder = logs ?? join(folder, 'logs');
   mkdirSync(logFolder, { recursive: true });
+  const database = stack.use(await openGauntletDatabase(databaseOption));
   const built = stack.use(await buildProgram());
   const { path: program } = built;
   const nextRelease = stack.use(makeNextRelease(built));
-  const database = stack.use(await openGauntletDatabase(databaseOption));
   const provider = stack.use(await startWitness<ProviderOrder>('provider', folder));
-  const toolServer = stack.use(await startWitness<never>('tool-server', folder));
+  const secureProvider = stack.use(await startSecureProvider(provider.port, providerHost));
+  const toolServer = stack.use(await startWitness<ToolServerOrder>('tool-server', folder));
   const mailbox = stack.use(await startWitness<MailboxOrder>('mailbox', folder));
   const { witness: gitHost, repository, caFile } = await openGitHost(folder);
   stack.use(gitHost);
@@ -92,7 +99,12 @@ export async function startScene(databaseOption: string, logs: string | null): P
     database: database.settings,
     variables: {
       GATEWRIGHT_MASTER_KEY: masterKey,
-      TRUSTED_CUSTOM_HOSTS: `${providerHost}:${provider.port},${toolHost}:${toolServer.port}`,
+      TRUSTED_CUSTOM_HOSTS: [
+        `${providerHost}:${provider.port}`,
+        `${providerHost}:${secureProvider.port}`,
+        `${toolHost}:${toolServer.port}`,
+      ].join(','),
+      NODE_EXTRA_CA_CERTS: secureProvider.caFile,
     },
     hosts: [providerHost, toolHost],
     mail,
@@ -108,7 +120,7 @@ export async function startScene(databaseOption: string, logs: string | null): P
   if (diskPath !== null) stack.defer(() => unmountSmallDisk(diskPath));
   const network = openPrivateNetwork();
   if (network !== null) stack.use(network);
-  for (const { port } of [provider, toolServer]) await network?.expose(port);
+  for (const { port } of [provider, secureProvider, toolServer]) await network?.expose(port);
   const surroundings = [
     { disk: null, network: null },
     { disk: null, network },
@@ -119,14 +131,14 @@ export async function startScene(databaseOption: string, logs: string | null): P
     gateways.push(stack.use(await maker.addGateway(`gateway-${at}`, around)));
   }
   await Promise.all(gateways.map((place) => place.start()));
-  const daemon = stack.use(
-    await maker.addDaemon('daemon', {
-      credentials: credentials[0],
-      url: front.url,
-      source: `${repository.url}#main`,
-      caFile,
-    }),
-  );
+  const daemonOptions = {
+    credentials: credentials[0],
+    url: front.url,
+    source: `${repository.url}#main`,
+    caFile,
+  };
+  const daemon = stack.use(await maker.addDaemon('daemon', daemonOptions));
+  const secondDaemon = stack.use(await maker.addDaemon('daemon-1', daemonOptions));
   const witnessDatabase = stack.use(openDatabase(database.settings));
   const release = stack.move();
   return {
@@ -137,8 +149,10 @@ export async function startScene(databaseOption: string, logs: string | null): P
     gateways,
     controls,
     daemon,
+    secondDaemon,
     front,
     provider,
+    secureProvider,
     toolServer,
     mailbox,
     gitHost,

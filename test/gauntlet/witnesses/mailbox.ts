@@ -1,15 +1,16 @@
-/** Mail server of the gauntlet: appends each accepted mail to its journal, and refuses mails as ordered. */
+/** Mail server of the gauntlet: appends each accepted mail to its journal, and refuses or holds mails as ordered. */
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
 import { readOrders, record, reportReady } from './orders.ts';
 
 export interface MailboxOrder {
-  /** Whether mails are refused for now (450). */
-  readonly refuses: boolean;
+  /** Mails are refused (450), or taken without a response until the next order, which refuses them. */
+  readonly failure: 'refuses' | 'stalls' | null;
 }
 
 const [port, journalPath] = process.argv.slice(2);
-let refuses = false;
+let failure: MailboxOrder['failure'] = null;
+const stalled: (() => void)[] = [];
 
 const server = new SMTPServer({
   disabledCommands: ['STARTTLS'],
@@ -17,7 +18,9 @@ const server = new SMTPServer({
   logger: false,
   onData: (stream, session, done) => {
     void text(stream).then((mail) => {
-      if (refuses) return done(Object.assign(new Error('later'), { responseCode: 450 }));
+      const refuse = () => done(Object.assign(new Error('later'), { responseCode: 450 }));
+      if (failure === 'refuses') return refuse();
+      if (failure === 'stalls') return void stalled.push(refuse);
       const to = session.envelope.rcptTo.map(({ address }) => address);
       record(journalPath!, { to, mail, atMs: Date.now() });
       done();
@@ -27,5 +30,6 @@ const server = new SMTPServer({
 server.on('error', () => undefined);
 server.listen(Number(port), '127.0.0.1', () => reportReady({ port: Number(port) }));
 readOrders<MailboxOrder>((order) => {
-  refuses = order.refuses;
+  failure = order.failure;
+  for (const refuse of stalled.splice(0)) refuse();
 });

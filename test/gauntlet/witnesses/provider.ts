@@ -6,22 +6,26 @@ import { readOrders, record, reportReady } from './orders.ts';
 
 /** The provider fails like this until the next order; null for as each request instructs. */
 export interface ProviderOrder {
-  readonly failure: 'storm' | 'cut' | 'silent' | 'reset' | null;
+  readonly failure: 'storm' | 'cut' | 'silent' | 'reset' | 'mute' | 'garbage' | 'late' | null;
 }
 
 const [port, journalPath] = process.argv.slice(2);
+/** Longer than callers that go wait. */
+const lateMs = 3_000;
 let failure: ProviderOrder['failure'] = null;
 
 function behave({ kind }: ProviderInstructions): PlanKind {
   const isStream = kind === 'stream' || kind === 'left';
   // The usage of a stream is in its last event, which `cut` leaves out.
-  return failure === null || (failure === 'silent' && isStream) ? kind : failure;
+  if (failure === null || failure === 'late' || (failure === 'silent' && isStream)) return kind;
+  return failure;
 }
 
 const journal = await startJournal({
   lostEvery: Number.POSITIVE_INFINITY,
   port: Number(port),
   behave,
+  delayMs: () => (failure === 'late' ? lateMs : 0),
 });
 journal.onEntry = (entry) => record(journalPath!, entry);
 readOrders<ProviderOrder>((order) => {

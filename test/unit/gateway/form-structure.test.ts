@@ -35,6 +35,15 @@ describe('a multipart form', () => {
       `${part('content-disposition: attachment', long)}--b--`,
     ],
     ['a part without a name', `${part('content-disposition: form-data; x=1')}--b--`],
+    ['a line break in a name', `${part(field.replace('"a"', '"a\rb"'))}--b--`],
+    [
+      'a long file with a line break in its name',
+      `${part(`${field}; filename="a\rb"`, long)}--b--`,
+    ],
+    [
+      'a long file with an encoded line break in its name',
+      `${part(`${field}; filename*=utf-8''a%0Ab`, long)}--b--`,
+    ],
     ['two dispositions', `${part(`${field}\r\n${field}`)}--b--`],
     ['a continued header', `${part(`${field};\r\n name="c"`)}--b--`],
     ['text behind a boundary', `--bx\r\n${field}\r\n\r\nx\r\n--b--`],

@@ -1,7 +1,15 @@
 /** Checks what the spool promises of records: their order, bounds, sealing and what it does with damage. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SpoolRefusal } from '../../../src/spool/spool-error.ts';
 import type { SpoolStream } from '../../../src/spool/spool-stream.ts';
@@ -74,6 +82,23 @@ describe('the spool', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
+  it('deletes delivered records later when the disk does not let their file go at once', async () => {
+    await leave(texts(3));
+    await using next = await openSpool({ adoptEveryMs: 10 });
+    const [file] = filesOf('usage');
+    const loaded = (await next.usage.load())!;
+    // Even root cannot delete a folder as a file.
+    rmSync(file!);
+    mkdirSync(file!);
+    next.usage.release(loaded.place, loaded.records.length);
+    await next.usage.append(Buffer.from('the spool goes on'));
+    expect(readdirSync(dirname(file!))).toContain(basename(file!));
+    rmdirSync(file!);
+    writeFileSync(file!, 'as it was');
+    await eventually(() => expect(() => readFileSync(file!)).toThrow('ENOENT'));
+    await eventually(() => expect(() => readdirSync(dirname(file!))).toThrow('ENOENT'));
+  });
+
   it('hands out records that their owner holds only after a restart', async () => {
     const spool = await openSpool();
     spool.logs.push(Buffer.from('held'), { isHeld: true });
@@ -129,6 +154,23 @@ describe('the folder of the spool', () => {
     await first.usage.append(Buffer.from('left'));
     await first[Symbol.asyncDispose]();
     await eventually(async () => expect(await loadAll(second.usage)).toEqual(['left']));
+  });
+
+  it('is created again when somebody removes it while its process runs', async () => {
+    {
+      await using spool = await openSpool({ adoptEveryMs: 10 });
+      await spool.usage.append(Buffer.from('removed with the folder'));
+      const [removed] = readdirSync(directory);
+      rmSync(join(directory, removed!), { recursive: true });
+      await eventually(() => expect(readdirSync(directory)).toHaveLength(1));
+      await eventually(async () => {
+        await spool.usage.append(Buffer.from('a later record'));
+        expect(filesOf('usage')).toHaveLength(1);
+      });
+      expect(readdirSync(directory)).not.toContain(removed);
+    }
+    await using next = await openSpool();
+    expect(new Set(await loadAll(next.usage))).toEqual(new Set(['a later record']));
   });
 
   it('is refused with the setting and the fix when it is missing or no folder', async () => {
