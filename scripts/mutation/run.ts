@@ -3,7 +3,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { runChanged } from './changed-run.ts';
 import { changeOf, listMutants, type Mutant, placeOf } from './mutants.ts';
-import { readTests } from './near-tests.ts';
+import { fewTests, readTests } from './near-tests.ts';
 import { help, type MutationOptions, readOptions } from './options.ts';
 import { type JudgedMutant, judge, scoreOf } from './outcomes.ts';
 import { printScore, printSurvivors } from './print.ts';
@@ -63,7 +63,7 @@ function sourcesOf(path: string): string[] {
 async function runSample(
   name: string,
   files: readonly string[],
-  { sample, seed, seconds, again }: MutationOptions,
+  { sample, seed, seconds, again, quick }: MutationOptions,
 ): Promise<number> {
   const population = await listMutants(files);
   const known = again ? readKnown(name, population) : [];
@@ -77,7 +77,12 @@ async function runSample(
   const settledPlaces = new Set(settled.map(({ mutant }) => placeOf(mutant)));
   const waiting = drawn.filter((mutant) => !settledPlaces.has(placeOf(mutant)));
   const began = Date.now();
-  const judged = [...settled, ...(await runMutants(waiting, began + seconds * 1000))];
+  const ran = await runMutants(waiting, began + seconds * 1000, quick);
+  if (waiting.length > 0 && ran.every(({ outcome }) => outcome === 'not run')) {
+    console.log(`${name}: no mutant ran within ${seconds} s, allow more with --seconds`);
+    return 1;
+  }
+  const judged = [...settled, ...ran];
   const { percent } = scoreOf(judged);
   writeKnown(name, { seed, population: population.length, judged });
   printSurvivors(judged);
@@ -89,13 +94,19 @@ async function runSample(
   return percent < scoreMin ? 1 : 0;
 }
 
-async function runMutants(mutants: readonly Mutant[], endsAt: number): Promise<JudgedMutant[]> {
+async function runMutants(
+  mutants: readonly Mutant[],
+  endsAt: number,
+  quick: boolean,
+): Promise<JudgedMutant[]> {
   if (mutants.length === 0) return [];
   const testsOf = readTests();
   const files = [...new Set(mutants.map(({ file }) => file))];
   const near = files.map((file) => ({ file, ...testsOf(file) }));
   const durations = readDurations();
-  const tests = new Set(near.flatMap(({ direct, further }) => [...direct, ...further]));
+  const tests = new Set(
+    near.flatMap((one) => (quick ? fewTests(one) : [...one.direct, ...one.further])),
+  );
   for (const test of tests) {
     const ms = durations[test] ?? 0;
     if (ms <= testMsMax) continue;
