@@ -9,11 +9,14 @@ import { type JudgedMutant, judge, scoreOf } from './outcomes.ts';
 import { printScore, printSurvivors } from './print.ts';
 import { scoreMin } from './rooms.ts';
 import { draw } from './sample.ts';
-import { cacheFolder, readDurations, root, runStryker } from './stryker-run.ts';
+import { cacheFolder, Interrupted, readDurations, root, runStryker } from './stryker-run.ts';
 import { findStale, readSurvivors, survivorsFile } from './survivors.ts';
 
 /** Tests that run for one mutant at most: milliseconds that they take without it. */
 const testMsMax = 20_000;
+
+/** The exit code of a program that SIGINT ends. */
+const interruptedCode = 130;
 
 process.chdir(root);
 process.exitCode = await main(process.argv.slice(2));
@@ -34,8 +37,14 @@ async function main(words: readonly string[]): Promise<number> {
   for (const { file, change } of stale) {
     console.log(`stale: ${survivorsFile}: ${file}: ${change} is no mutant of the code, delete it`);
   }
-  const code = await runScope(options);
-  return stale.length > 0 ? 1 : code;
+  try {
+    const code = await runScope(options);
+    return stale.length > 0 ? 1 : code;
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    console.error(error.message);
+    return interruptedCode;
+  }
 }
 
 async function runScope(options: MutationOptions): Promise<number> {

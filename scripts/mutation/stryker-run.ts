@@ -22,6 +22,11 @@ const graceMs = 90_000;
 /** The exit code of a program that SIGINT ends. */
 const interrupted = 130;
 
+/** A signal has ended the run. */
+export class Interrupted extends Error {
+  override name = 'Interrupted';
+}
+
 export interface ChosenRun {
   readonly mutants: readonly Mutant[];
   readonly tests: readonly string[];
@@ -38,8 +43,8 @@ export interface ChosenRun {
 /**
  * Returns the lines of the journal, also when time ran out; none when it did before the first mutant.
  *
- * @throws Error with the path of the log when StrykerJS fails before the first mutant, or when a
- *   signal ends the run
+ * @throws Interrupted after a signal
+ * @throws Error with the path of the log when StrykerJS fails before the first mutant
  */
 export async function runStryker(chosen: ChosenRun): Promise<JournalLine[]> {
   const folder = join(root, cacheFolder, `run-${process.pid}`);
@@ -69,7 +74,7 @@ export async function runStryker(chosen: ChosenRun): Promise<JournalLine[]> {
     });
     if (code === interrupted) {
       rmSync(folder, { recursive: true, force: true });
-      throw new Error('interrupted');
+      throw new Interrupted('interrupted; the results of this run are lost');
     }
     const lines = readJournal(plan.journal);
     keepDurations(plan.coverage);
