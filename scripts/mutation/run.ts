@@ -9,7 +9,7 @@ import { type JudgedMutant, judge, scoreOf } from './outcomes.ts';
 import { printScore, printSurvivors } from './print.ts';
 import { scoreMin } from './rooms.ts';
 import { draw } from './sample.ts';
-import { cacheFolder, Interrupted, readDurations, root, runStryker } from './stryker-run.ts';
+import { cacheFolder, RunInterruption, readDurations, root, runStryker } from './stryker-run.ts';
 import { findStale, readSurvivors, survivorsFile } from './survivors.ts';
 
 /** Tests that run for one mutant at most: milliseconds that they take without it. */
@@ -41,7 +41,7 @@ async function main(words: readonly string[]): Promise<number> {
     const code = await runScope(options);
     return stale.length > 0 ? 1 : code;
   } catch (error) {
-    if (!(error instanceof Interrupted)) throw error;
+    if (!(error instanceof RunInterruption)) throw error;
     console.error(error.message);
     return interruptedCode;
   }

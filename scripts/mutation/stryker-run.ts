@@ -23,8 +23,8 @@ const graceMs = 90_000;
 const interrupted = 130;
 
 /** A signal has ended the run. */
-export class Interrupted extends Error {
-  override name = 'Interrupted';
+export class RunInterruption extends Error {
+  override name = 'RunInterruption';
 }
 
 export interface ChosenRun {
@@ -43,7 +43,7 @@ export interface ChosenRun {
 /**
  * Returns the lines of the journal, also when time ran out; none when it did before the first mutant.
  *
- * @throws Interrupted after a signal
+ * @throws RunInterruption after a signal
  * @throws Error with the path of the log when StrykerJS fails before the first mutant
  */
 export async function runStryker(chosen: ChosenRun): Promise<JournalLine[]> {
@@ -74,7 +74,7 @@ export async function runStryker(chosen: ChosenRun): Promise<JournalLine[]> {
     });
     if (code === interrupted) {
       rmSync(folder, { recursive: true, force: true });
-      throw new Interrupted('interrupted; the results of this run are lost');
+      throw new RunInterruption('interrupted; the results of this run are lost');
     }
     const lines = readJournal(plan.journal);
     keepDurations(plan.coverage);
