@@ -1,7 +1,7 @@
 /** Judges a sample of the changed lines within a short time, in the form of the test suites. */
 import { type ChangedLines, findChangedLines } from './changed-lines.ts';
 import { listMutants, type Mutant } from './mutants.ts';
-import { type NearTests, readTests } from './near-tests.ts';
+import { fewTests, needsDatabase, readTests } from './near-tests.ts';
 import type { MutationOptions } from './options.ts';
 import { judge } from './outcomes.ts';
 import { printChanged } from './print.ts';
@@ -12,9 +12,6 @@ import { readSurvivors } from './survivors.ts';
 /** Milliseconds of tests that run for one mutant at most, as measured without it. */
 const testMsMax = 12_000;
 const graceMs = 15_000;
-/** Test files of one changed file. */
-const testsOfFileMax = 8;
-const databaseTestsOfFileMax = 2;
 /** Test files with a database of the whole run; each takes seconds before the first mutant. */
 const databaseTestsMax = 6;
 
@@ -81,16 +78,4 @@ function chooseWithin(
     if (testsByFile.get(file)!.length > 0) mutants.push(mutant);
   }
   return { mutants, tests: [...tests].sort(), direct };
-}
-
-/** Importers come first, and unit tests before tests with a database. */
-function fewTests({ direct, further }: NearTests): string[] {
-  const isUnit = (test: string) => !needsDatabase(test);
-  const database = [...direct, ...further].filter(needsDatabase).slice(0, databaseTestsOfFileMax);
-  const unit = [...direct.filter(isUnit), ...further.filter(isUnit)];
-  return [...unit.slice(0, testsOfFileMax - database.length), ...database];
-}
-
-function needsDatabase(test: string): boolean {
-  return test.startsWith('test/api/');
 }

@@ -15,6 +15,8 @@ export interface MutationOptions {
   readonly seconds: number;
   /** Whether the last draw is kept, and results of mutants that tests noticed with it. */
   readonly again: boolean;
+  /** Whether few test files run for each source file. */
+  readonly quick: boolean;
 }
 
 export const help = `npm run mutation -- [--room ROOM… | PATH… | --changed [BASE]] [options]
@@ -31,9 +33,12 @@ What is changed:
 Options:
   --sample N        Mutants to draw at random [default: 100 of each room or path, 24 of changed lines]
   --seed N          Seed of the draw; a larger sample of the same seed contains a smaller one [default: 1]
-  --seconds N       Time after which no further mutant starts [default: 3600, 75 for changed lines]
+  --seconds N       Time after which no further mutant starts, with the run without changes
+                    [default: 3600, 75 for changed lines]
   --again           Repeat the last draw of the room, and add to it up to the sample; what tests noticed
                     then is not run again
+  --quick           Run at most 8 test files for each source file, 2 of them with a database: sooner, and
+                    a lower score, because the other tests may notice more
 
 Exit code 0 when enough was noticed, 1 when not, 5 for wrong options.
 
@@ -58,6 +63,7 @@ export function readOptions(words: readonly string[]): MutationOptions | 'help' 
       seed: { type: 'string', default: '1' },
       seconds: { type: 'string' },
       again: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -71,6 +77,7 @@ export function readOptions(words: readonly string[]): MutationOptions | 'help' 
     seed: readCount('--seed', values.seed),
     seconds: readCount('--seconds', values.seconds ?? (isChanged ? '75' : '3600')),
     again: values.again,
+    quick: values.quick,
   };
 }
 

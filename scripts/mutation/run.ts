@@ -3,17 +3,20 @@ import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { runChanged } from './changed-run.ts';
 import { changeOf, listMutants, type Mutant, placeOf } from './mutants.ts';
-import { readTests } from './near-tests.ts';
+import { fewTests, readTests } from './near-tests.ts';
 import { help, type MutationOptions, readOptions } from './options.ts';
 import { type JudgedMutant, judge, scoreOf } from './outcomes.ts';
 import { printScore, printSurvivors } from './print.ts';
 import { scoreMin } from './rooms.ts';
 import { draw } from './sample.ts';
-import { cacheFolder, readDurations, root, runStryker } from './stryker-run.ts';
+import { cacheFolder, RunInterruption, readDurations, root, runStryker } from './stryker-run.ts';
 import { findStale, readSurvivors, survivorsFile } from './survivors.ts';
 
 /** Tests that run for one mutant at most: milliseconds that they take without it. */
 const testMsMax = 20_000;
+
+/** The exit code of a program that SIGINT ends. */
+const interruptedCode = 130;
 
 process.chdir(root);
 process.exitCode = await main(process.argv.slice(2));
@@ -34,8 +37,14 @@ async function main(words: readonly string[]): Promise<number> {
   for (const { file, change } of stale) {
     console.log(`stale: ${survivorsFile}: ${file}: ${change} is no mutant of the code, delete it`);
   }
-  const code = await runScope(options);
-  return stale.length > 0 ? 1 : code;
+  try {
+    const code = await runScope(options);
+    return stale.length > 0 ? 1 : code;
+  } catch (error) {
+    if (!(error instanceof RunInterruption)) throw error;
+    console.error(error.message);
+    return interruptedCode;
+  }
 }
 
 async function runScope(options: MutationOptions): Promise<number> {
@@ -63,7 +72,7 @@ function sourcesOf(path: string): string[] {
 async function runSample(
   name: string,
   files: readonly string[],
-  { sample, seed, seconds, again }: MutationOptions,
+  { sample, seed, seconds, again, quick }: MutationOptions,
 ): Promise<number> {
   const population = await listMutants(files);
   const known = again ? readKnown(name, population) : [];
@@ -77,7 +86,12 @@ async function runSample(
   const settledPlaces = new Set(settled.map(({ mutant }) => placeOf(mutant)));
   const waiting = drawn.filter((mutant) => !settledPlaces.has(placeOf(mutant)));
   const began = Date.now();
-  const judged = [...settled, ...(await runMutants(waiting, began + seconds * 1000))];
+  const ran = await runMutants(waiting, began + seconds * 1000, quick);
+  if (waiting.length > 0 && ran.every(({ outcome }) => outcome === 'not run')) {
+    console.log(`${name}: no mutant ran within ${seconds} s, allow more with --seconds`);
+    return 1;
+  }
+  const judged = [...settled, ...ran];
   const { percent } = scoreOf(judged);
   writeKnown(name, { seed, population: population.length, judged });
   printSurvivors(judged);
@@ -89,13 +103,19 @@ async function runSample(
   return percent < scoreMin ? 1 : 0;
 }
 
-async function runMutants(mutants: readonly Mutant[], endsAt: number): Promise<JudgedMutant[]> {
+async function runMutants(
+  mutants: readonly Mutant[],
+  endsAt: number,
+  quick: boolean,
+): Promise<JudgedMutant[]> {
   if (mutants.length === 0) return [];
   const testsOf = readTests();
   const files = [...new Set(mutants.map(({ file }) => file))];
   const near = files.map((file) => ({ file, ...testsOf(file) }));
   const durations = readDurations();
-  const tests = new Set(near.flatMap(({ direct, further }) => [...direct, ...further]));
+  const tests = new Set(
+    near.flatMap((one) => (quick ? fewTests(one) : [...one.direct, ...one.further])),
+  );
   for (const test of tests) {
     const ms = durations[test] ?? 0;
     if (ms <= testMsMax) continue;

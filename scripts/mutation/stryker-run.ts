@@ -22,6 +22,11 @@ const graceMs = 90_000;
 /** The exit code of a program that SIGINT ends. */
 const interrupted = 130;
 
+/** A signal has ended the run. */
+export class RunInterruption extends Error {
+  override name = 'RunInterruption';
+}
+
 export interface ChosenRun {
   readonly mutants: readonly Mutant[];
   readonly tests: readonly string[];
@@ -36,10 +41,10 @@ export interface ChosenRun {
 }
 
 /**
- * Returns the lines of the journal, also when time ran out.
+ * Returns the lines of the journal, also when time ran out; none when it did before the first mutant.
  *
- * @throws Error with the path of the log when StrykerJS fails before the first mutant, or when a
- *   signal ends the run
+ * @throws RunInterruption after a signal
+ * @throws Error with the path of the log when StrykerJS fails before the first mutant
  */
 export async function runStryker(chosen: ChosenRun): Promise<JournalLine[]> {
   const folder = join(root, cacheFolder, `run-${process.pid}`);
@@ -60,16 +65,21 @@ export async function runStryker(chosen: ChosenRun): Promise<JournalLine[]> {
   const server = needsDatabase ? await startTestDatabaseServer() : null;
   try {
     const { host = '', port = 0, user = '', password = '' } = server?.server ?? {};
-    const code = await runProgram(folder, chosen.endsAt + (chosen.graceMs ?? graceMs), {
+    const killsAt = chosen.endsAt + (chosen.graceMs ?? graceMs);
+    const code = await runProgram(folder, killsAt, {
       [planVariable]: join(folder, 'plan.json'),
       ...(server === null
         ? {}
         : { TEST_DATABASE_URL: `mysql://${user}:${password}@${host}:${port}` }),
     });
-    if (code === interrupted) throw new Error('interrupted');
+    if (code === interrupted) {
+      rmSync(folder, { recursive: true, force: true });
+      throw new RunInterruption('interrupted; the results of this run are lost');
+    }
     const lines = readJournal(plan.journal);
     keepDurations(plan.coverage);
-    if (code !== 0 && !lines.some(({ kind }) => kind === 'mutant')) {
+    const isLate = Date.now() >= killsAt;
+    if (code !== 0 && !isLate && !lines.some(({ kind }) => kind === 'mutant')) {
       throw new Error(`stryker failed (exit ${code}), see ${join(folder, 'stryker.log')}`);
     }
     rmSync(folder, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /** Verifies the draw of mutants, the interval of a score, the order of tests and the reading of a diff. */
 import { describe, expect, it } from 'vitest';
 import { readDiff } from '../../../scripts/mutation/changed-lines.ts';
+import { fewTests, needsDatabase, readTests } from '../../../scripts/mutation/near-tests.ts';
 import { readOptions } from '../../../scripts/mutation/options.ts';
 import { draw, intervalOf } from '../../../scripts/mutation/sample.ts';
 import { rankTests } from '../../../scripts/mutation/test-order.ts';
@@ -114,5 +115,32 @@ describe('readOptions', () => {
     [['--again', 'src/jobs'], '--again needs rooms'],
   ])('rejects %j', (words, message) => {
     expect(() => readOptions(words)).toThrow(message);
+  });
+});
+
+describe('readTests', () => {
+  const testsOf = readTests();
+
+  it('finds tests that import a file, and unit tests that reach it through others', () => {
+    const near = testsOf('src/sync/plan/loosening-rules.ts');
+    expect(near.further).toContain('test/unit/model/kinds/loosening.test.ts');
+    expect(testsOf('src/sync/plan/atomic.ts').direct).toContain(
+      'test/unit/sync/plan/atomic.test.ts',
+    );
+  });
+
+  it('finds tests of whole requests by the words of their paths, and tests of jobs by the name', () => {
+    expect(fewTests(testsOf('src/store/people/scim-condition.ts'))).toContain(
+      'test/api/access/scim-filters.test.ts',
+    );
+    expect(testsOf('src/jobs/delete-ended-sessions.ts').direct).toContain(
+      'test/api/access/sign-in.test.ts',
+    );
+  });
+
+  it('keeps a short run short', () => {
+    const few = fewTests(testsOf('src/store/connection/db.ts'));
+    expect(few.length).toBeLessThanOrEqual(8);
+    expect(few.filter(needsDatabase).length).toBeLessThanOrEqual(2);
   });
 });
