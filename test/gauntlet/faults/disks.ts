@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Place } from '../scene/place.ts';
 import type { Scene } from '../scene/scene.ts';
 import type { FaultKind, FaultTarget } from './fault.ts';
+import { unrecordedBudgets } from './permits.ts';
 
 /** Writes until not one more byte fits. */
 function fill(file: string): void {
@@ -23,7 +24,7 @@ interface SpoolTarget extends FaultTarget {
 
 const spool = {
   durationMs: [1_000, 6_000],
-  permits: [],
+  permits: [unrecordedBudgets],
   /** One whose spool is not on the small disk; it claims its gateway as a full disk does. */
   targetsOf: ({ gateways: [place] }: Scene): SpoolTarget[] => [
     { name: place!.name, claims: [place!.name], place: place! },

@@ -92,6 +92,14 @@ export const separatedGateway: Permit = {
   document: down,
 };
 
+/** A reservation that the disk does not take is refused; callers try again. */
+export const unrecordedBudgets: Permit = {
+  surfaces: ['limited chat'],
+  statuses: [503],
+  isAtTarget: true,
+  document: down,
+};
+
 /** Without descriptors a gateway opens no connection, neither for callers nor to what it needs. */
 export const exhaustedDescriptors: Permit = {
   surfaces: everything,
