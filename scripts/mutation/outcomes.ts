@@ -56,7 +56,7 @@ export function judge(
 }
 
 function outcomeOf(line: MutantLine | undefined): { outcome: Outcome; note: string } {
-  const reason = line?.reason ?? '';
+  const [reason = ''] = (line?.reason ?? '').split('\n', 1);
   switch (line?.status) {
     case 'Killed':
       return { outcome: 'killed', note: line.killedBy[0] ?? '' };
