@@ -90,7 +90,8 @@ const suites = [
   // A sample of the lines that the branch, or on main the last day, has changed.
   {
     name: 'mutation',
-    words: ['scripts/mutation/run.ts', '--changed'],
+    // Half of what is required elsewhere, until each room is shown to reach it (docs/reference/mutation-score.md).
+    words: ['scripts/mutation/run.ts', '--changed', '--min', '42'],
     usualMs: 2 * minuteMs,
   },
   {

@@ -18,7 +18,12 @@ const databaseTestsMax = 6;
 /** Returns the exit code; prints what was left out. */
 export async function runChanged(
   wanted: string | null,
-  { sample, seed, seconds }: Pick<MutationOptions, 'sample' | 'seed' | 'seconds'>,
+  {
+    sample,
+    seed,
+    seconds,
+    scoreMin,
+  }: Pick<MutationOptions, 'sample' | 'seed' | 'seconds' | 'scoreMin'>,
 ): Promise<number> {
   const endsAt = Date.now() + seconds * 1000;
   let changed: ChangedLines;
@@ -43,7 +48,7 @@ export async function runChanged(
   );
   const chosen = { mutants, tests, direct, testMsMax, endsAt, graceMs };
   const judged = judge(mutants, await runStryker(chosen), readSurvivors());
-  return printChanged({ judged, base, population: population.length });
+  return printChanged({ judged, base, population: population.length, scoreMin });
 }
 
 /** Takes mutants in order, unless their file needs more tests with a database than fit into the time. */

@@ -1,6 +1,6 @@
 /** Reads the options of `npm run mutation`. */
 import { parseArgs } from 'node:util';
-import { roomNames, testFoldersOf } from './rooms.ts';
+import { roomNames, scoreMin, testFoldersOf } from './rooms.ts';
 
 export interface MutationOptions {
   /** Rooms, files and folders, or the lines that differ from a base. */
@@ -17,12 +17,14 @@ export interface MutationOptions {
   readonly again: boolean;
   /** Whether few test files run for each source file. */
   readonly quick: boolean;
+  /** Percentage of mutants that tests must notice. */
+  readonly scoreMin: number;
 }
 
 export const help = `npm run mutation -- [--room ROOM… | PATH… | --changed [BASE]] [options]
 
 Changes the code in small ways and reports the changes that no test notices. Fails when less than 85 % are
-noticed, or when a reason in scripts/mutation/survivors.json belongs to no mutant.
+noticed (--min), or when a reason in scripts/mutation/survivors.json belongs to no mutant.
 
 What is changed:
   --room ROOM       ${roomNames.join(', ')}; may be repeated [default: all]
@@ -33,6 +35,7 @@ What is changed:
 Options:
   --sample N        Mutants to draw at random [default: 100 of each room or path, 24 of changed lines]
   --seed N          Seed of the draw; a larger sample of the same seed contains a smaller one [default: 1]
+  --min N           Percentage that must be noticed [default: ${scoreMin}]
   --seconds N       Time after which no further mutant starts, with the run without changes
                     [default: 3600, 75 for changed lines]
   --again           Repeat the last draw of the room, and add to it up to the sample; what tests noticed
@@ -64,6 +67,7 @@ export function readOptions(words: readonly string[]): MutationOptions | 'help' 
       seconds: { type: 'string' },
       again: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
+      min: { type: 'string', default: String(scoreMin) },
       help: { type: 'boolean', default: false },
     },
   });
@@ -78,6 +82,7 @@ export function readOptions(words: readonly string[]): MutationOptions | 'help' 
     seconds: readCount('--seconds', values.seconds ?? (isChanged ? '75' : '3600')),
     again: values.again,
     quick: values.quick,
+    scoreMin: readCount('--min', values.min),
   };
 }
 

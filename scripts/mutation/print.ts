@@ -1,7 +1,6 @@
 /** Prints survivors, scores and the counts of a run over changed lines. */
 import { changeOf } from './mutants.ts';
 import { countOf, type JudgedMutant, scoreOf } from './outcomes.ts';
-import { scoreMin } from './rooms.ts';
 import type { Interval } from './sample.ts';
 import { entryOf, survivorsFile } from './survivors.ts';
 
@@ -28,7 +27,13 @@ export function printScore(
     population,
     seed,
     secondsEach,
-  }: { readonly population: number; readonly seed: number; readonly secondsEach: number },
+    scoreMin,
+  }: {
+    readonly population: number;
+    readonly seed: number;
+    readonly secondsEach: number;
+    readonly scoreMin: number;
+  },
 ): void {
   const { killed, percent, interval } = scoreOf(judged);
   const timeouts = countOf(judged, 'timeout');
@@ -65,6 +70,7 @@ export function printChanged(
         readonly judged: readonly JudgedMutant[];
         readonly base: string;
         readonly population: number;
+        readonly scoreMin: number;
       },
 ): number {
   if ('skipped' in result) {
@@ -72,7 +78,7 @@ export function printChanged(
     console.log('0 passed, 0 failed, 1 skipped');
     return 0;
   }
-  const { judged, base, population } = result;
+  const { judged, base, population, scoreMin } = result;
   const { killed, counted, percent, interval } = scoreOf(judged);
   const notRun = judged.length - counted - countOf(judged, 'equivalent');
   console.log(

@@ -7,7 +7,6 @@ import { fewTests, readTests } from './near-tests.ts';
 import { help, type MutationOptions, readOptions } from './options.ts';
 import { type JudgedMutant, judge, scoreOf } from './outcomes.ts';
 import { printScore, printSurvivors } from './print.ts';
-import { scoreMin } from './rooms.ts';
 import { draw } from './sample.ts';
 import { cacheFolder, RunInterruption, readDurations, root, runStryker } from './stryker-run.ts';
 import { findStale, readSurvivors, survivorsFile } from './survivors.ts';
@@ -72,7 +71,7 @@ function sourcesOf(path: string): string[] {
 async function runSample(
   name: string,
   files: readonly string[],
-  { sample, seed, seconds, again, quick }: MutationOptions,
+  { sample, seed, seconds, again, quick, scoreMin }: MutationOptions,
 ): Promise<number> {
   const population = await listMutants(files);
   const known = again ? readKnown(name, population) : [];
@@ -99,6 +98,7 @@ async function runSample(
     population: population.length,
     seed,
     secondsEach: waiting.length === 0 ? 0 : (Date.now() - began) / 1000 / waiting.length,
+    scoreMin,
   });
   return percent < scoreMin ? 1 : 0;
 }

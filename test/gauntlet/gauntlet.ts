@@ -9,6 +9,7 @@ import { everyInvariant } from './invariants/every-invariant.ts';
 import type { Aftermath } from './invariants/invariant.ts';
 import { prepareLoads } from './load/every-load.ts';
 import { pace } from './load/pacer.ts';
+import { watchStalls } from './load/stalls.ts';
 import type { FaultPlan } from './plan/fault-plan.ts';
 import type { Finding, GauntletResult, Violation } from './report.ts';
 import { bringToRest } from './rest.ts';
@@ -45,6 +46,7 @@ export async function runGauntlet({
   stack.use(loads);
   const delaysOver = measureDelays(join(scene.folder, 'sync'));
   const injector = new Injector(scene, everyFault, (line) => tell(line));
+  const { stalls } = stack.use(watchStalls());
   const over = new AbortController();
   const beganMs = Date.now();
   tell(`sending ${rate} requests a second for ${plan.minutes} minutes`);
@@ -60,9 +62,9 @@ export async function runGauntlet({
   tell(`bringing everything to rest; a kill may take rows of ${killBoundMs.toFixed(0)} ms`);
   const rest = await bringToRest(scene, loads, killBoundMs);
   const { injections, omissions } = injector;
-  const aftermath = { scene, loads, traffic, injections, killBoundMs, ...rest };
+  const aftermath = { scene, loads, traffic, injections, stalls, killBoundMs, ...rest };
   const findings = await findViolations(aftermath, beganMs);
-  return { plan, rate, database, tookMs, traffic, injections, omissions, findings };
+  return { plan, rate, database, tookMs, traffic, injections, stalls, omissions, findings };
 }
 
 async function findViolations(aftermath: Aftermath, beganMs: number): Promise<Finding[]> {

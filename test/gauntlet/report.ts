@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import type { Injection, Omission } from './faults/fault.ts';
 import type { Answer } from './load/answer.ts';
 import type { PacedTraffic } from './load/pacer.ts';
+import type { Stall } from './load/stalls.ts';
 import { unavailableMs } from './load/unavailability.ts';
 import type { FaultPlan } from './plan/fault-plan.ts';
 
@@ -26,6 +27,7 @@ export interface GauntletResult {
   readonly tookMs: number;
   readonly traffic: PacedTraffic;
   readonly injections: readonly Injection[];
+  readonly stalls: readonly Stall[];
   readonly omissions: readonly Omission[];
   readonly findings: readonly Finding[];
 }
@@ -44,7 +46,7 @@ const printedMax = 5;
 
 /** The report as data: the form of `--report`. */
 export function reportOf(result: GauntletResult) {
-  const { plan, rate, database, tookMs, traffic, findings, injections } = result;
+  const { plan, rate, database, tookMs, traffic, findings, injections, stalls } = result;
   const answered = traffic.answers.filter(({ status }) => status !== 0).length;
   const kinds = kindRows(result);
   return {
@@ -65,6 +67,7 @@ export function reportOf(result: GauntletResult) {
       kinds: kinds.filter(({ injected }) => injected > 0).length,
       rows: kinds,
     },
+    stalls,
     invariants: findings,
   };
 }
@@ -84,7 +87,7 @@ export function writeReport(path: string, report: GauntletReport): void {
 
 /** The report as text; its last line is `N passed, N failed` over the invariants. `repeat` is the command for it. */
 export function tableOf(
-  { load, faults, invariants, plan }: GauntletReport,
+  { load, faults, stalls, invariants, plan }: GauntletReport,
   repeat: string,
 ): string {
   const failed = invariants.filter(({ violations }) => violations.length > 0);
@@ -96,6 +99,7 @@ export function tableOf(
     '',
     `faults: ${faults.injections} injections of ${faults.kinds} kinds, seed ${plan.seed}`,
     ...faults.rows.map(faultLine),
+    stallLine(stalls),
     '',
     'invariants:',
     ...invariants.flatMap(findingLines),
@@ -105,6 +109,11 @@ export function tableOf(
     ),
     `${invariants.length - failed.length} passed, ${failed.length} failed`,
   ].join('\n');
+}
+
+function stallLine(stalls: readonly Stall[]): string {
+  const longestMs = Math.max(0, ...stalls.map(({ fromMs, toMs }) => toMs - fromMs));
+  return `machine too busy: ${stalls.length} stalls of the run above 1 s, the longest ${(longestMs / 1_000).toFixed(1)} s`;
 }
 
 function faultLine({ kind, injected, unavailableMs, notInjected }: KindRow): string {

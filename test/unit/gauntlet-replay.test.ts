@@ -45,6 +45,7 @@ function reportWith(
       tookMs: 120_000,
       traffic: { answers: [], omitted: 0, errors: [] },
       injections: [],
+      stalls: [],
       omissions: [],
       findings: [
         {

@@ -1,27 +1,31 @@
 /** Judges the status of every answer: without a fault that explains it, nothing but the usual is correct. */
 import type { Permit } from '../faults/fault.ts';
+import { databaseAway } from '../faults/permits.ts';
 import type { Answer } from '../load/answer.ts';
 import type { Aftermath, Invariant, TimedViolation } from './invariant.ts';
 
 /** A fault may be felt for this long after everything runs again (docs/guides/operations.md). */
 const recoveryMs = 10_000;
 
-/** Answers that are neither usual nor explained by a fault at their time. */
-function unexplained({ traffic, injections }: Aftermath): Answer[] {
+/** Answers that are neither usual nor explained by a fault, or by a stall of the run, at their time. */
+function unexplained({ traffic, injections, stalls }: Aftermath): Answer[] {
   return traffic.answers.filter((answer) => {
     if (answer.isUsual) return false;
-    return !injections.some(
+    const isDuring = (fromMs: number, toMs: number): boolean =>
+      fromMs <= answer.doneMs && answer.sentMs <= toMs + recoveryMs;
+    const isOfFault = injections.some(
       ({ kind, targetName, fromMs, healedMs }) =>
-        fromMs <= answer.doneMs &&
-        answer.sentMs <= healedMs + recoveryMs &&
+        isDuring(fromMs, healedMs) &&
         kind.permits.some((permit) => explains(permit, targetName, answer)),
     );
+    if (isOfFault || !stalls.some(({ fromMs, toMs }) => isDuring(fromMs, toMs))) return !isOfFault;
+    return !databaseAway.some((permit) => explains(permit, null, answer));
   });
 }
 
 function explains(
   { surfaces, statuses, isAtTarget }: Permit,
-  targetName: string,
+  targetName: string | null,
   { surface, status, place }: Answer,
 ): boolean {
   if (isAtTarget && place !== targetName) return false;

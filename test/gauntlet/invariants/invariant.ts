@@ -3,6 +3,7 @@ import type { RequestCharge } from '../../gate/charges.ts';
 import type { Injection } from '../faults/fault.ts';
 import type { Loads } from '../load/every-load.ts';
 import type { PacedTraffic } from '../load/pacer.ts';
+import type { Stall } from '../load/stalls.ts';
 import type { Scene } from '../scene/scene.ts';
 
 /** Records of a run, once nothing but the database, the control planes and the witnesses runs. */
@@ -10,6 +11,7 @@ export interface Aftermath {
   readonly scene: Scene;
   readonly traffic: PacedTraffic;
   readonly injections: readonly Injection[];
+  readonly stalls: readonly Stall[];
   readonly loads: Loads;
   /** Every call that reached the provider or was charged. */
   readonly calls: readonly RequestCharge[];
