@@ -20,8 +20,10 @@ import * as failingSubjects from '../store/logs/failing-subjects.ts';
 import * as endingKeys from '../store/resources/ending-keys.ts';
 import type { StoredWorkspace } from '../store/resources/workspaces.ts';
 import type { NamedSubject, SubjectKind, SubjectPlace } from '../store/rows/subject-place.ts';
+import * as jobRuns from '../store/sync/job-runs.ts';
 import * as syncStatus from '../store/sync/sync-status.ts';
 import * as spentBudgets from '../store/usage/spent-budgets.ts';
+import * as usageAlerts from '../store/usage/usage-alerts.ts';
 import * as usageBudgets from '../store/usage/usage-budgets.ts';
 import { visibleKeys } from './access/visibility.ts';
 import { keyListScopes, listableKeyTypes } from './api-keys/api-keys.ts';
@@ -34,12 +36,23 @@ const pageSizeDefault = 20;
 const hourMs = 3_600_000;
 /** A key that ends within this time needs attention, and so does one that ended within it. */
 const endingMs = 7 * 86_400_000;
+/** For how long an alert that was given up needs attention. */
+const undeliveredMs = 7 * 86_400_000;
 
-const kinds = ['SyncOwner', 'ApiKey', 'Workspace', 'Provider', 'UsageLimitPolicy'] as const;
+const kinds = [
+  'SyncOwner',
+  'Job',
+  'Alert',
+  'ApiKey',
+  'Workspace',
+  'Provider',
+  'UsageLimitPolicy',
+] as const;
 const reasons = [
   'out_of_sync',
   'exhausted',
   'failing',
+  'undelivered',
   'expiring',
   'nearly_exhausted',
   'expired',
@@ -53,12 +66,14 @@ const AttentionQuery = WorkspaceQuery.extend({
 const Matter = z.object({
   object: z.literal('attention'),
   kind: z.enum(kinds),
-  id: z.string().describe('Id of the resource; the name of an owner of sync.'),
+  id: z.string().describe('Id of the resource or alert; the name of an owner of sync or of a job.'),
   name: z.string().nullable(),
   workspace_id: z.uuid().nullable(),
   reason: z
     .enum(reasons)
-    .describe('`nearly_exhausted`: 80 % of the budget are used. `failing`: half of the requests.'),
+    .describe(
+      '`nearly_exhausted`: 80 % of the budget are used. `failing`: half of the requests, or the last run of a job. `undelivered`: an alert.',
+    ),
   budget: z
     .object({
       type: z.enum(['cost', 'tokens', 'requests']),
@@ -85,6 +100,9 @@ const Matter = z.object({
     })
     .nullable()
     .describe('Null for other reasons.'),
+  failed_at: ResponseTimestamp.nullable().describe(
+    'End of the last run of a job, or when an alert was given up; null for other kinds.',
+  ),
 });
 type Matter = z.infer<typeof Matter>;
 
@@ -96,6 +114,8 @@ const AttentionPage = z.object({
 
 const listScopes: Readonly<Record<Matter['kind'], readonly string[]>> = {
   SyncOwner: ['organisation_settings.read'],
+  Job: ['organisation_settings.read'],
+  Alert: ['organisation_settings.read'],
   ApiKey: keyListScopes,
   Workspace: ['workspaces.list'],
   Provider: ['providers.list'],
@@ -133,12 +153,14 @@ interface MatterList {
 /** The most urgent first. A page ends within a list, and the next one goes on there. */
 const lists: readonly MatterList[] = [
   { kind: 'SyncOwner', reason: 'out_of_sync', read: readOwners },
+  { kind: 'Job', reason: 'failing', read: readJobs },
   spentList('ApiKey', 'exhausted'),
   spentList('Workspace', 'exhausted'),
   spentList('Provider', 'exhausted'),
   { kind: 'UsageLimitPolicy', reason: 'exhausted', read: readPolicies },
   failingList('Provider'),
   failingList('ApiKey'),
+  { kind: 'Alert', reason: 'undelivered', read: readAlerts },
   endingList('expiring'),
   spentList('ApiKey', 'nearly_exhausted'),
   spentList('Workspace', 'nearly_exhausted'),
@@ -177,6 +199,9 @@ async function list(
   };
 }
 
+/** Kinds that belong to no workspace. */
+const ofAllWorkspaces: ReadonlySet<Matter['kind']> = new Set(['SyncOwner', 'Job', 'Alert']);
+
 /** The lists that the caller may read, by scopes and by what the workspace shows to people of their role. */
 async function listableBy(
   db: Db,
@@ -202,9 +227,11 @@ async function listableBy(
         'ViewAnalytics',
       ))) &&
     (await visibleKeys(db, caller, workspace)) === null;
-  // Sync concerns all workspaces.
-  if (workspace !== null) readable.set('SyncOwner', false);
-  return ({ kind, reason }) => readable.get(kind) === true && (reason !== 'failing' || hasFigures);
+  return ({ kind, reason }) => {
+    if (workspace !== null && ofAllWorkspaces.has(kind)) return false;
+    const countsRequests = reason === 'failing' && kind !== 'Job';
+    return readable.get(kind) === true && (!countsRequests || hasFigures);
+  };
 }
 
 const subjectKinds = {
@@ -217,9 +244,9 @@ function matterOf(
   kind: Matter['kind'],
   reason: Matter['reason'],
   { id, name, workspace_id }: Omit<NamedSubject, 'name'> & { readonly name: string | null },
-  facts: Partial<Pick<Matter, 'budget' | 'expires_at' | 'failures' | 'sync'>> = {},
+  facts: Partial<Pick<Matter, 'budget' | 'expires_at' | 'failures' | 'sync' | 'failed_at'>> = {},
 ): Matter {
-  const none = { budget: null, expires_at: null, failures: null, sync: null };
+  const none = { budget: null, expires_at: null, failures: null, sync: null, failed_at: null };
   return { object: 'attention', kind, id, name, workspace_id, reason, ...none, ...facts };
 }
 
@@ -249,6 +276,33 @@ async function readOwners(
     const sync = { state, message: error?.message ?? message ?? null, drift_count };
     const subject = { id: owner, name: owner, workspace_id: null };
     return { matter: matterOf('SyncOwner', 'out_of_sync', subject, { sync }), at: 0 };
+  });
+}
+
+/** The error of a run is for the operators of the server, in its log. */
+async function readJobs(db: Db, { after, limit }: SubjectPlace): Promise<PlacedMatter[]> {
+  const rows = await jobRuns.listFailing(db, after?.id ?? '', limit);
+  return rows.map(({ name, finished_at: at }) => {
+    const subject = { id: name, name, workspace_id: null };
+    return {
+      matter: matterOf('Job', 'failing', subject, { failed_at: formatTimestamp(at) }),
+      at: 0,
+    };
+  });
+}
+
+async function readAlerts(
+  db: Db,
+  { organisationId, now, after, limit }: SubjectPlace,
+): Promise<PlacedMatter[]> {
+  const rows = await usageAlerts.listFailed(db, organisationId, now - undeliveredMs, {
+    after,
+    limit,
+  });
+  return rows.map(({ id, label, failedAtMs }) => {
+    const subject = { id, name: label, workspace_id: null };
+    const facts = { failed_at: formatTimestamp(failedAtMs) };
+    return { matter: matterOf('Alert', 'undelivered', subject, facts), at: failedAtMs };
   });
 }
 

@@ -80,7 +80,8 @@ async function sendAlert(
     const isLast = claimed.attempts >= attemptsMax;
     const pauseMs = Math.min(firstPauseMs * 2 ** alert.attempts, pauseMsMax);
     const fields = { sent_at: null, last_error: messageOf(error).slice(0, errorLengthMax) };
-    await end(isLast ? 'failed' : 'waiting', { due_at: now + pauseMs, ...fields });
+    if (isLast) await end('failed', { due_at: now, ...fields });
+    else await end('waiting', { due_at: now + pauseMs, ...fields });
     log.warn({ err: error, alert: subjectOf(alert), isLast }, 'alert could not be mailed');
     return { ending: isLast ? 'failed' : 'postponed', error };
   }

@@ -143,6 +143,20 @@ export function findLatest(db: Db, name: string): Promise<JobRunRow | undefined>
   return table.findFirst(db, { name }, { orderBy: ['bucket desc'] });
 }
 
+/** Up to `limit` jobs after a name whose last run has failed. */
+export async function listFailing(
+  db: Db,
+  after: string,
+  limit: number,
+): Promise<{ readonly name: string; readonly finished_at: number }[]> {
+  const { rows } = await sql<{ name: string; finished_at: number | string }>`
+    SELECT r.name, r.finished_at FROM job_runs r
+    JOIN (SELECT name, MAX(bucket) AS bucket FROM job_runs WHERE name > ${after} GROUP BY name) l
+      ON l.name = r.name AND l.bucket = r.bucket
+    WHERE r.state = 'failed' ORDER BY r.name LIMIT ${limit}`.execute(db);
+  return rows.map((row) => ({ name: row.name, finished_at: Number(row.finished_at) }));
+}
+
 /** Deletes up to `limit` records of finished runs. */
 export async function deleteFinishedBefore(
   db: Db,

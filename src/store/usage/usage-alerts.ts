@@ -6,6 +6,7 @@ import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { atMost, lessThan, not } from '../rows/predicate.ts';
 import { rows } from '../rows/rows.ts';
+import type { SubjectPlace } from '../rows/subject-place.ts';
 import type { CountedKind } from './usage-counters.ts';
 
 /** `unaddressed`: no recipient; `failed`: not delivered within a day. */
@@ -80,6 +81,34 @@ export async function listDue(db: Db, now: number, limit: number): Promise<Store
   const where = { state: 'waiting', due_at: atMost(now) } as const;
   const due = await table.listAnywhere(db, where, { orderBy: ['due_at'], limit });
   return due.map((row) => ({ ...row, subject_id: idFromBytes(row.subject_id) }));
+}
+
+/** An alert that was not delivered within a day. */
+interface FailedAlert {
+  /** Hash of its key, in hexadecimal digits. */
+  readonly id: string;
+  readonly label: string;
+  /** When it was given up. */
+  readonly failedAtMs: number;
+}
+
+/** Alerts of an organisation that were given up since `from`, the oldest first, after the one of `after`. */
+export async function listFailed(
+  db: Db,
+  organisationId: string,
+  from: number,
+  { after, limit }: Pick<SubjectPlace, 'after' | 'limit'>,
+): Promise<FailedAlert[]> {
+  const id = sql`MD5(CONCAT_WS(' ', subject_kind, HEX(subject_id), window_start, HEX(counter_id), kind, limit_units))`;
+  const rest =
+    after === null
+      ? sql``
+      : sql`AND (due_at > ${after.at} OR (due_at = ${after.at} AND ${id} > ${after.id}))`;
+  const { rows } = await sql<{ id: string; label: string; due_at: number | string }>`
+    SELECT ${id} AS id, label, due_at FROM usage_alerts
+    WHERE organisation_id = ${organisationId} AND state = 'failed' AND due_at >= ${from} ${rest}
+    ORDER BY due_at, ${id} LIMIT ${limit}`.execute(db);
+  return rows.map((row) => ({ id: row.id, label: row.label, failedAtMs: Number(row.due_at) }));
 }
 
 /** Claims an alert until `until`; returns false when it has changed since it was read. */

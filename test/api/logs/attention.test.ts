@@ -28,6 +28,7 @@ interface Matter {
   readonly budget: { readonly used: number; readonly limit: number; readonly type: string } | null;
   readonly expires_at: string | null;
   readonly sync: { readonly state: string } | null;
+  readonly failed_at: string | null;
   readonly failures: { readonly requests: number; readonly errors: number } | null;
 }
 
@@ -134,6 +135,53 @@ describe('the list of what needs attention', () => {
     expect(more.body.data).toEqual([found[1]]);
   });
 
+  it('contains jobs whose last run has failed, and alerts that were given up', async () => {
+    const { organisationId, database } = server;
+    const run = (name: string, bucket: number, state: 'done' | 'failed') => ({
+      name,
+      bucket,
+      state,
+      owner: 'a',
+      attempt: 1,
+      lease_until: 0,
+      started_at: bucket,
+      finished_at: bucket + 1_000,
+      counts: null,
+      error: 'canary of another tenant',
+    });
+    const runs = [
+      run('expire-keys', now - 2_000, 'done'),
+      run('expire-keys', now - 1_000, 'failed'),
+      run('reset-usage', now - 2_000, 'failed'),
+      run('reset-usage', now - 1_000, 'done'),
+    ];
+    await database.db.insertInto('job_runs').values(runs).execute();
+    for (const label of ['failed long ago', 'failed', 'sent']) {
+      await addAlert(randomUUID(), randomUUID(), label);
+    }
+    const end = (label: string, state: usageAlerts.AlertState, dueAt: number) =>
+      database.db
+        .updateTable('usage_alerts')
+        .set({ state, due_at: dueAt })
+        .where('organisation_id', '=', organisationId)
+        .where('label', '=', label)
+        .execute();
+    await end('failed long ago', 'failed', now - 8 * dayMs);
+    await end('failed', 'failed', now - dayMs);
+    await end('sent', 'sent', now - dayMs);
+    const found = await list();
+    expect(JSON.stringify(found)).not.toContain('canary');
+    const both = found.filter(({ kind }) => kind === 'Job' || kind === 'Alert');
+    expect(
+      both.map(({ kind, name, reason, failed_at }) => [kind, name, reason, failed_at]),
+    ).toEqual([
+      ['Job', 'expire-keys', 'failing', new Date(now).toISOString()],
+      ['Alert', 'failed', 'undelivered', new Date(now - dayMs).toISOString()],
+    ]);
+    await database.db.deleteFrom('job_runs').execute();
+    await database.db.deleteFrom('usage_alerts').execute();
+  });
+
   it('contains workspaces, and policies with a used-up counter', async () => {
     const { organisationId, database } = server;
     const id = randomUUID();
@@ -181,7 +229,7 @@ describe('the list of what needs attention', () => {
   });
 });
 
-async function addAlert(policyId: string, counterId: string): Promise<void> {
+async function addAlert(policyId: string, counterId: string, label = 'policy'): Promise<void> {
   const { organisationId, database } = server;
   const bytes = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex');
   await usageAlerts.insertMany(database.db, [
@@ -195,7 +243,7 @@ async function addAlert(policyId: string, counterId: string): Promise<void> {
       limit_units: dollar,
       used_units: dollar,
       type: 'cost',
-      label: 'policy',
+      label,
       value_key: 'team:a',
       created_at: now,
     },

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RowOf } from '../../api/client.ts';
+import { session } from '../../api/session.ts';
 import { useReply } from '../../api/use-reply.ts';
 import { formatAmount, formatBare } from '../../parts/limits.tsx';
 import { Problem, Section } from '../../parts/page.tsx';
@@ -46,6 +47,8 @@ export function Attention() {
 
 const nouns: Readonly<Record<Matter['kind'], string>> = {
   SyncOwner: 'Sync',
+  Job: 'Job',
+  Alert: 'Alert:',
   ApiKey: 'Key',
   Workspace: 'Workspace',
   Provider: 'Provider',
@@ -56,6 +59,7 @@ const states: Readonly<Record<Matter['reason'], string>> = {
   out_of_sync: 'OutOfSync',
   exhausted: 'exhausted',
   failing: 'failing',
+  undelivered: 'undelivered',
   expiring: 'expiring',
   nearly_exhausted: 'nearly exhausted',
   expired: 'expired',
@@ -63,12 +67,21 @@ const states: Readonly<Record<Matter['reason'], string>> = {
 
 function addressOf({ kind, id }: Matter): string {
   if (kind === 'SyncOwner') return '#/sync';
+  if (kind === 'Job') return `${session.value?.addresses.docs ?? ''}reference/jobs/#${id}`;
+  if (kind === 'Alert') return '#/limits';
   if (kind === 'ApiKey') return `#/keys/${id}`;
   if (kind === 'Workspace') return `#/workspaces/${id}`;
   return kind === 'Provider' ? `#/providers/${id}` : `#/limits/${id}`;
 }
 
-function factsOf({ kind, budget, failures, expires_at: ends, sync }: Matter): ComponentChildren {
+function factsOf({
+  kind,
+  budget,
+  failures,
+  expires_at: ends,
+  sync,
+  failed_at: failedAt,
+}: Matter): ComponentChildren {
   if (sync !== null) {
     const { message, drift_count: drifted } = sync;
     return `: ${message ?? (drifted === 1 ? '1 field drifted' : `${formatCount(drifted)} fields drifted`)}`;
@@ -94,6 +107,14 @@ function factsOf({ kind, budget, failures, expires_at: ends, sync }: Matter): Co
       <>
         : {formatCount(errors)} of {formatCount(requests)} requests failed, counted from{' '}
         <Ago at={since} />
+      </>
+    );
+  }
+  if (failedAt !== null) {
+    return (
+      <>
+        : {kind === 'Job' ? 'the last run failed' : 'nobody was told, given up'}{' '}
+        <Ago at={failedAt} />
       </>
     );
   }

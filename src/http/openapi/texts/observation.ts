@@ -55,7 +55,7 @@ export const logTexts: OperationTexts = {
   'GET /feedback/{feedbackId}': 'Returns one rating.',
   'PUT /feedback/{feedbackId}': 'Changes value, weight or metadata of a rating.',
   'GET /gatewright/attention':
-    'Returns budgets that are used up or nearly so, keys that end, and keys and providers most of whose requests fail, as far as the caller may list them. Send `next_cursor` as `cursor` for the next page.',
+    'Returns owners out of sync, failing jobs, alerts that were not delivered, budgets that are used up or nearly so, keys that end, and keys and providers most of whose requests fail, as far as the caller may list them. Send `next_cursor` as `cursor` for the next page.',
   'GET /gatewright/snapshot':
     'Returns everything that the organisation declares, as of one moment, with secrets as fingerprints. `If-None-Match` makes it cheap while nothing changes.',
   'POST /gatewright/changes':
