@@ -121,7 +121,7 @@ describe('an input guardrail', () => {
   });
 
   it('denies texts that cannot be read, unless it only records', async () => {
-    const args = { text: `["${'\\u0061","'.repeat(100_000)}a"]` };
+    const args = { text: `["${'\\u0061","'.repeat(200_000)}a"]` };
     const denying = await addGuarded({ run_on: ['input'] });
     expect((await call(denying.slug, args)).body.error.message).toMatch(/cannot be judged/);
     expect(plane.upstream.calls()).toEqual([]);
