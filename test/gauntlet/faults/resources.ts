@@ -11,8 +11,8 @@ interface GatewayTarget extends FaultTarget {
 
 /** Descriptors that a gateway without further ones may still open. */
 const spareDescriptors = 2;
-/** Enough by docs/guides/operations.md, Sizing. */
-const smallHeapMegabytes = 96;
+/** Little more than half as much again as an idle gateway has (75 MB). */
+const smallHeapMegabytes = 128;
 
 const gateways: FaultKind<GatewayTarget>['targetsOf'] = (scene) =>
   scene.gateways.map((place) => ({ name: place.name, claims: [place.name], place }));

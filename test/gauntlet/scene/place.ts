@@ -47,7 +47,7 @@ export class Place implements AsyncDisposable {
   /** Null while none runs. */
   process: ProgramProcess<unknown> | null = null;
   readonly incarnations: Incarnation[] = [];
-  /** Ends that nobody ordered. */
+  /** Ends that nobody ordered, and failures of a stop. */
   readonly crashes: string[] = [];
   readonly #log: WriteStream;
 
@@ -82,8 +82,14 @@ export class Place implements AsyncDisposable {
       onLine: (line) => this.#log.write(`${line}\n`),
     });
     started.child.once('exit', (code, signal) => {
-      if (incarnation.endedAtMs < Number.POSITIVE_INFINITY) return;
-      this.crashes.push(`${this.name} ended by itself with ${code ?? signal}`);
+      const isOrdered = incarnation.endedAtMs < Number.POSITIVE_INFINITY;
+      if (isOrdered && (incarnation.isKilled || code === 0)) return;
+      const how = isOrdered ? 'ended while it stopped' : 'ended by itself';
+      this.crashes.push(`${this.name} ${how}, with ${code ?? signal}`);
+      if (isOrdered) {
+        Object.assign(incarnation, { isKilled: true, isUnsettled: true });
+        return;
+      }
       incarnation.endedAtMs = Date.now();
       incarnation.isUnsettled = true;
     });
