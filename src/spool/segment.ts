@@ -20,6 +20,8 @@ export class Segment {
   /** Whether the owner of the stream has the records in memory. */
   isHeld: boolean;
   isDeleted = false;
+  /** Whether the disk has refused held records of it, which only their owner has. */
+  isIncomplete = false;
   /** Whether it is being read for its owner. */
   isLoading = false;
   /** Monotonic time since which it has records to deliver. */

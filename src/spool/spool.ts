@@ -217,6 +217,7 @@ function giveUpRecords(
   dropping: StreamTerms['dropping'],
 ): void {
   const unheld = records.filter(({ segment }) => !segment.isHeld);
+  for (const { segment } of records) segment.isIncomplete ||= segment.isHeld;
   for (const { segment } of unheld) segment.remaining -= 1;
   const lost = unheld.filter(({ settle }) => settle === null).map(({ bytes }) => bytes);
   if (lost.length > 0) dropping?.onFailure(lost, error);

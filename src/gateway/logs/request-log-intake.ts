@@ -112,10 +112,13 @@ export class RequestLogIntake {
   async close(): Promise<number> {
     this.makeRows();
     const { rows, losses } = this.#queue.takeUnspooled();
-    if (this.#stream === null) return rows;
-    for (const counts of losses) spoolLosses(this.#stream, counts);
-    await this.#stream.settle();
-    return rows;
+    const stream = this.#stream;
+    if (stream === null) return rows.length;
+    // The disk may take what it has refused before.
+    const refused = rows.filter((row) => spoolRow(stream, row, false) === null);
+    for (const counts of losses) spoolLosses(stream, counts);
+    await stream.settle();
+    return refused.length;
   }
 
   #streamTerms(): StreamTerms {

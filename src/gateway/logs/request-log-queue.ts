@@ -165,9 +165,9 @@ export class RequestLogQueue {
     return taken;
   }
 
-  /** Rows and counts that are only in memory, at the end of the process. */
+  /** Rows and counts that are perhaps only in memory, at the end of the process. */
   takeUnspooled(): {
-    readonly rows: number;
+    readonly rows: readonly QueuedRow[];
     readonly losses: readonly (readonly LostRequests[])[];
   } {
     const waiting = [...this.#waiting.values()].flatMap(({ rows }) => rows);
@@ -175,7 +175,7 @@ export class RequestLogQueue {
     const rows = [...waiting, ...batches.flatMap((batch) => batch.rows)];
     const counts = batches.filter(({ lost, lossPlace }) => lost.length > 0 && lossPlace === null);
     return {
-      rows: rows.filter(({ place }) => place === null).length,
+      rows: rows.filter(({ place }) => place === null || place.isIncomplete),
       losses: [...counts.map(({ lost }) => lost), ...this.#losses.take()],
     };
   }

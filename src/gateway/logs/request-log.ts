@@ -103,8 +103,10 @@ export class RequestLog {
     clearTimeout(clock);
     this.#abort.abort();
     if (this.#timer !== null) clearTimeout(this.#timer);
+    const { lost } = this.#queue;
     this.#givenUp = await this.#intake.close();
-    if (this.#givenUp > 0) this.#onLoss(null, this.#givenUp);
+    const missing = this.#givenUp + this.#queue.lost - lost;
+    if (missing > 0) this.#onLoss(null, missing);
   }
 
   #setTimer(): void {

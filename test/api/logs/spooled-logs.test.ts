@@ -1,6 +1,6 @@
 /** Checks that log rows wait on disk while the database is away, and that each is counted once whatever happens. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -10,6 +10,7 @@ import { rowOf } from '../../../src/gateway/logs/request-log-row.ts';
 import { Spool, type SpoolTerms } from '../../../src/spool/spool.ts';
 import { DatabaseUnavailable } from '../../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
+import { mountSmallDisk, unmountSmallDisk } from '../../support/database/small-disk.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { eventually } from '../../support/server/eventually.ts';
 
@@ -159,6 +160,31 @@ describe('the request log with a spool', () => {
     expect(found).toMatchObject({ requests: found.rows, different: found.rows });
     expect(found.rows + found.unlogged).toBe(2_000);
     expect(found.rows).toBeGreaterThan(50);
+  });
+
+  it('leaves rows that a full disk has refused once it takes them, and reports them otherwise', async ({
+    skip,
+  }) => {
+    const disk = mountSmallDisk(1);
+    if (disk === null) return skip('mounting a small disk needs root on Linux');
+    try {
+      for (const isMended of [true, false]) {
+        const first = await startProcess({ database: away }, { directory: disk });
+        const ballast = join(disk, 'ballast');
+        expect(() => writeFileSync(ballast, Buffer.alloc(2 * 1024 * 1024))).toThrow('ENOSPC');
+        record(first.log, 0, 100);
+        await eventually(() => expect(first.spool.figures().fault).toBe('its disk is full'));
+        if (isMended) rmSync(ballast);
+        await first.end(1);
+        expect(first.losses).toEqual(isMended ? [] : [100]);
+        rmSync(ballast, { force: true });
+        const second = await startProcess({}, { directory: disk });
+        await eventually(async () => expect(await counts()).toEqual(all(100)));
+        await second.end();
+      }
+    } finally {
+      unmountSmallDisk(disk);
+    }
   });
 
   it('connects a replayed row with its open charge', async () => {
