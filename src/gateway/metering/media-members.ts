@@ -1,5 +1,6 @@
 /** Finds pictures and files in members whose objects have no type, as embeddings, rankings and lenient chats have them. */
 import { memberNames } from '../../model/json/lazy-object.ts';
+import { wordsOfName } from '../../model/json/member-name.ts';
 import { isObject } from '../../model/json/read-object.ts';
 import type { NonTextInput } from './non-text-input.ts';
 
@@ -55,10 +56,7 @@ const otherWords = new Set(['callback', 'icon', 'logo', 'proxy', 'referer', 'web
 /** Returns what a member of this name contains; null for something else. */
 function kindOf(name: string, isQuoted = false): MediaKind | null {
   if (!mediaName.test(name)) return null;
-  const words = name
-    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^a-z\d]+/);
+  const words = wordsOfName(name);
   if (words.some((word) => otherWords.has(word))) return null;
   // A file of the account, which may be of any size.
   if (words.some((word) => openWords.has(word)) && /^ids?$/.test(words.at(-1)!)) return 'open';

@@ -1,6 +1,6 @@
 /** Finds amounts of output in members that an endpoint does not list, because a provider may read them as well. */
 import { memberNames } from '../../model/json/lazy-object.ts';
-import { isFreeMember } from '../../model/json/member-name.ts';
+import { isFreeMember, wordsOfName } from '../../model/json/member-name.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -98,12 +98,7 @@ const countWords = new Set(['count', 'n', 'num', 'number']);
 /** Returns what a number in a member of this name asks for; null for something else than output. */
 function kindOf(name: string): AmountKind | null {
   if (!mayBeAmount.test(name)) return null;
-  const words = name
-    .normalize('NFKC')
-    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^a-z\d]+/)
-    .filter((word) => word !== '');
+  const words = wordsOfName(name.normalize('NFKC')).filter((word) => word !== '');
   const has = (some: ReadonlySet<string>): boolean => words.some((word) => some.has(word));
   if (asksForCopies(words, has)) return 'copies';
   if (has(otherWords)) return null;

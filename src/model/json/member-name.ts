@@ -52,3 +52,11 @@ export function usualName(name: string): string {
     ? name.replaceAll(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase())
     : name;
 }
+
+/** The words of a name in camel case or with separators, in lower case; empty texts where it begins or ends with one. */
+export function wordsOfName(name: string): string[] {
+  return name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/);
+}
